@@ -42,6 +42,8 @@ from .fact_contents import has_rich_facts, rich_contents, said, starts_last
 from .further_contents import further_contents
 
 SIZES = (0, 1, 2, 3, 4, 5, 8, 17, 31, 33, 64, 65, 100, 127, 128, 129, 200, 256, 257, 300, 512, 600, 1025)
+ALIGNED = 256
+"""Bytes to a multiple of which a clause may want an array to be aligned."""
 MOST_ARRAYS = 33
 """Of a list: no launch is made with a longer one."""
 LARGEST_CONTENTS = 1 << 14
@@ -347,12 +349,16 @@ def _launch(
 
 
 def _allocations(spec: LaunchSpec) -> dict[str, tuple[str, int]]:
-    """Arrays that share memory: allocation and offset in elements.  Groups without ``is`` are shifted by one."""
+    """Arrays that share memory: allocation and offset in elements.  Groups without ``is`` are shifted by one, or as far
+    as clauses on addresses may ask for."""
     places: dict[str, tuple[str, int]] = {}
+    sizes = {array.name: ELEMENT_BYTES[array.dtype] for array in spec.arrays()}
+    aligned = {name for clause in spec.requires if not isinstance(clause, SameArray) for name in free_names(clause)}
     for group in (*spec.alias, *spec.overlap):
         first, *others = sorted(group, reverse=True)
+        asked = any(f"{name}.address" in aligned for name in group)
         for place, name in enumerate((first, *others)):
-            places[name] = (f"{first}'s memory", place)
+            places[name] = (f"{first}'s memory", place * ALIGNED // sizes[name] if asked else place)
     for group in spec.same_arrays():
         first = min(group)
         for name in group:

@@ -146,3 +146,38 @@ def test_memory_that_was_given_back_and_filled_anew_is_known(run: Run) -> None:
     assert recorded.summary.exit_code == 0
     observed = {e["kernel"]: e["launches"][0]["observed"] for e in recorded.specialisations}
     assert observed["pick"] == ["range(idx, 0, 1)"]
+
+
+@pytest.mark.parametrize(
+    ("put", "facts"),
+    [
+        ("idx.copy_(torch.zeros(64, dtype=torch.int32))", ["range(idx, 0, 1)"]),
+        ("idx[:] = 0", ["range(idx, 0, 1)"]),
+        ("idx[:32] = 0; idx[32:] = torch.zeros(32, dtype=torch.int32)", ["range(idx, 0, 1)"]),
+        ("idx[:63] = 0", []),
+        ("idx[::2] = 0; idx[1::2] = 0", []),  # every second one: not taken for all that lies between
+        ("idx[torch.arange(64)] = 0", []),  # not known to be all
+        ("idx[:32].zero_()", []),
+        ("idx.copy_(torch.empty(64, device='cuda', dtype=torch.int32))", []),
+    ],
+)
+def test_what_the_program_puts_in_behind_a_kernel_is_known(run: Run, put: str, facts: list[str]) -> None:
+    pytest.importorskip("torch")
+    recorded = run(f"""
+        import torch
+        @ct.kernel
+        def fill(idx):
+            ct.scatter(idx, ct.arange(64, dtype=ct.int32), 0)
+        @ct.kernel
+        def pick(x, idx, y, tile: ct.Constant[int]):
+            at = ct.load(idx, (ct.bid(0),), (tile,))
+            ct.store(y, (ct.bid(0),), ct.gather(x, (at,), check_bounds=False))
+        x, y = (torch.zeros(n, device="cuda") for n in (200, 64))
+        for idx in (made(64, device="cuda", dtype=torch.int32) for made in (torch.zeros, torch.empty)):
+            ct.launch(torch.cuda.current_stream(), (1,), fill, (idx,))
+            {put}
+            ct.launch(torch.cuda.current_stream(), (4,), pick, (x, idx, y, 16))
+    """)
+    assert recorded.summary.exit_code == 0
+    launches = {e["kernel"]: e["launches"] for e in recorded.specialisations}["pick"]
+    assert [launch.get("observed", [])[:1] for launch in launches] == [facts] * len(launches)

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from tileverify.corpus import ROOT
 from tileverify.errors import EncodeError
-from tileverify.frontend.bytecode import encode
+from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import (
     I1,
     I8,
@@ -36,8 +37,11 @@ from tileverify.frontend.bytecode.model import (
     Type,
     Value,
 )
+from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
 
+from ..corpus.compiled import units
+from .mutants.edits import finished, sites
 from .test_found_wrong import checked
 
 WORD = tile(pointer(I32))
@@ -140,6 +144,63 @@ def beyond_half_bytes(f: BodyBuilder) -> None:
 def test_two_elements_of_four_bits_share_a_byte_of_an_allocation(tmp_path: Path) -> None:
     result = checked(tmp_path, module(beyond_half_bytes), ONE_ARRAY)
     assert (result.verdict, [finding.code for finding in result.findings]) == (Verdict.REFUTED, ["TV302"])
+
+
+# ------------------------------------------------------------------------------------------- places far away
+WORDS_APART = 'kernel = "k"\ngrid = [1]\nargs = {{ a = "i32[16]", x = "i64 = {x}", y = "i64 = {y}" }}'
+
+
+def goes_in_two_steps(f: BodyBuilder) -> None:
+    array, x, y = f.parameters
+    place = f.op("offset", ptr=f.op("offset", ptr=array, off=x), off=y)
+    f.op("store_ptr_tko", ptr=place, val=number(f, 1))
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "verdict"),
+    [
+        (12, -8, Verdict.PROVED),
+        (1 << 40, -(1 << 40), Verdict.PROVED),
+        (-(1 << 40), 1 << 40, Verdict.PROVED),
+        (1 << 61, -(1 << 61), Verdict.UNDECIDED),  # the first sum leaves 64 bits
+        (-(1 << 61), 1 << 61, Verdict.UNDECIDED),
+        (8, 8, Verdict.REFUTED),
+    ],
+)
+def test_a_pointer_comes_back_only_from_where_its_sums_fit(tmp_path: Path, x: int, y: int, verdict: Verdict) -> None:
+    result = checked(tmp_path, module(goes_in_two_steps, (WORD, tile(I64), tile(I64))), WORDS_APART.format(x=x, y=y))
+    assert result.verdict is verdict
+    assert verdict is Verdict.PROVED or {finding.code for finding in result.findings} <= {"TV302", "TV901"}
+
+
+def test_two_lanes_far_away_may_be_anywhere(tmp_path: Path) -> None:
+    """What becomes of an overflow is a number of each lane's own, which the other lanes say nothing of."""
+
+    def fill(f: BodyBuilder) -> None:
+        pair = tile(pointer(I32), 2)
+        base = f.op("broadcast", s=f.op("reshape", s=f.parameters[0], results=[tile(pointer(I32), 1)]), results=[pair])
+        lanes = f.op("exti", s=f.op("iota", results=[tile(I32, 2)]), sgn="signed", results=[tile(I64, 2)])
+        back = f.op("offset", ptr=base, off=f.constant(tile(I64, 2), 1 << 61))
+        back = f.op("offset", ptr=back, off=f.constant(tile(I64, 2), -(1 << 61)))
+        f.op("store_ptr_tko", ptr=f.op("offset", ptr=back, off=lanes), val=f.op("iota", results=[tile(I32, 2)]))
+
+    result = checked(tmp_path, module(fill), 'kernel = "k"\ngrid = [1]\nargs = { a = "i32[16]" }')
+    assert result.verdict is Verdict.UNDECIDED
+    assert "TV202" in {finding.obligation for finding in result.findings}
+
+
+# --------------------------------------------------------------------------------------- counters that are put back
+def test_a_counter_is_put_back_behind_its_own_addition() -> None:
+    """An exchange that waits for nothing may come before the addition whose result it needs: it is no race, but what
+    other blocks then find in the counter says nothing of how many were before them."""
+    unit = units()[str(ROOT / "protocols/last_block_again.py"), "sum_and_exchange", "up-to-16-blocks"]
+    changed = decode(unit.bytecode)
+    (exchange,) = (site for site in sites(changed.entries[0].body) if site.op.attributes.get("mode") == "xchg")
+    assert check_unit(unit).verdict is Verdict.PROVED
+    exchange.drop_operand("token")
+    result = check_unit(replace(unit, bytecode=finished(changed)))
+    assert result.verdict is Verdict.UNDECIDED
+    assert {finding.obligation for finding in result.findings} == {"TV101", "TV102"}
 
 
 # ------------------------------------------------------------------------------- memory that may not be written

@@ -20,11 +20,11 @@ def k(xs, n, TILE: ct.Constant[int]):
 """
 
 
-def checked(folder: Path, array: str, tile: str, grid: str, *, extra: str = "") -> KernelResult:
+def checked(folder: Path, array: str, tile: str, grid: str, *, extra: str = "", length: str = "4") -> KernelResult:
     (folder / "k.py").write_text(KERNEL.format(array=array, tile=tile))
     (folder / "k.tileverify.toml").write_text(
         f'[[launch]]\nkernel = "k"\ngrid = [{grid}]\n{extra}'
-        'args = { xs = { list = "i32[512]", length = 4 }, n = "i32 = 3", TILE = 64 }\n'
+        f'args = {{ xs = {{ list = "i32[512]", length = {length} }}, n = "i32 = 3", TILE = 64 }}\n'
     )
     (result,) = check_paths(
         [str(folder / "k.py")],
@@ -99,3 +99,16 @@ def test_rows_of_arrays_in_a_list_are_apart(tmp_path: Path, access: str, layout:
     elif right:
         assert result.verdict is Verdict.PROVED, result.findings
     assert codes == (set() if right else {"TV101"}), result.findings
+
+
+@pytest.mark.parametrize(
+    ("length", "grid", "holds_for"),
+    [("4", "4, 8", "launch"), ("4", '4, "n"', "sizes"), ('"L"', "1, 8", "any")],
+)
+def test_a_launch_whose_arrays_are_all_in_a_list_has_sizes(
+    tmp_path: Path, length: str, grid: str, holds_for: str
+) -> None:
+    spec = 'requires = ["L >= 1"]\n' if length == '"L"' else 'requires = ["n <= 8"]\n' if "n" in grid else ""
+    array = "0" if length == '"L"' else "i"
+    result = checked(tmp_path, array, "j", grid, extra=spec, length=length)
+    assert (result.verdict, result.holds_for) == (Verdict.PROVED, holds_for)

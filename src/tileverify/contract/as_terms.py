@@ -54,7 +54,8 @@ class Contract:
     ``injective``: arrays in whose layout different coordinates have different addresses.
     ``overlap``: groups of argument names that may share memory; ``same``: groups that are one array.
     ``variables``: the contract's own variables, for reports and witnesses.
-    ``grid_given``: the user wrote a grid.  ``literal_sizes``: every size is a number.
+    ``grid_given``: the user wrote a grid.  ``literal_sizes``: every size is a number, also of lists and of
+    the arrays in them.
     """
 
     values: Mapping[Term, Term]
@@ -123,7 +124,9 @@ class _Builder:
         substitute = {variable: value for variable, value in self.values.items() if variable is not value}
         data = tuple(each.map(lambda term: t.substitute(term, substitute)) for each in data)
         facts = tuple(dict.fromkeys(t.substitute(fact, substitute) for fact in self.facts if fact is not t.TRUE))
-        sizes = [size for array in self.arrays.values() for size in array.shape]
+        in_lists = [array for each in self.lists.values() for array in each.each or (each.element,)]
+        sizes = [size for array in (*self.arrays.values(), *in_lists) for size in array.shape]
+        sizes += [each.length for each in self.lists.values()]
         return Contract(
             values=substitute,
             facts=facts,

@@ -15,7 +15,7 @@ from math import prod
 from .described_launch import Described, DescribedArray
 from .unfilled import Span, is_from_empty, note_given, was_given_to_others
 
-MOST_ELEMENTS = 1 << 16
+MOST_ELEMENTS = 1 << 17
 """Larger arrays are not read."""
 
 

@@ -77,6 +77,19 @@ def _filled(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, A
     return made
 
 
+def _put(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """An operation that writes numbers into all of its first operand, or into the part that an index names."""
+    made = func(*args, **kwargs)
+    whole = args[0]
+    part = whole[args[1]] if func is torch.Tensor.__setitem__ else whole
+    same = part.device.type == "cpu" and part.untyped_storage().data_ptr() == whole.untyped_storage().data_ptr()
+    if same and part.is_contiguous() and part.numel():
+        given = _tensors([args[1:], list(kwargs.values())])
+        known = not any(unfilled.is_unknown(_span(each)) for each in given)
+        unfilled.note_put(part.data_ptr(), part.numel() * part.element_size(), known=known)
+    return made
+
+
 def _note_computed(made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Integers that an operation put into memory of its own are known as far as what it was given is."""
     for tensor in _tensors(made):
@@ -170,8 +183,8 @@ def _handlers(kernels_run: bool) -> dict[Any, Handler]:
         table[getattr(tensor, name)] = _zeroed
     for name in ("zeros", "zeros_like", "ones", "ones_like", "full", "full_like", "arange", "randint", "randperm"):
         table[getattr(torch, name)] = _filled
-    for name in ("new_zeros", "new_ones", "new_full", "zero_", "fill_"):
-        table[getattr(tensor, name)] = _filled
+    table |= {getattr(tensor, name): _filled for name in ("new_zeros", "new_ones", "new_full")}
+    table |= {getattr(tensor, name): _put for name in ("zero_", "fill_", "copy_", "__setitem__")}
     for owner in (torch, tensor):
         for name in _WITH_OUT_DTYPE:
             table[getattr(owner, name)] = _wider_product

@@ -30,6 +30,31 @@ def note_filled(start: int, size: int) -> None:
         _users.pop(span, None)
 
 
+def note_put(start: int, size: int, *, known: bool) -> None:
+    """The program put numbers into this part of some memory; ``known``: not such as are unknown themselves."""
+    put = start, start + size
+    for span in list(_from_empty):
+        rests = _without(span, put)
+        if rests is not None:
+            del _from_empty[span]
+            _from_empty.update(dict.fromkeys(rests))
+    for span in list(_users):
+        rests = _without(span, put)
+        if rests is not None:
+            users = _users.pop(span)
+            for rest in rests:
+                _users.setdefault(rest, set()).update(users)
+    if size and not known:
+        _from_empty[put] = None
+
+
+def _without(span: Span, put: Span) -> list[Span] | None:
+    """What is left of ``span``; ``None`` where nothing is taken away."""
+    if span[1] <= put[0] or put[1] <= span[0]:
+        return None
+    return [(start, end) for start, end in ((span[0], put[0]), (put[1], span[1])) if start < end]
+
+
 def note_given(span: Span, user: Hashable) -> None:
     """``user``, a kernel and its parameter, may have been meant to write there."""
     _users.setdefault(span, set()).add(user)

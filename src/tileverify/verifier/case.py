@@ -333,7 +333,7 @@ class Case:
         """``any``: every launch of the contract; a contract of numbers is only about these sizes, or this launch."""
         if self.holds_for is not None:
             return self.holds_for
-        if not self.contract.literal_sizes or not self.contract.arrays:
+        if not self.contract.literal_sizes or not (self.contract.arrays or self.contract.lists):
             return "any"
         grid = self.launch.grid
         return "launch" if grid is not None and all(constant_value(axis) is not None for axis in grid) else "sizes"

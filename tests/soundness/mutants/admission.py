@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.data_facts import arrays_of
-from tileverify.contract.expressions import evaluate, print_expression
+from tileverify.contract.expressions import evaluate, free_names, print_expression
 from tileverify.contract.launch import (
     Argument,
     Expression,
@@ -27,6 +27,8 @@ from tileverify.contract.operators import Undefined
 from tileverify.contract.strides import strides_of
 from tileverify.results import Witness
 
+PAGE = 4096
+"""What the interpreter aligns allocations to."""
 MOST_ELEMENTS = 1 << 16
 """Elements of an index array about which a fact is checked one by one."""
 
@@ -52,7 +54,7 @@ def _broken(spec: LaunchSpec, launch: ConcreteLaunch, named: Mapping[str, int]) 
         if isinstance(clause, SameArray):
             if _place(launch, clause.first) != _place(launch, clause.second):
                 yield f"{clause.first} is not {clause.second}"
-        elif not _holds(clause, known):
+        elif not all(_holds(clause, {**known, **each}) for each in _of_lists(launch, clause)):
             yield f"{print_expression(clause)} does not hold"
     yield from _shared(spec, launch)
     yield from _broken_fact(spec, launch, known)
@@ -113,9 +115,23 @@ def _shared(spec: LaunchSpec, launch: ConcreteLaunch) -> Iterator[str]:
 def _members(launch: ConcreteLaunch) -> dict[str, int]:
     known = dict(zip(("grid.x", "grid.y", "grid.z"), launch.grid, strict=True))
     for name, array in launch.arrays.items():
-        known |= {f"{name}.shape[{axis}]": size for axis, size in enumerate(array.shape)}
-        known |= {f"{name}.strides[{axis}]": stride for axis, stride in enumerate(array.strides)}
-    return known
+        known |= _members_of(name, array)
+    return known | {f"{name}.length": len(items) for name, items in launch.lists.items()}
+
+
+def _of_lists(launch: ConcreteLaunch, clause: Expression) -> Iterator[dict[str, int]]:
+    """Members of lists that ``clause`` names, of each of their arrays: it speaks of every one."""
+    named = {name.split(".")[0] for name in free_names(clause)}
+    listed = [[_members_of(name, item) for item in launch.lists[name]] for name in sorted(named & launch.lists.keys())]
+    for members in product(*listed):
+        yield {name: number for each in members for name, number in each.items()}
+
+
+def _members_of(name: str, array: ConcreteArray) -> dict[str, int]:
+    """Sizes, strides, and the address: allocations begin at multiples of `PAGE`."""
+    known = {f"{name}.address": PAGE + array.byte_offset}
+    known |= {f"{name}.shape[{axis}]": size for axis, size in enumerate(array.shape)}
+    return known | {f"{name}.strides[{axis}]": stride for axis, stride in enumerate(array.strides)}
 
 
 def _broken_fact(spec: LaunchSpec, launch: ConcreteLaunch, known: Mapping[str, int]) -> Iterator[str]:

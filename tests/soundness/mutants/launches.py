@@ -47,16 +47,23 @@ LARGEST = 1 << 24
 """Elements of an array of integers that are counted out."""
 
 
-def recorded_launch(unit: KernelUnit, variants: int = 1) -> list[Drawn]:
+def recorded_launch(unit: KernelUnit, requires: Sequence[str], variants: int = 1) -> list[Drawn]:
     """The launch itself, with those contents of index arrays, of ``variants`` drawn, that keep all facts.
 
-    Arrays with too many elements for contents of their own have none.
+    Arrays with too many elements for contents of their own have none.  Where a recording says nothing of addresses,
+    ``requires``, under which the kernel was proved, does.
     """
     found = []
-    for drawn in drawn_variants(unit.launch, 1, 1, variants, most_blocks=None):
+    for drawn in drawn_variants(_placed(unit.launch, requires), 1, 1, variants, most_blocks=None):
         kept = tuple(kept_by(unit.launch, drawn.launches))
         found += [Drawn(drawn.values, kept)] if kept else []
     return found
+
+
+def _placed(spec: LaunchSpec, requires: Sequence[str]) -> LaunchSpec:
+    """The launch with what ``requires`` says of addresses."""
+    said = (read_clause(text) for text in requires if ".address" in text)
+    return replace(spec, requires=(*spec.requires, *said))
 
 
 def kept_by(spec: LaunchSpec, launches: Iterable[ConcreteLaunch]) -> Iterator[ConcreteLaunch]:
@@ -112,7 +119,7 @@ def launches_around(unit: KernelUnit, requires: Sequence[str], holds_for: str, c
         if spec is None:
             continue
         found += drawn_launches(
-            spec, 1, seed=len(found), most_blocks=None,
+            _placed(spec, requires), 1, seed=len(found), most_blocks=None,
             admits=lambda known: all(clause_holds(clause, known) for clause in clauses),
         )  # fmt: skip
         if len(found) == count:

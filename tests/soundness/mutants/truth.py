@@ -95,7 +95,7 @@ class Truths:
 
     def _own_launches(self) -> list[Drawn]:
         if self.subject.recorded:
-            return recorded_launch(self.unit, VARIANTS + FURTHER if self._facts else 1)
+            return recorded_launch(self.unit, self.requires, VARIANTS + FURTHER if self._facts else 1)
         return self.hunter.varied(self.requires)
 
     @cached_property

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import torch
+from tilegym.ops.tilecpp import moe_align_block
 from tilegym.ops.tilecpp.bmm import bmm_memref
 from tilegym.ops.tilecpp.matmul import matmul
 from tilegym.ops.tilecpp.moe import (
@@ -43,6 +45,37 @@ def split_k() -> Iterator[Call]:
         yield partial(
             splitk_reduce, partials, lse, torch.empty(batch, heads, dim, device="cuda", dtype=torch.bfloat16), length
         )
+
+
+def _counted(ids: Any, counts: Any, experts: int, numel: int, each: int, programs: int) -> None:
+    for program, own in enumerate(ids.reshape(-1)[:numel].split(each)):
+        counts[program + 1] = torch.bincount(own, minlength=experts)
+
+
+def _summed(counts: Any, experts: int, programs: int, blocks: int) -> None:
+    counts.copy_(counts.cumsum(0))
+
+
+def _padded(total: Any, largest: Any, counts: Any, ends: Any, experts: int, block: int, programs: int) -> None:
+    largest.fill_(int(counts[programs].max()))
+    ends[1:] = ((counts[programs] + block - 1) // block * block).cumsum(0)
+    total.fill_(int(ends[experts]))
+
+
+_LEAVE = {"_launch_stage1": _counted, "_launch_stage2": _summed, "_launch_stage3": _padded}
+"""What the stages of ``moe_align_block_size``, which do not run here, leave for those after them."""
+
+
+def _fill(launch: Any, fill: Any) -> Any:
+    def launched(*arguments: Any) -> None:
+        launch(*arguments)
+        fill(*arguments)
+
+    return launched
+
+
+for _name, _left in _LEAVE.items():
+    setattr(moe_align_block, _name, _fill(getattr(moe_align_block, _name), _left))
 
 
 @case

@@ -3,20 +3,40 @@
 A pointer is (origin, byte offset), the offset a mathematical integer.  ``offset`` has undefined results when its
 product or sum overflows 64 bits; no promise is made for that here, because a lane that is accessed with such an offset
 lies outside its allocation (TV302 asks for exactly that, without wrapping), and a lane that is masked off needs none.
-Only a second offset could come back from where the first has overflowed: then the origin is given up.
+Only a second offset could come back from where the first has overflowed, p + 2**61 - 2**61 of 8-byte elements lies
+inside again.  So of an offset x behind which another, y, is taken,
+
+    x + y   if both are at most 2**61 bytes either way, so that no sum of an address with them leaves 64 bits;
+    a number of this lane's own, which may be anything, else:  every address is the origin's plus some number.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from ...contract.terms import ZERO, Function, Scope, Term, TermKind, add, apply, const, linear_parts, scale, sub, var
+from ...contract.terms import (
+    ZERO,
+    Function,
+    Scope,
+    Term,
+    TermKind,
+    add,
+    and_,
+    apply,
+    choice,
+    const,
+    le,
+    linear_parts,
+    scale,
+    sub,
+    var,
+)
 from ...contract.terms.launch_wide import launch_function, launch_variable
 from ...contract.variables import ADDRESS_MAX, argument_address
 from ..bytecode.model import Op
 from .integers import number
-from .lanes import mentions_lanes
-from .machine import Machine, Rule, element_bits, pointee
+from .lanes import lane_terms, mentions_lanes
+from .machine import Machine, Rule, element_bits, pointee, shape_of
 from .summary import Origin, OriginKind
 from .values import Pointer, unknown_origin
 
@@ -63,10 +83,12 @@ def offset(m: Machine, op: Op) -> Pointer:
         raise m.unsupported(op, PACKED)
     counted = number(elements, element_bits(op.value("off")))
     step = scale(pointee(op.value("ptr")).bytes, counted)
-    if pointer.offset is not ZERO and not (near(pointer.offset) and near(step)):
-        # p + 2**61 - 2**61 lies inside, but its first sum has already overflowed: nothing is known of the result.
-        return Pointer(unknown_origin(pointee(op.value("ptr")).bytes), ZERO)
-    return Pointer(pointer.origin, add(pointer.offset, step))
+    moved = add(pointer.offset, step)
+    if pointer.offset is ZERO or (near(pointer.offset) and near(step)):
+        return Pointer(pointer.origin, moved)
+    anywhere = m.symbol(op, Function(m.unique(op), Scope.BLOCK))
+    lost = apply(anywhere, *m.iterations, *lane_terms(shape_of(op.result)))
+    return Pointer(pointer.origin, choice(and_(_is_near(pointer.offset), _is_near(step)), moved, lost))
 
 
 def near(offset: Term) -> bool:
@@ -78,6 +100,10 @@ def near(offset: Term) -> bool:
     constant, summands = linear_parts(offset)
     known = add(const(constant), *(scale(c, t) for c, t in summands if not _is_carried(t)))
     return known.low is not None and known.high is not None and known.low >= -_FAR and known.high <= _FAR
+
+
+def _is_near(offset: Term) -> Term:
+    return and_(le(const(-_FAR), offset), le(offset, const(_FAR)))
 
 
 def _is_carried(term: Term) -> bool:

@@ -159,7 +159,8 @@ def _candidates(value: LoopValue) -> Iterator[Candidate]:
     steps = _steps(value)
     if steps is not None:
         yield from _small_sums(value)
-        yield from _strides(value, *steps)
+        if value.modulus == 1:  # else the executor knows a stride
+            yield from _strides(value, *steps)
 
 
 def _comparisons(value: LoopValue) -> Iterator[Term]:
@@ -255,7 +256,12 @@ def _without_wrap(term: Term) -> Term:
 def _is(value: LoopValue, summand: Term) -> bool:
     """Whether a summand is v itself, with its choice of the initial value in the first iteration."""
     sides = summand.args[1:] if summand.kind is TermKind.ITE else (summand,)
-    return any(side.kind is TermKind.APPLY and side.function == value.function for side in sides)
+    return any(
+        side is value.at(part)
+        for side in sides
+        for part in side.free
+        if part.kind is TermKind.APPLY and part.function == value.function
+    )
 
 
 def _changes(value: LoopValue, term: Term) -> bool:

@@ -84,7 +84,11 @@ if TYPE_CHECKING:
 @click.option(
     "--audit", is_flag=True, help="Compare every proof with runs of the interpreter (see `recheck --replay`)."
 )
-@click.option("--repair", is_flag=True, help="Try repairs of what is refuted, and tell those that are proved.")
+@click.option(
+    "--repair/--no-repair",
+    default=None,
+    help="Try repairs of what is refuted, and tell those that are proved.  [default: those that cost little]",
+)
 @click.option(
     "--baseline",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -128,7 +132,7 @@ def check(
     certificate: Path | None,
     complete: bool,
     audit: bool,
-    repair: bool,
+    repair: bool | None,
     baseline: Path | None,
     update_baseline: bool,
     config: tuple[str, ...],
@@ -181,7 +185,8 @@ def check(
         cache=default_folder() if settings.of("no_cache", not no_cache, chosen.cache) else None,
         playback=playback is not None or page,
         certificate=certificate is not None,
-        repair=repair,
+        repair=bool(repair),
+        quick_repairs=repair is None,
         details=page,
         complete=complete,
         audit=audit,

@@ -10,11 +10,13 @@ from typing import Final
 from rich.cells import cell_len
 from rich.text import Text
 
-from ..results import Finding, FindingLevel, SideValue, SourceSite, Witness
+from ..results import Finding, FindingLevel, Hint, SideValue, SourceSite, Witness
 from ..results.codes import CODES, TV, Family
+from ..results.editing import changed_lines
 from ..system.printable import printable
+from .causes import also
 from .reasons import suppressed_because
-from .snippets import Snippet, Snippets
+from .snippets import Snippet, Snippets, source_text
 
 _LABEL_COLUMN: Final = 100
 """A label that would end behind it gets a line of its own."""
@@ -31,8 +33,11 @@ class _Place:
     snippet: Snippet | None
 
 
-def finding_lines(finding: Finding, style: str, snippets: Snippets) -> Iterator[Text]:
-    """The lines of ``finding``; ``style`` is that of the kernel's verdict."""
+def finding_lines(
+    finding: Finding, style: str, snippets: Snippets, others: Sequence[Finding] = (), file: str | None = None
+) -> Iterator[Text]:
+    """The lines of ``finding``, and of ``others`` with the same cause; ``style`` is that of the kernel's verdict,
+    ``file`` where it lies, and what hints edit."""
     code = CODES.get(finding.code)
     undecided = code is not None and code.family is Family.UNDECIDED
     style = "yellow" if finding.level is FindingLevel.WARNING else style
@@ -56,11 +61,21 @@ def finding_lines(finding: Finding, style: str, snippets: Snippets) -> Iterator[
         yield from _group(group, gutter, style)
     if finding.witness is not None:
         yield from (_fact(line, gutter) for line in _witness(finding.witness, values_text(finding)))
+    yield from (_fact(line, gutter) for line in also(finding, others))
     for hint in finding.hints:
         note = f"   [{hint.id}, {hint.applicability}]"
         yield Text.assemble(("help", "bold cyan"), f": {printable(hint.text)}", (printable(note), "dim"))
+        for line in repair_lines(hint, file):
+            yield Text(f"    {printable(line)}", "red" if line.startswith("-") else "green")
     if code is not None and code.family is not Family.ERROR:
         yield Text(f"more: tileverify explain {code.code}", "dim")
+
+
+def repair_lines(hint: Hint, file: str | None) -> Iterator[str]:
+    """``-12: before`` and ``+12: after`` for what a hint changes in ``file``; nothing where that cannot be read."""
+    lines = source_text(file) if file is not None and hint.edits else None
+    if lines is not None:
+        yield from changed_lines("\n".join(lines), hint.edits)
 
 
 def _fact(text: str, gutter: int) -> Text:
@@ -244,11 +259,15 @@ def _table(witness: Witness) -> Iterator[str]:
     rows: list[tuple[str, ...]]
     if witness.block_b is None:
         rows = [("block", str(witness.block_a))]
-        rows += [(name, _value(first)) for name, first, _ in witness.variables]
+        rows += [(name, _value(first)) for name, first, _ in witness.variables if not name.startswith("bid.")]
     else:
         heads = ("first", "second") if witness.block_a == witness.block_b else ("block A", "block B")
         rows = [("", *heads), ("block", str(witness.block_a), str(witness.block_b))]
-        rows += [(name, _value(first), _value(second)) for name, first, second in witness.variables]
+        rows += [
+            (name, _value(first), _value(second))
+            for name, first, second in witness.variables
+            if first != second and not name.startswith("bid.")  # the line above has these
+        ]
     rows = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

@@ -17,6 +17,7 @@ from rich.text import Text
 from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
 from ..results.second_reading import reading_lines
 from ..system.printable import printable
+from .causes import cards
 from .findings import finding_lines
 from .reasons import undetermined
 from .snippets import Snippets
@@ -100,8 +101,9 @@ def _kernel(result: KernelResult, detail: Detail, snippets: Snippets) -> Iterato
         head.append(f"  {measure}", "dim")
     yield head
     yield from _contract(result, detail)
-    for finding in result.findings:
-        yield from (Text("  ").append_text(line) for line in finding_lines(finding, style, snippets))
+    for finding, others in cards(result.findings):
+        lines = finding_lines(finding, style, snippets, others, result.file)
+        yield from (Text("  ").append_text(line) for line in lines)
         yield Text()
 
 

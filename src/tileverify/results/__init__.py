@@ -181,7 +181,9 @@ class Finding:
     of another version has.
 
     ``obligation`` is the code of the obligation that a TV9xx finding could not decide.  ``fingerprint`` is the same in
-    every run that finds the same fault, wherever its lines have moved (`reports.fingerprints`).
+    every run that finds the same fault, wherever its lines have moved (`reports.fingerprints`).  ``cause``: the
+    fingerprint of the finding that stands for the mistake behind it; all findings of one cause are one mistake
+    (`reports.causes`).
     """
 
     code: str
@@ -191,6 +193,7 @@ class Finding:
     hints: tuple[Hint, ...] = ()
     obligation: str | None = None
     fingerprint: str = ""
+    cause: str = ""
     suppression: Suppression | None = None
     denied: bool = False  # a warning that counts as an error in this run
 

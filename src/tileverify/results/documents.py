@@ -173,6 +173,7 @@ class FindingDocument(Struct, frozen=True, kw_only=True):
     witness: WitnessDocument | UnsetType = UNSET
     obligation: str | UnsetType = UNSET
     fingerprint: str | UnsetType = UNSET
+    cause: str | UnsetType = UNSET
     suppression: SuppressionDocument | UnsetType = UNSET
 
 

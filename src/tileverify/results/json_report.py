@@ -145,6 +145,7 @@ def _finding(finding: Finding) -> FindingDocument:
         witness=UNSET if finding.witness is None else _witness(finding.witness),
         obligation=UNSET if finding.obligation is None else finding.obligation,
         fingerprint=finding.fingerprint or UNSET,
+        cause=finding.cause or UNSET,
         suppression=UNSET
         if known is None
         else SuppressionDocument(known.kind, known.reason, known.until, known.file, known.line),
@@ -263,6 +264,7 @@ def _read_finding(document: FindingDocument) -> Finding:
         hints=tuple(map(_read_hint, document.hints)),
         obligation=_given(document.obligation, None),
         fingerprint=_given(document.fingerprint, ""),
+        cause=_given(document.cause, ""),
         suppression=_read_suppression(document.suppression),
         denied=document.code in WARNINGS and document.level == FindingLevel.ERROR,
     )

@@ -128,11 +128,15 @@ def test_proved_kernels_and_bytecode_are_left_alone(tmp_path: Path) -> None:
 def test_the_command_tells_repairs(tileverify: CommandLine) -> None:
     folder = Path.cwd()
     written(folder)
-    plain = tileverify("check", "halves.py", "--no-cache")
+    usual = tileverify("check", "halves.py", "--no-cache")
+    without = tileverify("check", "halves.py", "--no-cache", "--no-repair")
     told = tileverify("check", "halves.py", "--no-cache", "--repair")
-    assert plain.code == told.code == 1
-    assert "help:" not in plain.out
-    assert "`i` for `i // 2` (proved)" in told.out
+    assert usual.code == without.code == told.code == 1
+    assert "help:" not in without.out
+    for each in (usual, told):
+        assert "`i` for `i // 2` (proved)" in each.out
+        assert "-7:" in each.out
+        assert "+7:" in each.out
     assert (folder / "halves.py").read_text() == SOURCE  # told, not made
     json = tileverify("check", "halves.py", "--no-cache", "--repair", "--format", "json")
     assert '"edits"' in json.out

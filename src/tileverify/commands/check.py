@@ -12,6 +12,7 @@ from ..errors import NoKernelFound, UsageError
 from ..reports.formats import FORMATS, TEXT
 from ..system.version import __version__
 from .changed import changed_targets, nothing_to_check
+from .fixing import checked_options, make_fixes
 from .folders import checked_folders, write_playback
 from .options import EXIT_CODES
 from .outputs import earlier_report, outputs_of, pages, write_reports
@@ -89,6 +90,9 @@ if TYPE_CHECKING:
     default=None,
     help="Try repairs of what is refuted, and tell those that are proved.  [default: those that cost little]",
 )
+@click.option("--fix", is_flag=True, help="Make safe repairs that were proved in the files, and say which.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff, also repairs that may change what is meant.")
+@click.option("--diff", is_flag=True, help="Print the difference that --fix would make in place of the report.")
 @click.option(
     "--baseline",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -133,6 +137,9 @@ def check(
     complete: bool,
     audit: bool,
     repair: bool | None,
+    fix: bool,
+    unsafe_fixes: bool,
+    diff: bool,
     baseline: Path | None,
     update_baseline: bool,
     config: tuple[str, ...],
@@ -152,6 +159,7 @@ def check(
         raise UsageError("--quiet and --verbose exclude each other")
     from ..pipeline.configuration import configuration
 
+    checked_options(fix, unsafe_fixes, diff, repair)
     settings = Settings(context, configuration(config, isolated=isolated))
     chosen = settings.configuration
     paths = changed_targets(paths, chosen) if changed else paths or chosen.paths
@@ -211,7 +219,10 @@ def check(
         if told and not quiet:
             talk(told)
     detail = Detail.QUIET if quiet else Detail.VERBOSE if verbose else Detail.NORMAL
-    write_reports(report, outputs, detail, color, earlier)
+    if not diff:
+        write_reports(report, outputs, detail, color, earlier)
+    if fix or diff:
+        make_fixes(report.results, options, spec, unsafe=unsafe_fixes, diff=diff)
     if playback is not None:
         write_playback(report, playback)
     if certificate is not None:

@@ -76,6 +76,10 @@ def check_units(
         progress(result)
         results.append(result)
     learn(results)
+    if options.repair or options.quick_repairs:
+        from .repair.elsewhere import weighed
+
+        results = weighed(results)
     snippets = Snippets()
     finished = tuple(with_causes(with_fingerprints(result, snippets)) for result in results)
     return Report(results=finished, tool_version=__version__, solver=solver_version())

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ..results import Finding, FindingLevel, Hint, SideValue, SourceSite, Witness
 from ..results.codes import CODES, TV, Family
-from ..results.editing import changed_lines
+from ..results.editing import changed_lines, text_digest
 from ..system.printable import printable
 from .causes import also
 from .reasons import suppressed_because
@@ -74,8 +74,9 @@ def finding_lines(
 def repair_lines(hint: Hint, file: str | None) -> Iterator[str]:
     """``-12: before`` and ``+12: after`` for what a hint changes in ``file``; nothing where that cannot be read."""
     lines = source_text(file) if file is not None and hint.edits else None
-    if lines is not None:
-        yield from changed_lines("\n".join(lines), hint.edits)
+    text = "\n".join(lines or ())
+    if lines is not None and hint.source_sha256 in ("", text_digest(text)):
+        yield from changed_lines(text, hint.edits)
 
 
 def _fact(text: str, gutter: int) -> Text:

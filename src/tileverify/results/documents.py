@@ -154,6 +154,7 @@ class HintDocument(Struct, frozen=True):
     applicability: Applicability
     text: str
     edits: list[EditDocument] | UnsetType = UNSET
+    source_sha256: str | UnsetType = UNSET
 
 
 class SuppressionDocument(Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -23,6 +24,11 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
     for edit in sorted(edits, key=lambda each: (each.line, each.column), reverse=True):
         text = text[: place(edit.line, edit.column)] + edit.text + text[place(edit.end_line, edit.end_column) :]
     return text
+
+
+def text_digest(text: str) -> str:
+    """The SHA-256 of a source text, by which its edits know it again."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def well_placed(text: str, edits: Sequence[Edit]) -> bool:

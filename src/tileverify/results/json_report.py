@@ -167,7 +167,7 @@ def _site(site: SourceSite) -> SiteDocument:
 
 def _hint(hint: Hint) -> HintDocument:
     edits = [EditDocument(edit.line, edit.column, edit.end_line, edit.end_column, edit.text) for edit in hint.edits]
-    return HintDocument(hint.id, hint.applicability, hint.text, edits or UNSET)
+    return HintDocument(hint.id, hint.applicability, hint.text, edits or UNSET, hint.source_sha256 or UNSET)
 
 
 def _witness(witness: Witness) -> WitnessDocument:
@@ -274,7 +274,8 @@ def _read_hint(document: HintDocument) -> Hint:
     edits = (
         Edit(edit.line, edit.column, edit.end_line, edit.end_column, edit.text) for edit in _given(document.edits, [])
     )
-    return Hint(document.id, document.applicability, document.text, tuple(edits))
+    digest = _given(document.source_sha256, "")
+    return Hint(document.id, document.applicability, document.text, tuple(edits), digest)
 
 
 def _read_suppression(document: SuppressionDocument | UnsetType) -> Suppression | None:

@@ -156,10 +156,11 @@ class _Reading:
         lost."""
         gone: tuple[ast.stmt, ...] = ()
         if isinstance(node, ast.Name):
-            definition = self.source.definitions(self.function).get(node.id)
-            if definition is None or _uses(self.function, node.id) != 1:
+            name = node.id
+            definition = self.source.definitions(self.function).get(name)
+            if definition is None or _uses(self.function, name) != 1:
                 return None
-            node, gone = definition, tuple(_assignments(self.function, node.id))
+            node, gone = definition, tuple(_assignments(self.function, name))
         load = self._load(node)
         return None if load is None else (load, gone)
 

@@ -12,6 +12,7 @@ from ...errors import TileVerifyError
 from ...frontend.sources.edited import edited_unit
 from ...results import WARNINGS, Finding, Hint, KernelResult, Verdict
 from ...results.codes import TV
+from ...results.editing import text_digest
 from .catalogue import KINDS
 from .edits import edited
 from .kernel_source import KernelSource
@@ -97,7 +98,8 @@ class Trials:
         new = [clause for clause in outcome.requires if clause not in self.requires]
         safe = proposal.same_results and not new
         proved = f"proved when {' and '.join(new)}" if new else "proved"
-        return Hint(kind.id, "safe" if safe else "maybe", f"{kind.text}: {proposal.text} ({proved})", proposal.edits)
+        advice = f"{kind.text}: {proposal.text} ({proved})"
+        return Hint(kind.id, "safe" if safe else "maybe", advice, proposal.edits, text_digest(self.text))
 
     def other_grid(self, finding: Finding) -> Iterator[Hint]:
         """What the kernel is proved for if the grid is left open."""

@@ -21,7 +21,7 @@ from .proposals import Proposal, proposals
 MOST_TRIALS: Final = 24
 """Changed kernels that are compiled and proved for one result."""
 QUICK_TRIALS: Final = 4
-QUICK_EFFORT: Final = 0.05
+QUICK_EFFORT: Final = 0.03
 """The same where nobody asked for repairs: so many, each for so much of the usual account of a proof."""
 
 
@@ -44,7 +44,7 @@ def with_repairs(unit: KernelUnit, result: KernelResult, check: Check, most: int
         source = KernelSource(text)
     except (OSError, SyntaxError, ValueError):
         return result
-    has_grid = unit.launch.grid is not None
+    has_grid = unit.launch.grid is not None and most > QUICK_TRIALS  # any grid is a large question
     trials = Trials(text, partial(_prepared, unit, check), has_grid=has_grid, most=most, requires=result.requires)
     findings = (repaired(finding, proposals(source, finding, result.findings), trials) for finding in result.findings)
     return replace(result, findings=tuple(findings))

@@ -10,7 +10,7 @@ from typing import Final
 from rich.cells import cell_len
 from rich.text import Text
 
-from ..results import Finding, FindingLevel, Hint, SideValue, SourceSite, Witness
+from ..results import TILE_INDEX, Finding, FindingLevel, Hint, SideValue, SourceSite, Witness
 from ..results.codes import CODES, TV, Family
 from ..results.editing import changed_lines, text_digest
 from ..system.printable import printable
@@ -60,7 +60,7 @@ def finding_lines(
     for group in _by_file(places):
         yield from _group(group, gutter, style)
     if finding.witness is not None:
-        yield from (_fact(line, gutter) for line in _witness(finding.witness, values_text(finding)))
+        yield from (_fact(line, gutter) for line in _witness(finding, finding.witness, values_text(finding)))
     yield from (_fact(line, gutter) for line in also(finding, others))
     for hint in finding.hints:
         note = f"   [{hint.id}, {hint.applicability}]"
@@ -118,7 +118,9 @@ def _label(labels: list[tuple[str, str]]) -> str:
     blocks = [block for block, _ in labels if block]
     actions = list(dict.fromkeys(action for _, action in labels if action))
     if len(blocks) == 2 and len(actions) == 1:
-        return printable(f"{' and '.join(blocks)} both {actions[0]}")
+        verb, _, target = actions[0].partition(" ")
+        both = f"access {target} by an atomic" if verb == "atomic" else actions[0]
+        return printable(f"{' and '.join(blocks)} both {both}")
     return printable(" and ".join(": ".join(part for part in label if part) for label in labels if any(label)))
 
 
@@ -191,8 +193,9 @@ def _position(file: str | None, line: int | None, column: int | None) -> str:
 
 
 # -------------------------------------------------------------------------------------------- a witness
-def _witness(witness: Witness, values: str) -> Iterator[str]:
-    if witness.element:
+def _witness(finding: Finding, witness: Witness, values: str) -> Iterator[str]:
+    negative = finding.code == TV.TILE_OUT_OF_INDEX_SPACE and witness.negative_tiles
+    if witness.element and not negative:
         yield f"element  {witness.element}"
     yield f"launch   {'   '.join(_launch(witness))}"
     for name, contents in witness.data.items():
@@ -260,12 +263,12 @@ def _table(witness: Witness) -> Iterator[str]:
     rows: list[tuple[str, ...]]
     if witness.block_b is None:
         rows = [("block", str(witness.block_a))]
-        rows += [(name, _value(first)) for name, first, _ in witness.variables if not name.startswith("bid.")]
+        rows += [(name, _signed(name, first)) for name, first, _ in witness.variables if not name.startswith("bid.")]
     else:
         heads = ("first", "second") if witness.block_a == witness.block_b else ("block A", "block B")
         rows = [("", *heads), ("block", str(witness.block_a), str(witness.block_b))]
         rows += [
-            (name, _value(first), _value(second))
+            (name, _signed(name, first), _signed(name, second))
             for name, first, second in witness.variables
             if first != second and not name.startswith("bid.")  # the line above has these
         ]
@@ -276,5 +279,7 @@ def _table(witness: Witness) -> Iterator[str]:
         yield "   ".join(cells).rstrip()
 
 
-def _value(value: int | None) -> str:
-    return "-" if value is None else str(value)
+def _signed(name: str, value: int | None) -> str:
+    """A tile number with its sign, which the op does not read."""
+    negative = value is not None and name.startswith(TILE_INDEX) and 1 << 31 <= value < 1 << 32
+    return "-" if value is None else str(value - (1 << 32) if negative else value)

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
+from ..results.codes import TV
 from ..results.second_reading import reading_lines
 from ..system.printable import printable
 from .causes import cards
@@ -34,6 +35,7 @@ _HOLDS_FOR: Final = {
     "launch": "this launch only",
 }
 _LABEL: Final = 10
+RACES: Final = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
 
 
 class Detail(enum.Enum):
@@ -140,10 +142,17 @@ def _contract(result: KernelResult, detail: Detail) -> Iterator[Text]:
         yield from _clauses("audited", reading_lines(result.second_reading))
     yield from _clauses("note", result.notes)
     if detail is Detail.VERBOSE:
-        yield from _clauses("checked", (", ".join(result.proved_codes),) if result.proved_codes else ())
+        yield from _clauses("checked", _checked(result))
         yield from _clauses("bytecode", (result.bytecode_sha256,) if result.bytecode_sha256 else ())
         if result.time_ms != Times():
             yield _labelled("time", _phases(result.time_ms))
+
+
+def _checked(result: KernelResult) -> Iterator[str]:
+    if result.proved_codes:
+        yield ", ".join(result.proved_codes)
+    if result.verdict is Verdict.PROVED and result.proved_codes and not set(RACES) & set(result.proved_codes):
+        yield f"no two accesses for {', '.join(RACES)}: blocks meet in atomics of their scope, or not at all"
 
 
 def _fails(result: KernelResult) -> bool:

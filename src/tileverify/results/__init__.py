@@ -98,6 +98,10 @@ ABOUT = "about "
 """Stands before a float that another device may round differently."""
 
 
+TILE_INDEX = "tile index"
+"""How the names of a witness' variables begin that are tile numbers, as the op reads them: without a sign."""
+
+
 @dataclass(frozen=True, slots=True)
 class Witness:
     """A concrete launch that breaks an obligation; ``confirmed_by`` names the independent replay.
@@ -119,6 +123,15 @@ class Witness:
     launch: Mapping[str, object] | None = None
     elements: Elements | None = None
     values: SeenValues | None = None
+
+    @property
+    def negative_tiles(self) -> str:
+        """``(0, -1)`` where a tile index is negative, which the op reads as a huge one; else empty."""
+        values = [first for name, first, _ in self.variables if name.startswith(TILE_INDEX) and first is not None]
+        if not any(value >= 1 << 31 for value in values):
+            return ""
+        signed = [value - (1 << 32) if value >= 1 << 31 else value for value in values]
+        return str(signed[0]) if len(signed) == 1 else f"({', '.join(map(str, signed))})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +229,8 @@ class Finding:
         The load that left something open (TV403) did not touch the element that it reached: its array alone.
         """
         elsewhere = self.code == TV.UNDETERMINED and site.access == "load" and len(self.sites) > 1
+        if self.code == TV.TILE_OUT_OF_INDEX_SPACE and self.witness is not None and self.witness.negative_tiles:
+            return f"{site.array} at tile index {self.witness.negative_tiles}"
         return site.array if self.witness is None or elsewhere else self.witness.element or site.array
 
 

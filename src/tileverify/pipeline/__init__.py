@@ -67,15 +67,20 @@ def check_units(
     learn: Callable[[Sequence[KernelResult]], None] = lambda results: None,
 ) -> Report:
     """The report on what was found, in its order; ``learn`` is told all results as they were decided."""
-    from ..reports.causes import with_causes
-    from ..reports.fingerprints import with_fingerprints
-    from ..reports.snippets import Snippets
-
     results = []
     for result in _check_all(iter(found), options):
         progress(result)
         results.append(result)
     learn(results)
+    return finished_report(results, options)
+
+
+def finished_report(results: Sequence[KernelResult], options: CheckOptions = _USUAL) -> Report:
+    """The report on kernels that are verified, which may not be all that were asked for."""
+    from ..reports.causes import with_causes
+    from ..reports.fingerprints import with_fingerprints
+    from ..reports.snippets import Snippets
+
     if options.repair or options.quick_repairs:
         from .repair.elsewhere import weighed
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 TEXT: Final = "text"
 
 _RENDERERS: Final = {
+    "concise": (".concise", "concise_report"),
     "json": ("..results.json_report", "json_report"),
     "github": (".github", "github_report"),
     "sarif": (".sarif", "sarif_report"),

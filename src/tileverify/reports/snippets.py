@@ -11,6 +11,7 @@ from typing import Final
 
 from rich.cells import cell_len
 
+from ..contract.spec_files import SPEC_SUFFIX
 from ..results import SourceSite
 from ..system.printable import printable
 
@@ -128,7 +129,7 @@ def _cells(text: str) -> int:
 def source_text(file: str) -> tuple[str, ...] | None:
     """The lines of a source file; ``None`` if there is none, or the name is not that of a source."""
     path = Path(file)
-    if path.suffix.lower() not in _SOURCE_SUFFIXES:
+    if path.suffix.lower() not in _SOURCE_SUFFIXES and not path.name.endswith(SPEC_SUFFIX):
         return None
     try:
         status = path.stat()

@@ -36,6 +36,7 @@ OFFERED = {
     "racy/missing_grid_axis.py::double": [("TV101", "fit-grid", "maybe"), ("TV101", "split-output-index", "display")],
     "racy/store_beside_atomic.py::initialise_and_add": [("TV103", "separate-launch", "display")],
     "racy/duplicate_lanes.py::fill_pairs": [("TV202", "separate-lanes", "display")],
+    "racy/transpose_inplace.py::transpose_inplace": [("TV102", "separate-output", "display")],
     "racy/stencil_inplace.py::smooth_inplace": [("TV102", "separate-output", "display")],
     "out_of_bounds/unchecked_tail.py::double_unchecked": [("TV303", "mask-tail", "safe")] * 2,
     "out_of_bounds/loop_too_far.py::row_sums": [("TV301", "mend-loop", "maybe")],

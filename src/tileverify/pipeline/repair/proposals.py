@@ -217,10 +217,19 @@ def _split_output_index(place: FaultyPlace) -> _Found:
                 yield _instead(place, part, place.of(part.left))
         yield from _own_component(place, store, {place.of(part) for part in parts})
         yield from _own_stride(place, parts)
+        if _is_in_place(place, store):
+            continue  # a transposition in place would become one of each tile
         for one, other in combinations(store.components, 2):
             first, second = place.of(one), place.of(other)
             edits = (place.replacing(one, second), place.replacing(other, first))
             yield f"`{first}` and `{second}` in each other's place", edits
+
+
+def _is_in_place(place: FaultyPlace, store: TileCall) -> bool:
+    """Whether the kernel loads from the array that ``store`` writes to."""
+    array = place.of(store.arguments["array"])
+    calls = place.source.calls(place.function)
+    return any(each.name in ("load", "gather") and place.of(each.arguments["array"]) == array for each in calls)
 
 
 def _own_component(place: FaultyPlace, store: TileCall, used: set[str]) -> _Found:

@@ -12,8 +12,8 @@ from ..errors import NoKernelFound, UsageError
 from ..reports.formats import FORMATS, TEXT
 from ..system.version import __version__
 from .changed import changed_targets, nothing_to_check
-from .fixing import checked_options, make_fixes
 from .folders import checked_folders, write_playback
+from .mending import checked_options, make_fixes
 from .options import EXIT_CODES
 from .outputs import earlier_report, outputs_of, pages, write_reports
 from .settings import Settings

@@ -79,14 +79,15 @@ def list_(context: click.Context, paths: tuple[str, ...], format_: str, spec: Pa
 
     Without PATH, `paths` of the configuration.
     """
-    from ..frontend.sources.discover import SourceFailure, candidates, nothing
+    from ..frontend.sources.discover import Skip, SourceFailure, candidates, nothing
     from ..pipeline.configuration import configuration
     from ..system.paths import display_path
 
-    skip = nothing
+    skip: Skip = nothing
     if not paths:
         chosen = configuration((), isolated=False)
-        paths, skip = chosen.paths, chosen.excludes if chosen.exclude else nothing
+        paths = chosen.paths
+        skip = chosen.excludes if chosen.exclude else nothing
     if not paths:
         raise UsageError("name a PATH, or `paths` in [tool.tileverify]")
     rows: list[dict[str, Any]] = []

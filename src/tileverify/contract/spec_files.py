@@ -141,7 +141,7 @@ def _parse(text: str, path: Path) -> Mapping[str, object]:
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         problem = re.sub(r"\s*\(at .*\)", "", str(error))
-        line, column = (int(at[1]), int(at[2])) if at else (None, None)
+        line, column = (int(at[1]), int(at[2]) - 1) if at else (None, None)
         raise SpecError(f"not valid TOML: {problem}", str(path), line, column) from None
     except (ValueError, RecursionError):  # more digits than `int` reads, more brackets than the parser
         raise SpecError("a number in it is too long, or its values are nested too deeply", str(path)) from None

@@ -15,7 +15,7 @@ _QUOTED: Final = re.compile(r"'(?P<text>[^']+)'( at column (?P<column>\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class WrittenKey:
-    """``name`` with the lines of its value; ``line`` and ``column`` of the first, from 1 and 0."""
+    """``name`` with the lines of its value; ``line`` (from 1) and ``column`` (from 0, in characters) of the first."""
 
     name: str
     line: int
@@ -45,7 +45,7 @@ def written_keys(text: str, header: int) -> tuple[WrittenKey, ...]:
 
 
 def place_of(keys: Sequence[WrittenKey], field: str, problem: str) -> tuple[int, int] | None:
-    """Line (from 1) and column (from 0) of what a ``problem`` of ``field`` is about: the text that it quotes, else the
+    """Line (from 1) and column (from 0, in bytes of UTF-8) of what a ``problem`` of ``field`` is about: the text that it quotes, else the
     key; ``None`` where there is no such key."""
     named = _FIELD.match(field)
     key = next((each for each in keys if named is not None and each.name == named[0]), None)
@@ -56,5 +56,6 @@ def place_of(keys: Sequence[WrittenKey], field: str, problem: str) -> tuple[int,
         assert quoted is not None
         column = line.find(quoted["text"], key.column if number == 0 else 0)
         if column >= 0:
-            return key.line + number, column + int(quoted["column"] or 1) - 1
+            column += int(quoted["column"] or 1) - 1
+            return key.line + number, len(line[:column].encode())
     return key.line, key.column

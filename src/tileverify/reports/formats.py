@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 TEXT: Final = "text"
 
 _RENDERERS: Final = {
-    "concise": (".concise", "concise_report"),
     "json": ("..results.json_report", "json_report"),
     "github": (".github", "github_report"),
     "sarif": (".sarif", "sarif_report"),
     "junit": (".junit", "junit_report"),
     "html": (".html.report", "html_report"),
+    "concise": (".concise", "concise_report"),
 }
 """Format -> module of this package and its function from a `Report` to the whole text.  Text itself takes options."""
 

@@ -45,8 +45,8 @@ def written_keys(text: str, header: int) -> tuple[WrittenKey, ...]:
 
 
 def place_of(keys: Sequence[WrittenKey], field: str, problem: str) -> tuple[int, int] | None:
-    """Line (from 1) and column (from 0, in bytes of UTF-8) of what a ``problem`` of ``field`` is about: the text that it
-    quotes, else the key; ``None`` where there is no such key."""
+    """Line (from 1) and column (from 0, in bytes of UTF-8) of what a ``problem`` of ``field`` is about: the text that
+    it quotes, else the key; ``None`` where there is no such key."""
     named = _FIELD.match(field)
     key = next((each for each in keys if named is not None and each.name == named[0]), None)
     if key is None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 class TileVerifyError(Exception):
     """Anything the user can cause.  ``check`` maps it to exit code 2 unless a subclass says otherwise.
 
+    ``line`` counts from 1, ``column`` from 0; as a text it counts from 1, too, as editors do.
+
     >>> import tileverify
     >>> try:
     ...     tileverify.check("nowhere")
@@ -34,7 +36,7 @@ class TileVerifyError(Exception):
         if self.file and self.line is not None:
             place += f":{self.line}"
             if self.column is not None:
-                place += f":{self.column}"
+                place += f":{self.column + 1}"
         return f"{place}: {self.message}" if place else self.message
 
 

@@ -383,6 +383,25 @@ def test_ctrl_c_ends_at_once_with_130(kernels: Path, jobs: str) -> None:
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
 
 
+def test_ctrl_c_tells_what_is_finished(
+    kernels: Path, tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = pipeline.check_paths
+
+    def interrupted(*arguments: Any, progress: Callable[[KernelResult], None], **more: Any) -> Report:
+        whole(*arguments, progress=progress, **more)
+        raise KeyboardInterrupt
+
+    expected = tileverify("check", str(kernels), "--no-cache", "-q", "--statistics")
+    monkeypatch.setattr(pipeline, "check_paths", interrupted)
+    ran = tileverify("check", str(kernels), "--no-cache", "-q", "--statistics")
+    assert ran.code == 130
+    assert ran.out.count("error[TV") == expected.out.count("error[TV") > 0
+    assert "finished" in ran.err
+    assert "TV101  race-write-write" in expected.err
+    assert "race-write-write" not in ran.err
+
+
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
@@ -410,6 +429,15 @@ def test_version_and_module_agree() -> None:
 def test_explain_lists_all_codes(tileverify: Callable[..., Ran]) -> None:
     ran = tileverify("explain")
     assert [line.split()[0] for line in ran.out.splitlines()] == list(CODES)
+
+
+def test_explain_takes_several_codes_and_beginnings(tileverify: Callable[..., Ran]) -> None:
+    both = tileverify("explain", "TV101", "tv303")
+    assert [line.split()[0] for line in both.out.splitlines() if line.startswith("TV")] == ["TV101", "TV303"]
+    family = tileverify("explain", "TV1xx", "--format", "json")
+    assert [code["code"] for code in json.loads(family.out)] == ["TV101", "TV102", "TV103"]
+    assert tileverify("explain", "TV1", "--format", "json").out == family.out
+    assert "there is no code 'TV'" in tileverify("explain", "TV").err
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from tileverify.pipeline import check_paths, check_unit
+from tileverify.reports.causes import with_causes
 from tileverify.reports.fingerprints import with_fingerprints
 from tileverify.reports.snippets import Snippets
 from tileverify.results import KernelResult
@@ -34,7 +35,7 @@ def judged_again(file: Path) -> Results:
     def judged() -> Results:
         snippets = Snippets()
         mine = [unit for unit in reversed(units().values()) if unit.file == file]
-        return _by_name(tuple(with_fingerprints(check_unit(unit), snippets) for unit in mine))
+        return _by_name(tuple(with_causes(with_fingerprints(check_unit(unit), snippets)) for unit in mine))
 
     return once(f"judged again {file}", judged)
 

@@ -15,8 +15,9 @@ import pytest
 
 from tileverify.reports import sarif
 from tileverify.reports.sarif import sarif_report
-from tileverify.results import Finding, KernelResult, Report, SourceSite, Verdict, Witness
+from tileverify.results import Edit, Finding, Hint, KernelResult, Report, SourceSite, Verdict, Witness
 from tileverify.results.codes import CODES
+from tileverify.results.editing import text_digest
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft4Validator(SCHEMA, format_checker=jsonschema.FormatChecker())
@@ -142,3 +143,31 @@ def test_a_file_that_github_would_refuse_is_made_smaller(monkeypatch: pytest.Mon
     text = sarif_report(many(400))
     assert len(gzip.compress(text.encode(), compresslevel=6)) < whole
     assert json.loads(text)["runs"][0]["results"][0]["ruleId"] == "TV301"
+
+
+def test_proved_repairs_are_fixes(tmp_path: Path) -> None:
+    """Columns count UTF-16 code units from 1; a file that is another text has none."""
+    file = tmp_path / "k.py"
+    file.write_text("𝒜 = a // 2\nlast")
+    edits = (Edit(1, 4, 1, 10, "a"), Edit(2, 0, 3, 0, "end"))
+    hint = Hint("split-output-index", "maybe", "`a` for `a // 2` (proved)", edits, text_digest(file.read_text()))
+    advice = Hint("split-output-index", "display", "an index of its own")
+    finding = Finding("TV101", "two", (SourceSite(str(file), 1, 0, "store", "x"),), hints=(advice, hint))
+    result = KernelResult(str(file), "k", "0", Verdict.REFUTED, findings=(finding,))
+    (found,) = run_of(Report((result,), "0", "z3"))["results"]
+    (fix,) = found["fixes"]
+    (change,) = fix["artifactChanges"]
+    assert change["artifactLocation"]["uri"].endswith("/k.py")
+    assert change["replacements"] == [
+        {
+            "deletedRegion": {"startLine": 1, "startColumn": 6, "endLine": 1, "endColumn": 12},
+            "insertedContent": {"text": "a"},
+        },
+        {
+            "deletedRegion": {"startLine": 2, "startColumn": 1, "endLine": 2, "endColumn": 5},
+            "insertedContent": {"text": "end"},
+        },
+    ]
+    file.write_text("another text")
+    (found,) = run_of(Report((result,), "0", "z3"))["results"]
+    assert "fixes" not in found

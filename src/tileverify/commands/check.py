@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -13,13 +13,18 @@ from ..reports.formats import FORMATS, TEXT
 from ..system.version import __version__
 from .changed import changed_targets, nothing_to_check
 from .folders import checked_folders, write_playback
+from .mending import checked_options, make_fixes
 from .options import EXIT_CODES
 from .outputs import earlier_report, outputs_of, pages, write_reports
 from .settings import Settings
-from .shell import Working, talk
+from .shell import INTERRUPTED, Working, emit, talk, use_color
 
 if TYPE_CHECKING:
-    from ..results import KernelResult
+    from collections.abc import Sequence
+
+    from ..pipeline.options import CheckOptions
+    from ..results import KernelResult, Report
+    from .outputs import Output
 
 
 @click.command(epilog=EXIT_CODES)
@@ -84,7 +89,14 @@ if TYPE_CHECKING:
 @click.option(
     "--audit", is_flag=True, help="Compare every proof with runs of the interpreter (see `recheck --replay`)."
 )
-@click.option("--repair", is_flag=True, help="Try repairs of what is refuted, and tell those that are proved.")
+@click.option(
+    "--repair/--no-repair",
+    default=None,
+    help="Try repairs of what is refuted, and tell those that are proved.  [default: those that cost little]",
+)
+@click.option("--fix", is_flag=True, help="Make safe repairs that were proved in the files, and say which.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff, also repairs that may change what is meant.")
+@click.option("--diff", is_flag=True, help="Print the difference that --fix would make in place of the report.")
 @click.option(
     "--baseline",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -105,6 +117,7 @@ if TYPE_CHECKING:
     help="The PATHs are files that changed: those without kernels are no error, a spec stands for its source.",
 )
 @click.option("--watch", is_flag=True, help="Check again what a change of a file concerns, until Ctrl-C.")
+@click.option("--statistics", is_flag=True, help="Count mistakes by code, on stderr.")
 @click.option("-q", "--quiet", is_flag=True, help="Only what is not proved.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what was checked, hashes and times.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
@@ -128,13 +141,17 @@ def check(
     certificate: Path | None,
     complete: bool,
     audit: bool,
-    repair: bool,
+    repair: bool | None,
+    fix: bool,
+    unsafe_fixes: bool,
+    diff: bool,
     baseline: Path | None,
     update_baseline: bool,
     config: tuple[str, ...],
     isolated: bool,
     changed: bool,
     watch: bool,
+    statistics: bool,
     quiet: bool,
     verbose: bool,
     color: str,
@@ -148,6 +165,7 @@ def check(
         raise UsageError("--quiet and --verbose exclude each other")
     from ..pipeline.configuration import configuration
 
+    checked_options(fix, unsafe_fixes, diff, repair)
     settings = Settings(context, configuration(config, isolated=isolated))
     chosen = settings.configuration
     paths = changed_targets(paths, chosen) if changed else paths or chosen.paths
@@ -164,24 +182,24 @@ def check(
     from ..reports.suppress.run import checked_baseline, suppressed
 
     checked_baseline(baseline, update=update_baseline, whole=whole)
-    from ..pipeline import CheckOptions, check_paths, solver_version
+    from ..pipeline import CheckOptions as Options
     from ..pipeline.cache.verdicts import default_folder
     from ..pipeline.under_way import UnderWay
     from ..reports.text import Detail
-    from ..results import Report
     from ..results import deny_undetermined as denied
 
     under_way = UnderWay()
     page = pages(outputs)
     earlier = earlier_report(since, page)
-    options = CheckOptions(
+    options = Options(
         timeout_s=settings.of("timeout", timeout, chosen.timeout),
         deny_requires=settings.of("deny_requires", deny_requires, chosen.deny_requires),
         jobs=settings.of("jobs", jobs, chosen.jobs),
         cache=default_folder() if settings.of("no_cache", not no_cache, chosen.cache) else None,
         playback=playback is not None or page,
         certificate=certificate is not None,
-        repair=repair,
+        repair=bool(repair),
+        quick_repairs=repair is None,
         details=page,
         complete=complete,
         audit=audit,
@@ -191,14 +209,9 @@ def check(
         under_way=under_way,
         trust=tuple(sorted(set(trust))),
     )
-    with Working(live=not quiet, under_way=under_way, told=verbose) as working:
-        try:
-            report = check_paths(
-                paths, spec=spec, options=options, progress=lambda result: working.progress(_name(result))
-            )
-        except NoKernelFound as error:
-            talk(str(error))
-            report = Report((), __version__, solver_version())
+    report, whole_run = _checked(paths, spec, options, live=not quiet, told=verbose)
+    if not whole_run:
+        _tell_finished(context, report, outputs, color, quiet=quiet)
     if settings.of("deny_undetermined", deny_undetermined, chosen.deny_undetermined):
         report = denied(report)
     if report.results:
@@ -206,14 +219,63 @@ def check(
         if told and not quiet:
             talk(told)
     detail = Detail.QUIET if quiet else Detail.VERBOSE if verbose else Detail.NORMAL
-    write_reports(report, outputs, detail, color, earlier)
+    if not diff:
+        write_reports(report, outputs, detail, color, earlier)
+    if fix or diff:
+        make_fixes(report.results, options, spec, unsafe=unsafe_fixes, diff=diff)
+    _write_beside(report, statistics, playback, certificate)
+    context.exit(settings.exit_code(report, strict))
+
+
+def _checked(
+    paths: Sequence[str], spec: Path | None, options: CheckOptions, *, live: bool, told: bool
+) -> tuple[Report, bool]:
+    """The report, and whether it is that of all there is: after Ctrl-C it has what was finished by then."""
+    from ..pipeline import check_paths, finished_report, solver_version
+    from ..results import Report
+
+    finished: list[KernelResult] = []
+    with Working(live=live, under_way=options.under_way, told=told) as working:
+
+        def progress(result: KernelResult) -> None:
+            finished.append(result)
+            working.progress(_name(result))
+
+        try:
+            return check_paths(paths, spec=spec, options=options, progress=progress), True
+        except NoKernelFound as error:
+            talk(str(error))
+            return Report((), __version__, solver_version()), True
+        except KeyboardInterrupt:
+            return finished_report(finished, options), False
+
+
+def _write_beside(report: Report, statistics: bool, playback: str | None, certificate: Path | None) -> None:
+    """What is asked for beside the report."""
+    if statistics:
+        from ..reports.concise import statistics as counted
+
+        for line in counted(report) or ["no findings"]:
+            talk(line)
     if playback is not None:
         write_playback(report, playback)
     if certificate is not None:
         from ..verifier.certificate.files import write_certificates
 
         talk(write_certificates(report.results, certificate))
-    context.exit(settings.exit_code(report, strict))
+
+
+def _tell_finished(
+    context: click.Context, report: Report, outputs: Sequence[Output], color: str, *, quiet: bool
+) -> NoReturn:
+    """After Ctrl-C: what was finished, as text to stdout; no other report is written, which would seem whole."""
+    from ..reports.text import Detail, text_report
+
+    if report.results and outputs[0].format == TEXT and outputs[0].file is None:
+        emit(text_report(report, detail=Detail.QUIET if quiet else Detail.NORMAL, color=use_color(color)))
+    count = len(report.results)
+    talk(f"interrupted: {count} launch{'' if count == 1 else 'es'} finished" if count else "interrupted")
+    context.exit(INTERRUPTED)
 
 
 def _name(result: KernelResult) -> str:

@@ -19,30 +19,41 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("code", required=False, metavar="[CODE]")
+@click.argument("codes", nargs=-1, metavar="[CODE...]")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def explain(code: str | None, format_: str) -> None:
-    """Tell what a code means, with a kernel that is refuted and a mended one; without CODE, list all codes."""
+def explain(codes: tuple[str, ...], format_: str) -> None:
+    """Tell what codes mean, with a kernel that is refuted and a mended one; without CODE, list all codes.
+
+    CODE is TV101, its name (race-write-write), or the beginning of several (TV1, TV9xx).
+    """
     from ..results.codes import CODES
 
-    chosen = list(CODES.values())
-    if code is not None:
-        known = CODES.get(code.upper()) or next((each for each in chosen if each.name == code.lower()), None)
-        if known is None:
-            from difflib import get_close_matches
-
-            near = get_close_matches(code.upper(), CODES, n=1)
-            advice = f"did you mean {near[0]}?" if near else "`tileverify explain` lists all"
-            raise UsageError(f"there is no code '{code}'; {advice}")
-        chosen = [known]
+    chosen = list({each.code: each for code in codes for each in _named(code)}.values()) or list(CODES.values())
     if format_ == "json":
         import json
 
         emit(json.dumps([_document(each) for each in chosen], indent=2) + "\n")
-    elif code is None:
+    elif not codes:
         emit("".join(f"{each.code}  {each.name:27} {each.title}\n" for each in chosen))
     else:
-        emit(_explained(chosen[0]))
+        emit("\n\n".join(map(_explained, chosen)))
+
+
+def _named(code: str) -> list[Code]:
+    """The codes that a word of the command line means; raises `UsageError` for none."""
+    from ..results.codes import CODES
+
+    beginning = code.upper().rstrip("X")
+    many = len(beginning) > 2 and beginning.startswith("TV")
+    found = [each for each in CODES.values() if each.name == code.lower() or each.code == code.upper()]
+    found = found or [each for each in CODES.values() if many and each.code.startswith(beginning)]
+    if not found:
+        from difflib import get_close_matches
+
+        near = get_close_matches(code.upper(), CODES, n=1)
+        advice = f"did you mean {near[0]}?" if near else "`tileverify explain` lists all"
+        raise UsageError(f"there is no code '{code}'; {advice}")
+    return found
 
 
 def _document(code: Code) -> dict[str, Any]:

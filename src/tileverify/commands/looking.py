@@ -70,19 +70,30 @@ def _read(path: Path) -> bytes:
 
 
 @click.command("list")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, metavar="PATH...")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.pass_context
 def list_(context: click.Context, paths: tuple[str, ...], format_: str, spec: Path | None) -> None:
-    """List kernels and their launches without compiling or verifying them."""
-    from ..frontend.sources.discover import SourceFailure, candidates
+    """List kernels and their launches without compiling or verifying them.
+
+    Without PATH, `paths` of the configuration.
+    """
+    from ..frontend.sources.discover import Skip, SourceFailure, candidates, nothing
+    from ..pipeline.configuration import configuration
     from ..system.paths import display_path
 
+    skip: Skip = nothing
+    if not paths:
+        chosen = configuration((), isolated=False)
+        paths = chosen.paths
+        skip = chosen.excludes if chosen.exclude else nothing
+    if not paths:
+        raise UsageError("name a PATH, or `paths` in [tool.tileverify]")
     rows: list[dict[str, Any]] = []
     failed = False
     with Working(live=False):
-        for found in candidates(paths, spec_file=spec):
+        for found in candidates(paths, spec_file=spec, skip=skip):
             if isinstance(found, SourceFailure):
                 failed = True
                 talk(str(found.error))

@@ -17,6 +17,7 @@ from ..errors import SpecError, UsageError
 from ..system.readings import read
 from .combinations import EACH, Uncombined, combined
 from .descriptions import suggestion
+from .written_keys import WrittenKey, place_of, written_keys
 
 SPEC_SUFFIX = ".tileverify.toml"
 MOST_BITS = 1024
@@ -26,13 +27,15 @@ FIELDS = ("kernel", "name", "grid", "requires", "data", "observed", "alias", "ov
 
 @dataclass(frozen=True, slots=True)
 class RawLaunch:
-    """One launch as written.  ``position`` counts from 0 in its file; ``shared``: the file speaks of many sources."""
+    """One launch as written.  ``position`` counts from 0 in its file; ``shared``: the file speaks of many sources;
+    ``keys``: where it has them, for errors."""
 
     fields: Mapping[str, object]
     file: str
     line: int | None
     position: int
     shared: bool = False
+    keys: tuple[WrittenKey, ...] = ()
 
     @property
     def kernel(self) -> str:
@@ -49,7 +52,8 @@ class RawLaunch:
 
     def error(self, field: str, problem: str) -> SpecError:
         """The one shape of a spec's error: file, launch, field, problem."""
-        return SpecError(f"{self.label}, {field}: {problem}", file=self.file, line=self.line)
+        line, column = place_of(self.keys, field, problem) or (self.line, None)
+        return SpecError(f"{self.label}, {field}: {problem}", file=self.file, line=line, column=column)
 
 
 def spec_path(source: Path) -> Path:
@@ -85,21 +89,31 @@ def read_pyproject(folder: Path) -> tuple[RawLaunch, ...]:
 
 
 def raw_launches(
-    fields: Mapping[str, object], file: str, line: int | None, position: int, shared: bool = False
+    fields: Mapping[str, object],
+    file: str,
+    line: int | None,
+    position: int,
+    shared: bool = False,
+    keys: tuple[WrittenKey, ...] = (),
 ) -> Iterator[RawLaunch]:
     """The launches of one table, which may stand for many (`combinations`), as `raw_launch` checks them."""
     try:
         for each in combined(fields):
-            yield raw_launch(each, file, line, position, shared)
+            yield raw_launch(each, file, line, position, shared, keys)
     except Uncombined as error:
-        raise RawLaunch(fields, file, line, position).error(EACH, str(error)) from None
+        raise RawLaunch(fields, file, line, position, keys=keys).error(EACH, str(error)) from None
 
 
 def raw_launch(
-    fields: Mapping[str, object], file: str, line: int | None, position: int, shared: bool = False
+    fields: Mapping[str, object],
+    file: str,
+    line: int | None,
+    position: int,
+    shared: bool = False,
+    keys: tuple[WrittenKey, ...] = (),
 ) -> RawLaunch:
     """Check the keys of one launch and that it names a kernel."""
-    raw = RawLaunch(fields, file, line, position, shared)
+    raw = RawLaunch(fields, file, line, position, shared, keys)
     for key in fields:
         if key not in FIELDS:
             raise raw.error(key, f"unknown key '{key}'{suggestion(key, FIELDS)}")
@@ -127,7 +141,7 @@ def _parse(text: str, path: Path) -> Mapping[str, object]:
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
         problem = re.sub(r"\s*\(at .*\)", "", str(error))
-        line, column = (int(at[1]), int(at[2])) if at else (None, None)
+        line, column = (int(at[1]), int(at[2]) - 1) if at else (None, None)
         raise SpecError(f"not valid TOML: {problem}", str(path), line, column) from None
     except (ValueError, RecursionError):  # more digits than `int` reads, more brackets than the parser
         raise SpecError("a number in it is too long, or its values are nested too deeply", str(path)) from None
@@ -165,11 +179,12 @@ def _raw_launches(
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise SpecError(f"'{header}' must be tables, written [[{header}]]", str(path))
     lines = _header_lines(text, header)
-    return tuple(
-        raw
-        for i, entry in enumerate(entries)
-        for raw in raw_launches(entry, str(path), lines[i] if i < len(lines) else None, i, shared)
-    )
+    found: list[RawLaunch] = []
+    for i, entry in enumerate(entries):
+        line = lines[i] if i < len(lines) else None
+        keys = () if line is None else written_keys(text, line)
+        found += raw_launches(entry, str(path), line, i, shared, keys)
+    return tuple(found)
 
 
 def _header_lines(text: str, header: str) -> Sequence[int]:

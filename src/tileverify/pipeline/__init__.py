@@ -67,16 +67,26 @@ def check_units(
     learn: Callable[[Sequence[KernelResult]], None] = lambda results: None,
 ) -> Report:
     """The report on what was found, in its order; ``learn`` is told all results as they were decided."""
-    from ..reports.fingerprints import with_fingerprints
-    from ..reports.snippets import Snippets
-
     results = []
     for result in _check_all(iter(found), options):
         progress(result)
         results.append(result)
     learn(results)
+    return finished_report(results, options)
+
+
+def finished_report(results: Sequence[KernelResult], options: CheckOptions = _USUAL) -> Report:
+    """The report on kernels that are verified, which may not be all that were asked for."""
+    from ..reports.causes import with_causes
+    from ..reports.fingerprints import with_fingerprints
+    from ..reports.snippets import Snippets
+
+    if options.repair or options.quick_repairs:
+        from .repair.elsewhere import weighed
+
+        results = weighed(results)
     snippets = Snippets()
-    finished = tuple(with_fingerprints(result, snippets) for result in results)
+    finished = tuple(with_causes(with_fingerprints(result, snippets)) for result in results)
     return Report(results=finished, tool_version=__version__, solver=solver_version())
 
 
@@ -91,7 +101,7 @@ def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | 
     target = target_of(targets)
     if target is None:
         return None
-    key: dict[str, Any] = {**options.decisive, "trust": list(options.trust)}
+    key: dict[str, Any] = {**options.decisive, "trust": list(options.trust), "repairs": options.quick_repairs}
     own = [[each.deny_requires, each.effort, *(file.pattern for file in each.files)] for each in options.per_file]
     if own:
         key["per_file"] = own
@@ -109,7 +119,8 @@ def check_unit(unit: KernelUnit, options: CheckOptions = _USUAL) -> KernelResult
     try:
         with waited, collector_paused(), deadline(options.timeout_s and options.timeout_s * _GRACE):
             result = _decide(unit, compiled, options)
-            result = _with_repairs(unit, result, options) if options.repair else result
+            if options.repair or options.quick_repairs:
+                result = _with_repairs(unit, result, options)
             return _with_playback(unit, result) if options.playback else result
     except KernelTimeout:
         limit = f"the time limit of {options.timeout_s:g} s for this kernel was reached"
@@ -181,6 +192,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
             seed=options.seed,
             effort=max(int(options.effort * KERNEL_EFFORT), 1),
             watch=None if options.under_way is None else options.under_way.proves,
+            witnesses=options.witnesses,
         ),
         confirm=Replayer(module, entry, unit.parameters, total=KERNEL_BUDGET, others=ANYWHERE_BUDGET),
     )
@@ -268,11 +280,17 @@ def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
 
 
 def _with_repairs(unit: KernelUnit, result: KernelResult, options: CheckOptions) -> KernelResult:
-    from .repair.repairing import with_repairs
+    from .repair.repairing import MOST_TRIALS, QUICK_EFFORT, QUICK_TRIALS, with_repairs
 
-    trial = replace(options, cache=None, playback=False, certificate=False, repair=False)
+    most, effort = (MOST_TRIALS, options.effort) if options.repair else (QUICK_TRIALS, QUICK_EFFORT)
+    trial = CheckOptions(
+        timeout_s=options.timeout_s,
+        deny_requires=options.deny_requires,
+        effort=min(effort, options.effort),
+        witnesses=False,
+    )
     exact = replace(trial, deny_requires=True)
-    return with_repairs(unit, result, lambda changed, deny: check_unit(changed, exact if deny else trial))
+    return with_repairs(unit, result, lambda changed, deny: check_unit(changed, exact if deny else trial), most)
 
 
 def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:

@@ -19,6 +19,8 @@ class CheckOptions:
     one needs a guarded ``__main__``.  ``cache``: folder, None: none.  ``playback``: write pytest files that reproduce
     what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``repair``:
     try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
+    ``quick_repairs``: the same with the likeliest few, as far as they cost little.  ``witnesses``: refute what is not
+    proved; without them it is undecided, and nobody is told why.
     ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
     ``audit``: compare what is proved with runs of the interpreter (`auditing`).  ``per_file``: other limits for some
     files.  ``skip``: which files in folders are none of our business.  ``effort``: how many times the usual account
@@ -33,6 +35,8 @@ class CheckOptions:
     playback: bool = False
     certificate: bool = False
     repair: bool = False
+    quick_repairs: bool = False
+    witnesses: bool = True
     details: bool = False
     complete: bool = False
     audit: bool = False

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from ..results import Finding, KernelResult, SourceSite, Witness
 from ..results.codes import CODES
 from ..system.printable import printable
+from .causes import also
 from .findings import values_text
 from .reasons import position, suppressed_because
 
 
-def explanation(result: KernelResult | None, finding: Finding) -> str:
-    """What is wrong, in which launch, who meets whom where, and what to do about it; lines of printable text."""
-    return "\n".join(printable(line) for line in _lines(result, finding))
+def explanation(result: KernelResult | None, finding: Finding, others: Sequence[Finding] = ()) -> str:
+    """What is wrong, in which launch, who meets whom where, and what to do about it; lines of printable text.
+    ``others``: further findings of the same cause."""
+    return "\n".join(printable(line) for line in _lines(result, finding, others))
 
 
 def title(finding: Finding) -> str:
@@ -57,7 +59,7 @@ def from_repository(file: str) -> str:
     return path.as_posix()
 
 
-def _lines(result: KernelResult | None, finding: Finding) -> Iterator[str]:
+def _lines(result: KernelResult | None, finding: Finding, others: Sequence[Finding]) -> Iterator[str]:
     message, *example = finding.message.split("\n")
     yield message
     yield from (f"  | {line}" for line in example)
@@ -69,6 +71,7 @@ def _lines(result: KernelResult | None, finding: Finding) -> Iterator[str]:
     yield from dict.fromkeys(": ".join(filter(None, each)) for each in told)
     if finding.witness is not None:
         yield from _witness(finding.witness, values_text(finding))
+    yield from also(finding, others)
     for hint in finding.hints:
         yield f"help: {hint.text} [{hint.id}, {hint.applicability}]"
     if finding.suppression is not None:

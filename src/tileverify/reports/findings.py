@@ -10,12 +10,14 @@ from typing import Final
 from rich.cells import cell_len
 from rich.text import Text
 
-from ..results import Finding, FindingLevel, SideValue, SourceSite, Witness
+from ..results import TILE_INDEX, Finding, FindingLevel, Hint, SideValue, SourceSite, Witness
 from ..results.codes import CODES, TV, Family
+from ..results.editing import changed_lines, text_digest
 from ..system.notebook_cells import shown_file
 from ..system.printable import printable
+from .causes import also
 from .reasons import suppressed_because
-from .snippets import Snippet, Snippets
+from .snippets import Snippet, Snippets, source_text
 
 _LABEL_COLUMN: Final = 100
 """A label that would end behind it gets a line of its own."""
@@ -32,8 +34,11 @@ class _Place:
     snippet: Snippet | None
 
 
-def finding_lines(finding: Finding, style: str, snippets: Snippets) -> Iterator[Text]:
-    """The lines of ``finding``; ``style`` is that of the kernel's verdict."""
+def finding_lines(
+    finding: Finding, style: str, snippets: Snippets, others: Sequence[Finding] = (), file: str | None = None
+) -> Iterator[Text]:
+    """The lines of ``finding``, and of ``others`` with the same cause; ``style`` is that of the kernel's verdict,
+    ``file`` where it lies, and what hints edit."""
     code = CODES.get(finding.code)
     undecided = code is not None and code.family is Family.UNDECIDED
     style = "yellow" if finding.level is FindingLevel.WARNING else style
@@ -56,12 +61,23 @@ def finding_lines(finding: Finding, style: str, snippets: Snippets) -> Iterator[
     for group in _by_file(places):
         yield from _group(group, gutter, style)
     if finding.witness is not None:
-        yield from (_fact(line, gutter) for line in _witness(finding.witness, values_text(finding)))
+        yield from (_fact(line, gutter) for line in _witness(finding, finding.witness, values_text(finding)))
+    yield from (_fact(line, gutter) for line in also(finding, others))
     for hint in finding.hints:
         note = f"   [{hint.id}, {hint.applicability}]"
         yield Text.assemble(("help", "bold cyan"), f": {printable(hint.text)}", (printable(note), "dim"))
+        for line in repair_lines(hint, file):
+            yield Text(f"    {printable(line)}", "red" if line.startswith("-") else "green")
     if code is not None and code.family is not Family.ERROR:
         yield Text(f"more: tileverify explain {code.code}", "dim")
+
+
+def repair_lines(hint: Hint, file: str | None) -> Iterator[str]:
+    """``-12: before`` and ``+12: after`` for what a hint changes in ``file``; nothing where that cannot be read."""
+    lines = source_text(file) if file is not None and hint.edits else None
+    text = "\n".join(lines or ())
+    if lines is not None and hint.source_sha256 in ("", text_digest(text)):
+        yield from changed_lines(text, hint.edits)
 
 
 def _fact(text: str, gutter: int) -> Text:
@@ -103,7 +119,9 @@ def _label(labels: list[tuple[str, str]]) -> str:
     blocks = [block for block, _ in labels if block]
     actions = list(dict.fromkeys(action for _, action in labels if action))
     if len(blocks) == 2 and len(actions) == 1:
-        return printable(f"{' and '.join(blocks)} both {actions[0]}")
+        verb, _, target = actions[0].partition(" ")
+        both = f"access {target} by an atomic" if verb == "atomic" else actions[0]
+        return printable(f"{' and '.join(blocks)} both {both}")
     return printable(" and ".join(": ".join(part for part in label if part) for label in labels if any(label)))
 
 
@@ -176,8 +194,9 @@ def _position(file: str | None, line: int | None, column: int | None) -> str:
 
 
 # -------------------------------------------------------------------------------------------- a witness
-def _witness(witness: Witness, values: str) -> Iterator[str]:
-    if witness.element:
+def _witness(finding: Finding, witness: Witness, values: str) -> Iterator[str]:
+    negative = finding.code == TV.TILE_OUT_OF_INDEX_SPACE and witness.negative_tiles
+    if witness.element and not negative:
         yield f"element  {witness.element}"
     yield f"launch   {'   '.join(_launch(witness))}"
     for name, contents in witness.data.items():
@@ -245,11 +264,15 @@ def _table(witness: Witness) -> Iterator[str]:
     rows: list[tuple[str, ...]]
     if witness.block_b is None:
         rows = [("block", str(witness.block_a))]
-        rows += [(name, _value(first)) for name, first, _ in witness.variables]
+        rows += [(name, _signed(name, first)) for name, first, _ in witness.variables if not name.startswith("bid.")]
     else:
         heads = ("first", "second") if witness.block_a == witness.block_b else ("block A", "block B")
         rows = [("", *heads), ("block", str(witness.block_a), str(witness.block_b))]
-        rows += [(name, _value(first), _value(second)) for name, first, second in witness.variables]
+        rows += [
+            (name, _signed(name, first), _signed(name, second))
+            for name, first, second in witness.variables
+            if first != second and not name.startswith("bid.")  # the line above has these
+        ]
     rows = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -257,5 +280,7 @@ def _table(witness: Witness) -> Iterator[str]:
         yield "   ".join(cells).rstrip()
 
 
-def _value(value: int | None) -> str:
-    return "-" if value is None else str(value)
+def _signed(name: str, value: int | None) -> str:
+    """A tile number with its sign, which the op does not read."""
+    negative = value is not None and name.startswith(TILE_INDEX) and 1 << 31 <= value < 1 << 32
+    return "-" if value is None else str(value - (1 << 32) if negative else value)

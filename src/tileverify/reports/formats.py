@@ -18,6 +18,7 @@ _RENDERERS: Final = {
     "sarif": (".sarif", "sarif_report"),
     "junit": (".junit", "junit_report"),
     "html": (".html.report", "html_report"),
+    "concise": (".concise", "concise_report"),
 }
 """Format -> module of this package and its function from a `Report` to the whole text.  Text itself takes options."""
 

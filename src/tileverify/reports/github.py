@@ -13,6 +13,7 @@ from typing import Final
 
 from ..results import Finding, FindingLevel, KernelResult, Report, SourceSite
 from ..system.printable import printable
+from .causes import cards
 from .explanation import explanation, from_repository, title
 from .reasons import position
 from .snippets import Snippets
@@ -29,21 +30,23 @@ _PROPERTY: Final = {**_DATA, ":": "%3A", ",": "%2C"}
 
 
 def github_report(report: Report) -> str:
-    """One line for each finding, the worst first, and the summary."""
+    """One line for each mistake, the worst first, and the summary."""
     return "".join(f"{line}\n" for line in _lines(report))
 
 
 def _lines(report: Report) -> Iterator[str]:
-    found: list[tuple[KernelResult | None, Finding]] = [(None, finding) for finding in report.findings]
-    found += [(result, finding) for result in report.results for finding in result.findings]
+    found: list[tuple[KernelResult | None, Finding, tuple[Finding, ...]]] = [
+        (None, each, ()) for each in report.findings
+    ]
+    found += [(result, *card) for result in report.results for card in cards(result.findings)]
     found.sort(key=lambda each: _SEVERITIES.index(_severity(each[1])))
     snippets, used = Snippets(), Counter[str]()
     rest = []
-    for result, finding in found:
+    for result, finding, others in found:
         severity = _severity(finding)
         used[severity] += 1
         if used[severity] <= ANNOTATIONS:
-            yield _annotation(severity, result, finding, snippets)
+            yield _annotation(severity, result, finding, others, snippets)
         else:
             rest.append(f"{severity} {_place(result, finding)}: {title(finding)}: {finding.message}")
     if rest:
@@ -68,11 +71,13 @@ def harmless(text: str) -> str:
     return f"- {line}" if line.lstrip().startswith("::") else line
 
 
-def _annotation(severity: str, result: KernelResult | None, finding: Finding, snippets: Snippets) -> str:
+def _annotation(
+    severity: str, result: KernelResult | None, finding: Finding, others: tuple[Finding, ...], snippets: Snippets
+) -> str:
     properties = dict(_location(result, finding, snippets))
     properties["title"] = printable(title(finding))[:_LONGEST_TITLE]
     told = ",".join(f"{name}={_escaped(value, _PROPERTY)}" for name, value in properties.items())
-    return f"::{severity} {told}::{_escaped(_shortened(explanation(result, finding)), _DATA)}"
+    return f"::{severity} {told}::{_escaped(_shortened(explanation(result, finding, others)), _DATA)}"
 
 
 def _location(result: KernelResult | None, finding: Finding, snippets: Snippets) -> Iterator[tuple[str, str]]:

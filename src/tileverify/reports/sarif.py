@@ -28,6 +28,7 @@ from ..results import (
 from ..results.documents import Json
 from ..system.printable import printable
 from .explanation import action, explanation, from_repository, sides, title, two_blocks
+from .sarif_fixes import fixes
 from .sarif_rules import RULES, rules
 from .snippets import Snippets
 
@@ -115,6 +116,8 @@ def _result(result: KernelResult | None, finding: Finding, snippets: Snippets, s
         known = finding.suppression
         document["suppressions"] = [] if known is None else [_suppression(known)]
     if result is not None:
+        if mended := fixes(finding, result.file, _artifact(result.file)):
+            document["fixes"] = mended
         document["properties"] = {"kernel": result.kernel, "launch": result.launch, "verdict": result.verdict.value}
     return document
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from rich.cells import cell_len
 
+from ..contract.spec_files import SPEC_SUFFIX
 from ..results import SourceSite
 from ..system.notebook_cells import cell_lines
 from ..system.printable import printable
@@ -129,7 +130,7 @@ def _cells(text: str) -> int:
 def source_text(file: str) -> tuple[str, ...] | None:
     """The lines of a source file or of a notebook's cell; ``None`` if there is none, or it is not called as one."""
     path = Path(file)
-    if path.suffix.lower() not in _SOURCE_SUFFIXES:
+    if path.suffix.lower() not in _SOURCE_SUFFIXES and not path.name.endswith(SPEC_SUFFIX):
         return None
     try:
         status = path.stat()

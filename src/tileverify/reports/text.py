@@ -15,9 +15,11 @@ from rich.console import Console
 from rich.text import Text
 
 from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
+from ..results.codes import TV
 from ..results.second_reading import reading_lines
 from ..system.notebook_cells import shown_file
 from ..system.printable import printable
+from .causes import cards
 from .findings import finding_lines
 from .reasons import undetermined
 from .snippets import Snippets
@@ -34,6 +36,7 @@ _HOLDS_FOR: Final = {
     "launch": "this launch only",
 }
 _LABEL: Final = 10
+RACES: Final = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
 
 
 class Detail(enum.Enum):
@@ -106,8 +109,9 @@ def _kernel(result: KernelResult, detail: Detail, snippets: Snippets) -> Iterato
         head.append(f"  {measure}", "dim")
     yield head
     yield from _contract(result, detail)
-    for finding in result.findings:
-        yield from (Text("  ").append_text(line) for line in finding_lines(finding, style, snippets))
+    for finding, others in cards(result.findings):
+        lines = finding_lines(finding, style, snippets, others, result.file)
+        yield from (Text("  ").append_text(line) for line in lines)
         yield Text()
 
 
@@ -145,10 +149,17 @@ def _contract(result: KernelResult, detail: Detail) -> Iterator[Text]:
         yield from _clauses("audited", reading_lines(result.second_reading))
     yield from _clauses("note", result.notes)
     if detail is Detail.VERBOSE:
-        yield from _clauses("checked", (", ".join(result.proved_codes),) if result.proved_codes else ())
+        yield from _clauses("checked", _checked(result))
         yield from _clauses("bytecode", (result.bytecode_sha256,) if result.bytecode_sha256 else ())
         if result.time_ms != Times():
             yield _labelled("time", _phases(result.time_ms))
+
+
+def _checked(result: KernelResult) -> Iterator[str]:
+    if result.proved_codes:
+        yield ", ".join(result.proved_codes)
+    if result.verdict is Verdict.PROVED and result.proved_codes and not set(RACES) & set(result.proved_codes):
+        yield f"no two accesses for {', '.join(RACES)}: blocks meet in atomics of their scope, or not at all"
 
 
 def _fails(result: KernelResult) -> bool:

@@ -98,6 +98,10 @@ ABOUT = "about "
 """Stands before a float that another device may round differently."""
 
 
+TILE_INDEX = "tile index"
+"""How the names of a witness' variables begin that are tile numbers, as the op reads them: without a sign."""
+
+
 @dataclass(frozen=True, slots=True)
 class Witness:
     """A concrete launch that breaks an obligation; ``confirmed_by`` names the independent replay.
@@ -120,6 +124,15 @@ class Witness:
     elements: Elements | None = None
     values: SeenValues | None = None
 
+    @property
+    def negative_tiles(self) -> str:
+        """``(0, -1)`` where a tile index is negative, which the op reads as a huge one; else empty."""
+        values = [first for name, first, _ in self.variables if name.startswith(TILE_INDEX) and first is not None]
+        if not any(value >= 1 << 31 for value in values):
+            return ""
+        signed = [value - (1 << 32) if value >= 1 << 31 else value for value in values]
+        return str(signed[0]) if len(signed) == 1 else f"({', '.join(map(str, signed))})"
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -135,12 +148,14 @@ class Edit:
 @dataclass(frozen=True, slots=True)
 class Hint:
     """``applicability``: ``safe`` where the kernel with ``edits`` was proved and does in order what it did before,
-    ``maybe`` where somebody has to say whether it is meant, ``display`` where there is only advice."""
+    ``maybe`` where somebody has to say whether it is meant, ``display`` where there is only advice.
+    ``source_sha256``: of the text (UTF-8) that ``edits`` are for, where it is known."""
 
     id: str  # of the closed list in `repair.catalogue`
     applicability: Applicability
     text: str
     edits: tuple[Edit, ...] = ()
+    source_sha256: str = ""
 
 
 class FindingLevel(enum.StrEnum):
@@ -181,7 +196,9 @@ class Finding:
     of another version has.
 
     ``obligation`` is the code of the obligation that a TV9xx finding could not decide.  ``fingerprint`` is the same in
-    every run that finds the same fault, wherever its lines have moved (`reports.fingerprints`).
+    every run that finds the same fault, wherever its lines have moved (`reports.fingerprints`).  ``cause``: the
+    fingerprint of the finding that stands for the mistake behind it; all findings of one cause are one mistake
+    (`reports.causes`).
     """
 
     code: str
@@ -191,6 +208,7 @@ class Finding:
     hints: tuple[Hint, ...] = ()
     obligation: str | None = None
     fingerprint: str = ""
+    cause: str = ""
     suppression: Suppression | None = None
     denied: bool = False  # a warning that counts as an error in this run
 
@@ -211,6 +229,8 @@ class Finding:
         The load that left something open (TV403) did not touch the element that it reached: its array alone.
         """
         elsewhere = self.code == TV.UNDETERMINED and site.access == "load" and len(self.sites) > 1
+        if self.code == TV.TILE_OUT_OF_INDEX_SPACE and self.witness is not None and self.witness.negative_tiles:
+            return f"{site.array} at tile index {self.witness.negative_tiles}"
         return site.array if self.witness is None or elsewhere else self.witness.element or site.array
 
 

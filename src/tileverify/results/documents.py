@@ -154,6 +154,7 @@ class HintDocument(Struct, frozen=True):
     applicability: Applicability
     text: str
     edits: list[EditDocument] | UnsetType = UNSET
+    source_sha256: str | UnsetType = UNSET
 
 
 class SuppressionDocument(Struct, frozen=True):
@@ -173,6 +174,7 @@ class FindingDocument(Struct, frozen=True, kw_only=True):
     witness: WitnessDocument | UnsetType = UNSET
     obligation: str | UnsetType = UNSET
     fingerprint: str | UnsetType = UNSET
+    cause: str | UnsetType = UNSET
     suppression: SuppressionDocument | UnsetType = UNSET
 
 

@@ -145,6 +145,7 @@ def _finding(finding: Finding) -> FindingDocument:
         witness=UNSET if finding.witness is None else _witness(finding.witness),
         obligation=UNSET if finding.obligation is None else finding.obligation,
         fingerprint=finding.fingerprint or UNSET,
+        cause=finding.cause or UNSET,
         suppression=UNSET
         if known is None
         else SuppressionDocument(known.kind, known.reason, known.until, known.file, known.line),
@@ -166,7 +167,7 @@ def _site(site: SourceSite) -> SiteDocument:
 
 def _hint(hint: Hint) -> HintDocument:
     edits = [EditDocument(edit.line, edit.column, edit.end_line, edit.end_column, edit.text) for edit in hint.edits]
-    return HintDocument(hint.id, hint.applicability, hint.text, edits or UNSET)
+    return HintDocument(hint.id, hint.applicability, hint.text, edits or UNSET, hint.source_sha256 or UNSET)
 
 
 def _witness(witness: Witness) -> WitnessDocument:
@@ -263,6 +264,7 @@ def _read_finding(document: FindingDocument) -> Finding:
         hints=tuple(map(_read_hint, document.hints)),
         obligation=_given(document.obligation, None),
         fingerprint=_given(document.fingerprint, ""),
+        cause=_given(document.cause, ""),
         suppression=_read_suppression(document.suppression),
         denied=document.code in WARNINGS and document.level == FindingLevel.ERROR,
     )
@@ -272,7 +274,8 @@ def _read_hint(document: HintDocument) -> Hint:
     edits = (
         Edit(edit.line, edit.column, edit.end_line, edit.end_column, edit.text) for edit in _given(document.edits, [])
     )
-    return Hint(document.id, document.applicability, document.text, tuple(edits))
+    digest = _given(document.source_sha256, "")
+    return Hint(document.id, document.applicability, document.text, tuple(edits), digest)
 
 
 def _read_suppression(document: SuppressionDocument | UnsetType) -> Suppression | None:

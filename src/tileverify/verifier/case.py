@@ -51,7 +51,8 @@ SEARCH_TOTAL = 5_000_000
 class VerifyOptions:
     """``timeout_s``: seconds of proving after which open obligations are TV903; ``deny_requires``: no clause of
     the tool's own may be added to the contract; ``seed``: the solver's, which tests vary; ``effort``: units of the
-    account that pays for all of a kernel's proof, which is shown to ``watch`` first."""
+    account that pays for all of a kernel's proof, which is shown to ``watch`` first; ``witnesses``: look for what
+    refutes an open obligation, and say why it is open; for those who want proofs alone, False."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -59,6 +60,7 @@ class VerifyOptions:
     seed: int = 0
     effort: int = KERNEL_EFFORT
     watch: Callable[[Effort], None] | None = None
+    witnesses: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,10 +88,50 @@ def user_frame(frames: list[Location]) -> Location:
 def index_text(site: Site) -> str:
     """``out[bid.x, 0]`` for views (tile numbers), the byte offset for pointers; ``xs[bid.x][0]`` in a list."""
     footprint, origin = site.footprint, site.origin
-    array = origin.name if origin.index is None else f"{origin.name}[{t.render(origin.index, 80)}]"
+    array = origin.name if origin.index is None else f"{origin.name}[{in_plain_words(origin.index, 80)}]"
     if isinstance(footprint, ViewFootprint):
-        return f"{array}[{', '.join(t.render(i, 80) for i in footprint.index)}]"
-    return f"{array} + {t.render(footprint.offset, 120)} bytes"
+        return f"{array}[{', '.join(in_plain_words(_as_written(i), 80) for i in footprint.index)}]"
+    return f"{array} + {in_plain_words(footprint.offset, 120)} bytes"
+
+
+def _as_written(index: Term) -> Term:
+    """A tile number as the source computes it, where the op reads it without its sign."""
+    if index.kind is t.TermKind.ITE:
+        _, shifted, signed = index.args
+        if t.sub(shifted, signed) is t.const(1 << 32):
+            return signed
+    return index
+
+
+def in_plain_words(term: Term, limit: int) -> str:
+    """``term`` as text, where names that only the executor knows say what they stand for."""
+    text, parts = t.render(term, 4 * limit), list[str]()
+    while (found := _INTERNAL.search(text)) is not None:
+        parts += [text[: found.start()], _meaning(found["op"], found["suffix"] or "")]
+        text = _behind_brackets(text[found.end() :])
+    plain = "".join([*parts, text])
+    return plain if len(plain) <= limit else plain[: limit - 3] + "..."
+
+
+_INTERNAL = re.compile(r"\b(?P<op>[a-z]\w*)#\d+(?P<suffix>\.\w+)?")
+
+
+def _meaning(op: str, suffix: str) -> str:
+    if suffix == ".outside":
+        return "<what lies beyond the array>"
+    if op.startswith("load"):
+        return "<what is loaded>"
+    return "<what an atomic gives>" if op.startswith("atomic") else "<what is computed>"
+
+
+def _behind_brackets(text: str) -> str:
+    """``text`` without the indices that it begins with."""
+    depth = 0
+    for position, character in enumerate(text):
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if depth == 0:
+            return text[position + 1 :] if character == "]" else text[position:]
+    return ""
 
 
 def broken(obligation: Obligation) -> str:

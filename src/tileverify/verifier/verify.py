@@ -122,7 +122,7 @@ def _decided(
     if outcome is None:
         look = own(launch, options.limits)
         outcome = look.attempt() or look.explained()
-        if outcome.verdict is Verdict.UNDECIDED:
+        if options.witnesses and outcome.verdict is Verdict.UNDECIDED:
             return look.with_suggestions(outcome, candidates(summary, launch)), launch, []
         clauses = look.case.clauses
     if outcome.verdict is not Verdict.PROVED or session.effort.is_spent:
@@ -209,6 +209,8 @@ class _Verification:
 
     def explained(self) -> Outcome:
         """What stayed open, refuted by a witness or with the reason why it is undecided."""
+        if not self.case.options.witnesses:
+            return self.case.outcome(Verdict.UNDECIDED, ())
         with self._effort.at("a witness"):
             findings = self._explain(self._left)
         refuted = any(finding.witness for finding in findings)

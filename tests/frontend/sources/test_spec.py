@@ -335,7 +335,7 @@ def test_errors_name_file_line_and_launch(tmp_path: Path) -> None:
     assert first.line == 2
     with pytest.raises(SpecError) as caught:
         build_launch(second, "1", tuple(PARAMETERS.values()))
-    assert str(caught.value) == f'{path}:6: launch 2 ("k"), grid: has 0 axes; a grid has 1 to 3'
+    assert str(caught.value) == f'{path}:8:1: launch 2 ("k"), grid: has 0 axes; a grid has 1 to 3'
 
 
 def test_toml_errors_carry_their_line(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ OFFERED = {
     "racy/missing_grid_axis.py::double": [("TV101", "fit-grid", "maybe"), ("TV101", "split-output-index", "display")],
     "racy/store_beside_atomic.py::initialise_and_add": [("TV103", "separate-launch", "display")],
     "racy/duplicate_lanes.py::fill_pairs": [("TV202", "separate-lanes", "display")],
+    "racy/transpose_inplace.py::transpose_inplace": [("TV102", "separate-output", "display")],
     "racy/stencil_inplace.py::smooth_inplace": [("TV102", "separate-output", "display")],
     "out_of_bounds/unchecked_tail.py::double_unchecked": [("TV303", "mask-tail", "safe")] * 2,
     "out_of_bounds/loop_too_far.py::row_sums": [("TV301", "mend-loop", "maybe")],
@@ -128,11 +129,15 @@ def test_proved_kernels_and_bytecode_are_left_alone(tmp_path: Path) -> None:
 def test_the_command_tells_repairs(tileverify: CommandLine) -> None:
     folder = Path.cwd()
     written(folder)
-    plain = tileverify("check", "halves.py", "--no-cache")
+    usual = tileverify("check", "halves.py", "--no-cache")
+    without = tileverify("check", "halves.py", "--no-cache", "--no-repair")
     told = tileverify("check", "halves.py", "--no-cache", "--repair")
-    assert plain.code == told.code == 1
-    assert "help:" not in plain.out
-    assert "`i` for `i // 2` (proved)" in told.out
+    assert usual.code == without.code == told.code == 1
+    assert "help:" not in without.out
+    for each in (usual, told):
+        assert "`i` for `i // 2` (proved)" in each.out
+        assert "-7:" in each.out
+        assert "+7:" in each.out
     assert (folder / "halves.py").read_text() == SOURCE  # told, not made
     json = tileverify("check", "halves.py", "--no-cache", "--repair", "--format", "json")
     assert '"edits"' in json.out

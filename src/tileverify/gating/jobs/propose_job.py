@@ -19,7 +19,6 @@ from .requests import ProposalRequest
 def propose_edits(request: ProposalRequest, source: bytes, send: Callable[[bytes], None]) -> None:
     """Send, for each finding of the request's result, `Proposal`s."""
     text = KernelSource(source.decode("utf-8"))
-    found = [
-        list(islice(proposals(text, finding), request.most)) for finding in result_from_json(request.result).findings
-    ]
+    findings = result_from_json(request.result).findings
+    found = [list(islice(proposals(text, finding, findings), request.most)) for finding in findings]
     send(msgspec.json.encode(found))

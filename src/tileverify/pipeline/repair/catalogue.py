@@ -24,7 +24,7 @@ _RACES: Final = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
 _ALL: Final = (
     RepairKind(
         "use-atomic",
-        _RACES,
+        (*_RACES, TV.DUPLICATE_LANES),
         "several tile blocks add to the same elements: add with an atomic, and clear the array before the launch",
     ),
     RepairKind(
@@ -54,7 +54,7 @@ _ALL: Final = (
     ),
     RepairKind(
         "mask-tail",
-        (TV.TILE_OUT_OF_INDEX_SPACE, TV.INBOUNDS_PROMISE),
+        (TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCATION, TV.INBOUNDS_PROMISE),
         "check_bounds=False promises that no element lies outside, which does not hold: let the access be checked",
     ),
     RepairKind(

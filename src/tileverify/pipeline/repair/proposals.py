@@ -7,15 +7,17 @@ and the edit itself.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
 from ...results import Edit, Finding
+from .accumulating import accumulations, as_atomic
 from .catalogue import KINDS
 from .kernel_source import KernelSource, TileCall
 from .padding import padding_of, unpadded_loads, with_padding
+from .partial_sums import summed_by_atomic
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,14 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class FaultyPlace:
-    """A finding in the source: the function around it, and the accesses that it names."""
+    """A finding in the source: the function around it, and the accesses that it names; ``named``: those that any
+    finding of the kernel names."""
 
     source: KernelSource
     function: ast.FunctionDef
     finding: Finding
     accesses: tuple[TileCall, ...]
+    named: tuple[TileCall, ...]
 
     def of(self, node: ast.AST) -> str:
         return self.source.of(node)
@@ -57,9 +61,10 @@ class FaultyPlace:
                     pending.append(definitions[part.id])
 
 
-def proposals(source: KernelSource, finding: Finding) -> Iterator[Proposal]:
-    """Every edit that is worth a try, what changes least first."""
-    place = _place(source, finding)
+def proposals(source: KernelSource, finding: Finding, others: Sequence[Finding] = ()) -> Iterator[Proposal]:
+    """Every edit that is worth a try, what changes least first; ``others``: what else is wrong with the kernel, and is
+    best mended at once."""
+    place = _place(source, finding, others)
     if place is None:
         return
     code = finding.obligation or finding.code
@@ -68,13 +73,24 @@ def proposals(source: KernelSource, finding: Finding) -> Iterator[Proposal]:
             yield from (Proposal(kind, text, edits, same) for text, edits in propose(place))
 
 
-def _place(source: KernelSource, finding: Finding) -> FaultyPlace | None:
-    lines = [(site.line, site.column) for site in finding.sites if site.line is not None]
-    function = source.function_at(lines[0][0]) if lines and source.module else None
+def _place(source: KernelSource, finding: Finding, others: Sequence[Finding]) -> FaultyPlace | None:
+    line = next((site.line for site in finding.sites if site.line is not None), None)
+    function = source.function_at(line) if line is not None and source.module else None
     if function is None:
         return None
-    found = [source.call_at(function, line, column) for line, column in lines]
-    return FaultyPlace(source, function, finding, tuple({id(c.node): c for c in found if c is not None}.values()))
+    named = [call for each in (finding, *others) for call in _calls(source, function, each)]
+    return FaultyPlace(source, function, finding, _once(_calls(source, function, finding)), _once(named))
+
+
+def _calls(source: KernelSource, function: ast.FunctionDef, finding: Finding) -> Iterator[TileCall]:
+    for site in finding.sites:
+        call = None if site.line is None else source.call_at(function, site.line, site.column)
+        if call is not None:
+            yield call
+
+
+def _once(calls: Iterable[TileCall]) -> tuple[TileCall, ...]:
+    return tuple({id(call.node): call for call in calls}.values())
 
 
 _Found = Iterator[tuple[str, tuple[Edit, ...]]]
@@ -82,61 +98,27 @@ _Found = Iterator[tuple[str, tuple[Edit, ...]]]
 
 # ------------------------------------------------------------------------------------------------ atomics
 def _use_atomic(place: FaultyPlace) -> _Found:
-    for access in place.accesses:
-        tile = access.arguments.get("tile")
-        if access.name == "store" and tile is not None and access.index is not None:
-            yield from _added(place, access, tile)
+    """All accumulations that findings name, together; those of this finding; all of the function."""
+    every = [call for call in place.source.calls(place.function) if call.name in ("store", "scatter")]
+    named = [call for call in every if any(call.node is each.node for each in place.named)]
+    tried: list[list[ast.expr]] = []
+    for writes in (named, place.accesses, every):
+        found = accumulations(place.source, place.function, writes)
+        nodes: list[ast.expr] = [each.write.node for each in found]
+        if nodes and nodes not in tried:
+            tried.append(nodes)
+            atomic = [as_atomic(place.source, each) for each in found]
+            done = [each for each in atomic if each is not None]
+            if len(done) == len(atomic):
+                texts = " and ".join(f"`{text}`" for text, _ in done)
+                yield texts, tuple(edit for _, edits in done for edit in edits)
 
 
 def _store_by_atomic(place: FaultyPlace) -> _Found:
-    """What blocks store one over the other might be parts of a sum (split-K)."""
+    """What blocks store one over the other is a part of a sum (split-K)."""
     for access in place.accesses:
-        tile, index = access.arguments.get("tile"), access.index
-        if access.name == "store" and isinstance(tile, ast.Name) and index is not None:
-            array, where = place.of(access.arguments["array"]), place.of(index)
-            text = f"{array}.tiled_view({tile.id}.shape).atomic_store_add({where}, {tile.id})"
-            yield f"`{text}`", (place.replacing(access.node, text),)
-
-
-def _added(place: FaultyPlace, store: TileCall, tile: ast.expr) -> _Found:
-    """``store(a, i, load(a, i) + more)``, or the same with a name for what was loaded, as an addition of ``more``."""
-    if not isinstance(tile, ast.BinOp) or not isinstance(tile.op, ast.Add):
-        return
-    definitions = place.source.definitions(place.function)
-    for before, more in ((tile.left, tile.right), (tile.right, tile.left)):
-        named = definitions.get(before.id) if isinstance(before, ast.Name) else None
-        load = _load_of(place, named or before, store)
-        if load is None:
-            continue
-        array, index = place.of(store.arguments["array"]), place.of((store.components and store.index) or store.node)
-        shape = load.arguments.get("shape")
-        gone = [] if named is None else [each for each in ast.walk(place.function) if _assigns(each, before)]
-        edits = tuple(place.source.lines.without(each) for each in gone if isinstance(each, ast.stmt))
-        texts = [f"{place.source.module}.atomic_add({array}, {index}, {place.of(more)})"]
-        if shape is not None:
-            texts.append(f"{array}.tiled_view({place.of(shape)}).atomic_store_add({index}, {place.of(more)})")
-        for text in texts:
-            yield f"`{text}`", (*edits, place.replacing(store.node, text))
-
-
-def _load_of(place: FaultyPlace, node: ast.expr, store: TileCall) -> TileCall | None:
-    """``node`` as the load of what ``store`` overwrites, perhaps as a scalar; anything done to it would be lost."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item":
-        node = node.func.value
-    wanted = place.of(store.arguments["array"]), [place.of(each) for each in store.components]
-    for call in place.source.calls(node):
-        same = (place.of(call.arguments["array"]), [*map(place.of, call.components)]) == wanted
-        if call.node is node and call.name == "load" and same:
-            return call
-    return None
-
-
-def _assigns(node: ast.AST, name: ast.expr) -> bool:
-    return (
-        isinstance(node, ast.Assign)
-        and isinstance(name, ast.Name)
-        and any(isinstance(target, ast.Name) and target.id == name.id for target in node.targets)
-    )
+        for text, edits in summed_by_atomic(place.source, place.function, access):
+            yield f"`{text}`", edits
 
 
 def _widen_scope(place: FaultyPlace) -> _Found:
@@ -235,10 +217,19 @@ def _split_output_index(place: FaultyPlace) -> _Found:
                 yield _instead(place, part, place.of(part.left))
         yield from _own_component(place, store, {place.of(part) for part in parts})
         yield from _own_stride(place, parts)
+        if _is_in_place(place, store):
+            continue  # a transposition in place would become one of each tile
         for one, other in combinations(store.components, 2):
             first, second = place.of(one), place.of(other)
             edits = (place.replacing(one, second), place.replacing(other, first))
             yield f"`{first}` and `{second}` in each other's place", edits
+
+
+def _is_in_place(place: FaultyPlace, store: TileCall) -> bool:
+    """Whether the kernel loads from the array that ``store`` writes to."""
+    array = place.of(store.arguments["array"])
+    calls = place.source.calls(place.function)
+    return any(each.name in ("load", "gather") and place.of(each.arguments["array"]) == array for each in calls)
 
 
 def _own_component(place: FaultyPlace, store: TileCall, used: set[str]) -> _Found:
@@ -342,9 +333,9 @@ _PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], _Found], bool], ...]]
     ("strengthen-order", _strengthen_order, True),
     ("pad-load", _pad_sums, True),
     ("pad-load", _pad_others, False),
+    ("use-atomic", _store_by_atomic, False),
     ("widen-index", _widen_index, False),  # where an index wrapped, another element is touched than before
     ("split-output-index", _split_output_index, False),
     ("mend-loop", _mend_loop, False),
-    ("use-atomic", _store_by_atomic, False),
 )
 """Kind, how it is proposed, and whether the changed kernel does in order what it did before."""

@@ -12,6 +12,7 @@ from ...errors import TileVerifyError
 from ...frontend.sources.edited import edited_unit
 from ...results import WARNINGS, Finding, Hint, KernelResult, Verdict
 from ...results.codes import TV
+from ...results.editing import text_digest
 from .catalogue import KINDS
 from .edits import edited
 from .kernel_source import KernelSource
@@ -19,6 +20,9 @@ from .proposals import Proposal, proposals
 
 MOST_TRIALS: Final = 24
 """Changed kernels that are compiled and proved for one result."""
+QUICK_TRIALS: Final = 4
+QUICK_EFFORT: Final = 0.03
+"""The same where nobody asked for repairs: so many, each for so much of the usual account of a proof."""
 
 
 Check: TypeAlias = Callable[[KernelUnit, bool], KernelResult]
@@ -27,7 +31,7 @@ Prove: TypeAlias = Callable[[bool], KernelResult | None]
 """The same of one kernel; ``None`` where there is no verdict to be had."""
 
 
-def with_repairs(unit: KernelUnit, result: KernelResult, check: Check) -> KernelResult:
+def with_repairs(unit: KernelUnit, result: KernelResult, check: Check, most: int = MOST_TRIALS) -> KernelResult:
     """``result`` with hints on what mends its findings; ``check`` decides whether a changed kernel is proved.
 
     Only what proves the whole kernel under the same contract is offered with edits.  Kernels that are not in a Python
@@ -40,8 +44,9 @@ def with_repairs(unit: KernelUnit, result: KernelResult, check: Check) -> Kernel
         source = KernelSource(text)
     except (OSError, SyntaxError, ValueError):
         return result
-    trials = Trials(text, partial(_prepared, unit, check), has_grid=unit.launch.grid is not None)
-    findings = (repaired(finding, proposals(source, finding), trials) for finding in result.findings)
+    has_grid = unit.launch.grid is not None and most > QUICK_TRIALS  # any grid is a large question
+    trials = Trials(text, partial(_prepared, unit, check), has_grid=has_grid, most=most, requires=result.requires)
+    findings = (repaired(finding, proposals(source, finding, result.findings), trials) for finding in result.findings)
     return replace(result, findings=tuple(findings))
 
 
@@ -67,13 +72,14 @@ class Trials:
 
     ``prepared``: makes ready to prove a changed source, under the launch of the result; for ``None`` the source as it
     is, under any grid; no proof for a source that does not compile.  ``has_grid``: the launch has one of its own.
-    ``most``: texts that are tried.
+    ``most``: texts that are tried.  ``requires``: clauses under which the kernel was looked at as it is.
     """
 
     text: str
     prepared: Callable[[str | None], Prove | None]
     has_grid: bool
     most: int = MOST_TRIALS
+    requires: tuple[str, ...] = ()
     _known: dict[str | None, KernelResult | None] = field(default_factory=dict)
 
     @property
@@ -89,18 +95,29 @@ class Trials:
         if determined and (outcome.findings or outcome.deterministic is False):
             return None
         kind = KINDS[proposal.kind]
-        safe = proposal.same_results and not outcome.requires
-        proved = f"proved when {' and '.join(outcome.requires)}" if outcome.requires else "proved"
-        return Hint(kind.id, "safe" if safe else "maybe", f"{kind.text}: {proposal.text} ({proved})", proposal.edits)
+        new = [clause for clause in outcome.requires if clause not in self.requires]
+        safe = proposal.same_results and not new
+        proved = f"proved when {' and '.join(new)}" if new else "proved"
+        advice = f"{kind.text}: {proposal.text} ({proved})"
+        return Hint(kind.id, "safe" if safe else "maybe", advice, proposal.edits, text_digest(self.text))
 
     def other_grid(self, finding: Finding) -> Iterator[Hint]:
         """What the kernel is proved for if the grid is left open."""
         if not self.has_grid or finding.code not in KINDS["fit-grid"].codes:
             return
         outcome = self._outcome(None)
-        if outcome is not None and outcome.verdict is Verdict.PROVED:
+        if outcome is not None and outcome.verdict is Verdict.PROVED and not self._is_idle(finding, outcome):
             clauses = " and ".join(outcome.requires) or "any grid"
             yield Hint("fit-grid", "maybe", f"{KINDS['fit-grid'].text}: the kernel is proved for {clauses}")
+
+    def _is_idle(self, finding: Finding, outcome: KernelResult) -> bool:
+        """Whether the proof leaves one block along an axis whose block ids the kernel reads: no grid that is meant."""
+        line = next((site.line for site in finding.sites if site.line is not None), None)
+        source = KernelSource(self.text)
+        function = None if line is None else source.function_at(line)
+        read = [] if function is None else source.block_ids(function)
+        alone = [f"grid.{'xyz'[axis]} == 1" for axis in read if axis < 3]
+        return any(words in clause for words in alone for clause in outcome.requires)
 
     def _outcome(self, text: str | None) -> KernelResult | None:
         if text not in self._known and len(self._known) < self.most:
@@ -128,7 +145,7 @@ def _prepared(unit: KernelUnit, check: Check, text: str | None) -> Prove | None:
 
 def _advice(finding: Finding) -> Iterator[Hint]:
     """What can be said where no edit was found."""
-    code = finding.obligation or finding.code
+    code = finding.code if finding.code == TV.SYNCHRONISATION_PROTOCOL else finding.obligation or finding.code
     one_access = len({(site.line, site.column, site.access) for site in finding.sites}) == 1
     kind = "separate-lanes" if code == TV.DUPLICATE_LANES and one_access else _ADVICE.get(code)
     if kind is not None:
@@ -143,4 +160,5 @@ _ADVICE: Final[Mapping[str, str]] = {
     TV.DUPLICATE_LANES: "order-accesses",
     TV.ARITHMETIC_UNDEFINED: "guard-divisor",
     TV.UNDETERMINED: "pad-load",
+    TV.SYNCHRONISATION_PROTOCOL: "strengthen-order",
 }

@@ -17,7 +17,7 @@ from ...contract.terms import Scope, Term, TermKind
 from ...contract.terms.evaluate import Value, evaluate
 from ...contract.variables import BID, GRID
 from ...frontend.symbolic.summary import Origin
-from ...results import Witness
+from ...results import TILE_INDEX, Witness
 from ...results.claim import Claim, Confirm, Confirmation, claim_to_json
 from ...results.codes import TV
 from ..rules.answers import Answer, Model
@@ -428,7 +428,7 @@ def _variables(
         if a is not None or b is not None:
             yield variable.symbol.name, _number(a), _number(b)
     for d, (index, other) in enumerate(zip(_tiles(first), _tiles(second), strict=False)):
-        yield f"tile index {d}", _try(index, model), _try(copy(other), model) if obligation.level else None
+        yield f"{TILE_INDEX} {d}", _try(index, model), _try(copy(other), model) if obligation.level else None
 
 
 def _tiles(prepared: PreparedSite) -> list[Term]:

@@ -1,0 +1,281 @@
+"""Additions of several blocks that a kernel makes by a load, a change and a store, and the atomics that mean the same.
+
+What is recognised is exactly that: the place that is loaded is the one that is stored to, spelled the same, and what
+happens in between is one sum, maximum or minimum.  Everything else is left alone: an atomic in place of a store that is
+no accumulation would be wrong advice, and a proof that blocks do not race would not show it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ...results import Edit
+from .kernel_source import KernelSource, TileCall
+
+_WRITES: Final = {"store": ("tile", "load"), "scatter": ("value", "gather")}
+"""A function that writes -> its argument with what is written, and the function that loads from such a place."""
+_KEPT: Final = frozenset({"check_bounds"})
+_KNOWN: Final = _KEPT | {
+    *("array", "index", "indices", "shape", "tile", "value"),
+    *("latency", "allow_tma", "mask", "padding_value", "padding_mode"),
+}
+_EXTREMES: Final = {"maximum": "max", "minimum": "min"}
+_PLAIN: Final = (ast.Name, ast.Call, ast.Constant, ast.Attribute, ast.Subscript)
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulation:
+    """``write`` stores what ``load`` gave, changed by ``mode`` (add, max, min) with ``change``, a text; ``gone``: the
+    statements that are needed no more."""
+
+    write: TileCall
+    load: TileCall
+    mode: str
+    change: str
+    gone: tuple[ast.stmt, ...]
+
+
+def accumulations(source: KernelSource, function: ast.FunctionDef, writes: Sequence[TileCall]) -> list[Accumulation]:
+    """Those of ``writes`` that are accumulations."""
+    found = (_accumulation(source, function, write) for write in writes if write.name in _WRITES)
+    return [each for each in found if each is not None]
+
+
+def as_atomic(source: KernelSource, found: Accumulation) -> tuple[str, tuple[Edit, ...]] | None:
+    """The call that does the same atomically, and the edits that put it in its place; ``None`` where there is none."""
+    text = _atomic(source, found)
+    if text is None:
+        return None
+    gone = tuple(source.lines.without(each) for each in found.gone)
+    return text, (*gone, source.lines.replacing(found.write.node, text))
+
+
+def _atomic(source: KernelSource, found: Accumulation) -> str | None:
+    write = found.write
+    array, index = source.of(write.arguments["array"]), write.index
+    if index is None:
+        return None
+    place, keywords = source.of(index), {each.arg: source.of(each.value) for each in write.node.keywords if each.arg}
+    kept = "".join(f", {name}={text}" for name, text in keywords.items() if name in _KEPT)
+    if write.name == "scatter":
+        change = found.change
+        if "mask" in keywords:
+            if found.mode != "add":
+                return None
+            change = f"{source.module}.where({keywords['mask']}, {change}, 0)"
+        return f"{source.module}.atomic_{found.mode}({array}, {place}, {change}{kept})"
+    shape = found.load.arguments.get("shape")
+    if shape is None or kept:
+        return None
+    if _is_single(shape):
+        return f"{source.module}.atomic_{found.mode}({array}, {place}, {found.change})"
+    return f"{array}.tiled_view({source.of(shape)}).atomic_store_{found.mode}({place}, {found.change})"
+
+
+def _is_single(shape: ast.expr) -> bool:
+    """Whether a tile of that shape is one element, so that the number of a tile is that of an element."""
+    parts = shape.elts if isinstance(shape, ast.Tuple) else [shape]
+    return all(isinstance(part, ast.Constant) and part.value == 1 for part in parts)
+
+
+# --------------------------------------------------------------------------------------- what is recognised
+def _accumulation(source: KernelSource, function: ast.FunctionDef, write: TileCall) -> Accumulation | None:
+    argument, loads = _WRITES[write.name]
+    value = write.arguments.get(argument)
+    if value is None or not _is_plain(write):
+        return None
+    reading = _Reading(source, function, write, loads)
+    for mode, load, change, gone in reading.changes(value):
+        if _is_one_step(source, function, load, write) and _unchanged(function, gone, write):
+            return Accumulation(write, load, mode, change, gone)
+    return None
+
+
+def _is_plain(call: TileCall) -> bool:
+    """Whether all that is said of an access is known here."""
+    return all(each.arg in _KNOWN for each in call.node.keywords)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What is stored, read as a change of what was loaded from the same place by ``loads``."""
+
+    source: KernelSource
+    function: ast.FunctionDef
+    write: TileCall
+    loads: str
+
+    def changes(self, value: ast.expr) -> Iterator[tuple[str, TileCall, str, tuple[ast.stmt, ...]]]:
+        """Mode, load, the text of the change, and the statements that it makes superfluous."""
+        value, gone = self._named(value)
+        if isinstance(value, ast.Name):
+            yield from self._in_place(value)
+        elif isinstance(value, ast.BinOp):
+            yield from self._summed(value, gone)
+        elif isinstance(value, ast.Call):
+            mode = _EXTREMES.get(self.source.called(value) or "")
+            if mode and len(value.args) == 2 and not value.keywords:
+                for before, more in (value.args, value.args[::-1]):
+                    if (loaded := self._loaded(before)) is not None:
+                        yield mode, loaded[0], self.source.of(more), (*gone, *loaded[1])
+
+    def _summed(
+        self, value: ast.BinOp, gone: tuple[ast.stmt, ...]
+    ) -> Iterator[tuple[str, TileCall, str, tuple[ast.stmt, ...]]]:
+        terms = list(_terms(value))
+        for number, (sign, term) in enumerate(terms):
+            loaded = self._loaded(term) if sign == "+" else None
+            if loaded is not None:
+                yield "add", loaded[0], self._sum(terms[:number] + terms[number + 1 :]), (*gone, *loaded[1])
+
+    def _sum(self, terms: Sequence[tuple[str, ast.expr]]) -> str:
+        (first_sign, first), *others = terms
+        if not others and first_sign == "+":
+            return self.source.of(first)
+        parts = [f"{'-' if first_sign == '-' else ''}{self._operand(first)}"]
+        parts += [f"{sign} {self._operand(term)}" for sign, term in others]
+        return " ".join(parts)
+
+    def _operand(self, node: ast.expr) -> str:
+        text = self.source.of(node)
+        return text if isinstance(node, _PLAIN) else f"({text})"
+
+    def _named(self, value: ast.expr) -> tuple[ast.expr, tuple[ast.stmt, ...]]:
+        """What a name stands for that is used for nothing else, and its assignment."""
+        if isinstance(value, ast.Name):
+            definition = self.source.definitions(self.function).get(value.id)
+            if definition is not None and _uses(self.function, value.id) == 1:
+                return definition, tuple(_assignments(self.function, value.id))
+        return value, ()
+
+    def _loaded(self, node: ast.expr) -> tuple[TileCall, tuple[ast.stmt, ...]] | None:
+        """``node`` as the load of what is overwritten, perhaps by a name or as a scalar; anything done to it would be
+        lost."""
+        gone: tuple[ast.stmt, ...] = ()
+        if isinstance(node, ast.Name):
+            name = node.id
+            definition = self.source.definitions(self.function).get(name)
+            if definition is None or _uses(self.function, name) != 1:
+                return None
+            node, gone = definition, tuple(_assignments(self.function, name))
+        load = self._load(node)
+        return None if load is None else (load, gone)
+
+    def _load(self, node: ast.expr) -> TileCall | None:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "item":
+            node = node.func.value
+        for call in self.source.calls(node):
+            if call.node is node and call.name == self.loads and _is_plain(call) and self._same_place(call):
+                return call
+        return None
+
+    def _same_place(self, load: TileCall) -> bool:
+        write, of = self.write, self.source.of
+        same = (of(load.arguments["array"]), [*map(of, load.components)]) == (
+            of(write.arguments["array"]),
+            [*map(of, write.components)],
+        )
+        masks = [next((of(k.value) for k in c.node.keywords if k.arg == "mask"), None) for c in (load, write)]
+        return bool(write.components) and same and masks[0] in (None, masks[1]) and self._is_fixed(write)
+
+    def _is_fixed(self, write: TileCall) -> bool:
+        """Whether the names in an index mean the same wherever they are used: none is assigned twice."""
+        stored = [
+            node.id
+            for node in ast.walk(self.function)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        ]
+        names = {part.id for each in write.components for part in ast.walk(each) if isinstance(part, ast.Name)}
+        return all(stored.count(name) <= 1 for name in names)
+
+    def _in_place(self, value: ast.Name) -> Iterator[tuple[str, TileCall, str, tuple[ast.stmt, ...]]]:
+        """``t = load(...)``, ``t += more``, ``store(..., t)``, one behind the other."""
+        body = next((each for each in _bodies(self.function) if any(_holds(s, self.write.node) for s in each)), [])
+        assigned = [each for each in body if _target(each) == value.id]
+        everywhere = [n for n in ast.walk(self.function) if isinstance(n, ast.stmt) and _target(n) == value.id]
+        if len(assigned) != 2 or len(everywhere) != 2 or _uses(self.function, value.id) != 1:
+            return
+        first, change = assigned
+        if isinstance(first, ast.Assign) and isinstance(change, ast.AugAssign):
+            load = self._load(first.value)
+            if load is not None and isinstance(change.op, ast.Add | ast.Sub):
+                more = self.source.of(change.value)
+                if isinstance(change.op, ast.Sub):
+                    more = f"-{self._operand(change.value)}"
+                yield "add", load, more, (first, change)
+
+
+def _terms(node: ast.expr, sign: str = "+") -> Iterator[tuple[str, ast.expr]]:
+    """The terms of a sum with their signs."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        yield from _terms(node.left, sign)
+        minus = isinstance(node.op, ast.Sub)
+        yield from _terms(node.right, {"+": "-", "-": "+"}[sign] if minus else sign)
+    else:
+        yield sign, node
+
+
+def _is_one_step(source: KernelSource, function: ast.FunctionDef, load: TileCall, write: TileCall) -> bool:
+    """Whether load and store are made equally often, and nothing else writes to the array from one to the other, which
+    would be lost before, and is not by an atomic."""
+    array = source.of(write.arguments["array"])
+    return _loop(function, load.node) is _loop(function, write.node) and not any(
+        load.node.lineno < other.node.lineno < write.node.lineno
+        for other in source.calls(function)
+        if other.name not in ("load", "gather") and source.of(other.arguments["array"]) == array
+    )
+
+
+def _loop(function: ast.FunctionDef, node: ast.AST) -> ast.AST | None:
+    """The innermost loop around ``node``."""
+    around = [each for each in ast.walk(function) if isinstance(each, ast.For | ast.While) and _holds(each, node)]
+    return max(around, key=lambda each: each.lineno, default=None)
+
+
+def _unchanged(function: ast.FunctionDef, gone: Sequence[ast.stmt], write: TileCall) -> bool:
+    """Whether names in what is moved to the store mean the same there."""
+    first = min((each.lineno for each in gone), default=write.node.lineno)
+    moved = {node.id for each in gone for node in ast.walk(each) if isinstance(node, ast.Name)}
+    own = {id(node) for each in gone for node in ast.walk(each)}
+    return not any(
+        isinstance(node, ast.Name)
+        and isinstance(node.ctx, ast.Store)
+        and node.id in moved
+        and id(node) not in own
+        and first < node.lineno < write.node.lineno
+        for node in ast.walk(function)
+    )
+
+
+def _uses(function: ast.FunctionDef, name: str) -> int:
+    return sum(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load) for node in ast.walk(function)
+    )
+
+
+def _assignments(function: ast.FunctionDef, name: str) -> Iterator[ast.stmt]:
+    return (node for node in ast.walk(function) if isinstance(node, ast.stmt) and _target(node) == name)
+
+
+def _target(node: ast.stmt) -> str | None:
+    """The name that a statement assigns to, where it is the only one."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+    return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else None
+
+
+def _bodies(function: ast.FunctionDef) -> Iterator[list[ast.stmt]]:
+    """The lists of statements of a function, the innermost last to come, first to be told."""
+    found = [
+        body
+        for node in ast.walk(function)
+        for body in (getattr(node, "body", None), getattr(node, "orelse", None))
+        if isinstance(body, list) and body and isinstance(body[0], ast.stmt)
+    ]
+    return reversed(found)
+
+
+def _holds(statement: ast.AST, node: ast.AST) -> bool:
+    return any(each is node for each in ast.walk(statement))

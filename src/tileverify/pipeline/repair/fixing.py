@@ -1,0 +1,160 @@
+"""Make proved repairs in the files themselves.
+
+What is written was proved as it is written: the text with all repairs that are made is compiled and verified once more,
+under every launch of the file.  A kernel whose repair costs another launch its proof keeps its mistake.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from ...errors import TileVerifyError, UsageError
+from ...results import Hint, KernelResult, Verdict
+from ...results.editing import edited, text_digest, well_placed
+from ...system.atomic_file import write_whole
+from ..options import CheckOptions
+
+SAFE: Final = frozenset({"safe"})
+ALL: Final = frozenset({"safe", "maybe"})
+
+Proofs: TypeAlias = dict[tuple[str, str], bool]
+"""(kernel, launch) -> whether it is proved, without a warning."""
+Judge: TypeAlias = Callable[[Path, str], Proofs]
+"""What is proved of the kernels of a file, were it the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """``text`` is to stand in ``file`` in place of ``before``; ``done``: what is mended; ``left``: what is not, and
+    why."""
+
+    file: Path
+    before: str
+    text: str
+    done: tuple[str, ...]
+    left: tuple[str, ...]
+
+    def difference(self) -> str:
+        """As ``git diff`` writes it, for ``git apply``."""
+        name = self.file.as_posix().lstrip("/")
+        lines = difflib.unified_diff(
+            self.before.splitlines(keepends=True), self.text.splitlines(keepends=True), f"a/{name}", f"b/{name}"
+        )
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+    def write(self) -> None:
+        """Raises `UsageError` if the file is no longer what was checked, or cannot be written."""
+        try:
+            if _read(self.file) != self.before:
+                raise UsageError(f"'{self.file}' has changed since it was checked: nothing was written to it")
+            ends = "\r\n" if b"\r\n" in self.file.read_bytes() else "\n"
+            write_whole(self.file, self.text.replace("\n", ends).encode("utf-8"))
+        except OSError as error:
+            raise UsageError(f"cannot write '{self.file}': {error.strerror or error}") from None
+
+
+def fixed(results: Sequence[KernelResult], judge: Judge, applicable: frozenset[str] = SAFE) -> Iterator[Fixed]:
+    """What becomes of each file that has refuted kernels with proved repairs, or findings without one."""
+    by_file: dict[str, list[KernelResult]] = {}
+    for result in results:
+        if result.findings and result.verdict is not Verdict.ERROR:
+            by_file.setdefault(result.file, []).append(result)
+    for file, found in by_file.items():
+        yield _Fixing(Path(file), found, judge, applicable).run()
+
+
+@dataclass
+class _Fixing:
+    file: Path
+    results: list[KernelResult]
+    judge: Judge
+    applicable: frozenset[str]
+
+    def run(self) -> Fixed:
+        """One repair for each kernel, one kernel after the other."""
+        try:
+            before = _read(self.file)
+        except (OSError, UnicodeDecodeError):
+            return Fixed(self.file, "", "", (), (f"'{self.file}' cannot be read as a text",))
+        made: list[Hint] = []
+        done, left = [], []
+        known: Proofs | None = None
+        for kernel, launches in self._kernels().items():
+            hint, why = self._hint(launches, before)
+            if hint is None:
+                left.append(f"{self.file}::{kernel}: {why}")
+                continue
+            if hint.edits in [each.edits for each in made]:
+                done.append(f"{self.file}::{kernel}: {hint.text}")
+                continue
+            edits = tuple(edit for each in (*made, hint) for edit in each.edits)
+            if not well_placed(before, edits):
+                left.append(f"{self.file}::{kernel}: its repair is at the place of another one; check again for it")
+                continue
+            if known is None:
+                known = self.judge(self.file, before)
+            after = self.judge(self.file, edited(before, edits))
+            lost = [launch for launch, proved in known.items() if proved and not after.get(launch)]
+            if lost or not all(after.get((kernel, each.launch)) for each in launches if _mends(each, hint)):
+                name = f"{lost[0][0]} [{lost[0][1]}]" if lost else kernel
+                left.append(f"{self.file}::{kernel}: with the repair {name} is not proved")
+                continue
+            known = after
+            made.append(hint)
+            done.append(f"{self.file}::{kernel}: {hint.text}")
+        text = edited(before, [edit for hint in made for edit in hint.edits])
+        return Fixed(self.file, before, text, tuple(done), tuple(left))
+
+    def _kernels(self) -> dict[str, list[KernelResult]]:
+        found: dict[str, list[KernelResult]] = {}
+        for result in self.results:
+            found.setdefault(result.kernel, []).append(result)
+        return found
+
+    def _hint(self, launches: Sequence[KernelResult], text: str) -> tuple[Hint | None, str]:
+        """The repair of a kernel, or why there is none."""
+        hints = [hint for each in launches for finding in each.findings for hint in finding.hints if hint.edits]
+        hints = [hint for hint in hints if hint.source_sha256 == text_digest(text)] or hints
+        if not hints:
+            return None, "no repair was proved"
+        if hints[0].source_sha256 != text_digest(text):
+            return None, "the file has changed since it was checked"
+        chosen = next((hint for hint in hints if hint.applicability in self.applicable), None)
+        return chosen, "its repair may change what is meant; --unsafe-fixes makes it"
+
+
+def _mends(result: KernelResult, hint: Hint) -> bool:
+    return any(each.edits == hint.edits for finding in result.findings for each in finding.hints)
+
+
+def _read(file: Path) -> str:
+    """With lines that end as repairs see them."""
+    return file.read_text(encoding="utf-8")
+
+
+def judge_of(options: CheckOptions, spec: Path | None = None) -> Judge:
+    """Compile and prove the kernels of a file with another text, under all launches that it has."""
+
+    def judge(file: Path, text: str) -> Proofs:
+        from ...frontend.sources.discover import SourceFailure, discover
+        from ...frontend.sources.edited import edited_unit
+        from .. import check_unit
+
+        own = options.of(file)
+        quick = CheckOptions(deny_requires=own.deny_requires, effort=own.effort, trust=own.trust, witnesses=False)
+        found: Proofs = {}
+        for unit in discover([str(file)], spec_file=spec):
+            if isinstance(unit, SourceFailure):
+                continue
+            try:
+                result = check_unit(edited_unit(unit, text), quick)
+            except TileVerifyError:
+                continue
+            found[unit.kernel, unit.launch.name] = result.verdict is Verdict.PROVED and not result.findings
+        return found
+
+    return judge

@@ -1,0 +1,82 @@
+"""Which findings of a kernel are one mistake, and how they are told: one card for one cause.
+
+An addition of many blocks by load and store shows as a race of stores, two of stores with loads, and lanes that meet.
+It is one mistake: it is mended in one place.  Findings have one cause where one proved repair mends them, where the
+same store has a part in each, or where accesses leave their arrays by the same index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from ..results import Finding, KernelResult
+from ..results.codes import TV
+
+_CONFLICTS: Final = frozenset(
+    {TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED, TV.UNORDERED_IN_BLOCK, TV.DUPLICATE_LANES}
+)
+_BOUNDS: Final = frozenset({TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCATION, TV.INBOUNDS_PROMISE})
+
+
+def with_causes(result: KernelResult) -> KernelResult:
+    """``result`` with the cause of each of its findings, which have their fingerprints."""
+    findings = result.findings
+    leaders = list(range(len(findings)))
+    for number in range(len(findings)):
+        for earlier in range(number):
+            if leaders[earlier] != leaders[number] and _is_one(findings[earlier], findings[number]):
+                first, other = sorted((leaders[earlier], leaders[number]))
+                leaders = [first if leader == other else leader for leader in leaders]
+    caused = (replace(each, cause=findings[leader].fingerprint) for each, leader in zip(findings, leaders, strict=True))
+    return replace(result, findings=tuple(caused))
+
+
+def cards(findings: Iterable[Finding]) -> list[tuple[Finding, tuple[Finding, ...]]]:
+    """One for each cause: the finding that is told, and what else comes of it.  What is suppressed has its own."""
+    groups: dict[object, list[Finding]] = {}
+    for number, finding in enumerate(findings):
+        alone = not finding.cause or finding.suppression is not None
+        groups.setdefault(number if alone else finding.cause, []).append(finding)
+    return [(first, tuple(others)) for first, *others in groups.values()]
+
+
+def also(finding: Finding, others: Sequence[Finding]) -> Iterator[str]:
+    """``also TV101 at line 15: two tile blocks store to the same element of `db```, for what else is of a cause."""
+    lines = {site.line for site in finding.sites}
+    told: set[str] = set()
+    for other in others:
+        places = [site.line for site in other.sites if site.line is not None]
+        line = next((each for each in places if each not in lines), places[0] if places else None)
+        at = f" at line {line}" if line is not None else ""
+        text = f"also {other.code}{at}: {other.message.splitlines()[0]}"
+        if text not in told:
+            told.add(text)
+            yield text
+
+
+def _is_one(first: Finding, second: Finding) -> bool:
+    if first.level is not second.level or first.code.startswith("TV9") is not second.code.startswith("TV9"):
+        return False
+    if any(hint.edits and hint.edits in {other.edits for other in second.hints} for hint in first.hints):
+        return True
+    codes = {first.obligation or first.code, second.obligation or second.code}
+    if codes <= _CONFLICTS:
+        return bool(_written_places(first) & _written_places(second))
+    return len(codes) == 1 and codes <= _BOUNDS and bool(_indices(first) & _indices(second))
+
+
+def _written_places(finding: Finding) -> set[tuple[str | None, int | None, int | None]]:
+    return {
+        (site.file, site.line, site.column)
+        for site in finding.sites
+        if site.access in ("store", "atomic") and site.line is not None
+    }
+
+
+def _indices(finding: Finding) -> set[str]:
+    """The index terms of accesses, whatever their array is called."""
+    return {
+        site.expression.removeprefix(site.array) for site in finding.sites if site.expression and site.line is not None
+    }

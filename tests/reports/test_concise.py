@@ -1,0 +1,36 @@
+"""One line for each mistake, and how many there are of each code."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tileverify.reports.concise import concise_report, statistics
+from tileverify.results import Finding, KernelResult, Report, SourceSite, Suppression, SuppressionKind, Verdict
+
+STORE = SourceSite("k.py", 9, 4, "store", "out")
+FIRST = Finding("TV101", "two blocks store to `out`\nmore of it", (STORE,), cause="a")
+OTHER = Finding("TV102", "a block reads `out`", (STORE,), cause="a")
+OPEN = Finding("TV903", "too much", ())
+HIDDEN = replace(OPEN, suppression=Suppression(SuppressionKind.COMMENT, "known"))
+REPORT = Report(
+    (
+        KernelResult("k.py", "kernel", "any", Verdict.REFUTED, findings=(FIRST, OTHER, HIDDEN), line=5),
+        KernelResult("k.py", "late", "0", Verdict.UNDECIDED, findings=(OPEN,), line=20),
+    ),
+    "1",
+    "z3",
+)
+
+
+def test_a_line_for_each_mistake() -> None:
+    assert concise_report(REPORT).splitlines() == [
+        "k.py:9:5: TV101 two blocks store to `out` (and 1 more of this cause) [kernel, any]",
+        "k.py:20: TV903 too much [late, 0]",
+        "2 kernels: 0 proved, 1 refuted, 1 undecided, 1 finding suppressed",
+    ]
+
+
+def test_statistics() -> None:
+    twice = replace(REPORT, results=(*REPORT.results, REPORT.results[0]))
+    assert statistics(twice) == ["     2  TV101  race-write-write", "     1  TV903  budget"]
+    assert statistics(Report((), "1", "z3")) == []

@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from .commands import bundles, check, doctor, explain, gate, init, looking, mcp, recheck, record, report, run
+from .commands import bundles, check, doctor, explain, gate, init, looking, mcp, recheck, record, report, run, worker
 from .commands.options import EXIT_CODES
 from .commands.shell import Shell
 from .system.failures import TRACEBACK
@@ -30,6 +30,7 @@ _COMMANDS: Final = (
     explain.explain,
     explain.schema,
     doctor.doctor,
+    worker.worker,
 )
 
 

@@ -105,6 +105,7 @@ if TYPE_CHECKING:
     help="The PATHs are files that changed: those without kernels are no error, a spec stands for its source.",
 )
 @click.option("--watch", is_flag=True, help="Check again what a change of a file concerns, until Ctrl-C.")
+@click.option("--no-worker", is_flag=True, help="Do without the worker that has everything loaded (see `worker`).")
 @click.option("-q", "--quiet", is_flag=True, help="Only what is not proved.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what was checked, hashes and times.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
@@ -135,6 +136,7 @@ def check(
     isolated: bool,
     changed: bool,
     watch: bool,
+    no_worker: bool,
     quiet: bool,
     verbose: bool,
     color: str,
@@ -213,7 +215,17 @@ def check(
         from ..verifier.certificate.files import write_certificates
 
         talk(write_certificates(report.results, certificate))
+    if not no_worker:
+        _start_worker()
     context.exit(settings.exit_code(report, strict))
+
+
+def _start_worker() -> None:
+    """For the next time, if it pays: this time everything had to be loaded."""
+    from ..warm.client import may_start, start
+
+    if may_start():
+        start()
 
 
 def _name(result: KernelResult) -> str:

@@ -12,6 +12,7 @@ from ...errors import TileVerifyError
 from ...frontend.sources.edited import edited_unit
 from ...results import WARNINGS, Finding, Hint, KernelResult, Verdict
 from ...results.codes import TV
+from ...system.readings import text_of
 from .catalogue import KINDS
 from .edits import edited
 from .kernel_source import KernelSource
@@ -36,7 +37,7 @@ def with_repairs(unit: KernelUnit, result: KernelResult, check: Check) -> Kernel
     if not any(map(can_be_mended, result.findings)) or unit.file.suffix != ".py":
         return result
     try:
-        text = unit.file.read_text(encoding="utf-8")
+        text = text_of(unit.file)
         source = KernelSource(text)
     except (OSError, SyntaxError, ValueError):
         return result

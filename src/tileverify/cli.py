@@ -7,7 +7,22 @@ from typing import Final
 
 import click
 
-from .commands import bundles, check, doctor, explain, gate, init, looking, mcp, recheck, record, report, run, worker
+from .commands import (
+    bundles,
+    check,
+    doctor,
+    explain,
+    gate,
+    init,
+    looking,
+    lsp,
+    mcp,
+    recheck,
+    record,
+    report,
+    run,
+    worker,
+)
 from .commands.options import EXIT_CODES
 from .commands.shell import Shell
 from .system.failures import TRACEBACK
@@ -22,6 +37,7 @@ _COMMANDS: Final = (
     run.run,
     gate.gate,
     mcp.mcp,
+    lsp.lsp,
     recheck.recheck,
     bundles.build,
     bundles.show,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -78,6 +79,17 @@ def serve(context: click.Context, key: str, project: str) -> None:
         serve_requests(key, project, carry_out)
     except Changed as problem:
         raise UsageError(f"no worker: {problem}") from None
+
+
+@worker.command(hidden=True)
+@click.pass_context
+def once(context: click.Context) -> None:
+    """Do what a request on stdin asks for, where there can be no worker: a JSON object of words and texts of files."""
+    from ..system.readings import stand_for
+
+    request = json.loads(sys.stdin.read())
+    stand_for(request["overlay"])
+    context.find_root().command.main(list(request["words"]), prog_name="tileverify")
 
 
 def _running() -> list[tuple[Place, str, int, int]]:

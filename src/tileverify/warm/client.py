@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from .place import SWITCH, Place, place
+from .place import SWITCH, Place, place, project_of
 
 WITHOUT: Final = "--no-worker"
 _SECONDS_TO_TAKE: Final = 5.0
@@ -71,6 +71,11 @@ class Request:
         with contextlib.suppress(OSError):
             self._connection.sendall(b"i")
 
+    def abandon(self) -> None:
+        """Nobody waits any more; the work is ended."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
     def wait(self) -> int:
         """The exit code.  Raises `NoWorker` if the work came to no end."""
         while True:
@@ -100,12 +105,16 @@ class Request:
         return line.decode(errors="replace")
 
 
-def ask(words: Sequence[str], streams: Iterable[int], overlay: Overlay | None = None) -> Request:
+def ask(
+    words: Sequence[str], streams: Iterable[int], overlay: Overlay | None = None, folder: str | None = None
+) -> Request:
     """Give ``tileverify WORDS...`` to the worker of this process.
 
-    ``streams``: descriptors that are its stdin, stdout and stderr.  Raises `NoWorker`.
+    ``streams``: descriptors that are its stdin, stdout and stderr; ``folder``: where it works, here if not given.
+    Raises `NoWorker`.
     """
-    at = place()
+    folder = folder or os.getcwd()
+    at = place(project_of(folder))
     if at is None:
         raise NoWorker("there can be no worker here")
     for descriptor in streams:
@@ -119,7 +128,7 @@ def ask(words: Sequence[str], streams: Iterable[int], overlay: Overlay | None = 
     document = {
         "words": list(words),
         "program": sys.argv[0],
-        "folder": os.getcwd(),
+        "folder": folder,
         "environment": dict(os.environ),
         "umask": mask,
         "nice": os.getpriority(os.PRIO_PROCESS, 0),
@@ -211,9 +220,10 @@ def may_start() -> bool:
     return not os.environ.get("CI") and sys.stderr is not None and sys.stderr.isatty()
 
 
-def start(*, seconds: float = 0) -> bool:
-    """Start the worker of this process, if there can be one, and wait so long for it to listen; whether it does."""
-    at = place()
+def start(*, seconds: float = 0, folder: str | None = None) -> bool:
+    """Start the worker of this process for the project of ``folder`` (here, if not given), if there can be one, and
+    wait so long for it to listen; whether it does."""
+    at = place(None if folder is None else project_of(folder))
     if at is None or os.environ.get(SWITCH) == "0":
         return False
     started = None

@@ -76,7 +76,7 @@ class Editor:
     def hover(self, path: Path, line: int) -> str:
         asked = types.HoverParams(self.name(path), types.Position(line, 8))
         found = self.run(self.client.text_document_hover_async(asked))
-        return "" if found is None else str(found.contents.value)  # type: ignore[union-attr]
+        return "" if found is None else str(found.contents.value)
 
     def hints(self, path: Path) -> list[types.InlayHint]:
         whole = types.Range(types.Position(0, 0), types.Position(1000, 0))
@@ -85,7 +85,7 @@ class Editor:
 
     def actions(self, path: Path, where: types.Range) -> list[types.CodeAction]:
         asked = types.CodeActionParams(self.name(path), where, types.CodeActionContext([]))
-        return list(self.run(self.client.text_document_code_action_async(asked)) or [])  # type: ignore[arg-type]
+        return list(self.run(self.client.text_document_code_action_async(asked)) or [])
 
     def command(self, command: types.Command | None) -> None:
         assert command is not None

@@ -180,7 +180,7 @@ def test_a_spec_is_written(editor: Editor, place: Workers) -> None:
     assert isinstance(create, types.CreateFile)
     assert create.uri == path.with_name("copy.tileverify.toml").as_uri()
     assert isinstance(written, types.TextDocumentEdit)
-    assert 'kernel = "copy"' in written.edits[0].new_text  # type: ignore[union-attr]
+    assert 'kernel = "copy"' in written.edits[0].new_text
 
 
 def test_a_newer_text_ends_the_check_of_an_older_one(editor: Editor, place: Workers) -> None:

@@ -159,4 +159,4 @@ def _hints(source: Source, text: list[str]) -> list[types.InlayHint]:
 def _overlap(one: types.Range, other: types.Range) -> bool:
     """Whether two ranges have a line in common: an editor asks for actions at the cursor, wherever it is in a line."""
     last = one.end.line - (one.end.character == 0 and one.end.line > one.start.line)
-    return one.start.line <= other.end.line and other.start.line <= last
+    return bool(one.start.line <= other.end.line and other.start.line <= last)

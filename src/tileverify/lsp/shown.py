@@ -53,8 +53,8 @@ def _place(finding: Finding, result: KernelResult | None, source: Path, folder: 
         for file, line, column in site.call_chain:
             if (folder / file) == source:
                 return SourceSite(file, line, column, "", "")
-    line = result.line if result is not None else None
-    return SourceSite(str(source), line or 1, None, "", "")
+    head = result.line if result is not None else None
+    return SourceSite(str(source), head or 1, None, "", "")
 
 
 def _diagnostic(

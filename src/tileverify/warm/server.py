@@ -74,14 +74,15 @@ class _Server:
         while self.children or self._is_wanted():
             waiting = {each.connection.fileno(): each for each in self.children if each.connection is not None}
             listening = [] if self.ending else [self.listener]
-            ready, _, _ = select.select([wakes, *listening, *waiting], [], [], 1.0)
+            watched = [wakes, *(each.fileno() for each in listening), *waiting]
+            ready, _, _ = select.select(watched, [], [], 1.0)
             if wakes in ready:
                 os.read(wakes, 4096)
             for descriptor in ready:
                 if descriptor in waiting:
                     _heard(waiting[descriptor])
             self._reap()
-            if self.listener in ready and not self.ending:
+            if self.listener.fileno() in ready and not self.ending:
                 self._accept()
 
     def _is_wanted(self) -> bool:
@@ -129,9 +130,9 @@ class _Server:
                 self.listener.close()
                 for descriptor in (self.lock, *self._wakes):
                     os.close(descriptor)
-                for each in self.children:
-                    if each.connection is not None:
-                        each.connection.close()
+                for child in self.children:
+                    if child.connection is not None:
+                        child.connection.close()
                 become(asked, streams, connection, self.early, self.program)
             finally:
                 os._exit(_LOST)

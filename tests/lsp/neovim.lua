@@ -23,14 +23,9 @@ wait(function() return #vim.diagnostic.get(0) > 0 end)
 local found = vim.diagnostic.get(0)[1]
 answer.line, answer.code, answer.message = found.lnum, found.code, found.message
 answer.related = found.user_data.lsp.relatedInformation
-answer.hover = ask('textDocument/hover', { position = { line = found.lnum, character = 4 } }).contents.value
-local line = { start = { line = found.lnum, character = 0 }, ['end'] = { line = found.lnum, character = 0 } }
-local actions = ask('textDocument/codeAction', { range = line, context = { diagnostics = {} } })
-answer.actions = {}
-for _, action in ipairs(actions) do table.insert(answer.actions, action.title) end
-answer.hints = ask('textDocument/inlayHint', { range = { start = { line = 0, character = 0 }, ['end'] = { line = 99, character = 0 } } })
 
--- A question that is taken back.
+-- A question that is taken back, while repairs are being tried.
+local line = { start = { line = found.lnum, character = 0 }, ['end'] = { line = found.lnum, character = 0 } }
 local client = vim.lsp.get_client_by_id(id)
 local params = { textDocument = { uri = vim.uri_from_bufnr(0) }, range = line, context = { diagnostics = {} } }
 local answered = false
@@ -38,6 +33,12 @@ local _, number = client.request('textDocument/codeAction', params, function() a
 client.cancel_request(number)
 wait(function() return client.requests[number] == nil end)
 answer.cancelled = not answered and client.requests[number] == nil
+
+answer.hover = ask('textDocument/hover', { position = { line = found.lnum, character = 4 } }).contents.value
+local actions = ask('textDocument/codeAction', { range = line, context = { diagnostics = {} } })
+answer.actions = {}
+for _, action in ipairs(actions) do table.insert(answer.actions, action.title) end
+answer.hints = ask('textDocument/inlayHint', { range = { start = { line = 0, character = 0 }, ['end'] = { line = 99, character = 0 } } })
 
 -- The repair, as an editor puts it in: an unsaved buffer that is checked again.
 for _, action in ipairs(actions) do

@@ -76,8 +76,8 @@ def _take_over(asked: Asked, streams: Sequence[int], connection: socket.socket) 
         os.dup2(descriptor, number)
         os.close(descriptor)
     sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), sys.stdin.encoding, sys.stdin.errors)
-    sys.stdout = sys.__stdout__ = _writer(_Telling(connection), sys.stdout)
-    sys.stderr = sys.__stderr__ = _writer(io.FileIO(2, "w", closefd=False), sys.stderr, always=True)
+    sys.stdout = sys.__stdout__ = _writer(_Telling(connection), sys.stdout)  # type: ignore[misc]
+    sys.stderr = sys.__stderr__ = _writer(io.FileIO(2, "w", closefd=False), sys.stderr, True)  # type: ignore[misc]
     os.chdir(asked.folder)
     os.umask(asked.umask)
     os.environ.clear()
@@ -106,7 +106,7 @@ class _Telling(io.FileIO):
         return super().write(data)
 
 
-def _writer(raw: io.FileIO, like: Any, *, always: bool = False) -> io.TextIOWrapper:
+def _writer(raw: io.FileIO, like: Any, always: bool = False) -> io.TextIOWrapper:
     """A text stream as Python makes it at its start; ``always``: written line by line, whatever it leads to."""
     lines = always or raw.isatty()
     return io.TextIOWrapper(io.BufferedWriter(raw), like.encoding, like.errors, line_buffering=lines)

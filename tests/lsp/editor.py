@@ -22,7 +22,7 @@ class Editor:
         self.loop = asyncio.new_event_loop()
         self.client = LanguageClient("tests", "1")
         self.diagnostics: dict[str, list[types.Diagnostic]] = {}
-        self.published = 0
+        self._counts: dict[str, int] = {}
         self.progress: list[Any] = []
         self.edits: list[types.WorkspaceEdit] = []
         self.examples: list[str] = []
@@ -69,6 +69,10 @@ class Editor:
     def shown(self, path: Path) -> list[types.Diagnostic]:
         return self.diagnostics.get(path.as_uri(), [])
 
+    def shown_count(self, path: Path) -> int:
+        """How often something was shown in it."""
+        return self._counts.get(path.as_uri(), 0)
+
     def codes(self, path: Path) -> list[str]:
         return [str(each.code) for each in self.shown(path)]
 
@@ -104,7 +108,7 @@ class Editor:
         @self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def published(params: types.PublishDiagnosticsParams) -> None:
             self.diagnostics[params.uri] = list(params.diagnostics)
-            self.published += 1
+            self._counts[params.uri] = self._counts.get(params.uri, 0) + 1
 
         @self.client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)
         def create(params: types.WorkDoneProgressCreateParams) -> None:

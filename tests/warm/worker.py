@@ -38,7 +38,7 @@ class Workers:
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON", "CI"))}
-        del own["TILEVERIFY_WORKER"]
+        own.pop("TILEVERIFY_WORKER", None)
         path = os.pathsep.join([*([more["PYTHONPATH"]] if more and "PYTHONPATH" in more else []), str(SOURCE)])
         return {**own, "XDG_RUNTIME_DIR": str(self.runtime), **(more or {}), "PYTHONPATH": path}
 

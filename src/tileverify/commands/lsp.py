@@ -9,7 +9,8 @@ from ..errors import UsageError
 
 @click.command()
 @click.option("--stdio", is_flag=True, help="Taken for granted; some editors say it.")
-def lsp(stdio: bool) -> None:
+@click.pass_context
+def lsp(context: click.Context, stdio: bool) -> None:
     """Serve an editor: a language server on stdin and stdout (extra `lsp`).
 
     Shows verdicts and contracts beside kernels, findings with both places, proved repairs. docs/editors.md has settings
@@ -22,3 +23,4 @@ def lsp(stdio: bool) -> None:
             raise
         raise UsageError("lsp needs pygls: pip install 'tileverify[lsp]'") from None
     serve()
+    context.exit(0)  # the streams are closed: nothing more is written

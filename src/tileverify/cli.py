@@ -21,7 +21,7 @@ from .commands import (
     record,
     report,
     run,
-    worker,
+    warm_worker,
 )
 from .commands.options import EXIT_CODES
 from .commands.shell import Shell
@@ -46,7 +46,7 @@ _COMMANDS: Final = (
     explain.explain,
     explain.schema,
     doctor.doctor,
-    worker.worker,
+    warm_worker.worker,
 )
 
 

@@ -17,7 +17,7 @@ def lsp(context: click.Context, stdio: bool) -> None:
     for Neovim, Helix and VS Code.
     """
     try:
-        from ..lsp.server import serve
+        from ..lsp.language_server import serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise

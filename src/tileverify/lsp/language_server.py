@@ -15,8 +15,8 @@ from ..corpus.examples import FOLDER as EXAMPLES
 from ..system.version import __version__
 from .actions import CHECK, SHOW_EXAMPLE, WRITE_SPEC, actions_at, spec_action
 from .asking import run
-from .desk import TYPING, Desk, Source
 from .shown import SOURCE, def_line, finding_told, labels, told, units, uri_of
+from .shown_sources import TYPING, Desk, Source
 
 _PATIENCE: Final = 10.0
 """Seconds that a request for actions waits for repairs that are being tried."""

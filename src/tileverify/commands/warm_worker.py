@@ -67,7 +67,7 @@ def start(wait: float) -> None:
 @click.pass_context
 def serve(context: click.Context, key: str, project: str) -> None:
     """Be a worker; `start` runs this."""
-    from ..warm.server import serve as serve_requests
+    from ..warm.serving import serve as serve_requests
     from ..warm.stamps import Changed
 
     program = context.find_root().command

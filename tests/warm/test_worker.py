@@ -198,7 +198,7 @@ def test_what_belongs_to_others_is_not_believed(tmp_path: Path, monkeypatch: pyt
 
 
 def test_an_answer_of_another_user_is_not_believed(cold: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
-    at = place.Place(str(cold.runtime), "0" * 32, "/")
+    at = place.WorkerPlace(str(cold.runtime), "0" * 32, "/")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(at.address)
         listener.listen()

@@ -16,7 +16,7 @@ from ..errors import UsageError
 from .shell import emit
 
 if TYPE_CHECKING:
-    from ..warm.place import Place
+    from ..warm.place import WorkerPlace
 
 
 @click.group()
@@ -92,17 +92,17 @@ def once(context: click.Context) -> None:
     context.find_root().command.main(list(request["words"]), prog_name="tileverify")
 
 
-def _running() -> list[tuple[Place, str, int, int]]:
+def _running() -> list[tuple[WorkerPlace, str, int, int]]:
     """The workers that listen: place, project, process, and since when (seconds since 1970)."""
     from ..warm.client import is_running
-    from ..warm.place import Place, folder_of_sockets, is_own_folder
+    from ..warm.place import WorkerPlace, folder_of_sockets, is_own_folder
 
     folder = folder_of_sockets()
     if folder is None or not is_own_folder(folder):
         return []
     found = []
     for lock in sorted(Path(folder).glob("*.lock")):
-        at = Place(folder, lock.stem, "")
+        at = WorkerPlace(folder, lock.stem, "")
         try:
             said = json.loads(lock.read_text(encoding="utf-8"))
             one = (at, str(said["project"]), int(said["pid"]), int(said["since"]))
@@ -113,6 +113,6 @@ def _running() -> list[tuple[Place, str, int, int]]:
     return found
 
 
-def _words(at: Place, project: str, pid: int, since: int) -> str:
+def _words(at: WorkerPlace, project: str, pid: int, since: int) -> str:
     minutes = max(int(time.time()) - since, 0) // 60
     return f"process {pid}, for {project}, since {minutes} minutes"

@@ -11,13 +11,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from ..warm.client import NoWorker, Request, ask, start
+from ..warm.client import NoWorker, TakenRequest, ask, start
 
 _SECONDS_TO_START: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Printed:
     """What a command line came to."""
 
     code: int
@@ -27,7 +27,7 @@ class Answer:
 
 async def run(
     words: Sequence[str], folder: str, overlay: Mapping[str, str], told: Callable[[str], None] = lambda line: None
-) -> Answer:
+) -> Printed:
     """``tileverify WORDS...`` in ``folder``, with ``overlay`` for what lies on disk; ``told`` gets stderr line by line.
 
     When it is cancelled, the work ends.
@@ -42,7 +42,7 @@ async def run(
 
 async def _by_worker(
     words: Sequence[str], folder: str, overlay: Mapping[str, str], told: Callable[[str], None]
-) -> Answer:
+) -> Printed:
     out, nothing = os.memfd_create("out"), os.open(os.devnull, os.O_RDONLY)
     reading, writing = os.pipe()
     try:
@@ -55,13 +55,13 @@ async def _by_worker(
             lines = _Lines(reading, told)
             code = await _ended(request, lines)
         size = os.fstat(out).st_size
-        return Answer(code, os.pread(out, size, 0).decode(errors="replace"), lines.text)
+        return Printed(code, os.pread(out, size, 0).decode(errors="replace"), lines.text)
     finally:
         os.close(out)
         os.close(reading)
 
 
-async def _ended(request: Request, lines: _Lines) -> int:
+async def _ended(request: TakenRequest, lines: _Lines) -> int:
     loop = asyncio.get_running_loop()
     loop.add_reader(lines.descriptor, lines.read)
     waiting = loop.run_in_executor(None, request.wait)
@@ -95,7 +95,7 @@ class _Lines:
                     self._told(line)
 
 
-async def _alone(words: Sequence[str], folder: str, overlay: Mapping[str, str]) -> Answer:
+async def _alone(words: Sequence[str], folder: str, overlay: Mapping[str, str]) -> Printed:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", __package__.split(".")[0], "worker", "once",
         cwd=folder, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -107,4 +107,4 @@ async def _alone(words: Sequence[str], folder: str, overlay: Mapping[str, str]) 
         process.kill()
         await process.wait()
         raise
-    return Answer(process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace"))
+    return Printed(process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace"))

@@ -16,7 +16,7 @@ from ..system.version import __version__
 from .actions import CHECK, SHOW_EXAMPLE, WRITE_SPEC, actions_at, spec_action
 from .asking import run
 from .shown import SOURCE, def_line, finding_told, labels, told, units, uri_of
-from .shown_sources import TYPING, Desk, Source
+from .shown_sources import TYPING, ShownSource, ShownSources
 
 _PATIENCE: Final = 10.0
 """Seconds that a request for actions waits for repairs that are being tried."""
@@ -30,14 +30,14 @@ def serve() -> None:
 def made() -> LanguageServer:
     """A server with all that it answers."""
     server = LanguageServer(SOURCE, __version__)
-    desk = Desk(server)
+    desk = ShownSources(server)
     _documents(server, desk)
     _questions(server, desk)
     _commands(server, desk)
     return server
 
 
-def _documents(server: LanguageServer, desk: Desk) -> None:
+def _documents(server: LanguageServer, desk: ShownSources) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: types.DidOpenTextDocumentParams) -> None:
         desk.changed(params.text_document.uri, opened=True)
@@ -59,7 +59,7 @@ def _documents(server: LanguageServer, desk: Desk) -> None:
         await desk.ended()
 
 
-def _questions(server: LanguageServer, desk: Desk) -> None:
+def _questions(server: LanguageServer, desk: ShownSources) -> None:
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
         source = desk.source(params.text_document.uri)
@@ -93,7 +93,7 @@ def _questions(server: LanguageServer, desk: Desk) -> None:
         return found
 
 
-def _commands(server: LanguageServer, desk: Desk) -> None:
+def _commands(server: LanguageServer, desk: ShownSources) -> None:
     @server.command(SHOW_EXAMPLE)
     async def example(code: str) -> None:
         file = EXAMPLES / f"{code.lower()}.py"
@@ -125,7 +125,7 @@ def _commands(server: LanguageServer, desk: Desk) -> None:
         await server.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(change, "tileverify init"))
 
 
-def _hovered(desk: Desk, source: Source, uri: str, line: int) -> list[str]:
+def _hovered(desk: ShownSources, source: ShownSource, uri: str, line: int) -> list[str]:
     """What is known at a line: of the kernel that begins there, of the findings that point there."""
     text = desk.lines(uri)
     parts = []
@@ -139,7 +139,7 @@ def _hovered(desk: Desk, source: Source, uri: str, line: int) -> list[str]:
     return list(dict.fromkeys(parts))
 
 
-def _hints(source: Source, text: list[str]) -> list[types.InlayHint]:
+def _hints(source: ShownSource, text: list[str]) -> list[types.InlayHint]:
     """One at the end of each kernel's ``def`` line."""
     by_kernel: dict[str, list[int]] = {}
     results = source.results()

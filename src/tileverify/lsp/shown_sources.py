@@ -21,7 +21,7 @@ from ..results import KernelResult, Report, Verdict
 from ..results.json_report import report_from_json
 from ..system.readings import stand_for
 from ..warm.place import project_of
-from .asking import Answer, run
+from .asking import Printed, run
 from .concerned import imports
 from .shown import SOURCE, diagnostics, key_region, uri_of
 
@@ -35,7 +35,7 @@ _CHECKED: Final = (".py", ".cu")
 
 
 @dataclass
-class Source:
+class ShownSource:
     """A source: where it is checked, what came of it, the texts that this is about, and what is under way.
 
     ``repairs``: the results with hints, as far as they were looked for.
@@ -54,16 +54,16 @@ class Source:
         return tuple(each for each in own if (self.folder / each.file) == self.path and each.kernel)
 
 
-class Desk:
+class ShownSources:
     """``server`` has the documents, and is told what to show."""
 
     def __init__(self, server: LanguageServer) -> None:
         self._server = server
-        self._sources: dict[Path, Source] = {}
+        self._sources: dict[Path, ShownSource] = {}
         self._shown: dict[Path, dict[str, list[types.Diagnostic]]] = {}
 
     # ------------------------------------------------------------------------------------------- documents
-    def source(self, uri: str) -> Source | None:
+    def source(self, uri: str) -> ShownSource | None:
         return self._sources.get(self.path(uri))
 
     def path(self, uri: str) -> Path:
@@ -90,7 +90,9 @@ class Desk:
         path = self.path(uri)
         opened = opened and path.suffix in _CHECKED
         for concerned in [path] if opened else self._concerned(path, saved=saved):
-            source = self._sources.setdefault(concerned, Source(concerned, Path(project_of(str(concerned.parent)))))
+            source = self._sources.setdefault(
+                concerned, ShownSource(concerned, Path(project_of(str(concerned.parent))))
+            )
             self._start(source, delay)
 
     def _concerned(self, path: Path, *, saved: bool) -> Iterable[Path]:
@@ -110,14 +112,14 @@ class Desk:
     def _text(self, path: Path) -> str:
         return str(self._server.workspace.get_text_document(self._uri(str(path))).source)
 
-    def _start(self, source: Source, delay: float) -> None:
+    def _start(self, source: ShownSource, delay: float) -> None:
         for task in (source.check, source.repairs):
             if task is not None:
                 task.cancel()
         source.repairs = None
         source.check = asyncio.ensure_future(self._check(source, delay))
 
-    async def _check(self, source: Source, delay: float) -> None:
+    async def _check(self, source: ShownSource, delay: float) -> None:
         await asyncio.sleep(delay)
         texts = self.overlay()
         async with _Progress(self._server, source) as progress:
@@ -136,7 +138,7 @@ class Desk:
             source.repairs = asyncio.ensure_future(self._repaired(source, texts))
         self._refresh()
 
-    async def _repaired(self, source: Source, texts: dict[str, str]) -> Report | None:
+    async def _repaired(self, source: ShownSource, texts: dict[str, str]) -> Report | None:
         """The same with repairs that are proved, which takes longer."""
         await asyncio.sleep(_BEFORE_REPAIRS)
         words = ["check", "--repair", "--format", "json", "--jobs", "1", "--", str(source.path)]
@@ -167,7 +169,7 @@ class Desk:
                     each.range = key_region(each.message, each.range.start.line + 1, text) or each.range
         return found
 
-    def _show(self, source: Source, found: dict[str, list[types.Diagnostic]]) -> None:
+    def _show(self, source: ShownSource, found: dict[str, list[types.Diagnostic]]) -> None:
         """Show what was found for a source, in place of what was found before."""
         before = self._shown.get(source.path, {})
         self._shown[source.path] = found
@@ -196,7 +198,7 @@ class Desk:
 class _Progress:
     """What an editor shows while a source is checked; its user may end it there."""
 
-    def __init__(self, server: LanguageServer, source: Source) -> None:
+    def __init__(self, server: LanguageServer, source: ShownSource) -> None:
         self._server, self._source, self._token = server, source, str(uuid.uuid4())
         window = server.client_capabilities.window
         self._shown = bool(window is not None and window.work_done_progress)
@@ -220,14 +222,14 @@ class _Progress:
             self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
 
 
-def report_of(answer: Answer) -> Report | None:
+def report_of(answer: Printed) -> Report | None:
     """The report that was printed, if one was."""
     with suppress(ValueError, KeyError, TypeError):
         return report_from_json(json.loads(answer.out))
     return None
 
 
-def _trouble(answer: Answer) -> types.Diagnostic:
+def _trouble(answer: Printed) -> types.Diagnostic:
     """What was said instead of a report, at the top of the source."""
     lines = [line for line in answer.err.splitlines() if line.strip()]
     message = lines[-1].removeprefix("error: ") if lines else f"the check ended with {answer.code}"

@@ -26,7 +26,7 @@ _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedLine:
     """A request, as the client has written it (`client.ask`)."""
 
     words: tuple[str, ...]
@@ -39,14 +39,14 @@ class Asked:
     overlay: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Asked:
+    def of(cls, document: Mapping[str, Any]) -> AskedLine:
         """Raises TypeError for another document."""
         fields = {**document, "words": tuple(document["words"]), "processors": tuple(document.get("processors", ()))}
         return cls(**fields)
 
 
 def become(
-    asked: Asked,
+    asked: AskedLine,
     streams: Sequence[int],
     connection: socket.socket,
     early: frozenset[str],
@@ -68,7 +68,7 @@ def become(
         os._exit(code)
 
 
-def _take_over(asked: Asked, streams: Sequence[int], connection: socket.socket) -> None:
+def _take_over(asked: AskedLine, streams: Sequence[int], connection: socket.socket) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)

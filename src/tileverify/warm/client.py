@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from .place import SWITCH, Place, place, project_of
+from .place import SWITCH, WorkerPlace, place, project_of
 
 WITHOUT: Final = "--no-worker"
 _SECONDS_TO_TAKE: Final = 5.0
@@ -48,7 +48,7 @@ def answered(words: Sequence[str]) -> int | None:
         return None
 
 
-class Request:
+class TakenRequest:
     """A request that a worker has taken."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -57,7 +57,7 @@ class Request:
         self.wrote = False
         """Whether the answer has begun to be written."""
 
-    def __enter__(self) -> Request:
+    def __enter__(self) -> TakenRequest:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -107,7 +107,7 @@ class Request:
 
 def ask(
     words: Sequence[str], streams: Iterable[int], overlay: Overlay | None = None, folder: str | None = None
-) -> Request:
+) -> TakenRequest:
     """Give ``tileverify WORDS...`` to the worker of this process.
 
     ``streams``: descriptors that are its stdin, stdout and stderr; ``folder``: where it works, here if not given.
@@ -143,10 +143,10 @@ def ask(
     except OSError as error:
         connection.close()
         raise NoWorker(f"the worker does not listen ({error})") from None
-    return Request(connection)
+    return TakenRequest(connection)
 
 
-def connect(at: Place) -> socket.socket:
+def connect(at: WorkerPlace) -> socket.socket:
     """A connection to the worker of ``at``, which is one of this user's.  Raises `NoWorker`."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(_SECONDS_TO_TAKE)
@@ -161,7 +161,7 @@ def connect(at: Place) -> socket.socket:
     return connection
 
 
-def stop(at: Place) -> bool:
+def stop(at: WorkerPlace) -> bool:
     """Ask the worker of ``at`` to end, when what it has begun is done; whether there is one."""
     try:
         with connect(at) as connection:
@@ -179,7 +179,7 @@ def peer_of(connection: socket.socket) -> int:
     return int(struct.unpack("3i", credentials)[1])
 
 
-def _followed(request: Request) -> int | None:
+def _followed(request: TakenRequest) -> int | None:
     """Wait, and hand Ctrl-C on; the exit code, or ``None`` if the work must be done here."""
     interrupts = 0
     while True:
@@ -245,7 +245,7 @@ def start(*, seconds: float = 0, folder: str | None = None) -> bool:
     return running
 
 
-def is_running(at: Place) -> bool:
+def is_running(at: WorkerPlace) -> bool:
     """Whether a worker listens there."""
     try:
         connect(at).close()

@@ -33,7 +33,7 @@ _LONGEST_ADDRESS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WorkerPlace:
     """``folder``: this user's alone; ``key``: of the worker, in hexadecimal; ``project``: the folder that it is for."""
 
     folder: str
@@ -56,7 +56,7 @@ class Place:
         return os.path.join(self.folder, f"{self.key}.log")
 
 
-def place(project: str | None = None) -> Place | None:
+def place(project: str | None = None) -> WorkerPlace | None:
     """The place of the worker for this process, and for ``project`` (the one it works in, if not given).
 
     ``None`` where there can be none: another system, a folder that is not this user's alone, a module path that depends
@@ -72,7 +72,7 @@ def place(project: str | None = None) -> Place | None:
         key = hashlib.sha256(json.dumps([project, _surroundings()]).encode()).hexdigest()[:32]
     except OSError:
         return None
-    found = Place(folder, key, project)
+    found = WorkerPlace(folder, key, project)
     return found if len(os.fsencode(found.address)) <= _LONGEST_ADDRESS else None
 
 

@@ -20,9 +20,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from .child import Asked, become
+from .child import AskedLine, become
 from .client import peer_of
-from .place import Place, place
+from .place import WorkerPlace, place
 from .rehearsal import load_everything
 from .stamps import Changed, Stamps, stamps
 
@@ -53,7 +53,7 @@ class _Child:
 
 @dataclass
 class _Server:
-    place: Place
+    place: WorkerPlace
     program: Program
     stamps: Stamps
     early: frozenset[str]
@@ -122,7 +122,7 @@ class _Server:
             return
         self._fork(connection, asked, streams)
 
-    def _fork(self, connection: socket.socket, asked: Asked, streams: list[int]) -> None:
+    def _fork(self, connection: socket.socket, asked: AskedLine, streams: list[int]) -> None:
         pid = os.fork()
         if pid == 0:
             try:
@@ -206,7 +206,7 @@ def serve(key: str, project: str, program: Program) -> None:
                     os.unlink(at.address)
 
 
-def _received(connection: socket.socket) -> tuple[Asked, list[int]]:
+def _received(connection: socket.socket) -> tuple[AskedLine, list[int]]:
     """A request and its streams; raises OSError, ValueError, KeyError or TypeError for what is none."""
     head, streams, _, _ = socket.recv_fds(connection, 4, 3)
     try:
@@ -221,7 +221,7 @@ def _received(connection: socket.socket) -> tuple[Asked, list[int]]:
             if not more:
                 raise ValueError("cut short")
             data += more
-        asked = Asked.of(json.loads(data))
+        asked = AskedLine.of(json.loads(data))
         if len(streams) != 3 and asked.words != STOP:
             raise ValueError("no streams")
     except BaseException:

@@ -17,7 +17,7 @@ _SECONDS_TO_START: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Printed:
+class CommandAnswer:
     """What a command line came to."""
 
     code: int
@@ -27,7 +27,7 @@ class Printed:
 
 async def run(
     words: Sequence[str], folder: str, overlay: Mapping[str, str], told: Callable[[str], None] = lambda line: None
-) -> Printed:
+) -> CommandAnswer:
     """``tileverify WORDS...`` in ``folder``, with ``overlay`` for what lies on disk; ``told`` gets stderr line by line.
 
     When it is cancelled, the work ends.
@@ -42,7 +42,7 @@ async def run(
 
 async def _by_worker(
     words: Sequence[str], folder: str, overlay: Mapping[str, str], told: Callable[[str], None]
-) -> Printed:
+) -> CommandAnswer:
     out, nothing = os.memfd_create("out"), os.open(os.devnull, os.O_RDONLY)
     reading, writing = os.pipe()
     try:
@@ -55,7 +55,7 @@ async def _by_worker(
             lines = _Lines(reading, told)
             code = await _ended(request, lines)
         size = os.fstat(out).st_size
-        return Printed(code, os.pread(out, size, 0).decode(errors="replace"), lines.text)
+        return CommandAnswer(code, os.pread(out, size, 0).decode(errors="replace"), lines.text)
     finally:
         os.close(out)
         os.close(reading)
@@ -95,7 +95,7 @@ class _Lines:
                     self._told(line)
 
 
-async def _alone(words: Sequence[str], folder: str, overlay: Mapping[str, str]) -> Printed:
+async def _alone(words: Sequence[str], folder: str, overlay: Mapping[str, str]) -> CommandAnswer:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", __package__.split(".")[0], "worker", "once",
         cwd=folder, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -107,4 +107,4 @@ async def _alone(words: Sequence[str], folder: str, overlay: Mapping[str, str]) 
         process.kill()
         await process.wait()
         raise
-    return Printed(process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace"))
+    return CommandAnswer(process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace"))

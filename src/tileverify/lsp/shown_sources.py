@@ -21,7 +21,7 @@ from ..results import KernelResult, Report, Verdict
 from ..results.json_report import report_from_json
 from ..system.readings import stand_for
 from ..warm.place import project_of
-from .asking import Printed, run
+from .asking import CommandAnswer, run
 from .concerned import imports
 from .shown import SOURCE, diagnostics, key_region, uri_of
 
@@ -222,14 +222,14 @@ class _Progress:
             self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
 
 
-def report_of(answer: Printed) -> Report | None:
+def report_of(answer: CommandAnswer) -> Report | None:
     """The report that was printed, if one was."""
     with suppress(ValueError, KeyError, TypeError):
         return report_from_json(json.loads(answer.out))
     return None
 
 
-def _trouble(answer: Printed) -> types.Diagnostic:
+def _trouble(answer: CommandAnswer) -> types.Diagnostic:
     """What was said instead of a report, at the top of the source."""
     lines = [line for line in answer.err.splitlines() if line.strip()]
     message = lines[-1].removeprefix("error: ") if lines else f"the check ended with {answer.code}"

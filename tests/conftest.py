@@ -37,6 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["TILEVERIFY_WORKER"] = "0"  # but for the tests of workers, which set it themselves
     profiles.choose(long=config.getoption("--long"))
 
 

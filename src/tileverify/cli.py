@@ -7,7 +7,23 @@ from typing import Final
 
 import click
 
-from .commands import bundles, check, doctor, explain, gate, init, looking, mcp, recheck, record, report, run, stability
+from .commands import (
+    bundles,
+    check,
+    doctor,
+    explain,
+    gate,
+    init,
+    looking,
+    lsp,
+    mcp,
+    recheck,
+    record,
+    report,
+    run,
+    stability,
+    warm_worker,
+)
 from .commands.options import EXIT_CODES
 from .commands.shell import Shell
 from .system.failures import TRACEBACK
@@ -22,6 +38,7 @@ _COMMANDS: Final = (
     run.run,
     gate.gate,
     mcp.mcp,
+    lsp.lsp,
     recheck.recheck,
     stability.stability,
     bundles.build,
@@ -31,6 +48,7 @@ _COMMANDS: Final = (
     explain.explain,
     explain.schema,
     doctor.doctor,
+    warm_worker.worker,
 )
 
 

@@ -118,6 +118,7 @@ if TYPE_CHECKING:
 )
 @click.option("--watch", is_flag=True, help="Check again what a change of a file concerns, until Ctrl-C.")
 @click.option("--statistics", is_flag=True, help="Count mistakes by code, on stderr.")
+@click.option("--no-worker", is_flag=True, help="Do without the worker that has everything loaded (see `worker`).")
 @click.option("-q", "--quiet", is_flag=True, help="Only what is not proved.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what was checked, hashes and times.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
@@ -152,6 +153,7 @@ def check(
     changed: bool,
     watch: bool,
     statistics: bool,
+    no_worker: bool,
     quiet: bool,
     verbose: bool,
     color: str,
@@ -224,6 +226,8 @@ def check(
     if fix or diff:
         make_fixes(report.results, options, spec, unsafe=unsafe_fixes, diff=diff)
     _write_beside(report, statistics, playback, certificate)
+    if not no_worker:
+        _start_worker()
     context.exit(settings.exit_code(report, strict))
 
 
@@ -276,6 +280,14 @@ def _tell_finished(
     count = len(report.results)
     talk(f"interrupted: {count} launch{'' if count == 1 else 'es'} finished" if count else "interrupted")
     context.exit(INTERRUPTED)
+
+
+def _start_worker() -> None:
+    """For the next time, if it pays: this time everything had to be loaded."""
+    from ..warm.client import may_start, start
+
+    if may_start():
+        start()
 
 
 def _name(result: KernelResult) -> str:

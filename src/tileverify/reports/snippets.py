@@ -15,6 +15,7 @@ from ..contract.spec_files import SPEC_SUFFIX
 from ..results import SourceSite
 from ..system.notebook_cells import cell_lines
 from ..system.printable import printable
+from ..system.readings import text_of
 
 LINES_BEFORE: Final = 2
 LINES_OF_SPAN: Final = 4
@@ -136,7 +137,7 @@ def source_text(file: str) -> tuple[str, ...] | None:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_SOURCE:
             return None
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = text_of(path, errors="replace")
     except (OSError, ValueError):
         return cell_lines(file)
     return tuple(re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 _listening: weakref.WeakSet[Readings] = weakref.WeakSet()
 _roots: list[Path] = []
+_texts: dict[Path, bytes] = {}
 
 
 @dataclass(eq=False)
@@ -44,9 +45,26 @@ class Readings:
 
 def read(path: Path) -> bytes:
     """The bytes of a file, which whoever listens gets the hash of.  Raises OSError."""
-    data = path.read_bytes()
+    data = content(path)
     note(path, data)
     return data
+
+
+def content(path: Path) -> bytes:
+    """The bytes of a file, or of what stands for it.  Raises OSError."""
+    known = _texts.get(path.resolve()) if _texts else None
+    return path.read_bytes() if known is None else known
+
+
+def text_of(path: Path, errors: str = "strict") -> str:
+    """The same as text, in UTF-8, with line ends as Python reads them.  Raises OSError and UnicodeDecodeError."""
+    return content(path).decode("utf-8", errors).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def stand_for(texts: Mapping[str, str]) -> None:
+    """From now on ``texts`` are what is read of the files at these paths: what an editor shows and has not saved."""
+    _texts.clear()
+    _texts.update((Path(name).resolve(), text.encode("utf-8", "surrogatepass")) for name, text in texts.items())
 
 
 def note(path: Path, data: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from ...pipeline import solver_version
 from ...results import Finding, KernelResult, Report
 from ...results.json_report import report_from_json
 from ...system.version import __version__
+from ...warm.place import SWITCH
 from .affected import affected, path_of
 
 _DEBOUNCE_MS: Final = 300
@@ -93,8 +95,10 @@ class Watch:
         with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
             file = Path(folder, "report.json")
             command = [sys.executable, "-m", __package__.split(".")[0], "check", "--quiet", *self.options]
+            surroundings = {SWITCH: "1", **os.environ}  # the first round starts a worker for the others
             done = subprocess.run(
                 [*command, "--format", "json", "--output", str(file), "--", *targets],
+                env=surroundings,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 
 from ...errors import SourceError
+from ...system.preloaded import look
 from ...system.readings import importing
 from .user_modules import INSTALLED, TextLoader, read_as_text
 
@@ -86,6 +87,7 @@ def _package_name(path: Path) -> tuple[str, Path]:
 @contextlib.contextmanager
 def visible(folder: Path, *, forget: bool = True) -> Iterator[None]:
     """``folder`` on ``sys.path``; afterwards the modules that came from it are forgotten."""
+    look(folder)
     before = set(sys.modules)
     sys.path.insert(0, str(folder))
     importlib.invalidate_caches()

@@ -28,7 +28,7 @@ from ...frontend.sources.user_modules import foreign_folders, is_installed
 from ...results import KernelResult
 from ...results.json_report import result_from_json, result_to_json
 from ...system.private_folder import read_private, write_private
-from ...system.readings import Readings, sha256
+from ...system.readings import Readings, content, sha256
 from .verdicts import KEPT, digest_of, generation
 
 _PACKAGES: Final = ("cuda-tile", "cuda-tile-preview", "nvidia-cuda-tileiras")
@@ -226,7 +226,7 @@ def _version(package: str) -> list[str] | None:
 
 def _hash_of(path: Path) -> str | None:
     try:
-        return sha256(path.read_bytes())
+        return sha256(content(path))
     except OSError:
         return None
 

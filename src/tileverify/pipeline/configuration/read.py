@@ -20,6 +20,7 @@ from ...errors import ConfigError
 from ...reports.formats import FORMATS
 from ...reports.suppress.model import Rule, TableRule, wrong_codes
 from ...results import SuppressionKind
+from ...system.readings import text_of
 from .configured import MOST_EFFORT, Configuration, FileSettings
 from .patterns import file_pattern, name_pattern
 
@@ -91,7 +92,7 @@ def _section(document: TomlTable) -> TomlTable:
 
 def _document(file: Path) -> tuple[TomlTable, str]:
     try:
-        text = file.read_text(encoding="utf-8")
+        text = text_of(file)
         return tomllib.loads(text), text
     except FileNotFoundError:
         raise ConfigError("there is no such configuration file", str(file)) from None

@@ -13,6 +13,7 @@ from ...frontend.sources.edited import edited_unit
 from ...results import WARNINGS, Finding, Hint, KernelResult, Verdict
 from ...results.codes import TV
 from ...results.editing import text_digest
+from ...system.readings import text_of
 from .catalogue import KINDS
 from .edits import edited
 from .kernel_source import KernelSource
@@ -40,7 +41,7 @@ def with_repairs(unit: KernelUnit, result: KernelResult, check: Check, most: int
     if not any(map(can_be_mended, result.findings)) or unit.file.suffix != ".py":
         return result
     try:
-        text = unit.file.read_text(encoding="utf-8")
+        text = text_of(unit.file)
         source = KernelSource(text)
     except (OSError, SyntaxError, ValueError):
         return result

@@ -1,0 +1,118 @@
+"""The command ``worker``: the process that has everything loaded and answers `check`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import UsageError
+from .shell import emit
+
+if TYPE_CHECKING:
+    from ..warm.place import WorkerPlace
+
+
+@click.group()
+def worker() -> None:
+    """The process that has everything loaded and answers `check` at once.
+
+    One for each project and Python. `check` starts it from a terminal, `--watch` and `lsp` always do; it ends by itself
+    after a quarter of an hour without work, and when a package that it has loaded changes. TILEVERIFY_WORKER=0 does
+    without it, TILEVERIFY_WORKER=1 starts it from anywhere. Linux only.
+    """
+
+
+@worker.command()
+def status() -> None:
+    """List the workers of this user."""
+    lines = [_words(*each) for each in _running()]
+    emit("\n".join([*lines, ""]) if lines else "no worker is running\n")
+
+
+@worker.command()
+@click.option("--all", "everywhere", is_flag=True, help="Those of other projects, too.")
+def stop(everywhere: bool) -> None:
+    """End the workers of this project, when what they have begun is done."""
+    from ..warm.client import stop as stop_worker
+    from ..warm.place import project_of
+
+    here = project_of(os.getcwd())
+    stopped = [each for each, project, _, _ in _running() if (everywhere or project == here) and stop_worker(each)]
+    emit(f"{len(stopped)} stopped\n" if stopped else "no worker is running\n")
+
+
+@worker.command()
+@click.option("--wait", type=click.FloatRange(min=0), default=30, show_default=True, help="Seconds until it listens.")
+def start(wait: float) -> None:
+    """Start the worker of this project. Raises an error where there can be none."""
+    from ..warm.client import start as start_worker
+
+    if not start_worker(seconds=wait):
+        raise UsageError(
+            "no worker has started: there is none on this system, in a folder of others, or with TILEVERIFY_WORKER=0"
+        )
+    emit("\n".join([*(_words(*each) for each in _running()), ""]))
+
+
+@worker.command(hidden=True)
+@click.argument("key")
+@click.argument("project")
+@click.pass_context
+def serve(context: click.Context, key: str, project: str) -> None:
+    """Be a worker; `start` runs this."""
+    from ..warm.serving import serve as serve_requests
+    from ..warm.stamps import Changed
+
+    program = context.find_root().command
+
+    def carry_out(words: Sequence[str]) -> None:
+        program.main(list(words), prog_name="tileverify")
+
+    try:
+        serve_requests(key, project, carry_out)
+    except Changed as problem:
+        raise UsageError(f"no worker: {problem}") from None
+
+
+@worker.command(hidden=True)
+@click.pass_context
+def once(context: click.Context) -> None:
+    """Do what a request on stdin asks for, where there can be no worker: a JSON object of words and texts of files."""
+    from ..system.readings import stand_for
+
+    request = json.loads(sys.stdin.read())
+    stand_for(request["overlay"])
+    context.find_root().command.main(list(request["words"]), prog_name="tileverify")
+
+
+def _running() -> list[tuple[WorkerPlace, str, int, int]]:
+    """The workers that listen: place, project, process, and since when (seconds since 1970)."""
+    from ..warm.client import is_running
+    from ..warm.place import WorkerPlace, folder_of_sockets, is_own_folder
+
+    folder = folder_of_sockets()
+    if folder is None or not is_own_folder(folder):
+        return []
+    found = []
+    for lock in sorted(Path(folder).glob("*.lock")):
+        at = WorkerPlace(folder, lock.stem, "")
+        try:
+            said = json.loads(lock.read_text(encoding="utf-8"))
+            one = (at, str(said["project"]), int(said["pid"]), int(said["since"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        if is_running(at):
+            found.append(one)
+    return found
+
+
+def _words(at: WorkerPlace, project: str, pid: int, since: int) -> str:
+    minutes = max(int(time.time()) - since, 0) // 60
+    return f"process {pid}, for {project}, since {minutes} minutes"

@@ -1,0 +1,84 @@
+"""What an editor offers at a finding: repairs that were proved, a suppression, an example; and to write a spec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from lsprotocol import types
+
+from ..corpus.examples import FOLDER as EXAMPLES
+from ..reports.suppress.model import wrong_codes
+from ..results import Edit, Finding, Hint, Report
+from .shown import units
+
+WRITE_SPEC: Final = "tileverify.writeSpec"
+SHOW_EXAMPLE: Final = "tileverify.showExample"
+CHECK: Final = "tileverify.check"
+
+_WHY: Final = "TODO: why this is fine"
+
+
+def actions_at(
+    uri: str, shown: Iterable[types.Diagnostic], repaired: Report | None, text: Sequence[str]
+) -> Iterator[types.CodeAction]:
+    """What can be done about the diagnostics ``shown``; ``repaired``: the results with hints."""
+    for each in shown:
+        for hint in _hints(each, repaired):
+            yield types.CodeAction(
+                f"{hint.text}",
+                kind=types.CodeActionKind.QuickFix,
+                diagnostics=[each],
+                is_preferred=hint.applicability == "safe",
+                edit=types.WorkspaceEdit({uri: [_text_edit(edit, text) for edit in hint.edits]}),
+            )
+        code = str(each.code)
+        if code and not wrong_codes((code,)):
+            yield _suppression(uri, each, code, text)
+        if (EXAMPLES / f"{code.lower()}.py").is_file():
+            command = types.Command(
+                f"Show an example of {code}, and its mended twin", command=SHOW_EXAMPLE, arguments=[code]
+            )
+            yield types.CodeAction(command.title, kind="", diagnostics=[each], command=command)
+
+
+def spec_action(uri: str) -> types.CodeAction:
+    """To write down the launches that are inferred."""
+    command = types.Command("Write a launch spec for this file (tileverify init)", command=WRITE_SPEC, arguments=[uri])
+    return types.CodeAction(command.title, kind=types.CodeActionKind.Source, command=command)
+
+
+def _hints(shown: types.Diagnostic, repaired: Report | None) -> Iterator[Hint]:
+    """Those with edits, of the finding that is shown."""
+    for result in repaired.results if repaired is not None else ():
+        for finding in result.findings:
+            if _is_shown(finding, shown) and result.launch == (shown.data or {}).get("launch"):
+                yield from (hint for hint in finding.hints if hint.edits)
+
+
+def _is_shown(finding: Finding, shown: types.Diagnostic) -> bool:
+    data = shown.data if isinstance(shown.data, dict) else {}
+    return finding.code == shown.code and finding.fingerprint == data.get("fingerprint")
+
+
+def _text_edit(edit: Edit, text: Sequence[str]) -> types.TextEdit:
+    def position(line: int, column: int) -> types.Position:
+        before = text[line - 1][:column] if 1 <= line <= len(text) else ""
+        return types.Position(line - 1, units(before))
+
+    span = types.Range(position(edit.line, edit.column), position(edit.end_line, edit.end_column))
+    return types.TextEdit(span, edit.text)
+
+
+def _suppression(uri: str, shown: types.Diagnostic, code: str, text: Sequence[str]) -> types.CodeAction:
+    line = shown.range.start.line
+    above = text[line] if line < len(text) else ""
+    indent = above[: len(above) - len(above.lstrip())]
+    start = types.Position(line, 0)
+    comment = types.TextEdit(types.Range(start, start), f"{indent}# tileverify: ignore[{code}] -- {_WHY}\n")
+    return types.CodeAction(
+        f"Suppress {code} here, with a reason",
+        kind=types.CodeActionKind.QuickFix,
+        diagnostics=[shown],
+        edit=types.WorkspaceEdit({uri: [comment]}),
+    )

@@ -29,7 +29,7 @@ from .compiled import claims_of
 from .prove_job import unit_of
 from .requests import TrialRequest
 from .trial_contents import fillings_of, inputs_of
-from .trial_launches import MOST_TOLD, chosen_launches, constants_of, extent
+from ...backend.numbers.trial_launches import MOST_TOLD, chosen_launches, constants_of, extent
 from .tried import ArrayBytes, LaunchLine, TrialEnd, said
 
 Send: TypeAlias = Callable[[bytes], None]

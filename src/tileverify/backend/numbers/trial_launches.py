@@ -20,9 +20,9 @@ from typing import Final
 
 import numpy as np
 
-from ...backend.interpreter.encodings import from_bits
-from ...backend.numbers.choose import choose
-from ...backend.numbers.conditions import ContractInNumbers
+from ..interpreter.encodings import from_bits
+from .choose import choose
+from .conditions import ContractInNumbers
 from ...contract.expressions import GRID_NAMES
 from ...contract.launch import GRID_MAX
 from ...contract.operators import Undefined

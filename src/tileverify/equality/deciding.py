@@ -1,0 +1,240 @@
+"""Is a kernel its reference?  Launches at tile borders, a few points at each, and the first difference made small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
+from ..backend.numbers.conditions import ContractInNumbers
+from ..backend.numbers.elements import Array, numbers
+from ..backend.numbers.inputs import view
+from ..backend.numbers.trial_launches import Constants, chosen_launches, constants_of
+from ..contract.launch import ConstantArgument, KernelUnit, flat
+from ..errors import UsageError
+from .arrays import is_numbers, lifted, presented
+from .comparing import Compared, compared
+from .points import FILLINGS, Point, drawn_point
+from .running import Kernel, run_exactly
+from .undecided import NearTie, Undecided
+
+Other: TypeAlias = Callable[[Point, Mapping[str, Array], Mapping[str, Any]], Mapping[str, Array]]
+"""(point, arrays by name before the launch, all other arguments) -> arrays that change, by name."""
+
+STEPS: Final = 1 << 26
+"""Of the interpreter (an element computed is one), for all launches of a kernel together."""
+SHARE: Final = 1 << 25
+"""Of these, what one launch may take."""
+MOST_LAUNCHES: Final = 12
+TRIES: Final = 3
+
+
+class Answer(Enum):
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    NOT_DECIDED = "not decided"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One element, in float64, and the point at which it was seen."""
+
+    array: str
+    index: tuple[int, ...]
+    kernel: float
+    reference: float
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Equality:
+    """``bits``: a kernel that is not the reference at the worst of these launches is called equal with a chance below
+    2**-bits.  ``left_out``: launches beyond the budget, and contents that gave no answer, in words."""
+
+    answer: Answer
+    launches: tuple[Mapping[str, int], ...] = ()
+    points: int = 0
+    bits: float = 0.0
+    reason: str = ""
+    difference: Difference | None = None
+    left_out: tuple[str, ...] = ()
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``values``: the sizes and scalars of the only launch to look at; ``seed`` of everything that is drawn."""
+
+    seed: int = 0
+    steps: int = STEPS
+    launches: int = MOST_LAUNCHES
+    values: Mapping[str, int] | None = None
+
+
+@dataclass(slots=True)
+class _Seen:
+    equal: int = 0
+    bits: float = 0.0
+    opened: list[str] = field(default_factory=list)
+
+
+def decide(unit: KernelUnit, kernel: Kernel, contract: ContractInNumbers, other: Other, options: Options) -> Equality:
+    """Whether ``other`` computes what the kernel does."""
+    known = constants_of(kernel.entry)
+    left_out: list[str] = []
+    if options.values is not None:
+        launches: Sequence[Mapping[str, int]] = (options.values,)
+    else:
+        chosen = chosen_launches(contract, known, np.random.default_rng(options.seed))
+        launches, left_out = chosen.launches[: options.launches], list(chosen.not_tried)
+        left_out += [_words(values) for values in chosen.launches[options.launches :]]
+    trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), options.seed)
+    done: list[Mapping[str, int]] = []
+    points, bits, reasons = 0, float("inf"), []
+    for number, values in enumerate(launches):
+        seen = _Seen()
+        try:
+            for filling in _fillings(number):
+                found = trial.at(values, filling)
+                if isinstance(found, Difference):
+                    return _different(trial, found, launches, options)
+                _note(seen, found, filling)
+                if filling == "normal" and found.undefined and "positive" not in _fillings(number):
+                    _note(seen, trial.at(values, "positive"), "positive")
+        except BudgetSpent:
+            left_out.append(f"{_words(values)} (beyond the budget)")
+            continue
+        except UsageError as error:
+            left_out.append(f"{_words(values)} ({error.message})")
+            continue
+        except Undecided as stop:
+            return Equality(Answer.NOT_DECIDED, tuple(done), points, reason=f"{stop} ({_words(values)})")
+        except InterpreterStop as stop:
+            return Equality(Answer.NOT_DECIDED, tuple(done), points, reason=f"{stop} ({_words(values)})")
+        if not seen.equal:
+            reasons.append(f"{'; '.join(seen.opened) or 'nothing was compared'} ({_words(values)})")
+            continue
+        left_out += [f"{_words(values)}: {reason}" for reason in seen.opened]
+        done.append(values)
+        points, bits = points + seen.equal, min(bits, seen.bits)
+    if reasons or not done:
+        reason = reasons[0] if reasons else "no launch was small enough"
+        return Equality(Answer.NOT_DECIDED, tuple(done), points, reason=reason, left_out=tuple(left_out))
+    return Equality(
+        Answer.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=options.steps - trial.budget.left
+    )
+
+
+def _fillings(number: int) -> tuple[str, ...]:
+    """Of the first launch all; of the others the first, and one more in turn."""
+    return FILLINGS if number == 0 else (FILLINGS[0], FILLINGS[1 + number % (len(FILLINGS) - 1)])
+
+
+def _note(seen: _Seen, found: Compared, filling: str) -> None:
+    if found.open:
+        seen.opened.append(f"{found.open} (contents: {filling})")
+    else:
+        seen.equal += 1
+        seen.bits += found.bits if np.isfinite(found.bits) else 128.0
+
+
+def _words(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in values.items()) or "the only launch"
+
+
+@dataclass(slots=True)
+class _Trial:
+    unit: KernelUnit
+    kernel: Kernel
+    contract: ContractInNumbers
+    other: Other
+    known: Constants
+    budget: Budget
+    seed: int
+
+    def at(self, values: Mapping[str, int], filling: str) -> Compared | Difference:
+        """Another point where two numbers are too close to be compared."""
+        last: NearTie | None = None
+        for attempt in range(TRIES):
+            try:
+                return self.at_point(drawn_point(self.contract, values, filling, self.known, self.seed * 64 + attempt))
+            except NearTie as stop:
+                last = stop
+        return Compared(open=str(last))
+
+    def at_point(self, point: Point) -> Compared | Difference:
+        with np.errstate(all="ignore"):
+            after = run_exactly(self.kernel, point.inputs, point.contents, point.floats, self.budget.part(SHARE))
+            before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
+            expected = self.other(point, before, arguments_of(self.unit, self.contract, point))
+            return self._compared(point, after, expected)
+
+    def _compared(self, point: Point, after: Mapping[str, Array], expected: Mapping[str, Array]) -> Compared | Difference:
+        kernel = dict(arrays_of(point, after))
+        before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
+        worst = Compared()
+        for name, array in kernel.items():
+            wanted = before[name] if name not in expected else np.broadcast_to(_plain(expected[name]), array.shape)
+            found = compared(_plain(array), wanted)
+            if found.different is not None:
+                index = np.unravel_index(found.different, array.shape)
+                places = tuple(int(place) for place in index)
+                return Difference(name, places, _float(_plain(array)[places]), _float(wanted[places]), point)
+            if found.open:
+                worst = replace(found, open=f"{name}: {found.open}") if not worst.open else worst
+            elif not worst.open:
+                worst = Compared(bits=min(worst.bits, found.bits), undefined=worst.undefined + found.undefined)
+        return worst
+
+
+def _plain(value: Any) -> Array:
+    if is_numbers(value):
+        return lifted(value)
+    if isinstance(value, list | tuple):
+        return np.asarray(lifted(value) if any(is_numbers(each) for each in value) else value)
+    return np.asarray(value)
+
+
+def _float(value: Any) -> float:
+    return float(value["s"]) if getattr(value, "dtype", None) is not None and value.dtype.names else float(value)
+
+
+def arrays_of(point: Point, memory: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
+    """The arrays of the launch by name, with their shapes, those of floats as `Numbers`."""
+    for name, array in point.inputs.launch.named_arrays():
+        held = view(memory[array.allocation], array.shape, array.strides)
+        yield name, presented(held) if is_numbers(held) else numbers(held, array.dtype)
+
+
+def arguments_of(unit: KernelUnit, contract: ContractInNumbers, point: Point) -> dict[str, Any]:
+    """Everything that a reference may ask for beside the arrays: sizes, scalars and constants."""
+    constants = {
+        each.name: each.value
+        for each in flat(unit.launch.arguments)
+        if isinstance(each, ConstantArgument) and isinstance(each.value, int | float)
+    }
+    floats = {name: presented(value) for name, value in point.floats.items()}
+    return {**constants, **point.inputs.values, **point.inputs.launch.scalars, **floats}
+
+
+def _different(
+    trial: _Trial, found: Difference, launches: Sequence[Mapping[str, int]], options: Options
+) -> Equality:
+    """The same at the smallest launch that shows it."""
+    seen = [found]
+    sizes = sorted(launches, key=lambda values: sum(values.values()))
+    where = found.point.inputs.values
+    smaller = [values for values in sizes if sum(values.values()) < sum(where[name] for name in values)]
+    for values in smaller[:TRIES]:
+        try:
+            again = trial.at(values, found.point.filling)
+        except (InterpreterStop, UsageError):
+            continue
+        if isinstance(again, Difference):
+            seen.append(again)
+            break
+    return Equality(Answer.DIFFERENT, difference=seen[-1], points=1, steps=options.steps - trial.budget.left)

@@ -1,0 +1,217 @@
+"""The ops of Tile IR on numbers, beside the interpreter's rules on floats.
+
+An op without floats keeps the interpreter's rule; so do those that only move lanes.  Casts between float formats do
+nothing: rounding is no part of real arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ..backend.interpreter import floats
+from ..backend.interpreter.integers import COMPARISONS, bits_of
+from ..backend.interpreter.table import RULES as MACHINE
+from ..backend.interpreter.tiles import constant_tile
+from ..backend.interpreter.values import UNSPECIFIED, Tile, Token, as_signed, joint_taint, with_taint, wrapped
+from ..frontend.bytecode.model import Op, ScalarType, TileType, Value
+from . import constants, functions, numbers, touching
+from .field import Array
+from .undecided import Undecided
+
+if TYPE_CHECKING:
+    from ..backend.interpreter.machine import BlockRun, Result, Rule
+
+def _is_float(value: Value) -> bool:
+    if not isinstance(value.type, TileType):
+        return False
+    element = value.type.element
+    return isinstance(element, ScalarType) and element.is_float
+
+
+def _unary(compute: Callable[[Array], Array]) -> Rule:
+    def rule(run: BlockRun, op: Op) -> Tile:
+        source = run.tile(op, "s")
+        return Tile(compute(source.data), source.taint)
+
+    return rule
+
+
+def _binary(compute: Callable[[Array, Array], Array]) -> Rule:
+    def rule(run: BlockRun, op: Op) -> Tile:
+        lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
+        return Tile(compute(lhs.data, rhs.data), joint_taint(lhs, rhs))
+
+    return rule
+
+
+def _fma(run: BlockRun, op: Op) -> Tile:
+    lhs, rhs, acc = run.tile(op, "lhs"), run.tile(op, "rhs"), run.tile(op, "acc")
+    return Tile(numbers.add(numbers.multiply(lhs.data, rhs.data), acc.data), joint_taint(lhs, rhs, acc))
+
+
+def _extreme(pick: Callable[[Array, Array, bool], Array]) -> Rule:
+    def rule(run: BlockRun, op: Op) -> Tile:
+        lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
+        return Tile(pick(lhs.data, rhs.data, "nan" in op.flags), joint_taint(lhs, rhs))
+
+    return rule
+
+
+def _compare(run: BlockRun, op: Op) -> Tile:
+    lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
+    order = numbers.order(lhs.data, rhs.data)
+    found = COMPARISONS[op.attributes["pred"]](order, np.int8(0))
+    unordered = order == 2
+    found = found & ~unordered if op.attributes["fcmp"] == "ordered" else found | unordered
+    return Tile(np.asarray(found), joint_taint(lhs, rhs))
+
+
+def _integer_power(run: BlockRun, op: Op) -> Tile:
+    base, exponent = run.tile(op, "lhs"), run.tile(op, "rhs")
+    wide = numbers.of_integers(np.asarray(as_signed(exponent.data, bits_of(op.value("rhs")))))
+    return Tile(functions.power(base.data, wide), joint_taint(base, exponent))
+
+
+def _constant(run: BlockRun, op: Op) -> Tile:
+    constant = op.attributes["value"]
+    tile = constant_tile(constant)
+    if not constant.scalar.is_float:
+        return tile
+    if constant.is_splat and tile.data.size:
+        one = constants.numbers_of(tile.data.reshape(-1)[:1].astype(np.float64), constant.scalar.name)
+        return Tile(np.broadcast_to(one.reshape(()), tile.data.shape))
+    return Tile(constants.numbers_of(tile.data.astype(np.float64), constant.scalar.name))
+
+
+def _integer_to_float(run: BlockRun, op: Op) -> Tile:
+    source = run.tile(op, "s")
+    data = source.data
+    if op.attributes["sgn"] == "signed" and data.dtype != np.bool_:
+        data = np.asarray(as_signed(data, bits_of(op.value("s"))))
+    return Tile(numbers.of_integers(data), source.taint)
+
+
+def _float_to_integer(run: BlockRun, op: Op) -> Tile:
+    """Toward zero; out of range is unspecified, or clamps with the saturating flag."""
+    source, bits = run.tile(op, "s"), bits_of(op.result)
+    signed = op.attributes["sgn"] == "signed"
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    whole = functions.to_whole(source.data, np.trunc)
+    outside = ~((whole >= low) & (whole < float(high + 1)))
+    inside = np.where(outside, 0.0, whole)
+    result = wrapped(np.asarray(inside.astype(np.int64).view(np.uint64) if signed else inside.astype(np.uint64)), bits)
+    if "sat" not in op.flags:
+        return Tile(result, with_taint(source.taint, np.asarray(outside), UNSPECIFIED))
+    ends = wrapped(np.array([low & ((1 << bits) - 1), high, 0], np.uint64), bits)
+    clamped = np.where(whole < low, ends[0], np.where(whole > low, ends[1], ends[2]))
+    return Tile(np.where(outside, clamped, result), source.taint)
+
+
+def _unchanged(run: BlockRun, op: Op) -> Tile:
+    return run.tile(op, "s")
+
+
+def _product(run: BlockRun, op: Op) -> Tile:
+    return _accumulated(run, op, run.tile(op, "lhs"), run.tile(op, "rhs"))
+
+
+def _scaled_product(run: BlockRun, op: Op) -> Tile:
+    lhs, rhs = (
+        _scaled(run.tile(op, name), run.tile(op, scale), axis)
+        for name, scale, axis in (("lhs", "ls", -1), ("rhs", "rs", -2))
+    )
+    return _accumulated(run, op, lhs, rhs)
+
+
+def _scaled(tile: Tile, scale: Tile, axis: int) -> Tile:
+    length = tile.data.shape[axis] // scale.data.shape[axis]
+    factor = scale.rearranged(lambda lanes: np.repeat(lanes, length, axis))
+    return Tile(numbers.multiply(tile.data, factor.data), joint_taint(tile, factor))
+
+
+def _accumulated(run: BlockRun, op: Op, lhs: Tile, rhs: Tile) -> Tile:
+    acc = run.tile(op, "acc")
+    run.budget.spend(acc.data.size * lhs.data.shape[-1] // 16)
+    taint = acc.taint
+    for tile, axis in ((lhs, -1), (rhs, -2)):
+        if tile.taint is not None:
+            lanes = np.broadcast_to(tile.taint, tile.data.shape)
+            marks = np.bitwise_or.reduce(lanes, axis=axis, keepdims=True)
+            taint = np.broadcast_to(marks if taint is None else taint | marks, acc.data.shape)
+    return Tile(numbers.add(numbers.matmul(lhs.data, rhs.data), acc.data), taint)
+
+
+def _no_print(run: BlockRun, op: Op) -> tuple[Token, ...]:
+    return (Token(run.waits(op)),) if op.results else ()
+
+
+def _assume(run: BlockRun, op: Op) -> Result:
+    return run.tile(op, "s") if _is_float(op.value("s")) else MACHINE["assume"](run, op)
+
+
+def _bits_of_floats(name: str) -> Rule:
+    def rule(run: BlockRun, op: Op) -> Tile:
+        if _is_float(op.value("s")) or _is_float(op.result):
+            raise Undecided(f"the bits of floats ({name})")
+        found = MACHINE[name](run, op)
+        assert isinstance(found, Tile)
+        return found
+
+    return rule
+
+
+_FLOATS: Final[dict[str, Rule]] = {
+    "addf": _binary(numbers.add),
+    "subf": _binary(numbers.subtract),
+    "mulf": _binary(numbers.multiply),
+    "divf": _binary(numbers.divide),
+    "fma": _fma,
+    "maxf": _extreme(functions.maximum),
+    "minf": _extreme(functions.minimum),
+    "cmpf": _compare,
+    "remf": _binary(lambda x, y: functions.remainder(x, y, np.trunc)),
+    "fpowf": _binary(functions.power),
+    "fpowi": _integer_power,
+    "absf": _unary(functions.absolute),
+    "negf": _unary(numbers.negative),
+    "ceil": _unary(lambda x: functions.rounded(x, np.ceil)),
+    "floor": _unary(lambda x: functions.rounded(x, np.floor)),
+    "sqrt": _unary(functions.sqrt),
+    "rsqrt": _unary(functions.rsqrt),
+    "exp": _unary(functions.exp),
+    "exp2": _unary(functions.exp2),
+    "log": _unary(functions.log),
+    "log2": _unary(functions.log2),
+    "sin": _unary(functions.sin),
+    "cos": _unary(functions.cos),
+    "tan": _unary(functions.tan),
+    "sinh": _unary(functions.sinh),
+    "cosh": _unary(functions.cosh),
+    "tanh": _unary(functions.tanh),
+}
+
+
+def _without_rule(name: str) -> Rule:
+    def rule(run: BlockRun, op: Op) -> Tile:
+        raise Undecided(f"{name} of exact numbers")
+
+    return rule
+
+
+RULES: Final[dict[str, Rule]] = {
+    **MACHINE,
+    **{name: _FLOATS.get(name, _without_rule(name)) for name in floats.RULES},
+    **touching.RULES,
+    "constant": _constant,
+    "itof": _integer_to_float,
+    "ftoi": _float_to_integer,
+    "ftof": _unchanged,
+    "mmaf": _product,
+    "mmaf_scaled": _scaled_product,
+    "print_tko": _no_print,
+    "assume": _assume,
+    **{name: _bits_of_floats(name) for name in ("bitcast", "pack", "unpack")},
+}

@@ -1,0 +1,72 @@
+"""The corpus' kernels beside their NumPy references, on exact numbers: ``python -m tests.equality.corpus [WORD]``."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from time import process_time
+from typing import Any
+
+import numpy as np
+from tests.corpus.compiled import units
+from tests.corpus.references import NUMBERS, REFERENCES, Reference
+
+from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.corpus import Labelled, corpus_launches
+from tileverify.equality.deciding import Equality, Options, decide
+from tileverify.equality.points import Point
+from tileverify.equality.running import Kernel
+from tileverify.frontend.bytecode import decode
+from tileverify.pipeline import entry_of
+from tileverify.results import Verdict
+
+LABELS = {
+    label.id: label for label in corpus_launches() if label.verdict is Verdict.PROVED and label.kernel in REFERENCES
+}
+
+
+def other_of(reference: Reference) -> Any:
+    """A reference of the corpus in the shape that `decide` asks for."""
+
+    def other(point: Point, arrays: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        numbers = {**point.inputs.launch.scalars, **{name: arguments[name] for name in point.floats}}
+        return reference(arrays, numbers)
+
+    return other
+
+
+def decided(label: Labelled, options: Options | None = None, reference: Reference | None = None) -> Equality:
+    """The answer for one launch of the corpus; at its table's sizes where no other were asked for."""
+    unit = units()[str(label.file), label.kernel, label.launch]
+    module = decode(unit.bytecode, file=str(unit.file))
+    kernel = Kernel(module, entry_of(module, unit), unit.parameters)
+    contract = ContractInNumbers(unit.launch, label.adds)
+    return decide(unit, kernel, contract, other_of(reference or REFERENCES[label.kernel]), options or Options())
+
+
+def main(words: list[str]) -> None:
+    counted: Counter[str] = Counter()
+    times = []
+    for name, label in LABELS.items():
+        if label.id not in NUMBERS or not all(word in name for word in words):
+            continue
+        start = process_time()
+        try:
+            found = decided(label)
+            said = found.answer.value
+            more = found.reason or f"{len(found.launches)} launches, {found.points} points, 2^-{found.bits:.0f}"
+            if found.difference is not None:
+                d = found.difference
+                more = f"{d.array}{list(d.index)}: {d.kernel} {d.reference} {dict(d.point.inputs.values)} {d.point.filling}"
+        except Exception as error:
+            said, more = "ERROR", f"{type(error).__name__}: {error}"[:200]
+        spent = process_time() - start
+        counted[said] += 1
+        times.append(spent)
+        print(f"{spent:6.2f} {said:12} {name}: {more}", flush=True)
+    print(dict(counted), f"median {np.median(times):.2f} s, largest {max(times):.2f} s, sum {sum(times):.0f} s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -18,7 +18,7 @@ PAGE: Final = ROOT / "ARCHITECTURE.md"
 ROOMS: Final = (
     "errors", "hook", "system", "contract", "results",
     "frontend", "verifier", "backend", "corpus", "reports",
-    "pipeline", "launching", "record", "gating",
+    "pipeline", "launching", "equality", "record", "gating",
     "commands", "cli", "kernels", "api", "playback", "__init__", "__main__",
 )  # fmt: skip
 """From the ground up: a room imports those before it."""

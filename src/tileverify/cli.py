@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from .commands import bundles, check, doctor, explain, gate, init, looking, mcp, recheck, record, report, run
+from .commands import bundles, check, doctor, equal, explain, gate, init, looking, mcp, recheck, record, report, run
 from .commands.options import EXIT_CODES
 from .commands.shell import Shell
 from .system.failures import TRACEBACK
@@ -20,6 +20,7 @@ _COMMANDS: Final = (
     looking.dis,
     looking.list_,
     run.run,
+    equal.equal,
     gate.gate,
     mcp.mcp,
     recheck.recheck,

@@ -12,11 +12,14 @@ import numpy as np
 from tests.corpus.compiled import units
 from tests.corpus.references import NUMBERS, REFERENCES, Reference
 
+from tileverify.backend.interpreter import InterpreterStop
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.corpus import Labelled, corpus_launches
+from tileverify.equality.creating import exact_numpy
 from tileverify.equality.deciding import Equality, Options, decide
 from tileverify.equality.points import Point
 from tileverify.equality.running import Kernel
+from tileverify.equality.undecided import Undecided
 from tileverify.frontend.bytecode import decode
 from tileverify.pipeline import entry_of
 from tileverify.results import Verdict
@@ -31,18 +34,33 @@ def other_of(reference: Reference) -> Any:
 
     def other(point: Point, arrays: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         numbers = {**point.inputs.launch.scalars, **{name: arguments[name] for name in point.floats}}
-        return reference(arrays, numbers)
+        try:
+            with exact_numpy(reference):
+                return reference({name: array.copy() for name, array in arrays.items()}, numbers)
+        except InterpreterStop:
+            raise
+        except (TypeError, ValueError, IndexError) as error:
+            raise Undecided(f"the reference failed on exact numbers: {type(error).__name__}: {error}") from None
 
     return other
 
 
+def values_of(label: Labelled) -> dict[str, int]:
+    given = NUMBERS[label.id]
+    values = {name: value for name, value in given.values.items() if isinstance(value, int)}
+    spec = units()[str(label.file), label.kernel, label.launch].launch
+    known = ContractInNumbers(spec, label.adds).roots
+    axes = dict(zip(("grid.x", "grid.y", "grid.z"), given.grid or (), strict=False))
+    return {name: value for name, value in {**values, **axes}.items() if name in known}
+
+
 def decided(label: Labelled, options: Options | None = None, reference: Reference | None = None) -> Equality:
-    """The answer for one launch of the corpus; at its table's sizes where no other were asked for."""
+    """The answer for one launch of the corpus; at the sizes of its table, for which references are written."""
     unit = units()[str(label.file), label.kernel, label.launch]
     module = decode(unit.bytecode, file=str(unit.file))
     kernel = Kernel(module, entry_of(module, unit), unit.parameters)
     contract = ContractInNumbers(unit.launch, label.adds)
-    return decide(unit, kernel, contract, other_of(reference or REFERENCES[label.kernel]), options or Options())
+    return decide(unit, kernel, contract, other_of(reference or REFERENCES[label.kernel]), options or Options(values=values_of(label)))
 
 
 def main(words: list[str]) -> None:
@@ -55,7 +73,7 @@ def main(words: list[str]) -> None:
         try:
             found = decided(label)
             said = found.answer.value
-            more = found.reason or f"{len(found.launches)} launches, {found.points} points, 2^-{found.bits:.0f}"
+            more = (found.reason + "".join(found.left_out[:1])) or f"{len(found.launches)} launches, {found.points} points, 2^-{found.bits:.0f}"
             if found.difference is not None:
                 d = found.difference
                 more = f"{d.array}{list(d.index)}: {d.kernel} {d.reference} {dict(d.point.inputs.values)} {d.point.filling}"

@@ -149,6 +149,8 @@ def _moved(value: Any) -> Any:
         return plain(value)
     if isinstance(value, list | tuple) and any(is_numbers(each) for each in value):
         return type(value)(lifted(each) for each in value)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return lifted(value)
     return value
 
 

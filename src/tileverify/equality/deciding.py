@@ -25,9 +25,9 @@ from .undecided import NearTie, Undecided
 Other: TypeAlias = Callable[[Point, Mapping[str, Array], Mapping[str, Any]], Mapping[str, Array]]
 """(point, arrays by name before the launch, all other arguments) -> arrays that change, by name."""
 
-STEPS: Final = 1 << 26
+STEPS: Final = 1 << 25
 """Of the interpreter (an element computed is one), for all launches of a kernel together."""
-SHARE: Final = 1 << 25
+SHARE: Final = 1 << 24
 """Of these, what one launch may take."""
 MOST_LAUNCHES: Final = 12
 TRIES: Final = 3
@@ -95,7 +95,7 @@ def decide(unit: KernelUnit, kernel: Kernel, contract: ContractInNumbers, other:
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), options.seed)
     done: list[Mapping[str, int]] = []
     points, bits, reasons = 0, float("inf"), []
-    for number, values in enumerate(launches):
+    for number, values in enumerate(launches, 0 if options.values is None else -1):
         seen = _Seen()
         try:
             for filling in _fillings(number):
@@ -111,8 +111,6 @@ def decide(unit: KernelUnit, kernel: Kernel, contract: ContractInNumbers, other:
         except UsageError as error:
             left_out.append(f"{_words(values)} ({error.message})")
             continue
-        except Undecided as stop:
-            return Equality(Answer.NOT_DECIDED, tuple(done), points, reason=f"{stop} ({_words(values)})")
         except InterpreterStop as stop:
             return Equality(Answer.NOT_DECIDED, tuple(done), points, reason=f"{stop} ({_words(values)})")
         if not seen.equal:
@@ -130,8 +128,8 @@ def decide(unit: KernelUnit, kernel: Kernel, contract: ContractInNumbers, other:
 
 
 def _fillings(number: int) -> tuple[str, ...]:
-    """Of the first launch all; of the others the first, and one more in turn."""
-    return FILLINGS if number == 0 else (FILLINGS[0], FILLINGS[1 + number % (len(FILLINGS) - 1)])
+    """The first, and one more in turn; of a launch that was asked for all."""
+    return FILLINGS if number < 0 else (FILLINGS[0], FILLINGS[1 + (number + 1) % (len(FILLINGS) - 1)])
 
 
 def _note(seen: _Seen, found: Compared, filling: str) -> None:
@@ -175,10 +173,10 @@ class _Trial:
 
     def _compared(self, point: Point, after: Mapping[str, Array], expected: Mapping[str, Array]) -> Compared | Difference:
         kernel = dict(arrays_of(point, after))
-        before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
+        wanted_memory = _overwritten(point, expected)
         worst = Compared()
         for name, array in kernel.items():
-            wanted = before[name] if name not in expected else np.broadcast_to(_plain(expected[name]), array.shape)
+            wanted = _plain(wanted_memory[name])
             found = compared(_plain(array), wanted)
             if found.different is not None:
                 index = np.unravel_index(found.different, array.shape)
@@ -189,6 +187,25 @@ class _Trial:
             elif not worst.open:
                 worst = Compared(bits=min(worst.bits, found.bits), undefined=worst.undefined + found.undefined)
         return worst
+
+
+def _overwritten(point: Point, expected: Mapping[str, Array]) -> dict[str, Array]:
+    """All arrays after those of ``expected`` were written; two arguments may be one array."""
+    memory = {name: array.copy() for name, array in {**point.inputs.memory, **point.contents}.items()}
+    whole: dict[str, Array] = {}
+    for name, array in point.inputs.launch.named_arrays():
+        if name not in expected:
+            continue
+        value = _plain(expected[name])
+        if value.shape != array.shape:
+            value = np.broadcast_to(value, array.shape)
+        if array.allocation in point.contents:
+            view(memory[array.allocation], array.shape, array.strides)[...] = lifted(value)
+        else:
+            whole[array.allocation] = value
+    after = dict(arrays_of(point, memory))
+    places = {name: array.allocation for name, array in point.inputs.launch.named_arrays()}
+    return {name: whole.get(places[name], array) for name, array in after.items()}
 
 
 def _plain(value: Any) -> Array:

@@ -53,22 +53,26 @@ def built(found: Parts, *operands: Array) -> Array:
     result["s"], result["dead"], result["n"], result["d"] = found.s, found.dead, found.n, found.d
     finite = np.isfinite(found.s)
     if not finite.all():
-        _set_plain(result, ~finite, np.zeros((), np.int64))
+        _clear(result, ~finite)
     for shadow in operands:
         if not np.isfinite(shadow).all():
             odd = np.broadcast_to(~np.isfinite(shadow), finite.shape) & finite
             whole = np.rint(found.s)
             if (whole != found.s)[odd].any():
                 raise Undecided("a finite number that is no integer, of an infinite one")
-            _set_plain(result, odd, np.where(odd, whole, 0).astype(np.int64))
+            _set_plain(result, odd, whole)
     return result
 
 
-def _set_plain(result: Array, lanes: Array, integers: Array) -> None:
-    residues = np.moveaxis(field.of_integers(np.broadcast_to(integers, lanes.shape)), 0, -1)
-    result["r"][lanes] = residues[lanes]
-    for name in ("dead", "n", "d"):
+def _clear(result: Array, lanes: Array) -> None:
+    for name in ("r", "dead", "n", "d"):
         result[name][lanes] = 0
+
+
+def _set_plain(result: Array, lanes: Array, integers: Array) -> None:
+    _clear(result, lanes)
+    if lanes.any():
+        result["r"][lanes] = field.of_integers(integers[lanes].astype(np.int64)).T
 
 
 def of_integers(values: Array) -> Array:
@@ -127,8 +131,7 @@ def divide(x: Array, y: Array) -> Array:
     odd = ~(np.isfinite(a.s) & np.isfinite(b.s) & np.isfinite(shadow))
     result["s"] = shadow
     if odd.any():
-        whole = np.where(np.isfinite(shadow), shadow, 0)
-        _set_plain(result, odd, np.where(odd, whole, 0).astype(np.int64))
+        _set_plain(result, odd, np.where(np.isfinite(shadow), shadow, 0))
     return result
 
 
@@ -218,11 +221,12 @@ def order(x: Array, y: Array) -> Array:
     :raises NearTie: two numbers differ, but not clearly so in float64.
     """
     a, b = np.broadcast_arrays(x["s"], y["s"])
-    equal = same(x, y)
     with np.errstate(all="ignore"):
-        distance = np.abs(a - b)
-        close = distance <= CLOSE * np.maximum(np.abs(a), np.abs(b)) + CLOSEST
-    if (close & ~equal & np.isfinite(a) & np.isfinite(b)).any():
-        raise NearTie("two different numbers are compared that are as good as equal in float64")
+        close = np.abs(a - b) <= CLOSE * np.maximum(np.abs(a), np.abs(b)) + CLOSEST
+    equal = (a == b) & np.isinf(a)
+    if close.any():
+        equal |= same(x, y)
+        if (close & ~equal & np.isfinite(a) & np.isfinite(b)).any():
+            raise NearTie("two different numbers are compared that are as good as equal in float64")
     sign = np.where(equal, 0, np.where(a < b, -1, 1)).astype(np.int8)
     return np.asarray(np.where(np.isnan(a) | np.isnan(b), np.int8(2), sign))

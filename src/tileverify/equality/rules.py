@@ -6,20 +6,24 @@ nothing: rounding is no part of real arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from ..backend.interpreter import floats
+from ..backend.interpreter.control import execute_at_once
 from ..backend.interpreter.integers import COMPARISONS, bits_of
+from ..backend.interpreter.reductions import Lanes, reduce_tiles, scan_tiles
 from ..backend.interpreter.table import RULES as MACHINE
 from ..backend.interpreter.tiles import constant_tile
 from ..backend.interpreter.values import UNSPECIFIED, Tile, Token, as_signed, joint_taint, with_taint, wrapped
 from ..frontend.bytecode.model import Op, ScalarType, TileType, Value
-from . import constants, functions, numbers, touching
+from . import constants, functions, numbers, reducing, touching
 from .field import Array
 from .undecided import Undecided
+
+Combine: TypeAlias = "Callable[..., Lanes]"
 
 if TYPE_CHECKING:
     from ..backend.interpreter.machine import BlockRun, Result, Rule
@@ -148,6 +152,33 @@ def _no_print(run: BlockRun, op: Op) -> tuple[Token, ...]:
     return (Token(run.waits(op)),) if op.results else ()
 
 
+def _combined(run: BlockRun, op: Op, known: Mapping[str, Callable[[Array, int], Array]], general: Combine) -> Result:
+    """A ``reduce`` or ``scan``: at once where its body is one op of ``known``, else as the interpreter does it."""
+    inputs, ops = run.tiles(op, "inputs"), op.regions[0].blocks[0].ops
+    compute = known.get(ops[0].name) if len(ops) == 2 and len(inputs) == 1 else None
+    if compute is None or inputs[0].taint is not None:
+        return general(run, op, lambda block: execute_at_once(run, block).values)
+    axis = op.attributes["dim"]
+    data = inputs[0].data
+    if op.attributes.get("reverse"):
+        return (Tile(np.flip(compute(np.flip(data, axis), axis), axis)),)
+    return (Tile(compute(data, axis)),)
+
+
+def _reduce(run: BlockRun, op: Op) -> Result:
+    return _combined(run, op, _REDUCED, reduce_tiles)
+
+
+def _scan(run: BlockRun, op: Op) -> Result:
+    return _combined(run, op, {"addf": numbers.running}, scan_tiles)
+
+
+_REDUCED: Final[dict[str, Callable[[Array, int], Array]]] = {
+    "addf": numbers.total,
+    "mulf": reducing.folded(numbers.multiply, None),
+}
+
+
 def _assume(run: BlockRun, op: Op) -> Result:
     return run.tile(op, "s") if _is_float(op.value("s")) else MACHINE["assume"](run, op)
 
@@ -211,6 +242,8 @@ RULES: Final[dict[str, Rule]] = {
     "ftof": _unchanged,
     "mmaf": _product,
     "mmaf_scaled": _scaled_product,
+    "reduce": _reduce,
+    "scan": _scan,
     "print_tko": _no_print,
     "assume": _assume,
     **{name: _bits_of_floats(name) for name in ("bitcast", "pack", "unpack")},

@@ -1,0 +1,80 @@
+"""NumPy as a reference sees it while it runs on exact numbers.
+
+``np.zeros(shape)`` asks no array how it would be made, so nothing could be stored there later.  In the reference's module
+the name of NumPy therefore stands for a copy whose functions that make arrays of floats make `Numbers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from .arrays import is_numbers, lifted, presented
+
+
+def _is_float(dtype: Any) -> bool:
+    if dtype is None or dtype is float:
+        return True
+    found = np.dtype(dtype)
+    return found.kind in "fV"
+
+
+def _filled(value: int) -> Callable[..., Any]:
+    def make(shape: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if _is_float(dtype):
+            return presented(np.broadcast_to(lifted(value), shape).copy())
+        return np.full(shape, value, dtype)
+
+    return make
+
+
+def _full(shape: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
+    if _is_float(dtype) and (dtype is not None or is_numbers(value) or isinstance(value, float)):
+        return presented(np.broadcast_to(lifted(value), shape).copy())
+    return np.full(shape, value, dtype)
+
+
+def _eye(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    made = np.eye(*args, dtype=np.int64 if _is_float(dtype) else dtype, **kwargs)
+    return presented(lifted(made)) if _is_float(dtype) else made
+
+
+def _array(value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    if is_numbers(value) or (isinstance(value, list | tuple) and any(map(is_numbers, value))):
+        made = presented(np.array(lifted(value)))
+        return made if dtype is None else made.astype(dtype)
+    return np.array(value, dtype, *args, **kwargs)
+
+
+class _Numpy(ModuleType):
+    """NumPy, but for what makes arrays."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+
+def _numpy() -> _Numpy:
+    module = _Numpy("numpy")
+    zeros = _filled(0)
+    for name, function in {
+        "zeros": zeros, "empty": zeros, "ones": _filled(1), "full": _full, "eye": _eye, "identity": _eye,
+        "array": _array, "asarray": _array, "ascontiguousarray": _array,
+    }.items():  # fmt: skip
+        setattr(module, name, function)
+    return module
+
+
+@contextmanager
+def exact_numpy(function: Callable[..., Any]) -> Iterator[None]:
+    """While it is open, the functions of the module of ``function`` make arrays of exact numbers."""
+    names = getattr(function, "__globals__", {})
+    replaced = {name: value for name, value in names.items() if value is np}
+    names.update(dict.fromkeys(replaced, _numpy()))
+    try:
+        yield
+    finally:
+        names.update(replaced)

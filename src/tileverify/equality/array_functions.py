@@ -126,6 +126,11 @@ def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None,
     return np.where(np.isnan(array["s"]), lifted(nan), array)
 
 
+def _append(x: Any, values: Any, axis: int | None = None) -> Array:
+    a, b = lifted(x), lifted(values)
+    return np.concatenate([a.reshape(-1), b.reshape(-1)]) if axis is None else np.concatenate([a, b], axis)
+
+
 def _diff(x: Any, n: int = 1, axis: int = -1, **_: Any) -> Array:
     lanes = np.moveaxis(lifted(x), axis, 0)
     for _round in range(n):
@@ -142,7 +147,7 @@ FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {
     np.outer: _outer, np.tensordot: _tensordot, np.linalg.norm: _norm, np.pad: _pad, np.full_like: _full_like,
     np.zeros_like: _zeros_like, np.empty_like: _zeros_like, np.ones_like: _ones_like, np.tril: _triangle(True),
     np.triu: _triangle(False), np.average: _average, np.copyto: _copyto, np.put_along_axis: _put_along_axis,
-    np.nan_to_num: _nan_to_num, np.diff: _diff, np.nonzero: _method("nonzero"),
+    np.nan_to_num: _nan_to_num, np.diff: _diff, np.append: _append, np.nonzero: _method("nonzero"),
     np.count_nonzero: lambda x, **options: np.count_nonzero(x != 0, **options),
     np.cumprod: lambda x, axis=None, **_: reducing.accumulated(lifted(x), axis, numbers.multiply),
     np.astype: cast, np.isneginf: lambda x: np.isneginf(plain(x)["s"]), np.isposinf: lambda x: np.isposinf(plain(x)["s"]),
@@ -152,6 +157,6 @@ MOVING: Final = frozenset({
     np.dstack, np.column_stack, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.repeat, np.tile, np.take,
     np.take_along_axis, np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.expand_dims, np.squeeze, np.broadcast_to,
     np.broadcast_arrays, np.ravel, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.copy, np.shape, np.ndim, np.size,
-    np.diagonal, np.delete, np.compress, np.append, np.may_share_memory,
+    np.diagonal, np.delete, np.compress, np.may_share_memory,
     np.shares_memory, np.result_type,
 })  # fmt: skip

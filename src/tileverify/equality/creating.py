@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -70,11 +70,27 @@ def _numpy() -> _Numpy:
 
 @contextmanager
 def exact_numpy(function: Callable[..., Any]) -> Iterator[None]:
-    """While it is open, the functions of the module of ``function`` make arrays of exact numbers."""
-    names = getattr(function, "__globals__", {})
-    replaced = {name: value for name, value in names.items() if value is np}
-    names.update(dict.fromkeys(replaced, _numpy()))
+    """While it is open, NumPy in the module of ``function``, and in those whose functions it uses, makes such arrays."""
+    numpy, replaced = _numpy(), []
+    for names in _namespaces(function):
+        own = {name: value for name, value in names.items() if value is np}
+        replaced.append((names, own))
+        names.update(dict.fromkeys(own, numpy))
     try:
         yield
     finally:
-        names.update(replaced)
+        for names, own in replaced:
+            names.update(own)
+
+
+def _namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
+    """Of the function's module, and of every module of Python code that a function there comes from."""
+    found: list[dict[str, Any]] = []
+    waiting = [getattr(function, "__globals__", {})]
+    while waiting:
+        names = waiting.pop()
+        if any(names is known for known in found) or str(names.get("__name__", "")).split(".")[0] == "numpy":
+            continue
+        found.append(names)
+        waiting += [value.__globals__ for value in list(names.values()) if isinstance(value, FunctionType)]
+    return [names for names in found if any(value is np for value in names.values())]

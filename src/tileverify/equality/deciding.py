@@ -13,7 +13,7 @@ from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
 from ..backend.numbers.conditions import ContractInNumbers
 from ..backend.numbers.elements import Array, numbers
 from ..backend.numbers.inputs import view
-from ..backend.numbers.trial_launches import Constants, chosen_launches, constants_of
+from ..backend.numbers.trial_launches import Constants, chosen_launches, constants_of, cost, extent
 from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..errors import UsageError
 from .arrays import is_numbers, lifted, presented
@@ -29,6 +29,8 @@ STEPS: Final = 1 << 25
 """Of the interpreter (an element computed is one), for all launches of a kernel together."""
 SHARE: Final = 1 << 24
 """Of these, what one launch may take."""
+MOST_ELEMENTS: Final = 1 << 19
+"""Of all arrays of a launch: an element takes 58 bytes in each of several copies."""
 MOST_LAUNCHES: Final = 12
 TRIES: Final = 3
 
@@ -90,9 +92,10 @@ def decide(unit: KernelUnit, kernel: Kernel, contract: ContractInNumbers, other:
         launches: Sequence[Mapping[str, int]] = (options.values,)
     else:
         chosen = chosen_launches(contract, known, np.random.default_rng(options.seed))
-        launches, left_out = chosen.launches[: options.launches], list(chosen.not_tried)
-        left_out += [_words(values) for values in chosen.launches[options.launches :]]
-    trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), options.seed)
+        every = sorted(chosen.launches, key=lambda values: cost(contract, values))
+        launches, left_out = every[: options.launches], [*chosen.not_tried, *map(_words, every[options.launches :])]
+    share = min(SHARE, options.steps) if options.values is None else options.steps
+    trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options.seed)
     done: list[Mapping[str, int]] = []
     points, bits, reasons = 0, float("inf"), []
     for number, values in enumerate(launches, 0 if options.values is None else -1):
@@ -106,8 +109,9 @@ def decide(unit: KernelUnit, kernel: Kernel, contract: ContractInNumbers, other:
                 if filling == "normal" and found.undefined and "positive" not in _fillings(number):
                     _note(seen, trial.at(values, "positive"), "positive")
         except BudgetSpent:
-            left_out.append(f"{_words(values)} (beyond the budget)")
-            continue
+            if not seen.equal:
+                left_out.append(f"{_words(values)} (beyond the budget)")
+                continue
         except UsageError as error:
             left_out.append(f"{_words(values)} ({error.message})")
             continue
@@ -152,10 +156,13 @@ class _Trial:
     other: Other
     known: Constants
     budget: Budget
+    share: int
     seed: int
 
     def at(self, values: Mapping[str, int], filling: str) -> Compared | Difference:
         """Another point where two numbers are too close to be compared."""
+        if extent(self.contract, values)[0] > MOST_ELEMENTS:
+            raise BudgetSpent(f"arrays of more than {MOST_ELEMENTS} elements")
         last: NearTie | None = None
         for attempt in range(TRIES):
             try:
@@ -166,7 +173,8 @@ class _Trial:
 
     def at_point(self, point: Point) -> Compared | Difference:
         with np.errstate(all="ignore"):
-            after = run_exactly(self.kernel, point.inputs, point.contents, point.floats, self.budget.part(SHARE))
+            budget = self.budget.part(self.share)
+            after = run_exactly(self.kernel, point.inputs, point.contents, point.floats, budget)
             before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
             expected = self.other(point, before, arguments_of(self.unit, self.contract, point))
             return self._compared(point, after, expected)
@@ -198,7 +206,10 @@ def _overwritten(point: Point, expected: Mapping[str, Array]) -> dict[str, Array
             continue
         value = _plain(expected[name])
         if value.shape != array.shape:
-            value = np.broadcast_to(value, array.shape)
+            try:
+                value = np.broadcast_to(value, array.shape)
+            except ValueError:
+                raise Undecided(f"the reference's {name} has the shape {value.shape}, not {array.shape}") from None
         if array.allocation in point.contents:
             view(memory[array.allocation], array.shape, array.strides)[...] = lifted(value)
         else:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
 
 from ..backend.interpreter import Budget, bind_launch, run_block
 from ..backend.interpreter.conduct import RUN
+from ..backend.interpreter.machine import Rule
 from ..backend.interpreter.values import OVERFLOWED, UNSPECIFIED, Tile
 from ..backend.numbers.inputs import Inputs
 from ..contract.launch import EntryParameter
@@ -22,11 +23,12 @@ from .undecided import Undecided
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """What is run: one entry of a module, and what its parameters mean."""
+    """What is run: one entry of a module, and what its parameters mean; ``rules``: what its ops do."""
 
     module: Module
     entry: Entry
     parameters: Sequence[EntryParameter]
+    rules: Mapping[str, Rule] = field(default_factory=lambda: RULES)
 
 
 def run_exactly(
@@ -42,7 +44,7 @@ def run_exactly(
         name: np.frombuffer(array.tobytes(), np.uint8) for name, array in inputs.memory.items() if name not in contents
     }
     bound = bind_launch(kernel.module, kernel.entry, kernel.parameters, inputs.launch, data)
-    bound.program.rules = RULES
+    bound.program.rules = kernel.rules
     arguments = dict(bound.arguments)
     for value, parameter in zip(kernel.entry.parameters, kernel.parameters, strict=True):
         assert isinstance(value.type, TileType)

@@ -10,6 +10,7 @@ from time import process_time
 from tests.corpus.references import NUMBERS, REFERENCES
 
 from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.corpus import Labelled
 from tileverify.equality.deciding import Answer, Equality, Options, decide
 
 from .changes import MUTANTS, REWRITES, Changed, DoesNotApply, changed, changes_of
@@ -22,11 +23,15 @@ def cases(table_name: str) -> list[tuple[str, Changed]]:
     """(label, change) for all kernels of the corpus that have numbers."""
     table = MUTANTS if table_name == "mutants" else REWRITES
     found = []
-    for name, label in LABELS.items():
-        if label.id in NUMBERS and NUMBERS[label.id].blocks is None:
-            _, kernel = exact_case(label)
-            found += [(name, one) for one in changes_of(kernel, table)]
+    for label in with_numbers():
+        _, kernel = exact_case(label)
+        found += [(label.id, one) for one in changes_of(kernel, table)]
     return found
+
+
+def with_numbers() -> list[Labelled]:
+    """The launches of the corpus that are small enough to be run whole."""
+    return [label for label in LABELS.values() if label.id in NUMBERS and NUMBERS[label.id].blocks is None]
 
 
 def judged(name: str, one: Changed, *, mutant: bool) -> Equality | None:

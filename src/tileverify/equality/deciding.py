@@ -31,7 +31,9 @@ SHARE: Final = 1 << 24
 """Of these, what one launch may take."""
 MOST_ELEMENTS: Final = 1 << 19
 """Of all arrays of a launch: an element takes 58 bytes in each of several copies."""
-MOST_LAUNCHES: Final = 12
+MOST_LAUNCHES: Final = 24
+VARIED: Final = 8
+"""Launches, beside the usual one, that are looked at with two kinds of contents."""
 TRIES: Final = 3
 
 
@@ -92,7 +94,7 @@ def decide(unit: KernelUnit, kernel: Kernel, contract: ContractInNumbers, other:
         launches: Sequence[Mapping[str, int]] = (options.values,)
     else:
         chosen = chosen_launches(contract, known, np.random.default_rng(options.seed))
-        every = sorted(chosen.launches, key=lambda values: cost(contract, values))
+        every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]
         launches, left_out = every[: options.launches], [*chosen.not_tried, *map(_words, every[options.launches :])]
     share = min(SHARE, options.steps) if options.values is None else options.steps
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options.seed)
@@ -132,8 +134,10 @@ def decide(unit: KernelUnit, kernel: Kernel, contract: ContractInNumbers, other:
 
 
 def _fillings(number: int) -> tuple[str, ...]:
-    """The first, and one more in turn; of a launch that was asked for all."""
-    return FILLINGS if number < 0 else (FILLINGS[0], FILLINGS[1 + (number + 1) % (len(FILLINGS) - 1)])
+    """Of a launch that was asked for all; of others the first, and for the small ones behind the usual one a second."""
+    if number < 0:
+        return FILLINGS
+    return (FILLINGS[0], FILLINGS[1 + number % (len(FILLINGS) - 1)]) if 0 < number <= VARIED else FILLINGS[:1]
 
 
 def _note(seen: _Seen, found: Compared, filling: str) -> None:

@@ -1,4 +1,4 @@
-"""Changed kernels beside their references: ``python -m tests.equality.campaign mutants 2000 [SEED]`` (or ``rewrites``)."""
+"""Changed kernels beside their references: ``python -m tests.equality.campaign mutants|rewrites COUNT [SEED]``."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ def main(words: list[str]) -> None:
         kinds[f"{one.op.name}: {one.name}"] += 1
         odd = Answer.EQUAL if table == "mutants" else Answer.DIFFERENT
         if found.answer in (odd, Answer.NOT_DECIDED):
-            print(f"{found.answer.value}: {name}, {one.op.name} at {one.op.offset:#x}: {one.name} {found.reason[:150]}", flush=True)
+            print(
+                f"{found.answer.value}: {name}, {one.op.name} at {one.op.offset:#x}: {one.name} {found.reason[:150]}",
+                flush=True,
+            )
         if sum(kinds.values()) == wanted:
             break
     print(dict(counted), f"{process_time() - start:.0f} s")

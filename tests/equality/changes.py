@@ -148,7 +148,11 @@ MUTANTS: dict[str, dict[str, Change]] = {
     },
     "exp": {"exp2 for exp": _one(functions.exp2), "off by 1e-4": _after(_times(1.0001)), "left out": _one(lambda x: x)},
     "exp2": {"exp for exp2": _one(functions.exp), "off by 1e-4": _after(_times(1.0001)), "left out": _one(lambda x: x)},
-    "rsqrt": {"sqrt for rsqrt": _one(functions.sqrt), "left out": _one(lambda x: x), "off by 1e-4": _after(_times(1.0001))},
+    "rsqrt": {
+        "sqrt for rsqrt": _one(functions.sqrt),
+        "left out": _one(lambda x: x),
+        "off by 1e-4": _after(_times(1.0001)),
+    },
     "sqrt": {"left out": _one(lambda x: x), "off by 1e-4": _after(_times(1.0001))},
     "tanh": {"left out": _one(lambda x: x), "sigmoid for tanh": _one(functions.sigmoid)},
     "negf": {"sign": _one(lambda x: x)},
@@ -165,7 +169,10 @@ MUTANTS: dict[str, dict[str, Change]] = {
     "select": {"mask left out": _chosen("t"), "mask always": _chosen("f")},
     "load_view_tko": {"a neighbour's value": _after(_rolled), "off by 9e-5": _after(lambda x: add(x, _number(9e-5)))},
     "load_ptr_tko": {"a neighbour's value": _after(_rolled), "off by 9e-5": _after(lambda x: add(x, _number(9e-5)))},
-    "constant": {"off by 1e-4": _after(_times(1.0001)), "left out": _after(lambda x: multiply(x, functions.integers(0)))},
+    "constant": {
+        "off by 1e-4": _after(_times(1.0001)),
+        "left out": _after(lambda x: multiply(x, functions.integers(0))),
+    },
     "permute": {"transposed back": _one(lambda x: x)},
 }
 REWRITES: dict[str, dict[str, Change]] = {
@@ -226,7 +233,9 @@ def _backwards(run: Any, op: Op) -> Any:
 def changes_of(kernel: Kernel, table: dict[str, dict[str, Change]]) -> list[Changed]:
     """All changes of the table that some op of the kernel can take."""
     found = []
-    combining = {id(op) for outer in walk(kernel.entry.body) if outer.name in ("reduce", "scan") for op in _inside(outer)}
+    combining = {
+        id(op) for outer in walk(kernel.entry.body) if outer.name in ("reduce", "scan") for op in _inside(outer)
+    }
     for op in walk(kernel.entry.body):
         if id(op) in combining:
             continue  # bodies of sums are not executed one by one

@@ -21,6 +21,7 @@ from tileverify.equality.creating import exact_numpy
 from tileverify.equality.deciding import Equality, Options, decide
 from tileverify.equality.points import Point
 from tileverify.equality.running import Kernel
+from tileverify.equality.told import difference
 from tileverify.equality.undecided import Undecided
 from tileverify.frontend.bytecode import decode
 from tileverify.pipeline import entry_of
@@ -79,7 +80,13 @@ def decided(label: Labelled, options: Options | None = None, reference: Referenc
     """The answer for one launch of the corpus; at the sizes of its table, for which references are written."""
     unit, kernel = exact_case(label)
     contract = ContractInNumbers(unit.launch, label.adds)
-    return decide(unit, kernel, contract, other_of(reference or REFERENCES[label.kernel]), options or Options(values=values_of(label)))
+    return decide(
+        unit,
+        kernel,
+        contract,
+        other_of(reference or REFERENCES[label.kernel]),
+        options or Options(values=values_of(label)),
+    )
 
 
 def main(words: list[str]) -> None:
@@ -92,10 +99,11 @@ def main(words: list[str]) -> None:
         try:
             found = decided(label)
             said = found.answer.value
-            more = (found.reason + "".join(found.left_out[:1])) or f"{len(found.launches)} launches, {found.points} points, 2^-{found.bits:.0f}"
+            more = (
+                found.reason + "".join(found.left_out[:1])
+            ) or f"{len(found.launches)} launches, {found.points} points, 2^-{found.bits:.0f}"
             if found.difference is not None:
-                d = found.difference
-                more = f"{d.array}{list(d.index)}: {d.kernel} {d.reference} {dict(d.point.inputs.values)} {d.point.filling}"
+                more = difference(found.difference)
         except Exception as error:
             said, more = "ERROR", f"{type(error).__name__}: {error}"[:200]
         spent = process_time() - start

@@ -23,7 +23,7 @@ from . import campaign
 from .corpus import LABELS, decided
 
 HERE = Path(__file__).parent
-OPTIONS = Options()
+OPTIONS = Options(steps=1 << 24)
 
 
 @cache

@@ -35,7 +35,9 @@ LAWS: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
     "powers": lambda x, y: (multiply(exp(x), exp(y)), exp(add(x, y))),
     "powers of powers": lambda x, y: (multiply(exp(exp(x)), exp(exp(y))), exp(add(exp(x), exp(y)))),
     "base 2": lambda x, y: (functions.exp2(multiply(x, log2e)), exp(x)),
-    "tanh": lambda x, y: (functions.tanh(x), subtract(functions.sigmoid(add(x, x)), functions.sigmoid(numbers.negative(add(x, x))))),
+    "tanh": lambda x, y: (
+        functions.tanh(x), subtract(functions.sigmoid(add(x, x)), functions.sigmoid(numbers.negative(add(x, x)))),
+    ),
     "roots": lambda x, y: (multiply(functions.sqrt(exp(x)), functions.sqrt(exp(y))), functions.sqrt(exp(add(x, y)))),
     "erf is odd": lambda x, y: (functions.erf(numbers.negative(x)), numbers.negative(functions.erf(x))),
     "variance": lambda x, y: (
@@ -69,7 +71,17 @@ def test_the_primes_are_a_chain_in_which_small_numbers_are_squares() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [1e-5, 0.044715, math.sqrt(0.5), math.sqrt(2 / math.pi), 128**-0.5, 0.125 * math.log2(math.e), 1 / 3, 1 / 768, 1.702],
+    [
+        1e-5,
+        0.044715,
+        math.sqrt(0.5),
+        math.sqrt(2 / math.pi),
+        128**-0.5,
+        0.125 * math.log2(math.e),
+        1 / 3,
+        1 / 768,
+        1.702,
+    ],
 )
 def test_a_constant_is_the_same_number_in_every_format(value: float) -> None:
     short, wide = np.float32(value), np.asarray(value)

@@ -150,7 +150,8 @@ FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {
     np.nan_to_num: _nan_to_num, np.diff: _diff, np.append: _append, np.nonzero: _method("nonzero"),
     np.count_nonzero: lambda x, **options: np.count_nonzero(x != 0, **options),
     np.cumprod: lambda x, axis=None, **_: reducing.accumulated(lifted(x), axis, numbers.multiply),
-    np.astype: cast, np.isneginf: lambda x: np.isneginf(plain(x)["s"]), np.isposinf: lambda x: np.isposinf(plain(x)["s"]),
+    np.astype: cast, np.isneginf: lambda x: np.isneginf(plain(x)["s"]),
+    np.isposinf: lambda x: np.isposinf(plain(x)["s"]),
 }  # fmt: skip
 MOVING: Final = frozenset({
     np.reshape, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.concatenate, np.stack, np.hstack, np.vstack,

@@ -24,7 +24,11 @@ class Numbers(np.ndarray):  # type: ignore[type-arg]
         out = options.pop("out", None)
         where = options.pop("where", True)
         options = {name: value for name, value in options.items() if name not in ("dtype", "casting", "order", "subok")}
-        result = _METHODS[method](ufunc, *inputs, **options) if method in _METHODS else _unknown(f"{ufunc.__name__}.{method}")
+        result = (
+            _METHODS[method](ufunc, *inputs, **options)
+            if method in _METHODS
+            else _unknown(f"{ufunc.__name__}.{method}")
+        )
         if out is not None:
             (target,) = out
             if not is_numbers(target):
@@ -228,9 +232,7 @@ BINARY: Final[dict[Any, Callable[[Array, Array], Array]]] = {
     np.remainder: lambda x, y: functions.remainder(x, y, np.floor),
     np.fmod: lambda x, y: functions.remainder(x, y, np.trunc),
     np.hypot: lambda x, y: functions.sqrt(numbers.add(numbers.multiply(x, x), numbers.multiply(y, y))),
-    np.logaddexp: lambda x, y: numbers.add(
-        functions.maximum(x, y), functions.log1p(functions.exp(numbers.negative(functions.absolute(numbers.subtract(x, y)))))
-    ),
+    np.logaddexp: functions.logaddexp,
     np.less: _compared(lambda o: o == -1), np.less_equal: _compared(lambda o: (o == -1) | (o == 0)),
     np.greater: _compared(lambda o: o == 1), np.greater_equal: _compared(lambda o: (o == 1) | (o == 0)),
     np.equal: _compared(lambda o: o == 0), np.not_equal: _compared(lambda o: o != 0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,8 @@ from .undecided import Undecided
 class EqualOptions:
     """``unproved``: compare what is not proved, too; the answer then holds for blocks that run one after the other."""
 
-    exact: Options = Options()
-    check: CheckOptions = CheckOptions()
+    exact: Options = field(default_factory=Options)
+    check: CheckOptions = field(default_factory=CheckOptions)
     unproved: bool = False
     spec: Any = None
 

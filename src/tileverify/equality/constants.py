@@ -4,8 +4,8 @@ A program holds roundings: 1e-5 as an f32 is 0.000009999999747378751635551452636
 the first of these that rounds to the constant in its format, and so it is the same number in every format:
 
 1. a decimal fraction of few digits, or an integer;
-2. a small fraction of ln 2, log2(e), pi, ... (`_symbols`), of the square root of an integer, or of such a root times one
-   of those;
+2. a small fraction of ln 2, log2(e), pi, ... (`_symbols`), of the square root of an integer, or of such a root times
+   one of those;
 3. 1 / n for an integer n, or a small fraction;
 4. the shortest decimal fraction that rounds to it.
 """
@@ -90,7 +90,7 @@ def _candidates(size: float, bits: int) -> Iterator[tuple[float, Array, Fraction
         square = (size / value) ** 2
         for under in (square, 1 / square):
             whole = round(under)
-            if 1 < whole < root and abs(math.sqrt(whole / under) - 1) < 2.0 ** -bits:
+            if 1 < whole < root and abs(math.sqrt(whole / under) - 1) < 2.0**-bits:
                 radicand = Fraction(whole) if under is square else Fraction(1, whole)
                 yield value * math.sqrt(radicand), residues, Fraction(1), radicand
 

@@ -1,7 +1,7 @@
 """NumPy as a reference sees it while it runs on exact numbers.
 
-``np.zeros(shape)`` asks no array how it would be made, so nothing could be stored there later.  In the reference's module
-the name of NumPy therefore stands for a copy whose functions that make arrays of floats make `Numbers`.
+``np.zeros(shape)`` asks no array how it would be made, so nothing could be stored there later.  In the reference's
+module the name of NumPy therefore stands for a copy whose functions that make arrays of floats make `Numbers`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _numpy() -> _Numpy:
 
 @contextmanager
 def exact_numpy(function: Callable[..., Any]) -> Iterator[None]:
-    """While it is open, NumPy in the module of ``function``, and in those whose functions it uses, makes such arrays."""
+    """While it is open, NumPy makes such arrays in the module of ``function``, and in those whose functions it uses."""
     numpy, replaced = _numpy(), []
     for names in _namespaces(function):
         own = {name: value for name, value in names.items() if value is np}

@@ -90,27 +90,23 @@ def decide(unit: KernelUnit, kernel: Kernel, contract: ContractInNumbers, other:
     """Whether ``other`` computes what the kernel does."""
     known = constants_of(kernel.entry)
     left_out: list[str] = []
+    launches: Sequence[Mapping[str, int]]
     if options.values is not None:
-        launches: Sequence[Mapping[str, int]] = (options.values,)
+        launches = (options.values,)
     else:
         chosen = chosen_launches(contract, known, np.random.default_rng(options.seed))
         every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]
         launches, left_out = every[: options.launches], [*chosen.not_tried, *map(_words, every[options.launches :])]
     share = min(SHARE, options.steps) if options.values is None else options.steps
-    trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options.seed)
+    trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
     done: list[Mapping[str, int]] = []
     points, bits, reasons = 0, float("inf"), []
     for number, values in enumerate(launches, 0 if options.values is None else -1):
         seen = _Seen()
         try:
-            for filling in _fillings(number):
-                found = trial.at(values, filling)
-                if isinstance(found, Difference):
-                    return _different(trial, found, launches, options)
-                _note(seen, found, filling)
-                if filling == "normal" and found.undefined and "positive" not in _fillings(number):
-                    _note(seen, trial.at(values, "positive"), "positive")
+            found = trial.launch(number, values, seen)
         except BudgetSpent:
+            found = None
             if not seen.equal:
                 left_out.append(f"{_words(values)} (beyond the budget)")
                 continue
@@ -119,18 +115,19 @@ def decide(unit: KernelUnit, kernel: Kernel, contract: ContractInNumbers, other:
             continue
         except InterpreterStop as stop:
             return Equality(Answer.NOT_DECIDED, tuple(done), points, reason=f"{stop} ({_words(values)})")
+        if found is not None:
+            return _different(trial, found, launches)
         if not seen.equal:
             reasons.append(f"{'; '.join(seen.opened) or 'nothing was compared'} ({_words(values)})")
             continue
         left_out += [f"{_words(values)}: {reason}" for reason in seen.opened]
         done.append(values)
         points, bits = points + seen.equal, min(bits, seen.bits)
+    steps = trial.steps()
     if reasons or not done:
         reason = reasons[0] if reasons else "no launch was small enough"
-        return Equality(Answer.NOT_DECIDED, tuple(done), points, reason=reason, left_out=tuple(left_out))
-    return Equality(
-        Answer.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=options.steps - trial.budget.left
-    )
+        return Equality(Answer.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), steps)
+    return Equality(Answer.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps)
 
 
 def _fillings(number: int) -> tuple[str, ...]:
@@ -161,7 +158,25 @@ class _Trial:
     known: Constants
     budget: Budget
     share: int
-    seed: int
+    options: Options
+
+    def steps(self) -> int:
+        return self.options.steps - self.budget.left
+
+    def launch(self, number: int, values: Mapping[str, int], seen: _Seen) -> Difference | None:
+        """All points of a launch, which are noted in ``seen``; the usual launch, number 0, is looked at with all
+        contents if that leaves most of the budget."""
+        fillings = list(_fillings(number))
+        for place, filling in enumerate(FILLINGS):
+            if filling not in fillings and not (number == 0 and place and self.steps() * 5 < self.options.steps):
+                continue
+            found = self.at(values, filling)
+            if isinstance(found, Difference):
+                return found
+            _note(seen, found, filling)
+            if filling == "normal" and found.undefined:
+                fillings.append("positive")
+        return None
 
     def at(self, values: Mapping[str, int], filling: str) -> Compared | Difference:
         """Another point where two numbers are too close to be compared."""
@@ -170,7 +185,8 @@ class _Trial:
         last: NearTie | None = None
         for attempt in range(TRIES):
             try:
-                return self.at_point(drawn_point(self.contract, values, filling, self.known, self.seed * 64 + attempt))
+                seed = self.options.seed * 64 + attempt
+                return self.at_point(drawn_point(self.contract, values, filling, self.known, seed))
             except NearTie as stop:
                 last = stop
         return Compared(open=str(last))
@@ -183,7 +199,9 @@ class _Trial:
             expected = self.other(point, before, arguments_of(self.unit, self.contract, point))
             return self._compared(point, after, expected)
 
-    def _compared(self, point: Point, after: Mapping[str, Array], expected: Mapping[str, Array]) -> Compared | Difference:
+    def _compared(
+        self, point: Point, after: Mapping[str, Array], expected: Mapping[str, Array]
+    ) -> Compared | Difference:
         kernel = dict(arrays_of(point, after))
         wanted_memory = _overwritten(point, expected)
         worst = Compared()
@@ -253,20 +271,17 @@ def arguments_of(unit: KernelUnit, contract: ContractInNumbers, point: Point) ->
     return {**constants, **point.inputs.values, **point.inputs.launch.scalars, **floats}
 
 
-def _different(
-    trial: _Trial, found: Difference, launches: Sequence[Mapping[str, int]], options: Options
-) -> Equality:
-    """The same at the smallest launch that shows it."""
-    seen = [found]
-    sizes = sorted(launches, key=lambda values: sum(values.values()))
-    where = found.point.inputs.values
-    smaller = [values for values in sizes if sum(values.values()) < sum(where[name] for name in values)]
-    for values in smaller[:TRIES]:
+def _different(trial: _Trial, found: Difference, launches: Sequence[Mapping[str, int]]) -> Equality:
+    """The same at the smallest launch that shows it, of a few."""
+    seen = found
+    sizes = sorted(launches, key=lambda values: cost(trial.contract, values))
+    most = cost(trial.contract, found.point.inputs.values)
+    for values in [values for values in sizes if cost(trial.contract, values) < most][:TRIES]:
         try:
             again = trial.at(values, found.point.filling)
         except (InterpreterStop, UsageError):
             continue
         if isinstance(again, Difference):
-            seen.append(again)
+            seen = again
             break
-    return Equality(Answer.DIFFERENT, difference=seen[-1], points=1, steps=options.steps - trial.budget.left)
+    return Equality(Answer.DIFFERENT, difference=seen, points=1, steps=trial.steps())

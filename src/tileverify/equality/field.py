@@ -1,8 +1,8 @@
 """Residues: what a real number becomes modulo three primes at several random points at once.
 
 The primes are a chain p = 2q + 1, q = 2r + 1.  A number has a residue for each of them, because ``2**a`` modulo p is a
-function of ``a`` modulo q, and one modulo q of ``a`` modulo r: two powers may stand on top of each other before a law of
-powers is lost.  All numbers whose prime factors are at most 13 are squares modulo all three.
+function of ``a`` modulo q, and one modulo q of ``a`` modulo r: two powers may stand on top of each other before a law
+of powers is lost.  All numbers whose prime factors are at most 13 are squares modulo all three.
 
 Arrays here have shape (SLOTS, ...) and type uint64: for each prime in turn the residues at `LANES` points.
 """
@@ -74,7 +74,7 @@ def multiply(a: Array, b: Array) -> Array:
 
 def matmul(a: Array, b: Array) -> Array:
     """(SLOTS, ..., m, k) times (SLOTS, ..., k, n), by exact products of floats."""
-    total = np.zeros(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + (a.shape[-2], b.shape[-1]), np.uint64)
+    total = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), np.uint64)
     for start in range(0, a.shape[-1], _DEEPEST):
         left, right = a[..., start : start + _DEEPEST], b[..., start : start + _DEEPEST, :].astype(np.float64)
         part = np.zeros_like(total)

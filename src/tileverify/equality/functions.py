@@ -38,7 +38,9 @@ def exp2(x: Array, shadow: Callable[[Array], Array] = np.exp2) -> Array:
         above, below = field.level(number), field.level(number + 1)
         lost = lanes[below]
         if lost.any():  # a power on top of a power: a function without laws of the highest residue that there is
-            exponent[below] = np.where(lost, field.keyed(a.r, 7)[field.level(0)] % np.uint64(field.SMALLEST), a.r[below])
+            exponent[below] = np.where(
+                lost, field.keyed(a.r, 7)[field.level(0)] % np.uint64(field.SMALLEST), a.r[below]
+            )
             moved = np.zeros(lanes.shape, np.bool_)
             moved[above] = lost
             dead = np.asarray(dead | packed(moved))
@@ -182,6 +184,12 @@ def _extreme(x: Array, y: Array, wanted: int, nan_wins: bool) -> Array:
         is_nan = np.isnan(np.broadcast_to(x["s"], order.shape))
         first = np.where(unordered, is_nan if nan_wins else ~is_nan, first)
     return np.where(first, x, y)
+
+
+def logaddexp(x: Array, y: Array) -> Array:
+    """``log(exp(x) + exp(y))``"""
+    apart = absolute(numbers.subtract(x, y))
+    return numbers.add(maximum(x, y), log1p(exp(numbers.negative(apart))))
 
 
 def sign(x: Array) -> Array:

@@ -77,6 +77,8 @@ def _table(result: object, unnamed: list[str], arrays: Mapping[str, Array]) -> d
     values = list(result) if isinstance(result, tuple) else [result]
     if len(unnamed) != len(values):
         raise UsageError(
-            "the reference returns arrays without names, but not as many as it lacks as arguments; return a table by name"
+            "the reference returns arrays without names, but not as many as it does not take; return a table by name"
         )
-    return {name: value if is_numbers(value) else np.asarray(value) for name, value in zip(unnamed, values, strict=True)}
+    return {
+        name: value if is_numbers(value) else np.asarray(value) for name, value in zip(unnamed, values, strict=True)
+    }

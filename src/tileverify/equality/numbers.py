@@ -1,7 +1,7 @@
 """Arrays of numbers that are exact: residues, and a float64 *shadow* that decides comparisons.
 
-An element (`NUMBER`) holds the residues ``r``; a bit of ``dead`` for every residue that laws of real numbers do not hold
-for any more (equal residues still mean equal numbers); the shadow ``s``; and bounds ``n`` and ``d`` of the degrees of
+An element (`NUMBER`) holds the residues ``r``; a bit of ``dead`` for every residue that laws of real numbers do not
+hold for any more (equal residues still mean equal numbers); the shadow ``s``; and bounds ``n`` and ``d`` of the degrees of
 numerator and denominator in what was drawn.  The array is an ordinary one of NumPy, so that reshaping, slicing and
 selecting are NumPy's.
 
@@ -170,9 +170,12 @@ def running(x: Array, axis: int) -> Array:
 def matmul(x: Array, y: Array) -> Array:
     """(..., m, k) times (..., k, n)."""
     a, b = parts(x), parts(y)
-    shape = np.broadcast_shapes(x.shape[:-2], y.shape[:-2]) + (x.shape[-2], y.shape[-1])
+    shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
     s = np.matmul(a.s, b.s)
-    row, column = (np.bitwise_or.reduce(a.dead, axis=-1)[..., None], np.bitwise_or.reduce(b.dead, axis=-2)[..., None, :])
+    row, column = (
+        np.bitwise_or.reduce(a.dead, axis=-1)[..., None],
+        np.bitwise_or.reduce(b.dead, axis=-2)[..., None, :],
+    )
     d = a.d.sum(axis=-1)[..., None] + b.d.sum(axis=-2)[..., None, :]
     n = a.n.max(axis=-1, initial=0)[..., None] + b.n.max(axis=-2, initial=0)[..., None, :] + d
     r = field.matmul(_aligned(a.r, len(shape)), _aligned(b.r, len(shape)))

@@ -28,6 +28,7 @@ Combine: TypeAlias = "Callable[..., Lanes]"
 if TYPE_CHECKING:
     from ..backend.interpreter.machine import BlockRun, Result, Rule
 
+
 def _is_float(value: Value) -> bool:
     if not isinstance(value.type, TileType):
         return False

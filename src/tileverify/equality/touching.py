@@ -21,7 +21,7 @@ from ..backend.interpreter.accesses import (
 )
 from ..backend.interpreter.table import RULES as MACHINE
 from ..backend.interpreter.tiles import tile_type
-from ..backend.interpreter.values import INTERLEAVED, UNSPECIFIED, Tile, Token, taint_bits
+from ..backend.interpreter.values import INTERLEAVED, UNSPECIFIED, Tile, taint_bits
 from ..frontend.bytecode.model import Op, ScalarType
 from . import numbers
 from .field import Array

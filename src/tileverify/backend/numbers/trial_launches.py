@@ -20,14 +20,14 @@ from typing import Final
 
 import numpy as np
 
-from ..interpreter.encodings import from_bits
-from .choose import choose
-from .conditions import ContractInNumbers
 from ...contract.expressions import GRID_NAMES
 from ...contract.launch import GRID_MAX
 from ...contract.operators import Undefined
 from ...errors import UsageError
 from ...frontend.bytecode.model import Block, Entry, Op, ScalarType
+from ..interpreter.encodings import from_bits
+from .choose import choose
+from .conditions import ContractInNumbers
 
 SIZES: Final = (1, 2, 3, 7, 16, 33, 64, 100, 127, 129, 200, 256, 257, 511)
 SECRET_SIZES: Final = 3

@@ -12,7 +12,7 @@ from .contract.decorator import written_at
 from .errors import UsageError
 
 if TYPE_CHECKING:
-    from .equality.checking import Judged
+    from .equality.targets import JudgedKernel
     from .gating import GateResult
     from .launching.checking import Checked
     from .launching.in_flight import InFlight
@@ -269,7 +269,9 @@ def tune(*call: Any, **options: Any) -> Any:
     return on_device(launcher().planned).tune(*call, **options)
 
 
-def equal(target: str, reference: Any, /, *, seed: int = 0, sizes: Mapping[str, int] | None = None) -> list[Judged]:
+def equal(
+    target: str, reference: Any, /, *, seed: int = 0, sizes: Mapping[str, int] | None = None
+) -> list[JudgedKernel]:
     """Whether a kernel computes exactly what a reference does, as ``tileverify equal`` says; see `docs/equality.md`.
 
     ``target``: ``FILE::KERNEL``.  ``reference``: a function on NumPy arrays, ``REF.py::FN``, or another
@@ -293,8 +295,8 @@ def equal(target: str, reference: Any, /, *, seed: int = 0, sizes: Mapping[str, 
     >>> [found.equality.answer.value for found in tileverify.equal("halve.py::halve", lambda x: {"out": x / 2.0001})]
     ['different']
     """
-    from .equality.checking import EqualOptions, judge
     from .equality.deciding import Options
+    from .equality.targets import EqualOptions, judge
 
     return judge(target, reference, EqualOptions(Options(seed=seed, values=sizes)))
 

@@ -11,7 +11,7 @@ from tests.corpus.references import NUMBERS, REFERENCES
 
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.corpus import Labelled
-from tileverify.equality.deciding import Answer, Equality, Options, decide
+from tileverify.equality.deciding import ExactAnswer, Decision, Options, decide
 
 from .changes import MUTANTS, REWRITES, Changed, DoesNotApply, changed, changes_of
 from .corpus import LABELS, exact_case, other_of, values_of
@@ -34,7 +34,7 @@ def with_numbers() -> list[Labelled]:
     return [label for label in LABELS.values() if label.id in NUMBERS and NUMBERS[label.id].blocks is None]
 
 
-def judged(name: str, one: Changed, *, mutant: bool) -> Equality | None:
+def judged(name: str, one: Changed, *, mutant: bool) -> ExactAnswer | None:
     """The answer for a changed kernel; None where the change does not apply, or a mutant's op gives what it gave."""
     label = LABELS[name]
     unit, kernel = exact_case(label)
@@ -65,8 +65,8 @@ def main(words: list[str]) -> None:
             continue
         counted[found.answer.value] += 1
         kinds[f"{one.op.name}: {one.name}"] += 1
-        odd = Answer.EQUAL if table == "mutants" else Answer.DIFFERENT
-        if found.answer in (odd, Answer.NOT_DECIDED):
+        odd = Decision.EQUAL if table == "mutants" else Decision.DIFFERENT
+        if found.answer in (odd, Decision.NOT_DECIDED):
             print(
                 f"{found.answer.value}: {name}, {one.op.name} at {one.op.offset:#x}: {one.name} {found.reason[:150]}",
                 flush=True,

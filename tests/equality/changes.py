@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from tileverify.backend.interpreter.values import Tile
-from tileverify.equality import constants, functions, numbers, reducing
-from tileverify.equality.rules import RULES
-from tileverify.equality.running import Kernel
+from tileverify.equality import constants, exact, formulas, reducing
+from tileverify.equality.op_rules import RULES
+from tileverify.equality.running import ExactKernel
 from tileverify.frontend.bytecode.model import Op
 from tileverify.frontend.bytecode.traverse import walk
 
@@ -31,7 +31,7 @@ class Changed:
 
 
 def _float(value: Any) -> bool:
-    return bool(value.data.dtype == numbers.NUMBER)
+    return bool(value.data.dtype == exact.NUMBER)
 
 
 def _two(compute: Callable[[Any, Any], Any], names: tuple[str, str] = ("lhs", "rhs")) -> Change:
@@ -46,6 +46,8 @@ def _two(compute: Callable[[Any, Any], Any], names: tuple[str, str] = ("lhs", "r
 def _after(compute: Callable[[Any], Any]) -> Change:
     def change(run: Any, op: Op) -> Any:
         found = RULES[op.name](run, op)
+        if isinstance(found, Tile) and not _float(found):
+            raise DoesNotApply
         if isinstance(found, tuple):
             first = found[0]
             return (Tile(compute(first.data), first.taint), *found[1:])
@@ -67,7 +69,7 @@ def _number(value: float) -> Any:
 
 
 def _times(factor: float) -> Callable[[Any], Any]:
-    return lambda x: numbers.multiply(x, _number(factor))
+    return lambda x: exact.multiply(x, _number(factor))
 
 
 def _lost_lane(run: Any, op: Op) -> Any:
@@ -75,14 +77,14 @@ def _lost_lane(run: Any, op: Op) -> Any:
     axis = op.attributes["dim"]
     tile = run.tiles(op, "inputs")[0]
     index = (slice(None),) * axis + (slice(1, None),)
-    return (Tile(numbers.total(tile.data[index], axis)),)
+    return (Tile(exact.total(tile.data[index], axis)),)
 
 
 def _accumulator(compute: Callable[[Any], Any]) -> Change:
     def change(run: Any, op: Op) -> Tile:
         lhs, rhs, acc = (run.tile(op, name) for name in ("lhs", "rhs", "acc"))
-        product = numbers.matmul(lhs.data, rhs.data)
-        return Tile(numbers.add(product, compute(acc.data)), RULES[op.name](run, op).taint)
+        product = exact.matmul(lhs.data, rhs.data)
+        return Tile(exact.add(product, compute(acc.data)), RULES[op.name](run, op).taint)
 
     return change
 
@@ -90,8 +92,8 @@ def _accumulator(compute: Callable[[Any], Any]) -> Change:
 def _halves(run: Any, op: Op) -> Tile:
     lhs, rhs, acc = (run.tile(op, name).data for name in ("lhs", "rhs", "acc"))
     half = lhs.shape[-1] // 2
-    upper = numbers.matmul(lhs[..., half:], rhs[..., half:, :])
-    return Tile(numbers.add(numbers.add(acc, upper), numbers.matmul(lhs[..., :half], rhs[..., :half, :])))
+    upper = exact.matmul(lhs[..., half:], rhs[..., half:, :])
+    return Tile(exact.add(exact.add(acc, upper), exact.matmul(lhs[..., :half], rhs[..., :half, :])))
 
 
 def _chosen(which: str) -> Change:
@@ -109,9 +111,9 @@ def _rolled(x: Any) -> Any:
 
 
 add, subtract, multiply, divide, negative = (
-    numbers.add, numbers.subtract, numbers.multiply, numbers.divide, numbers.negative,
+    exact.add, exact.subtract, exact.multiply, exact.divide, exact.negative,
 )  # fmt: skip
-ONE, TWO = functions.ONE, functions.TWO
+ONE, TWO = formulas.ONE, formulas.TWO
 
 MUTANTS: dict[str, dict[str, Change]] = {
     "addf": {
@@ -146,21 +148,21 @@ MUTANTS: dict[str, dict[str, Change]] = {
         "sum dropped": _two(multiply),
         "sign": _after(negative),
     },
-    "exp": {"exp2 for exp": _one(functions.exp2), "off by 1e-4": _after(_times(1.0001)), "left out": _one(lambda x: x)},
-    "exp2": {"exp for exp2": _one(functions.exp), "off by 1e-4": _after(_times(1.0001)), "left out": _one(lambda x: x)},
+    "exp": {"exp2 for exp": _one(formulas.exp2), "off by 1e-4": _after(_times(1.0001)), "left out": _one(lambda x: x)},
+    "exp2": {"exp for exp2": _one(formulas.exp), "off by 1e-4": _after(_times(1.0001)), "left out": _one(lambda x: x)},
     "rsqrt": {
-        "sqrt for rsqrt": _one(functions.sqrt),
+        "sqrt for rsqrt": _one(formulas.sqrt),
         "left out": _one(lambda x: x),
         "off by 1e-4": _after(_times(1.0001)),
     },
     "sqrt": {"left out": _one(lambda x: x), "off by 1e-4": _after(_times(1.0001))},
-    "tanh": {"left out": _one(lambda x: x), "sigmoid for tanh": _one(functions.sigmoid)},
+    "tanh": {"left out": _one(lambda x: x), "sigmoid for tanh": _one(formulas.sigmoid)},
     "negf": {"sign": _one(lambda x: x)},
     "absf": {"left out": _one(lambda x: x)},
-    "maxf": {"min for max": _two(functions.minimum), "left": _two(lambda x, y: x), "right": _two(lambda x, y: y)},
-    "minf": {"max for min": _two(functions.maximum), "left": _two(lambda x, y: x), "right": _two(lambda x, y: y)},
+    "maxf": {"min for max": _two(formulas.minimum), "left": _two(lambda x, y: x), "right": _two(lambda x, y: y)},
+    "minf": {"max for min": _two(formulas.maximum), "left": _two(lambda x, y: x), "right": _two(lambda x, y: y)},
     "mmaf": {
-        "accumulator dropped": _accumulator(lambda x: multiply(x, functions.integers(0))),
+        "accumulator dropped": _accumulator(lambda x: multiply(x, formulas.integers(0))),
         "accumulator twice": _accumulator(lambda x: add(x, x)),
         "accumulator subtracted": _accumulator(negative),
         "off by 1e-4": _after(_times(1.0001)),
@@ -171,10 +173,18 @@ MUTANTS: dict[str, dict[str, Change]] = {
     "load_ptr_tko": {"a neighbour's value": _after(_rolled), "off by 9e-5": _after(lambda x: add(x, _number(9e-5)))},
     "constant": {
         "off by 1e-4": _after(_times(1.0001)),
-        "left out": _after(lambda x: multiply(x, functions.integers(0))),
+        "left out": _after(lambda x: multiply(x, formulas.integers(0))),
     },
     "permute": {"transposed back": _one(lambda x: x)},
 }
+for _name in (*MUTANTS, "floor", "ceil", "log", "log2", "sin", "cos"):
+    if _name != "fma":
+        MUTANTS[_name] = {
+            **MUTANTS.get(_name, {}),
+            "nothing": _after(lambda x: multiply(x, formulas.integers(0))),
+            "off by 1e-3": _after(_times(1.001)),
+            "one more": _after(lambda x: add(x, ONE)),
+        }
 REWRITES: dict[str, dict[str, Change]] = {
     "addf": {
         "commuted": _two(lambda x, y: add(y, x)),
@@ -194,28 +204,28 @@ REWRITES: dict[str, dict[str, Change]] = {
         "by the reciprocal": _two(lambda x, y: multiply(x, divide(ONE, y))),
         "expanded": _two(lambda x, y: divide(multiply(x, TWO), multiply(TWO, y))),
     },
-    "fma": {"commuted": _after(lambda x: add(x, functions.integers(0)))},
+    "fma": {"commuted": _after(lambda x: add(x, formulas.integers(0)))},
     "exp": {
-        "base 2": _one(lambda x: functions.exp2(multiply(x, _number(float(np.log2(np.e)))))),
-        "inverse": _one(lambda x: divide(ONE, functions.exp(negative(x)))),
-        "square of half": _one(lambda x: _squared(functions.exp(multiply(x, functions.HALF)))),
+        "base 2": _one(lambda x: formulas.exp2(multiply(x, _number(float(np.log2(np.e)))))),
+        "inverse": _one(lambda x: divide(ONE, formulas.exp(negative(x)))),
+        "square of half": _one(lambda x: _squared(formulas.exp(multiply(x, formulas.HALF)))),
     },
     "exp2": {
-        "base e": _one(lambda x: functions.exp(multiply(x, _number(float(np.log(2)))))),
-        "square of half": _one(lambda x: _squared(functions.exp2(multiply(x, functions.HALF)))),
+        "base e": _one(lambda x: formulas.exp(multiply(x, _number(float(np.log(2)))))),
+        "square of half": _one(lambda x: _squared(formulas.exp2(multiply(x, formulas.HALF)))),
     },
-    "tanh": {"by sigmoid": _one(lambda x: subtract(multiply(TWO, functions.sigmoid(add(x, x))), ONE))},
-    "rsqrt": {"by sqrt": _one(lambda x: divide(ONE, functions.sqrt(x)))},
-    "sqrt": {"by rsqrt": _one(lambda x: divide(ONE, functions.rsqrt(x)))},
+    "tanh": {"by sigmoid": _one(lambda x: subtract(multiply(TWO, formulas.sigmoid(add(x, x))), ONE))},
+    "rsqrt": {"by sqrt": _one(lambda x: divide(ONE, formulas.sqrt(x)))},
+    "sqrt": {"by rsqrt": _one(lambda x: divide(ONE, formulas.rsqrt(x)))},
     "maxf": {
-        "commuted": _two(lambda x, y: functions.maximum(y, x)),
-        "by min": _two(lambda x, y: negative(functions.minimum(negative(x), negative(y)))),
+        "commuted": _two(lambda x, y: formulas.maximum(y, x)),
+        "by min": _two(lambda x, y: negative(formulas.minimum(negative(x), negative(y)))),
     },
-    "minf": {"commuted": _two(lambda x, y: functions.minimum(y, x))},
+    "minf": {"commuted": _two(lambda x, y: formulas.minimum(y, x))},
     "mmaf": {"in two halves": _halves},
     "constant": {"split": _after(lambda x: subtract(add(x, TWO), TWO))},
     "reduce": {"backwards": lambda run, op: _backwards(run, op)},
-    "negf": {"times -1": _one(lambda x: multiply(x, functions.integers(-1)))},
+    "negf": {"times -1": _one(lambda x: multiply(x, formulas.integers(-1)))},
 }
 
 
@@ -230,7 +240,7 @@ def _backwards(run: Any, op: Op) -> Any:
     return (Tile(reducing.folded(add, None)(np.flip(tile.data, op.attributes["dim"]), op.attributes["dim"])),)
 
 
-def changes_of(kernel: Kernel, table: dict[str, dict[str, Change]]) -> list[Changed]:
+def changes_of(kernel: ExactKernel, table: dict[str, dict[str, Change]]) -> list[Changed]:
     """All changes of the table that some op of the kernel can take."""
     found = []
     combining = {
@@ -254,7 +264,7 @@ class DoesNotApply(Exception):
     """The op has no floats, or the change leaves its value as it is."""
 
 
-def changed(kernel: Kernel, one: Changed, seen: list[bool]) -> Kernel:
+def changed(kernel: ExactKernel, one: Changed, seen: list[bool]) -> ExactKernel:
     """The kernel in which the op does what the change says; ``seen`` tells of each time whether its value changed."""
 
     def rule(run: Any, op: Op) -> Any:
@@ -268,7 +278,7 @@ def changed(kernel: Kernel, one: Changed, seen: list[bool]) -> Kernel:
         new = found[0] if isinstance(found, tuple) else found
         if new.data.shape != first.data.shape:
             raise DoesNotApply
-        kept = numbers.same(new.data, first.data) | (np.isnan(new.data["s"]) & np.isnan(first.data["s"]))
+        kept = exact.same(new.data, first.data) | (np.isnan(new.data["s"]) & np.isnan(first.data["s"]))
         seen.append(not bool(kept.all()))
         return found
 

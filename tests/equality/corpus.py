@@ -17,11 +17,11 @@ from tileverify.backend.interpreter import InterpreterStop
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import Labelled, corpus_launches
+from tileverify.equality.answer_text import difference
 from tileverify.equality.creating import exact_numpy
-from tileverify.equality.deciding import Equality, Options, decide
-from tileverify.equality.points import Point
-from tileverify.equality.running import Kernel
-from tileverify.equality.told import difference
+from tileverify.equality.deciding import ExactAnswer, Options, decide
+from tileverify.equality.points import TrialPoint
+from tileverify.equality.running import ExactKernel
 from tileverify.equality.undecided import Undecided
 from tileverify.frontend.bytecode import decode
 from tileverify.pipeline import entry_of
@@ -35,7 +35,7 @@ LABELS = {
 def other_of(reference: Reference) -> Any:
     """A reference of the corpus in the shape that `decide` asks for."""
 
-    def other(point: Point, arrays: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    def other(point: TrialPoint, arrays: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         numbers = {**point.inputs.launch.scalars, **{name: arguments[name] for name in point.floats}}
         try:
             with exact_numpy(reference):
@@ -59,10 +59,10 @@ SMALLER = {
 
 
 @cache
-def exact_case(label: Labelled) -> tuple[KernelUnit, Kernel]:
+def exact_case(label: Labelled) -> tuple[KernelUnit, ExactKernel]:
     unit = units()[str(label.file), label.kernel, label.launch]
     module = decode(unit.bytecode, file=str(unit.file))
-    return unit, Kernel(module, entry_of(module, unit), unit.parameters)
+    return unit, ExactKernel(module, entry_of(module, unit), unit.parameters)
 
 
 def values_of(label: Labelled) -> dict[str, int]:
@@ -76,7 +76,7 @@ def values_of(label: Labelled) -> dict[str, int]:
     return {name: value for name, value in {**values, **axes}.items() if name in known}
 
 
-def decided(label: Labelled, options: Options | None = None, reference: Reference | None = None) -> Equality:
+def decided(label: Labelled, options: Options | None = None, reference: Reference | None = None) -> ExactAnswer:
     """The answer for one launch of the corpus; at the sizes of its table, for which references are written."""
     unit, kernel = exact_case(label)
     contract = ContractInNumbers(unit.launch, label.adds)

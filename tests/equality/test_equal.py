@@ -13,10 +13,10 @@ from tests.command_line import command_line
 
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
-from tileverify.equality.checking import kernel_of
-from tileverify.equality.deciding import Answer, Equality, Options, decide
+from tileverify.equality.answer_text import sentence
+from tileverify.equality.deciding import ExactAnswer, Decision, Options, decide
 from tileverify.equality.named import loaded, other_of
-from tileverify.equality.told import sentence
+from tileverify.equality.targets import kernel_of
 from tileverify.frontend.sources.discover import discover
 
 from . import campaign
@@ -31,7 +31,7 @@ def _units() -> dict[str, KernelUnit]:
     return {unit.kernel: unit for unit in discover([str(HERE / "cheats.py")]) if isinstance(unit, KernelUnit)}
 
 
-def _answer(kernel: str, reference: str) -> Equality:
+def _answer(kernel: str, reference: str) -> ExactAnswer:
     unit = _units()[kernel]
     other = other_of(loaded(f"{HERE / 'references.py'}::{reference}"))
     return decide(unit, kernel_of(unit), ContractInNumbers(unit.launch), other, OPTIONS)
@@ -50,7 +50,7 @@ def _answer(kernel: str, reference: str) -> Equality:
 )
 def test_the_same_function_is_equal_however_it_is_written(kernel: str, reference: str) -> None:
     found = _answer(kernel, reference)
-    assert found.answer is Answer.EQUAL, found.reason
+    assert found.answer is Decision.EQUAL, found.reason
     assert found.bits >= 60
     assert len(found.launches) >= 4
 
@@ -70,7 +70,7 @@ def test_the_same_function_is_equal_however_it_is_written(kernel: str, reference
 )
 def test_cheats_are_different(kernel: str, reference: str) -> None:
     found = _answer(kernel, reference)
-    assert found.answer is Answer.DIFFERENT, sentence(found)
+    assert found.answer is Decision.DIFFERENT, sentence(found)
     assert found.difference is not None
     assert found.difference.kernel != found.difference.reference
 
@@ -82,7 +82,7 @@ def test_what_has_no_rule_is_named() -> None:
         return {"out": np.fft.fft(x)}
 
     found = decide(unit, kernel_of(unit), ContractInNumbers(unit.launch), other_of(reference), OPTIONS)
-    assert found.answer is Answer.NOT_DECIDED
+    assert found.answer is Decision.NOT_DECIDED
     assert "fft" in found.reason
 
 
@@ -100,18 +100,18 @@ SAMPLE = [
 def test_kernels_of_the_corpus_are_their_references(name: str) -> None:
     """All of them: ``python -m tests.equality.corpus``."""
     found = decided(LABELS[name])
-    assert found.answer is Answer.EQUAL, sentence(found)
+    assert found.answer is Decision.EQUAL, sentence(found)
 
 
 @pytest.mark.slow
 def test_every_kernel_of_the_corpus_is_its_reference_or_not_decided() -> None:
     answers = [decided(label).answer for label in campaign.with_numbers()]
-    assert Answer.DIFFERENT not in answers
-    assert answers.count(Answer.EQUAL) >= 0.9 * len(answers)
+    assert Decision.DIFFERENT not in answers
+    assert answers.count(Decision.EQUAL) >= 0.9 * len(answers)
 
 
-@pytest.mark.parametrize(("table", "expected"), [("mutants", Answer.DIFFERENT), ("rewrites", Answer.EQUAL)])
-def test_changed_kernels(table: str, expected: Answer) -> None:
+@pytest.mark.parametrize(("table", "expected"), [("mutants", Decision.DIFFERENT), ("rewrites", Decision.EQUAL)])
+def test_changed_kernels(table: str, expected: Decision) -> None:
     """A few; thousands by ``python -m tests.equality.campaign``."""
     cases = [case for case in campaign.cases(table) if "rows.cu::rms_norm_rows" in case[0] or "product_in" in case[0]]
     random.Random(4).shuffle(cases)
@@ -126,7 +126,7 @@ def test_the_command(capfd: pytest.CaptureFixture[str]) -> None:
     target, reference = f"{HERE / 'cheats.py'}::gelu", f"{HERE / 'references.py'}::gelu"
     said = run("equal", target, "--reference", reference, "--size", "N=130")
     assert said.code == 0, said.err
-    assert "equal over the real numbers at 1 launch, 5 points" in said.out
+    assert "equal over the real numbers at 1 launch, 6 points" in said.out
     wrong = f"{HERE / 'cheats.py'}::gelu_off_by_little"
     said = run("equal", wrong, "--reference", reference, "--format", "json")
     assert said.code == 1

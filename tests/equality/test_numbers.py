@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tileverify.equality import constants, field, functions, numbers, reducing
-from tileverify.equality.arrays import presented
+from tileverify.equality import constants, exact, field, formulas, reducing
+from tileverify.equality.exact_arrays import presented
 from tileverify.equality.points import drawn
 from tileverify.equality.undecided import NearTie, Undecided
 
@@ -24,28 +24,28 @@ def some(*shape: int, positive: bool = False) -> Any:
 
 def agree(x: Any, y: Any) -> bool:
     close = np.allclose(x["s"], y["s"], rtol=1e-10, atol=1e-12)
-    return bool(numbers.same(x, y).all()) and close
+    return bool(exact.same(x, y).all()) and close
 
 
-add, subtract, multiply, divide = numbers.add, numbers.subtract, numbers.multiply, numbers.divide
-exp, log2e = functions.exp, constants.numbers_of(np.asarray(math.log2(math.e)))
+add, subtract, multiply, divide = exact.add, exact.subtract, exact.multiply, exact.divide
+exp, log2e = formulas.exp, constants.numbers_of(np.asarray(math.log2(math.e)))
 LAWS: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
     "sums": lambda x, y: (subtract(add(x, y), y), x),
     "quotients": lambda x, y: (divide(multiply(x, y), y), x),
     "powers": lambda x, y: (multiply(exp(x), exp(y)), exp(add(x, y))),
     "powers of powers": lambda x, y: (multiply(exp(exp(x)), exp(exp(y))), exp(add(exp(x), exp(y)))),
-    "base 2": lambda x, y: (functions.exp2(multiply(x, log2e)), exp(x)),
+    "base 2": lambda x, y: (formulas.exp2(multiply(x, log2e)), exp(x)),
     "tanh": lambda x, y: (
-        functions.tanh(x), subtract(functions.sigmoid(add(x, x)), functions.sigmoid(numbers.negative(add(x, x)))),
+        formulas.tanh(x), subtract(formulas.sigmoid(add(x, x)), formulas.sigmoid(exact.negative(add(x, x)))),
     ),
-    "roots": lambda x, y: (multiply(functions.sqrt(exp(x)), functions.sqrt(exp(y))), functions.sqrt(exp(add(x, y)))),
-    "erf is odd": lambda x, y: (functions.erf(numbers.negative(x)), numbers.negative(functions.erf(x))),
+    "roots": lambda x, y: (multiply(formulas.sqrt(exp(x)), formulas.sqrt(exp(y))), formulas.sqrt(exp(add(x, y)))),
+    "erf is odd": lambda x, y: (formulas.erf(exact.negative(x)), exact.negative(formulas.erf(x))),
     "variance": lambda x, y: (
         reducing.variance(x, 1),
         subtract(reducing.mean(multiply(x, x), 1), multiply(reducing.mean(x, 1), reducing.mean(x, 1))),
     ),
-    "products": lambda x, y: (numbers.matmul(numbers.matmul(x, y), x), numbers.matmul(x, numbers.matmul(y, x))),
-    "einsum": lambda x, y: (reducing.einsum("ik,jk->ij", [x, y]), numbers.matmul(x, y.T)),
+    "products": lambda x, y: (exact.matmul(exact.matmul(x, y), x), exact.matmul(x, exact.matmul(y, x))),
+    "einsum": lambda x, y: (reducing.einsum("ik,jk->ij", [x, y]), exact.matmul(x, y.T)),
 }  # fmt: skip
 
 
@@ -58,7 +58,7 @@ def test_laws(law: str) -> None:
 @pytest.mark.parametrize("law", LAWS)
 def test_what_is_off_by_little_is_not_the_same(law: str) -> None:
     x, y = LAWS[law](some(6, 6), some(6, 6))
-    assert not numbers.same(x, multiply(y, constants.numbers_of(np.asarray(1 + 1e-9)))).any()
+    assert not exact.same(x, multiply(y, constants.numbers_of(np.asarray(1 + 1e-9)))).any()
 
 
 def test_the_primes_are_a_chain_in_which_small_numbers_are_squares() -> None:
@@ -87,21 +87,21 @@ def test_a_constant_is_the_same_number_in_every_format(value: float) -> None:
     short, wide = np.float32(value), np.asarray(value)
     assert agree(constants.numbers_of(np.asarray(short), "f32"), constants.numbers_of(wide))
     moved = constants.numbers_of(np.asarray(short * np.float32(1.0001)), "f32")
-    assert not numbers.same(moved, constants.numbers_of(wide))
+    assert not exact.same(moved, constants.numbers_of(wide))
 
 
 def test_a_product_of_many_terms_is_exact() -> None:
     x, y = some(2, 3000), some(3000, 2)
     whole = [sum(int(a) * int(b) for a, b in zip(x["r"][0, :, 0], y["r"][:, 1, 0], strict=True))]
-    assert int(numbers.matmul(x, y)["r"][0, 1, 0]) == whole[0] % field.MODULI[0]
+    assert int(exact.matmul(x, y)["r"][0, 1, 0]) == whole[0] % field.MODULI[0]
 
 
 def test_infinities_do_what_they_do_in_masks() -> None:
     x = some(4)
     x["s"][1] = -np.inf
     assert exp(x)["s"][1] == 0
-    assert numbers.is_zero(exp(x)).tolist() == [False, True, False, False]
-    assert agree(functions.maximum(x, x[:1]), np.where(x["s"] >= x["s"][0], x, x[0]))
+    assert exact.is_zero(exp(x)).tolist() == [False, True, False, False]
+    assert agree(formulas.maximum(x, x[:1]), np.where(x["s"] >= x["s"][0], x, x[0]))
     assert np.isnan(subtract(x, x)["s"][1])
 
 
@@ -110,6 +110,6 @@ def test_near_ties_and_unknown_functions_are_said() -> None:
     y = x.copy()
     y["r"] += 1
     with pytest.raises(NearTie):
-        functions.maximum(x, y)
+        formulas.maximum(x, y)
     with pytest.raises(Undecided, match="svd"):
         np.linalg.svd(presented(some(3, 3)))

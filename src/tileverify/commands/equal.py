@@ -56,9 +56,9 @@ def equal(
     if (other is None) == (reference is None):
         raise UsageError("equal takes a second kernel or --reference REF.py::FN, one of the two")
     writable(output)
-    from ..equality.checking import EqualOptions, judge
-    from ..equality.deciding import STEPS, Answer, Options
-    from ..equality.told import document, text
+    from ..equality.answer_text import document, text
+    from ..equality.deciding import STEPS, Decision, Options
+    from ..equality.targets import EqualOptions, judge
     from ..pipeline import CheckOptions
     from ..pipeline.cache.verdicts import default_folder
 
@@ -73,4 +73,4 @@ def equal(
         judged = judge(target, reference or other or "", options)
     emit(json.dumps(document(judged), indent=2) if kind == "json" else text(judged), output)
     answers = {each.equality.answer for each in judged}
-    context.exit(1 if Answer.DIFFERENT in answers else 3 if Answer.NOT_DECIDED in answers else 0)
+    context.exit(1 if Decision.DIFFERENT in answers else 3 if Decision.NOT_DECIDED in answers else 0)

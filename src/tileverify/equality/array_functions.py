@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from . import functions, numbers, reducing
-from .arrays import cast, clipped, is_numbers, lifted, plain, presented
+from . import exact, formulas, reducing
+from .exact_arrays import cast, clipped, is_numbers, lifted, plain, presented
 from .field import Array
 from .undecided import Undecided
 
@@ -90,23 +90,23 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     if ord not in (None, 2):
         raise Undecided(f"np.linalg.norm of order {ord}")
     array = lifted(x)
-    return functions.sqrt(reducing.total(numbers.multiply(array, array), axis, keepdims))
+    return formulas.sqrt(reducing.total(exact.multiply(array, array), axis, keepdims))
 
 
 def _dot(x: Any, y: Any, out: Any = None) -> Array:
     a, b = lifted(x), lifted(y)
-    return numbers.multiply(a, b) if a.ndim == 0 or b.ndim == 0 else reducing.matmul(a, b)
+    return exact.multiply(a, b) if a.ndim == 0 or b.ndim == 0 else reducing.matmul(a, b)
 
 
 def _outer(x: Any, y: Any, out: Any = None) -> Array:
-    return numbers.multiply(lifted(x).reshape(-1, 1), lifted(y).reshape(1, -1))
+    return exact.multiply(lifted(x).reshape(-1, 1), lifted(y).reshape(1, -1))
 
 
 def _average(x: Any, axis: Any = None, weights: Any = None, **_: Any) -> Array:
     if weights is None:
         return reducing.mean(lifted(x), axis)
-    weighted = numbers.multiply(lifted(x), lifted(weights))
-    return numbers.divide(reducing.total(weighted, axis), reducing.total(lifted(weights), axis))
+    weighted = exact.multiply(lifted(x), lifted(weights))
+    return exact.divide(reducing.total(weighted, axis), reducing.total(lifted(weights), axis))
 
 
 def _copyto(target: Any, source: Any, where: Any = True, **_: Any) -> None:
@@ -134,7 +134,7 @@ def _append(x: Any, values: Any, axis: int | None = None) -> Array:
 def _diff(x: Any, n: int = 1, axis: int = -1, **_: Any) -> Array:
     lanes = np.moveaxis(lifted(x), axis, 0)
     for _round in range(n):
-        lanes = numbers.subtract(lanes[1:], lanes[:-1])
+        lanes = exact.subtract(lanes[1:], lanes[:-1])
     return np.moveaxis(lanes, 0, axis)
 
 
@@ -149,7 +149,7 @@ FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {
     np.triu: _triangle(False), np.average: _average, np.copyto: _copyto, np.put_along_axis: _put_along_axis,
     np.nan_to_num: _nan_to_num, np.diff: _diff, np.append: _append, np.nonzero: _method("nonzero"),
     np.count_nonzero: lambda x, **options: np.count_nonzero(x != 0, **options),
-    np.cumprod: lambda x, axis=None, **_: reducing.accumulated(lifted(x), axis, numbers.multiply),
+    np.cumprod: lambda x, axis=None, **_: reducing.accumulated(lifted(x), axis, exact.multiply),
     np.astype: cast, np.isneginf: lambda x: np.isneginf(plain(x)["s"]),
     np.isposinf: lambda x: np.isposinf(plain(x)["s"]),
 }  # fmt: skip

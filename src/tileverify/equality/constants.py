@@ -20,9 +20,9 @@ from typing import Final
 
 import numpy as np
 
-from . import field, numbers
+from . import exact, field
+from .exact import NUMBER
 from .field import SLOTS, Array
-from .numbers import NUMBER
 
 DIGITS: Final = {"f64": 53, "f32": 24, "tf32": 11, "f16": 11, "bf16": 8}
 """Bits of the formats in which constants are looked up; those of all others are exact."""
@@ -40,7 +40,7 @@ def numbers_of(values: Array, name: str = "f64") -> Array:
     result["s"] = np.where(finite, 0, values)
     whole = finite & (np.rint(values) == values) & (np.abs(values) < 2**53)
     if whole.any():
-        result[whole] = numbers.of_integers(values[whole].astype(np.int64))
+        result[whole] = exact.of_integers(values[whole].astype(np.int64))
     rest = finite & ~whole
     if rest.any():
         distinct, which = np.unique(values[rest], return_inverse=True)
@@ -65,7 +65,7 @@ def _meant(value: float, bits: int) -> tuple[float, Array, int]:
         if radicand != 1:
             found, squares = field.root(_rational(radicand))
             residues = field.multiply(residues, found)
-            dead = int(numbers.packed(~squares))
+            dead = int(exact.packed(~squares))
         return sign * shadow, residues, dead
     return sign * float(decimal), _rational(sign * decimal), 0
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import is_numbers, lifted, presented
+from .exact_arrays import is_numbers, lifted, presented
 
 
 def _is_float(dtype: Any) -> bool:

@@ -16,13 +16,13 @@ from ..backend.numbers.inputs import view
 from ..backend.numbers.trial_launches import Constants, chosen_launches, constants_of, cost, extent
 from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..errors import UsageError
-from .arrays import is_numbers, lifted, presented
-from .comparing import Compared, compared
-from .points import FILLINGS, Point, drawn_point
-from .running import Kernel, run_exactly
+from .exact_arrays import is_numbers, lifted, presented
+from .points import FILLINGS, TrialPoint, drawn_point
+from .running import ExactKernel, run_exactly
+from .sameness import Compared, compared
 from .undecided import NearTie, Undecided
 
-Other: TypeAlias = Callable[[Point, Mapping[str, Array], Mapping[str, Any]], Mapping[str, Array]]
+Other: TypeAlias = Callable[[TrialPoint, Mapping[str, Array], Mapping[str, Any]], Mapping[str, Array]]
 """(point, arrays by name before the launch, all other arguments) -> arrays that change, by name."""
 
 STEPS: Final = 1 << 25
@@ -37,34 +37,34 @@ VARIED: Final = 8
 TRIES: Final = 3
 
 
-class Answer(Enum):
+class Decision(Enum):
     EQUAL = "equal"
     DIFFERENT = "different"
     NOT_DECIDED = "not decided"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class UnequalElement:
     """One element, in float64, and the point at which it was seen."""
 
     array: str
     index: tuple[int, ...]
     kernel: float
     reference: float
-    point: Point
+    point: TrialPoint
 
 
 @dataclass(frozen=True, slots=True)
-class Equality:
+class ExactAnswer:
     """``bits``: a kernel that is not the reference at the worst of these launches is called equal with a chance below
     2**-bits.  ``left_out``: launches beyond the budget, and contents that gave no answer, in words."""
 
-    answer: Answer
+    answer: Decision
     launches: tuple[Mapping[str, int], ...] = ()
     points: int = 0
     bits: float = 0.0
     reason: str = ""
-    difference: Difference | None = None
+    difference: UnequalElement | None = None
     left_out: tuple[str, ...] = ()
     steps: int = 0
 
@@ -86,7 +86,9 @@ class _Seen:
     opened: list[str] = field(default_factory=list)
 
 
-def decide(unit: KernelUnit, kernel: Kernel, contract: ContractInNumbers, other: Other, options: Options) -> Equality:
+def decide(
+    unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, other: Other, options: Options
+) -> ExactAnswer:
     """Whether ``other`` computes what the kernel does."""
     known = constants_of(kernel.entry)
     left_out: list[str] = []
@@ -114,7 +116,7 @@ def decide(unit: KernelUnit, kernel: Kernel, contract: ContractInNumbers, other:
             left_out.append(f"{_words(values)} ({error.message})")
             continue
         except InterpreterStop as stop:
-            return Equality(Answer.NOT_DECIDED, tuple(done), points, reason=f"{stop} ({_words(values)})")
+            return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, reason=f"{stop} ({_words(values)})")
         if found is not None:
             return _different(trial, found, launches)
         if not seen.equal:
@@ -126,8 +128,8 @@ def decide(unit: KernelUnit, kernel: Kernel, contract: ContractInNumbers, other:
     steps = trial.steps()
     if reasons or not done:
         reason = reasons[0] if reasons else "no launch was small enough"
-        return Equality(Answer.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), steps)
-    return Equality(Answer.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps)
+        return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), steps)
+    return ExactAnswer(Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps)
 
 
 def _fillings(number: int) -> tuple[str, ...]:
@@ -152,7 +154,7 @@ def _words(values: Mapping[str, int]) -> str:
 @dataclass(slots=True)
 class _Trial:
     unit: KernelUnit
-    kernel: Kernel
+    kernel: ExactKernel
     contract: ContractInNumbers
     other: Other
     known: Constants
@@ -163,7 +165,7 @@ class _Trial:
     def steps(self) -> int:
         return self.options.steps - self.budget.left
 
-    def launch(self, number: int, values: Mapping[str, int], seen: _Seen) -> Difference | None:
+    def launch(self, number: int, values: Mapping[str, int], seen: _Seen) -> UnequalElement | None:
         """All points of a launch, which are noted in ``seen``; the usual launch, number 0, is looked at with all
         contents if that leaves most of the budget."""
         fillings = list(_fillings(number))
@@ -171,14 +173,14 @@ class _Trial:
             if filling not in fillings and not (number == 0 and place and self.steps() * 5 < self.options.steps):
                 continue
             found = self.at(values, filling)
-            if isinstance(found, Difference):
+            if isinstance(found, UnequalElement):
                 return found
             _note(seen, found, filling)
             if filling == "normal" and found.undefined:
                 fillings.append("positive")
         return None
 
-    def at(self, values: Mapping[str, int], filling: str) -> Compared | Difference:
+    def at(self, values: Mapping[str, int], filling: str) -> Compared | UnequalElement:
         """Another point where two numbers are too close to be compared."""
         if extent(self.contract, values)[0] > MOST_ELEMENTS:
             raise BudgetSpent(f"arrays of more than {MOST_ELEMENTS} elements")
@@ -191,7 +193,7 @@ class _Trial:
                 last = stop
         return Compared(open=str(last))
 
-    def at_point(self, point: Point) -> Compared | Difference:
+    def at_point(self, point: TrialPoint) -> Compared | UnequalElement:
         with np.errstate(all="ignore"):
             budget = self.budget.part(self.share)
             after = run_exactly(self.kernel, point.inputs, point.contents, point.floats, budget)
@@ -200,8 +202,8 @@ class _Trial:
             return self._compared(point, after, expected)
 
     def _compared(
-        self, point: Point, after: Mapping[str, Array], expected: Mapping[str, Array]
-    ) -> Compared | Difference:
+        self, point: TrialPoint, after: Mapping[str, Array], expected: Mapping[str, Array]
+    ) -> Compared | UnequalElement:
         kernel = dict(arrays_of(point, after))
         wanted_memory = _overwritten(point, expected)
         worst = Compared()
@@ -211,7 +213,7 @@ class _Trial:
             if found.different is not None:
                 index = np.unravel_index(found.different, array.shape)
                 places = tuple(int(place) for place in index)
-                return Difference(name, places, _float(_plain(array)[places]), _float(wanted[places]), point)
+                return UnequalElement(name, places, _float(_plain(array)[places]), _float(wanted[places]), point)
             if found.open:
                 worst = replace(found, open=f"{name}: {found.open}") if not worst.open else worst
             elif not worst.open:
@@ -219,7 +221,7 @@ class _Trial:
         return worst
 
 
-def _overwritten(point: Point, expected: Mapping[str, Array]) -> dict[str, Array]:
+def _overwritten(point: TrialPoint, expected: Mapping[str, Array]) -> dict[str, Array]:
     """All arrays after those of ``expected`` were written; two arguments may be one array."""
     memory = {name: array.copy() for name, array in {**point.inputs.memory, **point.contents}.items()}
     whole: dict[str, Array] = {}
@@ -253,14 +255,14 @@ def _float(value: Any) -> float:
     return float(value["s"]) if getattr(value, "dtype", None) is not None and value.dtype.names else float(value)
 
 
-def arrays_of(point: Point, memory: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
+def arrays_of(point: TrialPoint, memory: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
     """The arrays of the launch by name, with their shapes, those of floats as `Numbers`."""
     for name, array in point.inputs.launch.named_arrays():
         held = view(memory[array.allocation], array.shape, array.strides)
         yield name, presented(held) if is_numbers(held) else numbers(held, array.dtype)
 
 
-def arguments_of(unit: KernelUnit, contract: ContractInNumbers, point: Point) -> dict[str, Any]:
+def arguments_of(unit: KernelUnit, contract: ContractInNumbers, point: TrialPoint) -> dict[str, Any]:
     """Everything that a reference may ask for beside the arrays: sizes, scalars and constants."""
     constants = {
         each.name: each.value
@@ -271,7 +273,7 @@ def arguments_of(unit: KernelUnit, contract: ContractInNumbers, point: Point) ->
     return {**constants, **point.inputs.values, **point.inputs.launch.scalars, **floats}
 
 
-def _different(trial: _Trial, found: Difference, launches: Sequence[Mapping[str, int]]) -> Equality:
+def _different(trial: _Trial, found: UnequalElement, launches: Sequence[Mapping[str, int]]) -> ExactAnswer:
     """The same at the smallest launch that shows it, of a few."""
     seen = found
     sizes = sorted(launches, key=lambda values: cost(trial.contract, values))
@@ -281,7 +283,7 @@ def _different(trial: _Trial, found: Difference, launches: Sequence[Mapping[str,
             again = trial.at(values, found.point.filling)
         except (InterpreterStop, UsageError):
             continue
-        if isinstance(again, Difference):
+        if isinstance(again, UnequalElement):
             seen = again
             break
-    return Equality(Answer.DIFFERENT, difference=seen, points=1, steps=trial.steps())
+    return ExactAnswer(Decision.DIFFERENT, difference=seen, points=1, steps=trial.steps())

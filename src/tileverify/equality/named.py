@@ -12,11 +12,11 @@ import numpy as np
 from ..backend.interpreter import InterpreterStop
 from ..errors import TileVerifyError, UsageError
 from ..frontend.sources.importing import import_file
-from .arrays import is_numbers
 from .creating import exact_numpy
 from .deciding import Other
+from .exact_arrays import is_numbers
 from .field import Array
-from .points import Point
+from .points import TrialPoint
 from .undecided import Undecided
 
 
@@ -36,7 +36,7 @@ def other_of(function: Callable[..., Any]) -> Other:
     parameters = tuple(inspect.signature(function).parameters.values())
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
 
-    def other(point: Point, arrays: Mapping[str, Array], arguments: Mapping[str, Any]) -> Mapping[str, Array]:
+    def other(point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, Any]) -> Mapping[str, Array]:
         given = {name: array.copy() for name, array in arrays.items()}
         named = {**arguments, **given}
         taken = named if takes_all else {each.name: named[each.name] for each in parameters if each.name in named}

@@ -13,15 +13,15 @@ from ..backend.numbers.inputs import Given, Inputs, make_inputs
 from ..backend.numbers.trial_launches import Constants
 from ..contract.element_types import ELEMENT_TYPES
 from . import field
+from .exact import NUMBER
 from .field import SLOTS, Array
-from .numbers import NUMBER
 
-FILLINGS: Final = ("normal", "positive", "borders", "wide", "tiny")
+FILLINGS: Final = ("normal", "negative", "borders", "positive", "wide", "tiny")
 """``borders``: at, below and above the numbers that the bytecode holds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class TrialPoint:
     """A launch, what its arrays of floats hold by allocation, and its float scalars, as numbers."""
 
     filling: str
@@ -32,7 +32,7 @@ class Point:
 
 def drawn_point(
     contract: ContractInNumbers, values: Mapping[str, int], filling: str, known: Constants, seed: int
-) -> Point:
+) -> TrialPoint:
     """The launch with these values; raises `UsageError` where there is none."""
     source = np.random.default_rng([seed, FILLINGS.index(filling)])
     names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
@@ -44,7 +44,7 @@ def drawn_point(
         for name, memory in inputs.memory.items()
         if ELEMENT_TYPES[types[name]].kind == "f"
     }
-    return Point(filling, inputs, contents, {n: drawn(source, np.asarray(value)) for n, value in floats.items()})
+    return TrialPoint(filling, inputs, contents, {n: drawn(source, np.asarray(value)) for n, value in floats.items()})
 
 
 def drawn(source: np.random.Generator, shadow: Array) -> Array:
@@ -62,6 +62,8 @@ def shadows(source: np.random.Generator, filling: str, count: int, known: Consta
     match filling:
         case "positive":
             return np.abs(normal) + 0.25
+        case "negative":
+            return -np.abs(normal) - 0.25
         case "wide":
             return np.asarray(source.choice([-1.0, 1.0], count) * 2.0 ** source.uniform(-6, 6, count))
         case "tiny":

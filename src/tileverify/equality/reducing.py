@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from . import functions, numbers
+from . import exact, formulas
 from .field import Array
 from .undecided import NearTie, Undecided
 
@@ -34,7 +34,7 @@ def along(x: Array, axis: Axis, keepdims: bool, one: Callable[[Array, int], Arra
 
 
 def total(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    return along(x, axis, keepdims, numbers.total)
+    return along(x, axis, keepdims, exact.total)
 
 
 def folded(combine: Callable[[Array, Array], Array], neutral: Array | None) -> Callable[[Array, int], Array]:
@@ -55,26 +55,26 @@ def folded(combine: Callable[[Array, Array], Array], neutral: Array | None) -> C
 
 
 def largest(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    return along(x, axis, keepdims, folded(functions.maximum, None))
+    return along(x, axis, keepdims, folded(formulas.maximum, None))
 
 
 def smallest(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    return along(x, axis, keepdims, folded(functions.minimum, None))
+    return along(x, axis, keepdims, folded(formulas.minimum, None))
 
 
 def product(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    return along(x, axis, keepdims, folded(numbers.multiply, functions.ONE))
+    return along(x, axis, keepdims, folded(exact.multiply, formulas.ONE))
 
 
 def mean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     count = prod(x.shape[place] for place in axes_of(axis, x.ndim))
-    return numbers.divide(total(x, axis, keepdims), functions.integers(count))
+    return exact.divide(total(x, axis, keepdims), formulas.integers(count))
 
 
 def variance(x: Array, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Array:
     count = prod(x.shape[place] for place in axes_of(axis, x.ndim)) - ddof
-    apart = numbers.subtract(x, mean(x, axis, True))
-    return numbers.divide(total(numbers.multiply(apart, apart), axis, keepdims), functions.integers(count))
+    apart = exact.subtract(x, mean(x, axis, True))
+    return exact.divide(total(exact.multiply(apart, apart), axis, keepdims), formulas.integers(count))
 
 
 def accumulated(x: Array, axis: int | None, combine: Callable[[Array, Array], Array]) -> Array:
@@ -86,7 +86,7 @@ def accumulated(x: Array, axis: int | None, combine: Callable[[Array, Array], Ar
 
 
 def running_total(x: Array, axis: int | None = None) -> Array:
-    return numbers.running(x.reshape(-1), 0) if axis is None else numbers.running(x, axis % x.ndim)
+    return exact.running(x.reshape(-1), 0) if axis is None else exact.running(x, axis % x.ndim)
 
 
 # ------------------------------------------------------------------------------------------------ sorting
@@ -97,8 +97,8 @@ def ranked(x: Array, axis: int = -1) -> Array:
     moved = np.moveaxis(x, axis, -1)
     ordered = np.take_along_axis(moved, order, -1)
     s = ordered["s"]
-    close = np.abs(s[..., 1:] - s[..., :-1]) <= numbers.CLOSE * np.abs(s[..., 1:]) + numbers.CLOSEST
-    equal = numbers.same(ordered[..., 1:], ordered[..., :-1])
+    close = np.abs(s[..., 1:] - s[..., :-1]) <= exact.CLOSE * np.abs(s[..., 1:]) + exact.CLOSEST
+    equal = exact.same(ordered[..., 1:], ordered[..., :-1])
     if (close & ~equal & np.isfinite(s[..., 1:])).any():
         raise NearTie("numbers are sorted that are as good as equal in float64")
     if (equal & (s[..., 1:] != s[..., :-1])).any():
@@ -113,7 +113,7 @@ def place_of(x: Array, axis: int | None, keepdims: bool, extreme: Callable[..., 
     """The first place of the largest or smallest number."""
     lanes = x.reshape(-1) if axis is None else x
     place = 0 if axis is None else axis
-    found = np.argmax(numbers.same(lanes, extreme(lanes, place, True)), axis=place)
+    found = np.argmax(exact.same(lanes, extreme(lanes, place, True)), axis=place)
     if keepdims:
         found = np.expand_dims(found, place) if axis is not None else found.reshape((1,) * x.ndim)
     return np.asarray(found)
@@ -124,7 +124,7 @@ def matmul(x: Array, y: Array) -> Array:
     """As NumPy's: vectors get an axis, which the result lacks."""
     left = x[None] if x.ndim == 1 else x
     right = y[:, None] if y.ndim == 1 else y
-    result = numbers.matmul(left, right)
+    result = exact.matmul(left, right)
     if y.ndim == 1:
         result = result[..., 0]
     return result[..., 0, :] if x.ndim == 1 and y.ndim > 1 else result[..., 0] if x.ndim == 1 else result
@@ -170,6 +170,6 @@ def _contracted(x: Array, a: str, y: Array, b: str, needed: set[str]) -> tuple[A
         moved = array.transpose([names.index(letter) for group in groups for letter in group])
         return moved.reshape([prod(sizes[letter] for letter in group) for group in groups])
 
-    found = numbers.matmul(grouped(x, a, batch, rows, summed), grouped(y, b, batch, summed, columns))
+    found = exact.matmul(grouped(x, a, batch, rows, summed), grouped(y, b, batch, summed, columns))
     names = [*batch, *rows, *columns]
     return found.reshape([sizes[letter] for letter in names]), "".join(names)

@@ -17,12 +17,12 @@ from ..contract.launch import EntryParameter
 from ..frontend.bytecode.model import Entry, Module, ScalarType, TileType
 from .field import Array
 from .memory import ExactMemory
-from .rules import RULES
+from .op_rules import RULES
 from .undecided import Undecided
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class ExactKernel:
     """What is run: one entry of a module, and what its parameters mean; ``rules``: what its ops do."""
 
     module: Module
@@ -32,7 +32,7 @@ class Kernel:
 
 
 def run_exactly(
-    kernel: Kernel, inputs: Inputs, contents: Mapping[str, Array], floats: Mapping[str, Array], budget: Budget
+    kernel: ExactKernel, inputs: Inputs, contents: Mapping[str, Array], floats: Mapping[str, Array], budget: Budget
 ) -> dict[str, Array]:
     """The memory after the launch, by allocation: numbers for the arrays in ``contents``, stored elements for others.
 

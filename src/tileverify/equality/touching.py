@@ -23,10 +23,10 @@ from ..backend.interpreter.table import RULES as MACHINE
 from ..backend.interpreter.tiles import tile_type
 from ..backend.interpreter.values import INTERLEAVED, UNSPECIFIED, Tile, taint_bits
 from ..frontend.bytecode.model import Op, ScalarType
-from . import numbers
+from . import exact
+from .exact import NUMBER
 from .field import Array
 from .memory import ExactMemory
-from .numbers import NUMBER
 from .undecided import Undecided
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ def _modify(run: BlockRun, reach: LiveLanes, value: Array, element: ScalarType, 
         lanes = order[rank == turn]
         old = memory.read(reach.allocation, offsets[lanes], element)
         before[lanes] = old
-        new = value[lanes] if mode == "xchg" else numbers.add(old, value[lanes])
+        new = value[lanes] if mode == "xchg" else exact.add(old, value[lanes])
         memory.write(reach.allocation, offsets[lanes], new, element)
     return before
 

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from . import field, numbers
-from .arrays import is_numbers, lifted
+from . import exact, field
+from .exact_arrays import is_numbers, lifted
 from .field import LANES, LEVELS, SLOTS, Array
 
 RELATIVE: Final = 1e-9
@@ -68,7 +68,7 @@ def compared(kernel: Array, reference: Array) -> Compared:
 def matched(x: Array, y: Array) -> Array:
     """For each element the points at which residues show that both are equal; -1 where they show a difference."""
     equal = np.moveaxis(x["r"] == y["r"], -1, 0)
-    live = ~numbers.unpacked(np.asarray(x["dead"] | y["dead"]))
+    live = ~exact.unpacked(np.asarray(x["dead"] | y["dead"]))
     found = np.zeros(x.shape, np.int64)
     for number in range(LEVELS):
         slots = field.level(number)

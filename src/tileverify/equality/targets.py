@@ -16,11 +16,11 @@ from ..frontend.bytecode import decode
 from ..frontend.sources.discover import SourceFailure, discover
 from ..pipeline import CheckOptions, check_unit, entry_of
 from ..results import KernelResult, Verdict
-from .deciding import SHARE, Answer, Equality, Options, Other, arrays_of, decide
+from .deciding import SHARE, ExactAnswer, Decision, Options, Other, arrays_of, decide
 from .field import Array
 from .named import loaded, other_of
-from .points import Point
-from .running import Kernel, run_exactly
+from .points import TrialPoint
+from .running import ExactKernel, run_exactly
 from .undecided import Undecided
 
 
@@ -35,16 +35,16 @@ class EqualOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedKernel:
     """One kernel under one launch spec: its proof, and whether it is its reference."""
 
     target: str
     reference: str
     verdict: KernelResult
-    equality: Equality
+    equality: ExactAnswer
 
 
-def judge(target: str, reference: str | Callable[..., Any], options: EqualOptions | None = None) -> list[Judged]:
+def judge(target: str, reference: str | Callable[..., Any], options: EqualOptions | None = None) -> list[JudgedKernel]:
     """Every launch of ``target`` beside ``reference``: a function, ``FILE.py::FUNCTION``, or ``FILE::KERNEL``.
 
     :raises UsageError: there is no such kernel or reference.
@@ -56,28 +56,30 @@ def judge(target: str, reference: str | Callable[..., Any], options: EqualOption
     found = []
     for unit in units:
         verdict = check_unit(unit, options.check)
-        found.append(Judged(_name(unit), name, verdict, compared(unit, verdict, make(unit), options)))
+        found.append(JudgedKernel(_name(unit), name, verdict, compared(unit, verdict, make(unit), options)))
     return found
 
 
-def compared(unit: KernelUnit, verdict: KernelResult, other: Other, options: EqualOptions) -> Equality:
+def compared(unit: KernelUnit, verdict: KernelResult, other: Other, options: EqualOptions) -> ExactAnswer:
     """Of one kernel that was checked."""
     if verdict.verdict is Verdict.ERROR or (verdict.verdict is not Verdict.PROVED and not options.unproved):
         finding = verdict.findings[0]
         reason = f"the kernel is {verdict.verdict.value}, not proved ({finding.code}: {finding.message})"
-        return Equality(Answer.NOT_DECIDED, reason=reason)
+        return ExactAnswer(Decision.NOT_DECIDED, reason=reason)
     contract = ContractInNumbers(unit.launch, verdict.requires)
     found = decide(unit, kernel_of(unit), contract, other, options.exact)
-    if found.answer is Answer.EQUAL and verdict.deterministic is False:
+    if found.answer is Decision.EQUAL and verdict.deterministic is False:
         return replace(
-            found, answer=Answer.NOT_DECIDED, reason="the result depends on the order of blocks, so one run says little"
+            found,
+            answer=Decision.NOT_DECIDED,
+            reason="the result depends on the order of blocks, so one run says little",
         )
     return found
 
 
-def kernel_of(unit: KernelUnit) -> Kernel:
+def kernel_of(unit: KernelUnit) -> ExactKernel:
     module = decode(unit.bytecode, file=str(unit.file))
-    return Kernel(module, entry_of(module, unit), unit.parameters)
+    return ExactKernel(module, entry_of(module, unit), unit.parameters)
 
 
 def _units(target: str, options: EqualOptions) -> list[KernelUnit]:
@@ -128,7 +130,7 @@ def _kernel_as_reference(rival: KernelUnit, unit: KernelUnit) -> Other:
         raise UsageError(f"{_name(rival)} takes {len(theirs)} arrays, {_name(unit)} takes {len(ours)}")
     names = dict(zip(theirs, ours, strict=True)) if set(theirs) != set(ours) else {name: name for name in ours}
 
-    def other(point: Point, arrays: Mapping[str, Array], arguments: Mapping[str, Any]) -> Mapping[str, Array]:
+    def other(point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, Any]) -> Mapping[str, Array]:
         launch = point.inputs.launch
         values = {name: value for name, value in point.inputs.values.items() if name in contract.roots}
         if set(contract.roots) - set(values):

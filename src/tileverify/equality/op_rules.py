@@ -19,7 +19,7 @@ from ..backend.interpreter.table import RULES as MACHINE
 from ..backend.interpreter.tiles import constant_tile
 from ..backend.interpreter.values import UNSPECIFIED, Tile, Token, as_signed, joint_taint, with_taint, wrapped
 from ..frontend.bytecode.model import Op, ScalarType, TileType, Value
-from . import constants, functions, numbers, reducing, touching
+from . import constants, exact, formulas, reducing, touching
 from .field import Array
 from .undecided import Undecided
 
@@ -54,7 +54,7 @@ def _binary(compute: Callable[[Array, Array], Array]) -> Rule:
 
 def _fma(run: BlockRun, op: Op) -> Tile:
     lhs, rhs, acc = run.tile(op, "lhs"), run.tile(op, "rhs"), run.tile(op, "acc")
-    return Tile(numbers.add(numbers.multiply(lhs.data, rhs.data), acc.data), joint_taint(lhs, rhs, acc))
+    return Tile(exact.add(exact.multiply(lhs.data, rhs.data), acc.data), joint_taint(lhs, rhs, acc))
 
 
 def _extreme(pick: Callable[[Array, Array, bool], Array]) -> Rule:
@@ -67,7 +67,7 @@ def _extreme(pick: Callable[[Array, Array, bool], Array]) -> Rule:
 
 def _compare(run: BlockRun, op: Op) -> Tile:
     lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
-    order = numbers.order(lhs.data, rhs.data)
+    order = exact.order(lhs.data, rhs.data)
     found = COMPARISONS[op.attributes["pred"]](order, np.int8(0))
     unordered = order == 2
     found = found & ~unordered if op.attributes["fcmp"] == "ordered" else found | unordered
@@ -76,8 +76,8 @@ def _compare(run: BlockRun, op: Op) -> Tile:
 
 def _integer_power(run: BlockRun, op: Op) -> Tile:
     base, exponent = run.tile(op, "lhs"), run.tile(op, "rhs")
-    wide = numbers.of_integers(np.asarray(as_signed(exponent.data, bits_of(op.value("rhs")))))
-    return Tile(functions.power(base.data, wide), joint_taint(base, exponent))
+    wide = exact.of_integers(np.asarray(as_signed(exponent.data, bits_of(op.value("rhs")))))
+    return Tile(formulas.power(base.data, wide), joint_taint(base, exponent))
 
 
 def _constant(run: BlockRun, op: Op) -> Tile:
@@ -96,7 +96,7 @@ def _integer_to_float(run: BlockRun, op: Op) -> Tile:
     data = source.data
     if op.attributes["sgn"] == "signed" and data.dtype != np.bool_:
         data = np.asarray(as_signed(data, bits_of(op.value("s"))))
-    return Tile(numbers.of_integers(data), source.taint)
+    return Tile(exact.of_integers(data), source.taint)
 
 
 def _float_to_integer(run: BlockRun, op: Op) -> Tile:
@@ -104,7 +104,7 @@ def _float_to_integer(run: BlockRun, op: Op) -> Tile:
     source, bits = run.tile(op, "s"), bits_of(op.result)
     signed = op.attributes["sgn"] == "signed"
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
-    whole = functions.to_whole(source.data, np.trunc)
+    whole = formulas.to_whole(source.data, np.trunc)
     outside = ~((whole >= low) & (whole < float(high + 1)))
     inside = np.where(outside, 0.0, whole)
     result = wrapped(np.asarray(inside.astype(np.int64).view(np.uint64) if signed else inside.astype(np.uint64)), bits)
@@ -134,7 +134,7 @@ def _scaled_product(run: BlockRun, op: Op) -> Tile:
 def _scaled(tile: Tile, scale: Tile, axis: int) -> Tile:
     length = tile.data.shape[axis] // scale.data.shape[axis]
     factor = scale.rearranged(lambda lanes: np.repeat(lanes, length, axis))
-    return Tile(numbers.multiply(tile.data, factor.data), joint_taint(tile, factor))
+    return Tile(exact.multiply(tile.data, factor.data), joint_taint(tile, factor))
 
 
 def _accumulated(run: BlockRun, op: Op, lhs: Tile, rhs: Tile) -> Tile:
@@ -146,7 +146,7 @@ def _accumulated(run: BlockRun, op: Op, lhs: Tile, rhs: Tile) -> Tile:
             lanes = np.broadcast_to(tile.taint, tile.data.shape)
             marks = np.bitwise_or.reduce(lanes, axis=axis, keepdims=True)
             taint = np.broadcast_to(marks if taint is None else taint | marks, acc.data.shape)
-    return Tile(numbers.add(numbers.matmul(lhs.data, rhs.data), acc.data), taint)
+    return Tile(exact.add(exact.matmul(lhs.data, rhs.data), acc.data), taint)
 
 
 def _no_print(run: BlockRun, op: Op) -> tuple[Token, ...]:
@@ -171,12 +171,12 @@ def _reduce(run: BlockRun, op: Op) -> Result:
 
 
 def _scan(run: BlockRun, op: Op) -> Result:
-    return _combined(run, op, {"addf": numbers.running}, scan_tiles)
+    return _combined(run, op, {"addf": exact.running}, scan_tiles)
 
 
 _REDUCED: Final[dict[str, Callable[[Array, int], Array]]] = {
-    "addf": numbers.total,
-    "mulf": reducing.folded(numbers.multiply, None),
+    "addf": exact.total,
+    "mulf": reducing.folded(exact.multiply, None),
 }
 
 
@@ -196,33 +196,33 @@ def _bits_of_floats(name: str) -> Rule:
 
 
 _FLOATS: Final[dict[str, Rule]] = {
-    "addf": _binary(numbers.add),
-    "subf": _binary(numbers.subtract),
-    "mulf": _binary(numbers.multiply),
-    "divf": _binary(numbers.divide),
+    "addf": _binary(exact.add),
+    "subf": _binary(exact.subtract),
+    "mulf": _binary(exact.multiply),
+    "divf": _binary(exact.divide),
     "fma": _fma,
-    "maxf": _extreme(functions.maximum),
-    "minf": _extreme(functions.minimum),
+    "maxf": _extreme(formulas.maximum),
+    "minf": _extreme(formulas.minimum),
     "cmpf": _compare,
-    "remf": _binary(lambda x, y: functions.remainder(x, y, np.trunc)),
-    "fpowf": _binary(functions.power),
+    "remf": _binary(lambda x, y: formulas.remainder(x, y, np.trunc)),
+    "fpowf": _binary(formulas.power),
     "fpowi": _integer_power,
-    "absf": _unary(functions.absolute),
-    "negf": _unary(numbers.negative),
-    "ceil": _unary(lambda x: functions.rounded(x, np.ceil)),
-    "floor": _unary(lambda x: functions.rounded(x, np.floor)),
-    "sqrt": _unary(functions.sqrt),
-    "rsqrt": _unary(functions.rsqrt),
-    "exp": _unary(functions.exp),
-    "exp2": _unary(functions.exp2),
-    "log": _unary(functions.log),
-    "log2": _unary(functions.log2),
-    "sin": _unary(functions.sin),
-    "cos": _unary(functions.cos),
-    "tan": _unary(functions.tan),
-    "sinh": _unary(functions.sinh),
-    "cosh": _unary(functions.cosh),
-    "tanh": _unary(functions.tanh),
+    "absf": _unary(formulas.absolute),
+    "negf": _unary(exact.negative),
+    "ceil": _unary(lambda x: formulas.rounded(x, np.ceil)),
+    "floor": _unary(lambda x: formulas.rounded(x, np.floor)),
+    "sqrt": _unary(formulas.sqrt),
+    "rsqrt": _unary(formulas.rsqrt),
+    "exp": _unary(formulas.exp),
+    "exp2": _unary(formulas.exp2),
+    "log": _unary(formulas.log),
+    "log2": _unary(formulas.log2),
+    "sin": _unary(formulas.sin),
+    "cos": _unary(formulas.cos),
+    "tan": _unary(formulas.tan),
+    "sinh": _unary(formulas.sinh),
+    "cosh": _unary(formulas.cosh),
+    "tanh": _unary(formulas.tanh),
 }
 
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from . import constants, functions, numbers, reducing
+from . import constants, exact, formulas, reducing
+from .exact import NUMBER
 from .field import Array
-from .numbers import NUMBER
 from .undecided import Undecided
 
 
@@ -79,7 +79,7 @@ class Numbers(np.ndarray):  # type: ignore[type-arg]
         return presented(reducing.variance(plain(self), axis, keepdims, ddof))
 
     def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
-        return presented(functions.sqrt(reducing.variance(plain(self), axis, keepdims, ddof)))
+        return presented(formulas.sqrt(reducing.variance(plain(self), axis, keepdims, ddof)))
 
     def max(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
         return presented(reducing.largest(plain(self), axis, keepdims))
@@ -177,7 +177,7 @@ def lifted(value: Any) -> Array:
     if found.dtype == NUMBER:
         return found
     if found.dtype.kind in "iub":
-        return numbers.of_integers(found)
+        return exact.of_integers(found)
     if found.dtype.kind == "f":
         name = {2: "f16", 4: "f32"}.get(found.dtype.itemsize, "f64")
         return constants.numbers_of(found.astype(np.float64), name)
@@ -194,45 +194,45 @@ def cast(x: Any, dtype: Any) -> Any:
     if wanted.kind == "b":
         return np.not_equal(x, 0)
     if wanted.kind in "iu":
-        return functions.to_whole(plain(x), np.trunc).astype(np.int64).astype(wanted)
+        return formulas.to_whole(plain(x), np.trunc).astype(np.int64).astype(wanted)
     return _unknown(f"a cast to {wanted}")
 
 
 def clipped(x: Any, low: Any, high: Any) -> Any:
     found = lifted(x)
     if low is not None:
-        found = functions.maximum(found, lifted(low))
-    return presented(found if high is None else functions.minimum(found, lifted(high)))
+        found = formulas.maximum(found, lifted(low))
+    return presented(found if high is None else formulas.minimum(found, lifted(high)))
 
 
 # ------------------------------------------------------------------------------------------------- ufuncs
 def _compared(test: Callable[[Array], Array]) -> Callable[[Array, Array], Array]:
-    return lambda x, y: test(numbers.order(x, y))
+    return lambda x, y: test(exact.order(x, y))
 
 
 UNARY: Final[dict[Any, Callable[[Array], Array]]] = {
-    np.negative: numbers.negative, np.positive: np.array, np.absolute: functions.absolute, np.fabs: functions.absolute,
-    np.exp: functions.exp, np.exp2: functions.exp2, np.expm1: functions.expm1, np.log: functions.log,
-    np.log2: functions.log2, np.log10: functions.log10, np.log1p: functions.log1p, np.sqrt: functions.sqrt,
-    np.square: lambda x: numbers.multiply(x, x), np.reciprocal: lambda x: numbers.divide(functions.ONE, x),
-    np.tanh: functions.tanh, np.sinh: functions.sinh, np.cosh: functions.cosh, np.sin: functions.sin,
-    np.cos: functions.cos, np.tan: functions.tan, np.arctan: functions.arctan, np.arcsin: functions.arcsin,
-    np.floor: lambda x: functions.rounded(x, np.floor), np.ceil: lambda x: functions.rounded(x, np.ceil),
-    np.trunc: lambda x: functions.rounded(x, np.trunc), np.rint: lambda x: functions.rounded(x, np.rint),
-    np.sign: functions.sign, np.isnan: lambda x: np.isnan(x["s"]), np.isfinite: lambda x: np.isfinite(x["s"]),
-    np.isinf: lambda x: np.isinf(x["s"]), np.logical_not: lambda x: numbers.order(x, functions.integers(0)) == 0,
-    np.conjugate: np.array, np.signbit: lambda x: numbers.order(x, functions.integers(0)) == -1,
+    np.negative: exact.negative, np.positive: np.array, np.absolute: formulas.absolute, np.fabs: formulas.absolute,
+    np.exp: formulas.exp, np.exp2: formulas.exp2, np.expm1: formulas.expm1, np.log: formulas.log,
+    np.log2: formulas.log2, np.log10: formulas.log10, np.log1p: formulas.log1p, np.sqrt: formulas.sqrt,
+    np.square: lambda x: exact.multiply(x, x), np.reciprocal: lambda x: exact.divide(formulas.ONE, x),
+    np.tanh: formulas.tanh, np.sinh: formulas.sinh, np.cosh: formulas.cosh, np.sin: formulas.sin,
+    np.cos: formulas.cos, np.tan: formulas.tan, np.arctan: formulas.arctan, np.arcsin: formulas.arcsin,
+    np.floor: lambda x: formulas.rounded(x, np.floor), np.ceil: lambda x: formulas.rounded(x, np.ceil),
+    np.trunc: lambda x: formulas.rounded(x, np.trunc), np.rint: lambda x: formulas.rounded(x, np.rint),
+    np.sign: formulas.sign, np.isnan: lambda x: np.isnan(x["s"]), np.isfinite: lambda x: np.isfinite(x["s"]),
+    np.isinf: lambda x: np.isinf(x["s"]), np.logical_not: lambda x: exact.order(x, formulas.integers(0)) == 0,
+    np.conjugate: np.array, np.signbit: lambda x: exact.order(x, formulas.integers(0)) == -1,
 }  # fmt: skip
 BINARY: Final[dict[Any, Callable[[Array, Array], Array]]] = {
-    np.add: numbers.add, np.subtract: numbers.subtract, np.multiply: numbers.multiply, np.divide: numbers.divide,
-    np.maximum: functions.maximum, np.minimum: functions.minimum, np.power: functions.power,
-    np.fmax: lambda x, y: functions.maximum(x, y, False), np.fmin: lambda x, y: functions.minimum(x, y, False),
-    np.float_power: functions.power, np.matmul: reducing.matmul,
-    np.floor_divide: lambda x, y: functions.rounded(numbers.divide(x, y), np.floor),
-    np.remainder: lambda x, y: functions.remainder(x, y, np.floor),
-    np.fmod: lambda x, y: functions.remainder(x, y, np.trunc),
-    np.hypot: lambda x, y: functions.sqrt(numbers.add(numbers.multiply(x, x), numbers.multiply(y, y))),
-    np.logaddexp: functions.logaddexp,
+    np.add: exact.add, np.subtract: exact.subtract, np.multiply: exact.multiply, np.divide: exact.divide,
+    np.maximum: formulas.maximum, np.minimum: formulas.minimum, np.power: formulas.power,
+    np.fmax: lambda x, y: formulas.maximum(x, y, False), np.fmin: lambda x, y: formulas.minimum(x, y, False),
+    np.float_power: formulas.power, np.matmul: reducing.matmul,
+    np.floor_divide: lambda x, y: formulas.rounded(exact.divide(x, y), np.floor),
+    np.remainder: lambda x, y: formulas.remainder(x, y, np.floor),
+    np.fmod: lambda x, y: formulas.remainder(x, y, np.trunc),
+    np.hypot: lambda x, y: formulas.sqrt(exact.add(exact.multiply(x, x), exact.multiply(y, y))),
+    np.logaddexp: formulas.logaddexp,
     np.less: _compared(lambda o: o == -1), np.less_equal: _compared(lambda o: (o == -1) | (o == 0)),
     np.greater: _compared(lambda o: o == 1), np.greater_equal: _compared(lambda o: (o == 1) | (o == 0)),
     np.equal: _compared(lambda o: o == 0), np.not_equal: _compared(lambda o: o != 0),

@@ -1,8 +1,8 @@
 """Arrays of numbers that are exact: residues, and a float64 *shadow* that decides comparisons.
 
 An element (`NUMBER`) holds the residues ``r``; a bit of ``dead`` for every residue that laws of real numbers do not
-hold for any more (equal residues still mean equal numbers); the shadow ``s``; and bounds ``n`` and ``d`` of the degrees of
-numerator and denominator in what was drawn.  The array is an ordinary one of NumPy, so that reshaping, slicing and
+hold for any more (equal residues still mean equal numbers); the shadow ``s``; and bounds ``n`` and ``d`` of the degrees
+of numerator and denominator in what was drawn.  The array is an ordinary one of NumPy, so that reshaping, slicing and
 selecting are NumPy's.
 
 Infinity and NaN are their shadows, with residues of 0.  An operation with such an operand gives one again, or an

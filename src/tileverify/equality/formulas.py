@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from . import constants, field, numbers
+from . import constants, exact, field
+from .exact import NUMBER, Parts, built, packed, parts, unpacked
 from .field import LEVELS, SLOTS, Array
-from .numbers import NUMBER, Parts, built, packed, parts, unpacked
 from .undecided import NearTie, Undecided
 
 LOWEST_EXPONENT: Final = -700.0
@@ -20,7 +20,7 @@ _LAST_DEAD: Final = np.uint16(sum(1 << slot for slot in range(SLOTS)[_LAST]))
 
 
 def integers(value: int) -> Array:
-    return numbers.of_integers(np.asarray(value))
+    return exact.of_integers(np.asarray(value))
 
 
 ONE: Final = integers(1)
@@ -52,17 +52,17 @@ def exp2(x: Array, shadow: Callable[[Array], Array] = np.exp2) -> Array:
 
 
 def exp(x: Array) -> Array:
-    scaled = numbers.multiply(x, constants.log2e())
+    scaled = exact.multiply(x, constants.log2e())
     scaled["s"] = x["s"]
     return exp2(scaled, np.exp)
 
 
 def expm1(x: Array) -> Array:
-    return numbers.subtract(exp(x), ONE)
+    return exact.subtract(exp(x), ONE)
 
 
 def sigmoid(x: Array) -> Array:
-    return numbers.divide(ONE, numbers.add(ONE, exp(numbers.negative(x))))
+    return exact.divide(ONE, exact.add(ONE, exp(exact.negative(x))))
 
 
 def _reshadowed(found: Array, shadow: Array, operand: Array) -> Array:
@@ -74,19 +74,19 @@ def tanh(x: Array) -> Array:
     """(e - 1) / (e + 1) of e = exp(2x)."""
     near = np.array(x)
     near["s"] = np.clip(np.nan_to_num(x["s"]), -300, 300)  # or the shadow of the power overflows
-    power = exp(numbers.add(near, near))
-    found = numbers.divide(numbers.subtract(power, ONE), numbers.add(power, ONE))
+    power = exp(exact.add(near, near))
+    found = exact.divide(exact.subtract(power, ONE), exact.add(power, ONE))
     return _reshadowed(found, np.tanh(x["s"]), x["s"])
 
 
 def sinh(x: Array) -> Array:
-    both = numbers.subtract(exp(x), exp(numbers.negative(x)))
-    return _reshadowed(numbers.multiply(both, HALF), np.sinh(x["s"]), x["s"])
+    both = exact.subtract(exp(x), exp(exact.negative(x)))
+    return _reshadowed(exact.multiply(both, HALF), np.sinh(x["s"]), x["s"])
 
 
 def cosh(x: Array) -> Array:
-    both = numbers.add(exp(x), exp(numbers.negative(x)))
-    return _reshadowed(numbers.multiply(both, HALF), np.cosh(x["s"]), x["s"])
+    both = exact.add(exp(x), exp(exact.negative(x)))
+    return _reshadowed(exact.multiply(both, HALF), np.cosh(x["s"]), x["s"])
 
 
 # ------------------------------------------------------------------------------------- without laws of their own
@@ -97,40 +97,40 @@ def _keyed(x: Array, key: int, shadow: Array) -> Array:
 
 def log(x: Array) -> Array:
     found = _keyed(x, 11, np.log(x["s"]))
-    ones = numbers.same(x, ONE)
+    ones = exact.same(x, ONE)
     if ones.any():
         found[ones] = integers(0)
     return found
 
 
 def log2(x: Array) -> Array:
-    found = numbers.divide(log(x), constants.ln(2))
+    found = exact.divide(log(x), constants.ln(2))
     return _reshadowed(found, np.log2(x["s"]), x["s"])
 
 
 def log10(x: Array) -> Array:
-    found = numbers.divide(log(x), constants.ln(10))
+    found = exact.divide(log(x), constants.ln(10))
     return _reshadowed(found, np.log10(x["s"]), x["s"])
 
 
 def log1p(x: Array) -> Array:
-    return log(numbers.add(ONE, x))
+    return log(exact.add(ONE, x))
 
 
 def _odd(key: int, shadow: Callable[[Array], Array]) -> Callable[[Array], Array]:
     """A function with f(-x) = -f(x), and no other law."""
 
     def function(x: Array) -> Array:
-        found = numbers.multiply(x, _keyed(numbers.multiply(x, x), key, np.ones(x.shape)))
+        found = exact.multiply(x, _keyed(exact.multiply(x, x), key, np.ones(x.shape)))
         return _reshadowed(found, shadow(x["s"]), x["s"])
 
     return function
 
 
 def cos(x: Array) -> Array:
-    square = numbers.multiply(x, x)
+    square = exact.multiply(x, x)
     found = _keyed(square, 14, np.cos(x["s"]))
-    zero = numbers.is_zero(x)
+    zero = exact.is_zero(x)
     if zero.any():
         found[zero] = integers(1)
     return found
@@ -143,11 +143,11 @@ arcsin: Final = _odd(16, np.arcsin)
 
 
 def tan(x: Array) -> Array:
-    return numbers.divide(sin(x), cos(x))
+    return exact.divide(sin(x), cos(x))
 
 
 def erfc(x: Array) -> Array:
-    return numbers.subtract(ONE, erf(x))
+    return exact.subtract(ONE, erf(x))
 
 
 # ------------------------------------------------------------------------------------------------- roots
@@ -160,12 +160,12 @@ def sqrt(x: Array) -> Array:
 
 
 def rsqrt(x: Array) -> Array:
-    return numbers.divide(ONE, sqrt(x))
+    return exact.divide(ONE, sqrt(x))
 
 
 # ------------------------------------------------------------------------------- what the shadow decides
 def absolute(x: Array) -> Array:
-    return np.where(numbers.order(x, integers(0)) == -1, numbers.negative(x), x)
+    return np.where(exact.order(x, integers(0)) == -1, exact.negative(x), x)
 
 
 def maximum(x: Array, y: Array, nan_wins: bool = True) -> Array:
@@ -177,7 +177,7 @@ def minimum(x: Array, y: Array, nan_wins: bool = True) -> Array:
 
 
 def _extreme(x: Array, y: Array, wanted: int, nan_wins: bool) -> Array:
-    order = numbers.order(x, y)
+    order = exact.order(x, y)
     first = (order == wanted) | (order == 0)
     unordered = order == 2
     if unordered.any():
@@ -188,13 +188,13 @@ def _extreme(x: Array, y: Array, wanted: int, nan_wins: bool) -> Array:
 
 def logaddexp(x: Array, y: Array) -> Array:
     """``log(exp(x) + exp(y))``"""
-    apart = absolute(numbers.subtract(x, y))
-    return numbers.add(maximum(x, y), log1p(exp(numbers.negative(apart))))
+    apart = absolute(exact.subtract(x, y))
+    return exact.add(maximum(x, y), log1p(exp(exact.negative(apart))))
 
 
 def sign(x: Array) -> Array:
-    found = numbers.order(x, integers(0))
-    result = numbers.of_integers(np.where(found == 2, 0, found))
+    found = exact.order(x, integers(0))
+    result = exact.of_integers(np.where(found == 2, 0, found))
     result["s"] = np.where(found == 2, np.nan, result["s"])
     return result
 
@@ -207,13 +207,13 @@ def to_whole(x: Array, rounding: Callable[[Array], Array]) -> Array:
     s = x["s"]
     whole = rounding(s)
     finite = np.isfinite(s)
-    for moved in (s * (1 + numbers.CLOSE) + numbers.CLOSEST, s * (1 - numbers.CLOSE) - numbers.CLOSEST):
+    for moved in (s * (1 + exact.CLOSE) + exact.CLOSEST, s * (1 - exact.CLOSE) - exact.CLOSEST):
         doubtful = finite & (rounding(moved) != whole)
         if doubtful.any():
-            exact = numbers.of_integers(np.where(doubtful & (np.abs(s) < 2**53), np.rint(s), 0).astype(np.int64))
-            halves = numbers.add(x, x)
-            twice = numbers.of_integers(np.where(doubtful & (np.abs(s) < 2**52), np.rint(2 * s), 0).astype(np.int64))
-            known = numbers.same(x, exact) | numbers.same(halves, twice)
+            nearest = exact.of_integers(np.where(doubtful & (np.abs(s) < 2**53), np.rint(s), 0).astype(np.int64))
+            halves = exact.add(x, x)
+            twice = exact.of_integers(np.where(doubtful & (np.abs(s) < 2**52), np.rint(2 * s), 0).astype(np.int64))
+            known = exact.same(x, nearest) | exact.same(halves, twice)
             if (doubtful & ~known).any():
                 raise NearTie("a number is rounded to an integer that is as good as between two in float64")
             whole = np.where(doubtful & known, rounding(np.where(known, np.rint(2 * s) / 2, s)), whole)
@@ -225,27 +225,27 @@ def rounded(x: Array, rounding: Callable[[Array], Array]) -> Array:
     finite = np.isfinite(whole)
     if (np.abs(whole[finite]) >= 2**63).any():
         raise Undecided("a number beyond 2^63 is rounded to an integer")
-    result = numbers.of_integers(np.where(finite, whole, 0).astype(np.int64))
+    result = exact.of_integers(np.where(finite, whole, 0).astype(np.int64))
     result["s"] = whole
     return result
 
 
 def remainder(x: Array, y: Array, rounding: Callable[[Array], Array]) -> Array:
     """``x - y * rounding(x / y)``"""
-    return numbers.subtract(x, numbers.multiply(y, rounded(numbers.divide(x, y), rounding)))
+    return exact.subtract(x, exact.multiply(y, rounded(exact.divide(x, y), rounding)))
 
 
 def power(x: Array, y: Array) -> Array:
     """``x ** y``: for whole and half exponents by products and a root, else ``exp(y * log(x))``."""
     exponents = np.unique(np.asarray(y["s"]))
     if len(exponents) != 1 or not np.isfinite(exponents[0]) or exponents[0] * 2 != np.rint(exponents[0] * 2):
-        return _reshadowed(exp(numbers.multiply(y, log(x))), np.power(x["s"], y["s"]), x["s"])
+        return _reshadowed(exp(exact.multiply(y, log(x))), np.power(x["s"], y["s"]), x["s"])
     twice = int(exponents[0] * 2)
     x = np.broadcast_to(x, np.broadcast_shapes(x.shape, y.shape))
     found = _whole_power(x, abs(twice) // 2)
     if twice % 2:
-        found = numbers.multiply(found, sqrt(x))
-    return found if twice >= 0 else numbers.divide(ONE, found)
+        found = exact.multiply(found, sqrt(x))
+    return found if twice >= 0 else exact.divide(ONE, found)
 
 
 def _whole_power(x: Array, exponent: int) -> Array:
@@ -255,10 +255,10 @@ def _whole_power(x: Array, exponent: int) -> Array:
     base = x
     while exponent:
         if exponent & 1:
-            result = numbers.multiply(result, base)
+            result = exact.multiply(result, base)
         exponent >>= 1
         if exponent:
-            base = numbers.multiply(base, base)
+            base = exact.multiply(base, base)
     return result
 
 

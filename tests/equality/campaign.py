@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from time import process_time
 
 from tests.corpus.references import NUMBERS, REFERENCES
 
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.corpus import Labelled
-from tileverify.equality.deciding import ExactAnswer, Decision, Options, decide
+from tileverify.equality.deciding import Decision, ExactAnswer, Options, decide
 
 from .changes import MUTANTS, REWRITES, Changed, DoesNotApply, changed, changes_of
 from .corpus import LABELS, exact_case, other_of, values_of
@@ -19,11 +20,13 @@ from .corpus import LABELS, exact_case, other_of, values_of
 MOST_STEPS = 1 << 25
 
 
-def cases(table_name: str) -> list[tuple[str, Changed]]:
-    """(label, change) for all kernels of the corpus that have numbers."""
+def cases(table_name: str, only: Sequence[str] = ("",)) -> list[tuple[str, Changed]]:
+    """(label, change) for all kernels of the corpus that have numbers, and a name with one of these words."""
     table = MUTANTS if table_name == "mutants" else REWRITES
     found = []
     for label in with_numbers():
+        if not any(word in label.id for word in only):
+            continue
         _, kernel = exact_case(label)
         found += [(label.id, one) for one in changes_of(kernel, table)]
     return found

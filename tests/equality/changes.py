@@ -13,11 +13,12 @@ import numpy as np
 
 from tileverify.backend.interpreter.values import Tile
 from tileverify.equality import constants, exact, formulas, reducing
-from tileverify.equality.op_rules import RULES
+from tileverify.equality.op_rules import RULES as TYPED_RULES
 from tileverify.equality.running import ExactKernel
 from tileverify.frontend.bytecode.model import Op
 from tileverify.frontend.bytecode.traverse import walk
 
+RULES: dict[str, Callable[..., Any]] = dict(TYPED_RULES)
 Change = Callable[[Any, Op], Any]
 
 

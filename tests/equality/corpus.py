@@ -24,6 +24,7 @@ from tileverify.equality.points import TrialPoint
 from tileverify.equality.running import ExactKernel
 from tileverify.equality.undecided import Undecided
 from tileverify.frontend.bytecode import decode
+from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import entry_of
 from tileverify.results import Verdict
 
@@ -59,8 +60,20 @@ SMALLER = {
 
 
 @cache
+def _of_file(file: str) -> dict[tuple[str, str], KernelUnit]:
+    return {(unit.kernel, unit.launch.name): unit for unit in discover([file]) if isinstance(unit, KernelUnit)}
+
+
+def _unit(label: Labelled) -> KernelUnit:
+    """Of its file alone where that is Python."""
+    if label.file.suffix == ".py":
+        return _of_file(str(label.file))[label.kernel, label.launch]
+    return units()[str(label.file), label.kernel, label.launch]
+
+
+@cache
 def exact_case(label: Labelled) -> tuple[KernelUnit, ExactKernel]:
-    unit = units()[str(label.file), label.kernel, label.launch]
+    unit = _unit(label)
     module = decode(unit.bytecode, file=str(unit.file))
     return unit, ExactKernel(module, entry_of(module, unit), unit.parameters)
 
@@ -70,8 +83,7 @@ def values_of(label: Labelled) -> dict[str, int]:
     if label.id in SMALLER:
         return SMALLER[label.id]
     values = {name: value for name, value in given.values.items() if isinstance(value, int)}
-    spec = units()[str(label.file), label.kernel, label.launch].launch
-    known = ContractInNumbers(spec, label.adds).roots
+    known = ContractInNumbers(_unit(label).launch, label.adds).roots
     axes = dict(zip(("grid.x", "grid.y", "grid.z"), given.grid or (), strict=False))
     return {name: value for name, value in {**values, **axes}.items() if name in known}
 

@@ -6,6 +6,7 @@ import json
 import random
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tests.command_line import command_line
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
 from tileverify.equality.answer_text import sentence
-from tileverify.equality.deciding import ExactAnswer, Decision, Options, decide
+from tileverify.equality.deciding import Decision, ExactAnswer, Options, decide
 from tileverify.equality.named import loaded, other_of
 from tileverify.equality.targets import kernel_of
 from tileverify.frontend.sources.discover import discover
@@ -78,7 +79,7 @@ def test_cheats_are_different(kernel: str, reference: str) -> None:
 def test_what_has_no_rule_is_named() -> None:
     unit = _units()["gelu"]
 
-    def reference(x: np.ndarray) -> dict[str, object]:  # type: ignore[type-arg]
+    def reference(x: Any) -> dict[str, object]:
         return {"out": np.fft.fft(x)}
 
     found = decide(unit, kernel_of(unit), ContractInNumbers(unit.launch), other_of(reference), OPTIONS)
@@ -92,7 +93,7 @@ SAMPLE = [
     "showcase/layer_norm.py::layer_norm[any-size]",
     "showcase/rope.py::rope[heads-up-to-32]",
     "showcase/softmax.py::softmax[any-rows]",
-    "tile_cpp/rows.cu::rms_norm_rows[any-size]",
+    "race_free/persistent_softmax.py::persistent_softmax[528-blocks]",
 ]
 
 
@@ -113,7 +114,8 @@ def test_every_kernel_of_the_corpus_is_its_reference_or_not_decided() -> None:
 @pytest.mark.parametrize(("table", "expected"), [("mutants", Decision.DIFFERENT), ("rewrites", Decision.EQUAL)])
 def test_changed_kernels(table: str, expected: Decision) -> None:
     """A few; thousands by ``python -m tests.equality.campaign``."""
-    cases = [case for case in campaign.cases(table) if "rows.cu::rms_norm_rows" in case[0] or "product_in" in case[0]]
+    cases = campaign.cases(table, ("showcase/rope.py", "product_tail.py::product_padded[", "norm_backward[separate]"))
+    cases = [case for case in cases if case[1].op.name != "constant"]  # what fills masked lanes changes nothing
     random.Random(4).shuffle(cases)
     found = [campaign.judged(name, one, mutant=table == "mutants") for name, one in cases[:14]]
     answers = [each.answer for each in found if each is not None]

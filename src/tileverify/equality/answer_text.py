@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .deciding import ExactAnswer, Decision, UnequalElement
+from .deciding import Decision, ExactAnswer, UnequalElement
 from .targets import JudgedKernel
 
 

@@ -51,7 +51,7 @@ def _pad(x: Any, width: Any, mode: str = "constant", constant_values: Any = 0, *
     array = plain(x)
     if mode != "constant":
         places = np.pad(np.arange(array.size).reshape(array.shape), width, mode=mode)  # type: ignore[call-overload]
-        return array.reshape(-1)[places]
+        return np.asarray(array.reshape(-1)[places])
     places = np.pad(np.arange(array.size).reshape(array.shape), width, constant_values=-1)
     found = np.broadcast_to(lifted(constant_values), places.shape).copy()
     found[places >= 0] = array.reshape(-1)[places[places >= 0]]
@@ -61,7 +61,8 @@ def _pad(x: Any, width: Any, mode: str = "constant", constant_values: Any = 0, *
 def _triangle(lower: bool) -> Callable[..., Array]:
     def call(x: Any, k: int = 0) -> Array:
         array = lifted(x)
-        kept = np.tri(*array.shape[-2:], k=k if lower else k - 1, dtype=np.bool_)
+        rows, columns = array.shape[-2:]
+        kept = np.tri(rows, columns, k if lower else k - 1, dtype=np.bool_)
         return np.where(kept if lower else ~kept, array, np.zeros((), array.dtype))
 
     return call

@@ -17,7 +17,7 @@ from .field import Array
 from .undecided import Undecided
 
 
-class Numbers(np.ndarray):  # type: ignore[type-arg]
+class Numbers(np.ndarray):
     """An array of elements of type `NUMBER`."""
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:

@@ -74,7 +74,7 @@ def _table(result: object, unnamed: list[str], arrays: Mapping[str, Array]) -> d
         if strange:
             raise UsageError(f"the reference returns '{strange[0]}', which is no array of the launch")
         return dict(result)
-    values = list(result) if isinstance(result, tuple) else [result]
+    values: list[Any] = list(result) if isinstance(result, tuple) else [result]
     if len(unnamed) != len(values):
         raise UsageError(
             "the reference returns arrays without names, but not as many as it does not take; return a table by name"

@@ -68,7 +68,7 @@ def _extreme(pick: Callable[[Array, Array, bool], Array]) -> Rule:
 def _compare(run: BlockRun, op: Op) -> Tile:
     lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
     order = exact.order(lhs.data, rhs.data)
-    found = COMPARISONS[op.attributes["pred"]](order, np.int8(0))
+    found = COMPARISONS[op.attributes["pred"]](order, np.asarray(0, np.int8))
     unordered = order == 2
     found = found & ~unordered if op.attributes["fcmp"] == "ordered" else found | unordered
     return Tile(np.asarray(found), joint_taint(lhs, rhs))

@@ -8,6 +8,7 @@ from math import prod
 import numpy as np
 
 from . import exact, formulas
+from .exact import NUMBER
 from .field import Array
 from .undecided import NearTie, Undecided
 
@@ -49,7 +50,7 @@ def folded(combine: Callable[[Array, Array], Array], neutral: Array | None) -> C
         while len(lanes) > 1:
             half = len(lanes) // 2
             lanes = np.concatenate([combine(lanes[:half], lanes[half : 2 * half]), lanes[2 * half :]])
-        return lanes[0]
+        return np.asarray(lanes[0], NUMBER)
 
     return one
 

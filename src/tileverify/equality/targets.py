@@ -16,7 +16,7 @@ from ..frontend.bytecode import decode
 from ..frontend.sources.discover import SourceFailure, discover
 from ..pipeline import CheckOptions, check_unit, entry_of
 from ..results import KernelResult, Verdict
-from .deciding import SHARE, ExactAnswer, Decision, Options, Other, arrays_of, decide
+from .deciding import SHARE, Decision, ExactAnswer, Options, Other, arrays_of, decide
 from .field import Array
 from .named import loaded, other_of
 from .points import TrialPoint

@@ -135,7 +135,7 @@ def _modify(run: BlockRun, reach: LiveLanes, value: Array, element: ScalarType, 
 def _flat(tile: Tile, reach: LiveLanes, shape: tuple[int, ...]) -> Array:
     if taint_bits(tile.taint) & UNSPECIFIED:
         raise Undecided("an unspecified value in an atomic")
-    return np.broadcast_to(tile.data, shape)[reach.region].reshape(-1)
+    return np.asarray(np.broadcast_to(tile.data, shape)[reach.region].reshape(-1))
 
 
 def _rmw(run: BlockRun, op: Op) -> Result:

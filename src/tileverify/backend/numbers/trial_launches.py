@@ -1,4 +1,4 @@
-"""In the sandbox: the launches that a proved kernel is tried with.
+"""The launches that a proved kernel is tried with.
 
 They are chosen to expose work that is skipped: sizes that fill no tile, and *borders*, the numbers that the bytecode
 holds.  A kernel can only turn on a number that it has: as a size, as a count of blocks, or in what an array holds.

@@ -1,6 +1,7 @@
 """In the sandbox: a proved kernel on small inputs, in the reference interpreter, for a comparison outside.
 
-`backend.numbers.trial_launches` chooses the launches, `trial_contents` what their arrays hold; both by a seed that no submission knows.
+`backend.numbers.trial_launches` chooses the launches, `trial_contents` what their arrays hold; both by a seed that no
+submission knows.
 """
 
 from __future__ import annotations

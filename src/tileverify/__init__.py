@@ -35,15 +35,17 @@ _PLACES = {
     "LaunchRefused": "tileverify.backend.guard",
     "TileVerifyError": "tileverify.errors",
 }
+_HOOKS = {"load_ipython_extension": "tileverify.api"}  # asked for by other programs, for themselves
 
 
 def __getattr__(name: str) -> Any:
     # Kernels import this package for the decorator alone, so nothing else is loaded with it.
-    if name not in _PLACES:
+    place = _PLACES.get(name) or _HOOKS.get(name)
+    if place is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    found = getattr(import_module(_PLACES[name]), name)
+    found = getattr(import_module(place), name)
     globals()[name] = found  # asked once
     return found
 

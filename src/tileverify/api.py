@@ -316,3 +316,10 @@ def gate(source: Any, *, file: str = "submission.py", own_spec: str | None = Non
 
     text = source.encode("utf-8", errors="surrogatepass") if isinstance(source, str) else source
     return judge(Submission(text, file, own_spec), GateOptions(**options))
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext tileverify``: the cell magic ``%%tileverify`` for notebooks; see `launching.cell_magic`."""
+    from .launching.cell_magic import register
+
+    register(shell, launcher())

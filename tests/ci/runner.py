@@ -1,6 +1,6 @@
 """A small driver for composite actions: runs their shell steps as a runner of GitHub does, and notes what others use.
 
-It knows of expressions what `action.yml` needs: `inputs`, `github.action_path` and `steps.ID.outputs.NAME` in `${{ }}`,
+It knows of expressions what `action.yml` needs: `inputs`, `github` and `steps.ID.outputs.NAME` in `${{ }}`,
 and of conditions comparisons of these with texts, joined by `&&`.
 """
 
@@ -29,7 +29,14 @@ class Ran:
     outputs: dict[str, str] = field(default_factory=dict)
 
 
-def run_action(action: Path, workspace: Path, temporary: Path, inputs: dict[str, str], **environment: str) -> Ran:
+def run_action(
+    action: Path,
+    workspace: Path,
+    temporary: Path,
+    inputs: dict[str, str],
+    github: dict[str, str] | None = None,
+    **environment: str,
+) -> Ran:
     """Run the composite action in the folder ``action``; a step that fails ends it."""
     document = yaml.safe_load((action / "action.yml").read_text(encoding="utf-8"))
     unknown = inputs.keys() - document["inputs"].keys()
@@ -37,6 +44,7 @@ def run_action(action: Path, workspace: Path, temporary: Path, inputs: dict[str,
     values = {f"inputs.{name}": str(each.get("default", "")) for name, each in document["inputs"].items()}
     values |= {f"inputs.{name}": value for name, value in inputs.items()}
     values["github.action_path"] = str(action)
+    values |= {f"github.{name}": value for name, value in (github or {}).items()}
     ran = Ran()
     summary = temporary / "summary.md"
     summary.write_text("")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -48,11 +49,12 @@ def scratch(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(scratch: Path, **inputs: str) -> Ran:
+def run(scratch: Path, *, github: dict[str, str] | None = None, **inputs: str) -> Ran:
     inputs = {name.replace("_", "-"): value for name, value in inputs.items()}
     environment = {"PYTHONPATH": str(REPOSITORY / "src"), "TILEVERIFY_CACHE_DIR": str(scratch / "cache")}
     given = {"python": str(scratch / "python"), **inputs}
-    return run_action(REPOSITORY, scratch / "repository", scratch / "runner", given, **environment)
+    environment["PATH"] = f"{scratch / 'bin'}:{os.environ['PATH']}"
+    return run_action(REPOSITORY, scratch / "repository", scratch / "runner", given, github, **environment)
 
 
 def test_a_right_kernel_passes(scratch: Path) -> None:
@@ -95,6 +97,48 @@ def test_texts_of_inputs_are_not_run(scratch: Path) -> None:
     assert (ran.code, ran.used, ran.outputs["exit-code"]) == (2, [], "2")
     assert not list(scratch.rglob("pwned"))
     assert ran.summary == ""
+
+
+GH = """\
+#!{python}
+import sys
+from pathlib import Path
+here = Path(__file__).parent
+with open(here / "calls", "a") as calls:
+    shown = [word for word in sys.argv[3:] if word.startswith("repos/") or word in ("PATCH", "POST")]
+    print(*sys.argv[1:3], *shown, file=calls)
+for word in sys.argv:
+    if word.startswith("body=@"):
+        (here / "comment.md").write_text(Path(word.removeprefix("body=@")).read_text())
+        (here / "known").write_text("77")
+if "--jq" in sys.argv and (here / "known").exists():
+    print((here / "known").read_text())
+"""
+PULL = {"event.pull_request.number": "5", "repository": "me/mine", "token": "t"}
+
+
+def test_one_comment_on_a_pull_request_is_written_and_updated(scratch: Path) -> None:
+    programs = scratch / "bin"
+    programs.mkdir()
+    (programs / "gh").write_text(GH.format(python=sys.executable))
+    (programs / "gh").chmod(0o755)
+    assert run(scratch, paths="kernels", comment="true").code == 1  # no pull request, no comment
+    assert not (programs / "calls").exists()
+    assert run(scratch, paths="kernels", comment="true", github=PULL).code == 1
+    text = (programs / "comment.md").read_text()
+    assert text.startswith("<!-- tileverify -->\n### tileverify: 2 new, 0 unchanged\n")
+    assert "| new | <code>kernels/wrong one.py::copy</code> 0 | ❌ refuted | <code>+ TV101</code> |" in text
+    assert "- **TV101** two tile blocks store to the same element of" in text
+    (scratch / "runner" / "tileverify.json").rename(scratch / "repository" / "main.json")
+    assert run(scratch, paths="kernels", comment="true", since="main.json", github=PULL).code == 1
+    assert (programs / "comment.md").read_text() == "<!-- tileverify -->\n### tileverify: 2 unchanged\n\n"
+    comments = "repos/me/mine/issues/5/comments"
+    assert (programs / "calls").read_text().splitlines() == [
+        f"api --paginate {comments}",
+        f"api --method POST {comments}",
+        f"api --paginate {comments}",
+        "api --method PATCH repos/me/mine/issues/comments/77",
+    ]
 
 
 def test_nothing_to_check_fails(scratch: Path) -> None:

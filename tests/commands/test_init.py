@@ -9,7 +9,7 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.corpus import ROOT
-from tileverify.pipeline import check_paths
+from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
 
 SOURCES = [
@@ -18,8 +18,8 @@ SOURCES = [
 ]  # fmt: skip
 
 
-def verdicts(file: Path) -> dict[str, KernelResult]:
-    return {result.kernel: result for result in check_paths([str(file)]).results}
+def verdicts(file: Path, cache: Path | None = None) -> dict[str, KernelResult]:
+    return {result.kernel: result for result in check_paths([str(file)], options=CheckOptions(cache=cache)).results}
 
 
 def written(source: str, folder: Path) -> Path:
@@ -29,8 +29,8 @@ def written(source: str, folder: Path) -> Path:
 
 
 def round_trip(file: Path, tileverify: CommandLine) -> int:
-    """The number of kernels that are proved before and after."""
-    inferred = verdicts(file)
+    """The number of kernels that are proved before and after; what was inferred is in the command's cache."""
+    inferred = verdicts(file, file.parent / "cache")
     proved = {kernel for kernel, result in inferred.items() if result.verdict is Verdict.PROVED}
     ran = tileverify("init", str(file))
     assert ran.code == 0, ran.err

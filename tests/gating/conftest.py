@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,28 +18,31 @@ KINDS = ("landlock", "bubblewrap")
 SECRET = "tell-nobody-7f3a"
 
 
+@pytest.fixture(scope="session")
+def started() -> Iterator[Callable[[str], Sandbox]]:
+    """The sandbox of a kind, which a process starts once: that takes longer than most tests.
+
+    Raises `IsolationUnavailable` where the kind cannot be had.
+    """
+    with ExitStack() as stack:
+        yield cache(lambda kind: stack.enter_context(Sandbox(kind)))
+
+
 @pytest.fixture(scope="session", params=KINDS)
-def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+def sandbox(request: pytest.FixtureRequest, started: Callable[[str], Sandbox]) -> Sandbox:
     """Where a kind cannot be had its tests are skipped, and told so; one kind there must be."""
     try:
-        box = Sandbox(request.param)
+        return started(request.param)
     except IsolationUnavailable as error:
         pytest.skip(str(error))
-    with box:
-        yield box
 
 
 @pytest.fixture(scope="session")
-def one_sandbox() -> Iterator[Sandbox]:
+def one_sandbox(started: Callable[[str], Sandbox]) -> Sandbox:
     """The first kind that can be had, for what is said of a submission behind walls of any kind."""
     for kind in KINDS:
-        try:
-            box = Sandbox(kind)
-        except IsolationUnavailable:
-            continue
-        with box:
-            yield box
-        return
+        with suppress(IsolationUnavailable):
+            return started(kind)
     pytest.skip("no kind of sandbox can be had")
 
 

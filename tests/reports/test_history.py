@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from tests.command_line import command_line
 
 from tileverify.reports.history import Kind, compare
+from tileverify.reports.history_markdown import MARKER, history_markdown
 from tileverify.reports.html.report import html_report
 from tileverify.results import Finding, KernelResult, Report, Verdict
 from tileverify.results.json_report import json_report
@@ -120,3 +122,19 @@ def test_paths_still_list_opt_outs(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert run("report", "--strict", str(tmp_path)).code == 0
     assert run("report").code == 2
     assert "opt-outs" in run("report", "--help").out
+
+
+def test_a_comment_takes_no_markup_from_files() -> None:
+    evil = result("k`</code>|<b>", Verdict.REFUTED, findings=(Finding("TV101", "a `b` | <img> [x](y)"),))
+    text = history_markdown(compare((), (evil,)), (evil,))
+    assert text.splitlines()[0] == MARKER
+    assert not re.search(r"<(img|b)>|`|\]\(", text)
+    row = next(line for line in text.splitlines() if line.startswith("| new"))
+    assert row.count("|") == 5
+
+
+def test_a_comment_is_no_longer_than_it_may_be() -> None:
+    many = tuple(result(f"kernel{number}", Verdict.REFUTED, "TV101") for number in range(2000))
+    text = history_markdown(compare((), many), many)
+    assert len(text) < 65_536
+    assert text.endswith("more lines are left out.\n")

@@ -74,7 +74,7 @@ def opt_outs_(context: click.Context, paths: tuple[Path, ...], format_: str, str
 @report.command(epilog=_DIFF_EXIT_CODES)
 @click.argument("old", type=click.Path(path_type=Path))
 @click.argument("new", type=click.Path(path_type=Path))
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--format", "format_", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 @click.pass_context
 def diff(context: click.Context, old: Path, new: Path, format_: str) -> None:
     """Tell what changed from the report OLD to the report NEW.
@@ -83,6 +83,12 @@ def diff(context: click.Context, old: Path, new: Path, format_: str) -> None:
     """
     from ..reports.history import compare, history_json, history_text, read_report
 
-    history = compare(read_report(old), read_report(new))
-    emit(history_json(history) if format_ == "json" else history_text(history))
+    earlier, results = read_report(old), read_report(new)
+    history = compare(earlier, results)
+    if format_ == "markdown":
+        from ..reports.history_markdown import history_markdown
+
+        emit(history_markdown(history, results))
+    else:
+        emit(history_json(history) if format_ == "json" else history_text(history))
     context.exit(1 if any(change.alarming for change in history.changes) else 0)

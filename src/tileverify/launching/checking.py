@@ -26,7 +26,7 @@ from .proofs import Request, proof_of
 Spec = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Checked(Report):
     """The results, one for each kernel and launch; true if all of them are proved; prints as ``tileverify check``."""
 
@@ -39,6 +39,14 @@ class Checked(Report):
 
     def __str__(self) -> str:
         return text_report(self).rstrip()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str | None:
+        """What notebooks show: a card for each launch, if the libraries of the extra ``html`` are there."""
+        from ..reports.html.notebook import notebook_html
+
+        return notebook_html(self)
 
 
 def check(

@@ -25,6 +25,7 @@ from ..frontend.bytecode import decode
 from ..frontend.symbolic.summary import OriginKind
 from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
 from ..results import KernelResult, Verdict
+from ..system.notebook_cells import shown_file
 from ..verifier.rules.layout import IndexFootprint, place
 from .arguments import Touched
 from .contents import Contents
@@ -212,7 +213,7 @@ def not_proved(result: KernelResult) -> str:
     if not result.findings:
         return f"{result.kernel} was not launched, as it is {result.verdict.value} (TV502)"
     first = result.findings[0]
-    at = next((f" at {site.file}:{site.line}" for site in first.sites if site.line is not None), "")
+    at = next((f" at {shown_file(site.file or '?')}:{site.line}" for site in first.sites if site.line is not None), "")
     more = f" (and {len(result.findings) - 1} more)" if len(result.findings) > 1 else ""
     return (
         f"{result.kernel} was not launched, as it is {result.verdict.value}: {first.message} [{first.code}]{at}{more}"

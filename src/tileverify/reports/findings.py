@@ -12,6 +12,7 @@ from rich.text import Text
 
 from ..results import Finding, FindingLevel, SideValue, SourceSite, Witness
 from ..results.codes import CODES, TV, Family
+from ..system.notebook_cells import shown_file
 from ..system.printable import printable
 from .reasons import suppressed_because
 from .snippets import Snippet, Snippets
@@ -168,7 +169,7 @@ def _carets(snippet: Snippet, label: str, pad: str, style: str) -> Iterator[Text
 
 def _position(file: str | None, line: int | None, column: int | None) -> str:
     """``file:line:column`` with the column counted from 1, as editors do."""
-    parts = [file or "<unknown>", *([str(line)] if line is not None else [])]
+    parts = [shown_file(file) if file else "<unknown>", *([str(line)] if line is not None else [])]
     if line is not None and column is not None:
         parts.append(str(column + 1))
     return printable(":".join(parts))

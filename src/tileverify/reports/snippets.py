@@ -12,6 +12,7 @@ from typing import Final
 from rich.cells import cell_len
 
 from ..results import SourceSite
+from ..system.notebook_cells import cell_lines
 from ..system.printable import printable
 
 LINES_BEFORE: Final = 2
@@ -126,7 +127,7 @@ def _cells(text: str) -> int:
 
 
 def source_text(file: str) -> tuple[str, ...] | None:
-    """The lines of a source file; ``None`` if there is none, or the name is not that of a source."""
+    """The lines of a source file or of a notebook's cell; ``None`` if there is none, or it is not called as one."""
     path = Path(file)
     if path.suffix.lower() not in _SOURCE_SUFFIXES:
         return None
@@ -136,7 +137,7 @@ def source_text(file: str) -> tuple[str, ...] | None:
             return None
         text = path.read_text(encoding="utf-8", errors="replace")
     except (OSError, ValueError):
-        return None
+        return cell_lines(file)
     return tuple(re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")))
 
 

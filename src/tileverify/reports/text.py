@@ -16,6 +16,7 @@ from rich.text import Text
 
 from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
 from ..results.second_reading import reading_lines
+from ..system.notebook_cells import shown_file
 from ..system.printable import printable
 from .findings import finding_lines
 from .reasons import undetermined
@@ -46,7 +47,12 @@ def text_report(report: Report, *, detail: Detail = Detail.NORMAL, color: bool =
     lines = list(_report(report, detail))
     buffer = io.StringIO()
     console = Console(
-        file=buffer, force_terminal=color, color_system="standard" if color else None, width=80, legacy_windows=False
+        file=buffer,
+        force_terminal=color,
+        force_jupyter=False,  # or it would show the text in the notebook, and give us nothing
+        color_system="standard" if color else None,
+        width=80,
+        legacy_windows=False,
     )
     for line in lines:
         line.rstrip()
@@ -107,7 +113,8 @@ def _kernel(result: KernelResult, detail: Detail, snippets: Snippets) -> Iterato
 
 def _title(result: KernelResult) -> str:
     launch = f" [{result.launch}]" if result.launch else ""
-    return printable(f"{result.file}::{result.kernel}{launch}" if result.kernel else f"{result.file}{launch}")
+    file = shown_file(result.file)
+    return printable(f"{file}::{result.kernel}{launch}" if result.kernel else f"{file}{launch}")
 
 
 def _measure(result: KernelResult) -> str:

@@ -10,11 +10,12 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.forked import Forked, forked
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
@@ -183,32 +184,39 @@ def plant(folder: Path, files: Mapping[str, str]) -> None:
             path.write_text(text)
 
 
-def checked(folder: Path, environment: Mapping[str, str]) -> str:
-    """The verdict of a check in a process of its own."""
+def checked(folder: Path, environment: Mapping[str, str], fork: Forked | None = None) -> str:
+    """The verdict of a check in a process of its own, forked where ``fork`` is given."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON"))}
     source = os.environ.get("PYTHONPATH", str(SOURCE))
     path = os.pathsep.join([*([environment["PYTHONPATH"]] if "PYTHONPATH" in environment else []), source])
-    done = subprocess.run(
-        [sys.executable, "-m", "tileverify", "check", str(folder / "kernels"), "--format", "json"],
-        env={**own, **environment, "PYTHONPATH": path, "TILEVERIFY_CACHE_DIR": str(folder / "cache")},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode in (0, 1, 2), done.stdout + done.stderr
-    verdicts = [result["verdict"] for result in json.loads(done.stdout)["results"] if result["kernel"] == "copy"]
+    arguments = ["check", str(folder / "kernels"), "--format", "json"]
+    own |= {**environment, "PYTHONPATH": path, "TILEVERIFY_CACHE_DIR": str(folder / "cache")}
+    if fork is not None:
+        code, out, err = fork(*arguments, folder=folder, environment=own)
+    else:
+        command = [sys.executable, "-m", "tileverify", *arguments]
+        done = subprocess.run(command, env=own, cwd=folder, capture_output=True, text=True, check=False)
+        code, out, err = done.returncode, done.stdout, done.stderr
+    assert code in (0, 1, 2), out + err
+    verdicts = [result["verdict"] for result in json.loads(out)["results"] if result["kernel"] == "copy"]
     assert len(verdicts) == 1
     return str(verdicts[0])
 
 
+@pytest.fixture(scope="module")
+def fork() -> Iterator[Forked]:
+    with forked() as server:
+        yield server
+
+
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
-def test_every_change_is_noticed(tmp_path: Path, way: Way) -> None:
+def test_every_change_is_noticed(tmp_path: Path, way: Way, fork: Forked) -> None:
+    """Where the variables change, in real processes: the tool is loaded under them."""
     plant(tmp_path, way.files)
     before = {name: value.format(folder=tmp_path) for name, value in way.environment.items()}
-    assert checked(tmp_path, before) == "proved"
+    assert checked(tmp_path, before, None if before else fork) == "proved"
     after = {**before, **(way.change(tmp_path) or {})}
-    assert checked(tmp_path, after) != "proved"
+    assert checked(tmp_path, after, None if after else fork) != "proved"
 
 
 @pytest.mark.parametrize("name", ["copy.py", "helper.py", "copy.tileverify.toml"])
@@ -253,7 +261,7 @@ def test_what_another_file_left_in_a_namespace_is_forgotten(tmp_path: Path) -> N
     assert [result.verdict for result in found.results] == [Verdict.PROVED, Verdict.REFUTED]
 
 
-def test_a_file_that_changes_the_compiler_for_others(tmp_path: Path) -> None:
+def test_a_file_that_changes_the_compiler_for_others(tmp_path: Path, fork: Forked) -> None:
     """What is proved after it is proved of something else; a process that does not run it first says so."""
     shift = (
         kernel("SHIFT = 0")
@@ -268,19 +276,20 @@ def test_a_file_that_changes_the_compiler_for_others(tmp_path: Path) -> None:
     own = {**os.environ, "TILEVERIFY_CACHE_DIR": str(tmp_path / "cache")}
 
     def verdicts() -> dict[str, str]:
-        command = [sys.executable, "-m", "tileverify", "check", str(tmp_path / "kernels"), "--format", "json"]
-        done = subprocess.run(command, env=own, cwd=tmp_path, capture_output=True, text=True, check=False)
-        return {each["file"]: each["verdict"] for each in json.loads(done.stdout)["results"]}
+        ran = fork("check", str(tmp_path / "kernels"), "--format", "json", folder=tmp_path, environment=own)
+        return {each["file"]: each["verdict"] for each in json.loads(ran.out)["results"]}
 
     assert verdicts() == {"kernels/a.py": "proved", "kernels/copy.py": "proved"}
     (tmp_path / "kernels" / "a.py").unlink()
     assert verdicts() == {"kernels/copy.py": "refuted"}
 
 
-def test_a_compiler_that_was_loaded_under_other_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_was_loaded_under_other_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork: Forked
+) -> None:
     """The compiler reads its variables once; what it says afterwards is not what a new process would say."""
     plant(tmp_path, {"kernels/copy.py": IN_PLACE.format(extra="")})
-    assert checked(tmp_path, {}) == "proved"
+    assert checked(tmp_path, {}, fork) == "proved"
     name = "CUDA_TILE_TESTING_DISABLE_TOKEN_ORDER"
     monkeypatch.setenv(name, "1")
     monkeypatch.chdir(tmp_path)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tileverify.reports.html.report import html_report
+from tileverify.results import KernelResult
 
 from .checked import page, report
 from .conftest import Open
@@ -40,10 +41,17 @@ CONTRAST = """() => {
 """Elements with text whose contrast is below 4.5 to 1 (WCAG 2.2, AA)."""
 
 
+ORDER = ["error", "refuted", "undecided", "proved"]
+
+
+def worst_first() -> list[KernelResult]:
+    return sorted(report().results, key=lambda result: ORDER.index(result.verdict.value))
+
+
 # ------------------------------------------------------------------------------------------- overview
 def test_the_overview_has_a_row_for_every_launch(open_page: Open) -> None:
     opened = open_page(page())
-    assert opened.rows() == [result.kernel for result in report().results]
+    assert opened.rows() == [result.kernel for result in worst_first()]
     assert opened.page.locator("#count").inner_text() == f"{len(report().results)} launches"
 
 
@@ -76,21 +84,52 @@ def test_search_and_filters_narrow_the_rows(open_page: Open) -> None:
     assert opened.page.input_value("#code") == "TV402"
 
 
-def test_the_worst_come_first_when_asked(open_page: Open) -> None:
+def test_the_worst_come_first_and_others_when_asked(open_page: Open) -> None:
     opened = open_page(page())
-    opened.page.select_option("#order", "verdict")
-    verdicts = [row.get_attribute("data-verdict") for row in opened.page.locator("#launches tbody tr").all()]
-    order = ["error", "refuted", "undecided", "proved"]
-    assert verdicts == sorted(verdicts, key=lambda verdict: order.index(str(verdict)))
-    opened.page.select_option("#order", "")
+    verdicts = [str(row.get_attribute("data-verdict")) for row in opened.page.locator("#launches tbody tr").all()]
+    assert verdicts == sorted(verdicts, key=ORDER.index)
+    opened.page.select_option("#order", "checked")
     assert opened.rows() == [result.kernel for result in report().results]
+    opened.page.select_option("#order", "")
+    assert opened.rows() == [result.kernel for result in worst_first()]
+
+
+def test_what_is_filtered_stands_in_the_address(open_page: Open) -> None:
+    opened = open_page(page())
+    opened.page.click(".chip.refuted")
+    opened.page.fill("#search", "tv102 & more")
+    opened.page.fill("#search", "tv102")
+    opened.page.select_option("#order", "name")
+    address, rows = opened.page.url, opened.rows()
+    assert 0 < len(rows) < len(report().results)
+    opened.page.goto("about:blank")
+    opened.page.goto(address)
+    assert opened.rows() == rows
+    assert opened.page.input_value("#search") == "tv102"
+    opened.page.locator("tr:not([hidden]) a").first.click()
+    opened.page.locator("#kernel h1").wait_for()
+    opened.page.click(".way a")
+    assert opened.rows() == rows
+    assert opened.page.url == address
+    opened.page.keyboard.press("a")
+    opened.page.select_option("#order", "")
+    assert "#" not in opened.page.url
+
+
+def test_a_finding_begins_with_its_lines_and_what_its_code_means(open_page: Open) -> None:
+    opened = open_page(page())
+    opened.page.click("tr[data-search*=fill_windows] a")
+    excerpt = opened.page.locator("article.finding pre.excerpt").first
+    assert "^^^" in excerpt.inner_text()
+    assert "block A and block B both store out[64]" in excerpt.inner_text()
+    assert opened.page.locator("article.finding details[open]").count() == 1
 
 
 # ------------------------------------------------------------------------------------------- keyboard
 def test_the_keyboard_goes_everywhere(open_page: Open) -> None:
     opened = open_page(page())
     keys = opened.page.keyboard
-    kernels = [result.kernel for result in report().results]
+    kernels = [result.kernel for result in worst_first()]
     for key in "jjk":
         keys.press(key)
     assert opened.page.locator("tr.chosen a").inner_text().startswith(kernels[0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
@@ -60,20 +60,86 @@ class BoxFootprint:
         return self.base + sum(int(axis.max()) for axis in self.axes) + self.width
 
     def addresses(self) -> Array:
-        return self._sums(self.axes)
+        return self.grid().reshape(-1)
+
+    def grid(self, origin: int = 0) -> Array:
+        """The addresses in the shape of the box, counted from ``origin``."""
+        return self._sums(self.axes) + (self.base - origin)
 
     @cached_property
     def runs(self) -> Runs:
         """An axis of adjacent elements is one run, so that a tile of a matrix costs its rows only."""
         for number, axis in enumerate(self.axes):
             if len(axis) > 1 and (np.diff(axis) == self.width).all():
-                starts = self._sums(self.axes[:number] + self.axes[number + 1 :]) + axis[0]
+                starts = self._sums(self.axes[:number] + self.axes[number + 1 :]).reshape(-1) + (self.base + axis[0])
                 return _merged(starts, len(axis) * self.width)
         return _merged(self.addresses(), self.width)
 
     def _sums(self, axes: tuple[Array, ...]) -> Array:
-        grid = reduce(np.add.outer, axes, np.zeros((), np.int64))
-        return np.asarray(grid).reshape(-1) + self.base
+        return np.asarray(reduce(np.add.outer, axes, np.zeros((), np.int64)))
+
+
+@dataclass(frozen=True)
+class TileShape:
+    """What tiles at different places have in common: ``counts`` elements along each axis, ``steps`` bytes apart.
+
+    No step is negative, and no count 0.
+    """
+
+    counts: tuple[int, ...]
+    steps: tuple[int, ...]
+    width: int
+
+    @cached_property
+    def extent(self) -> int:
+        """Bytes from the first one to behind the last."""
+        return sum((count - 1) * step for count, step in zip(self.counts, self.steps, strict=True)) + self.width
+
+    @cached_property
+    def offsets(self) -> Array:
+        """Of each element from the first, in the shape of the tile."""
+        return self._at_zero.grid()
+
+    @cached_property
+    def runs(self) -> Runs:
+        return self._at_zero.runs
+
+    @cached_property
+    def _at_zero(self) -> BoxFootprint:
+        axes = (np.arange(count) * np.int64(step) for count, step in zip(self.counts, self.steps, strict=True))
+        return BoxFootprint(0, tuple(axes), self.width)
+
+
+tile_shape: Final = lru_cache(maxsize=64)(TileShape)
+"""The same for equal arguments: most blocks of a launch access tiles of a few shapes."""
+
+
+@dataclass(frozen=True)
+class TileFootprint:
+    """The elements of a tile whose first one is at ``low``."""
+
+    low: int
+    shape: TileShape
+
+    @property
+    def width(self) -> int:
+        return self.shape.width
+
+    @property
+    def end(self) -> int:
+        return self.low + self.shape.extent
+
+    def addresses(self) -> Array:
+        return self.grid().reshape(-1)
+
+    def grid(self, origin: int = 0) -> Array:
+        """The addresses in the shape of the tile, counted from ``origin``."""
+        return self.shape.offsets + (self.low - origin)
+
+    @cached_property
+    def runs(self) -> Runs:
+        starts, ends = self.shape.runs
+        return starts + self.low, ends + self.low
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ...frontend.bytecode.model import (
     ScalarType,
 )
 from ...results.codes import TV
-from .access_log import BoxFootprint, Footprint, PointFootprint
+from .access_log import BoxFootprint, Footprint, PointFootprint, TileFootprint, tile_shape
 from .addresses import index_space
 from .encodings import from_bits, to_bits
 from .faults import NotModelled
@@ -29,6 +29,7 @@ from .values import (
     UNKNOWN_ORIGIN,
     UNSPECIFIED,
     Array,
+    TensorView,
     Tile,
     TileView,
     Token,
@@ -172,13 +173,16 @@ class TileAxis:
         """The largest coordinate of a lane."""
         return self.start + (self.length - 1 if self.rows is None else int(self.rows.max()))
 
+    def room(self, size: int) -> int:
+        """How many lanes are below ``size``, where none is sparse."""
+        return min(self.length, max(size - self.start, 0))
+
     def inside(self, size: int) -> tuple[Array | slice, Array]:
         """The lanes below ``size``, and their coordinates relative to ``start``."""
-        room = min(max(size - self.start, 0), (1 << 63) - 1)
         if self.rows is None:
-            count = min(self.length, room)
+            count = self.room(size)
             return slice(0, count), np.arange(count)
-        lanes = np.flatnonzero(self.rows < room)
+        lanes = np.flatnonzero(self.rows < min(max(size - self.start, 0), (1 << 63) - 1))
         return lanes, self.rows[lanes]
 
 
@@ -252,31 +256,61 @@ def view_reach(run: BlockRun, op: Op) -> tuple[list[LiveLanes], Array | None]:
         return [], open_
     if not _check_view(run, op, view, axes):
         return [], None
+    found = _gathered(op, tensor, axes) if isinstance(view.type, GatherScatterViewType) else _tiled(op, tensor, axes)
+    return [] if found is None else _settle_box(run, op, tensor.origin, *found), None
+
+
+def _tiled(op: Op, tensor: TensorView, axes: list[TileAxis]) -> tuple[TileFootprint, tuple[slice, ...]] | None:
+    """What the tile touches, and its lanes inside the tensor; ``None`` if there are none.  No axis is sparse."""
+    width, base = tensor.element.bytes, tensor.base
+    counts: list[int] = []
+    steps: list[int] = []
+    for axis in axes:
+        count = axis.room(tensor.shape[axis.dim])
+        if not count:
+            return None
+        stride = _followed(op, tensor.strides[axis.dim] * width, axis.start + count - 1)
+        base += axis.start * stride
+        counts.append(count)
+        steps.append(stride if count > 1 else 0)
+    return TileFootprint(base, tile_shape(tuple(counts), tuple(steps), width)), tuple(map(slice, counts))
+
+
+def _gathered(
+    op: Op, tensor: TensorView, axes: list[TileAxis]
+) -> tuple[BoxFootprint, tuple[Array | slice, ...]] | None:
+    """The same, of a view one axis of which may be sparse."""
     width, base = tensor.element.bytes, tensor.base
     region: list[Array | slice] = []
     offsets: list[Array] = []
     for axis in axes:
         lanes, coordinates = axis.inside(tensor.shape[axis.dim])
         if not len(coordinates):
-            return [], None
+            return None
         region.append(lanes)
-        stride, last = tensor.strides[axis.dim] * width, int(coordinates.max())
-        if (axis.start + last) * stride >= 1 << 62:
-            raise NotModelled(f"{op.name} at {op.offset:#x} {stride} bytes apart per element")
+        last = int(coordinates.max())
+        stride = _followed(op, tensor.strides[axis.dim] * width, axis.start + last)
         base += axis.start * stride
         offsets.append(coordinates * np.int64(stride) if last else coordinates)
-    return _settle_box(run, op, tensor.origin, BoxFootprint(base, tuple(offsets), width), tuple(region)), None
+    return BoxFootprint(base, tuple(offsets), width), tuple(region)
 
 
-def _settle_box(run: BlockRun, op: Op, number: int, box: BoxFootprint, region: tuple[Any, ...]) -> list[LiveLanes]:
+def _followed(op: Op, stride: int, last: int) -> int:
+    """The bytes from element to element, if the element ``last`` can be addressed with them."""
+    if last * stride >= 1 << 62:
+        raise NotModelled(f"{op.name} at {op.offset:#x} {stride} bytes apart per element")
+    return stride
+
+
+def _settle_box(
+    run: BlockRun, op: Op, number: int, box: BoxFootprint | TileFootprint, region: tuple[Any, ...]
+) -> list[LiveLanes]:
     if number == UNKNOWN_ORIGIN:
         raise NotModelled(f"{op.name} at {op.offset:#x} through a pointer of unknown origin")
     origin, allocation = run.memory.image.origins[number], run.memory.image.allocation_of(number)
-    shape = tuple(len(axis) for axis in box.axes)
     end = allocation.base + allocation.size
-    if box.low >= allocation.base and box.end <= end and box.base % box.width == 0:
-        offsets = box.addresses().reshape(shape) - allocation.base
-        return [LiveLanes(number, origin.allocation, box, region, offsets)]
+    if box.low >= allocation.base and box.end <= end and box.low % box.width == 0:
+        return [LiveLanes(number, origin.allocation, box, region, box.grid(allocation.base))]
     if not 0 <= box.low < box.end < 1 << 63:
         run.undefined(op, TV.POINTER_OUT_OF_ALLOCATION, f"{op.name} leaves {origin.name}", number, box.low)
         return []

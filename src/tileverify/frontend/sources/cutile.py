@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import io
+import sys
 import time
 import types
 import typing
@@ -197,6 +198,12 @@ def _members(owner: object, kernel_type: type, modules: set[str]) -> Iterator[tu
             yield name, value
         elif isinstance(value, type) and value.__module__ in modules and value.__name__ == name:
             yield from ((f"{name}.{inner}", kernel) for inner, kernel in _members(value, kernel_type, modules))
+
+
+def is_kernel(value: object) -> bool:
+    """Whether ``value`` is a ``ct.kernel``; without ``cuda.tile`` nothing is."""
+    cutile = sys.modules.get("cuda.tile")
+    return cutile is not None and isinstance(value, cutile.kernel)
 
 
 def function_of(kernel: Any) -> types.FunctionType:

@@ -13,6 +13,7 @@ from ...results.codes import CODES, Code, Family
 from ...results.details import Drawing, IrLine, ObligationDetail, SideDrawing, State
 from ...results.documents import Json
 from ...results.tiers import Tier
+from ...system.notebook_cells import shown_file
 from ...system.printable import printable
 from ..findings import side_names, values_text
 from ..reasons import suppressed_because, undetermined
@@ -215,7 +216,7 @@ def _place(site: SourceSite) -> str:
         return "no source location in the bytecode"
     column = f":{site.column + 1}" if site.column is not None else ""
     within = f" in {site.function}" if site.function else ""
-    return f"{site.file or '?'}:{site.line or '?'}{column}{within}"
+    return f"{shown_file(site.file) if site.file else '?'}:{site.line or '?'}{column}{within}"
 
 
 def _launch(witness: Witness) -> Iterator[tuple[str, str]]:

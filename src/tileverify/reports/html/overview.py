@@ -15,6 +15,7 @@ from ...results.details import State
 
 SYMBOLS: Final = {State.PROVED: "✓", State.REFUTED: "✗", State.UNDECIDED: "?"}
 VERDICT_SYMBOLS: Final = {Verdict.PROVED: "✓", Verdict.REFUTED: "✗", Verdict.UNDECIDED: "?", Verdict.ERROR: "!"}
+_ORDER: Final = (Verdict.ERROR, Verdict.REFUTED, Verdict.UNDECIDED, Verdict.PROVED)
 _WORST: Final = (State.PROVED, State.UNDECIDED, State.REFUTED)
 
 
@@ -30,9 +31,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``states``: code and state of every obligation of the launch, as the page's filter reads them."""
+    """``place``: among the results; ``message``: what is wrong first.
+
+    ``states``: code and state of every obligation of the launch, as the page's filter reads them.
+    """
 
     id: str
+    place: int
     result: KernelResult
     title: str
     launch: str
@@ -41,6 +46,7 @@ class Row:
     cells: tuple[Cell, ...]
     states: str
     codes: tuple[str, ...]
+    message: str
     search: str
     milliseconds: float
 
@@ -59,7 +65,7 @@ def overview(report: Report) -> Overview:
     states = [states_of(result) for result in report.results]
     codes = tuple(sorted({code for each in states for code in each}))
     folder = _folder([result.file for result in report.results])
-    rows = tuple(_rows(report.results, states, codes, folder))
+    rows = tuple(sorted(_rows(report.results, states, codes, folder), key=lambda row: _ORDER.index(row.result.verdict)))
     counts = Counter(result.verdict.value for result in report.results)
     return Overview(
         rows=rows,
@@ -109,13 +115,14 @@ def _rows(
     results: Sequence[KernelResult], states: Sequence[dict[str, State]], codes: Iterable[str], folder: str
 ) -> Iterator[Row]:
     seen: Counter[str] = Counter()
-    for result, state in zip(results, states, strict=True):
+    for place, (result, state) in enumerate(zip(results, states, strict=True)):
         name = "\0".join((result.file, result.kernel, result.launch))
         seen[name] += 1
         key = hashlib.sha256(f"{name}\0{seen[name]}".encode(errors="surrogatepass")).hexdigest()[:10]
         found = tuple(dict.fromkeys(finding.code for finding in result.findings))
         yield Row(
             id=f"k-{key}",
+            place=place,
             result=result,
             title=result.kernel or result.file,
             launch=result.launch,
@@ -124,9 +131,19 @@ def _rows(
             cells=tuple(_cell(code, state.get(code)) for code in codes),
             states=" ".join(f"{code}:{each.value}" for code, each in state.items()),
             codes=found,
+            message=_message(result),
             search=" ".join((result.file, result.kernel, result.launch, *found)).lower(),
             milliseconds=spent(result.time_ms),
         )
+
+
+def _message(result: KernelResult) -> str:
+    """What is wrong in one line: the first finding that is not suppressed, and how many there are beside it."""
+    found = [finding for finding in result.findings if finding.suppression is None]
+    if not found:
+        return ""
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return found[0].message.split("\n", 1)[0] + more
 
 
 def _cell(code: str, state: State | None) -> Cell:

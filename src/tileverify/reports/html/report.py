@@ -14,6 +14,7 @@ from ...results.documents import Json
 from ...results.json_report import json_report
 from ...system.printable import printable
 from ..history import compare
+from ..snippets import Snippets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,12 +55,12 @@ def html_report(report: Report, earlier: Sequence[KernelResult] | None = None) -
     from .packing import content_policy, packed
     from .sources import Sources
 
-    view, sources, environment = overview(report), Sources(), _environment()
+    view, sources, snippets, environment = overview(report), Sources(), Snippets(), templates()
     shards: dict[str, _Shard] = {}
     for row in view.rows:
-        shards.setdefault(row.result.file, _Shard(sources)).add(row, report, environment)
+        shards.setdefault(row.result.file, _Shard(sources, snippets)).add(row, report, environment)
     numbers = {row.id: list(shards).index(row.result.file) for row in view.rows}
-    style, drawing, page = (_asset(name) for name in ("style.css", "drawing.js", "page.js"))
+    style, drawing, page = (asset(name) for name in ("style.css", "drawing.js", "page.js"))
     return environment.get_template("page.html").render(
         report=report,
         view=view,
@@ -71,9 +72,9 @@ def html_report(report: Report, earlier: Sequence[KernelResult] | None = None) -
         json=packed(json_report(report)),
         changes=None if earlier is None else _changes(view.rows, earlier),
         policy=content_policy(scripts=[drawing, page], styles=[style]),
-        style=_raw(style),
-        drawing_script=_raw(drawing),
-        page_script=_raw(page),
+        style=raw(style),
+        drawing_script=raw(drawing),
+        page_script=raw(page),
     )
 
 
@@ -107,10 +108,12 @@ class _Shard:
     """The launches of one file, which share sources and mostly Tile IR: unpacked when one of them is opened."""
 
     sources: Sources
+    snippets: Snippets
     document: Json = field(default_factory=lambda: {"kernels": {}, "sources": {}, "ir": []})
     _known_ir: dict[str, int] = field(default_factory=dict)
 
     def add(self, row: Row, report: Report, environment: Environment) -> None:
+        from .excerpts import excerpts
         from .kernel import drawing_json, file_html, ir_pane, kernel_view, source_panes
 
         result, details = row.result, row.result.details
@@ -126,6 +129,7 @@ class _Shard:
             result=result,
             report=report,
             view=kernel_view(result),
+            excerpts=[excerpts(finding, self.snippets) for finding in findings],
             panes=bool(panes) or bool(details and details.ir),
             accesses=() if details is None else details.accesses,
             example=[number for number, drawing in enumerate(drawings) if drawing.finding is None],
@@ -152,11 +156,12 @@ class _Shard:
 
 
 # ----------------------------------------------------------------------------------------------- assets
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file of `assets`."""
     return resources.files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def _raw(text: str) -> Any:
+def raw(text: str) -> Any:
     """Text of this package that stands in the page as it is."""
     from markupsafe import Markup
 
@@ -179,13 +184,14 @@ def _with_code(text: str) -> Any:
 
 
 @cache
-def _environment() -> Environment:
+def templates() -> Environment:
+    """The templates of all pages, with what they print escaped and without control characters."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     from .overview import duration
 
     environment = Environment(
-        loader=FunctionLoader(_asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_shown
+        loader=FunctionLoader(asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, finalize=_shown
     )
     environment.filters["duration"] = duration
     environment.filters["code"] = _with_code

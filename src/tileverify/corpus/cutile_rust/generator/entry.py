@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from ....frontend.bytecode.builder import F32, I32, BodyBuilder, ModuleBuilder, pointer, tile
 from ....frontend.bytecode.model import (
@@ -126,7 +127,7 @@ class Kernel:
     def below(self, lhs: Value, rhs: Value) -> Value:
         return self._binary("cmpi", lhs, rhs, pred="less_than", sgn="signed")
 
-    def _binary(self, op: str, lhs: Value, rhs: Value, **attributes: object) -> Value:
+    def _binary(self, op: str, lhs: Value, rhs: Value, **attributes: Any) -> Value:
         made: Value = self.f.op(op, lhs=lhs, rhs=rhs, **attributes)
         return made
 
@@ -169,7 +170,8 @@ class Kernel:
 
     def float(self, op: str, *values: Value) -> Value:
         names = ("lhs", "rhs") if len(values) == 2 else ("s",)
-        made: Value = self.f.op(op, **dict(zip(names, values, strict=True)))
+        operands: dict[str, Any] = dict(zip(names, values, strict=True))
+        made: Value = self.f.op(op, **operands)
         return made
 
     def reshaped(self, value: Value, *shape: int) -> Value:

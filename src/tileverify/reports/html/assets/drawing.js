@@ -331,7 +331,13 @@
       const size = Math.min(30, Math.max(9, 176 / columns));
       const place = id => wrapped ? [id[0] % columns, Math.floor(id[0] / columns)] : [id[0] % columns, id[1] + id[2] * gy + id[2] * 0.35 + Math.floor(id[0] / columns) * (gy * gz + 0.5)];
       const rows = Math.max(...tracks.map(track => place(track[0])[1])) + 1;
-      const root = svg("svg", { viewBox: "0 0 " + (columns * size + 2) + " " + (rows * size + 2), width: columns * size + 2, height: rows * size + 2, "aria-hidden": "true" });
+      const left = wrapped ? 0 : 30, top = 16, wide = Math.max(columns * size + left + 2, 46), high = rows * size + top + 2;
+      const root = svg("svg", { viewBox: -left + " " + -top + " " + wide + " " + high, width: wide, height: high, "aria-hidden": "true" });
+      const label = (x, y, text) => root.append(svg("text", { x, y, class: "axis" }, text));
+      label(2, -5, "x →");
+      if (!wrapped) for (let z = 0; z < gz; z++) {
+        if (z === 0 || size * gy >= 11) label(-left, place([0, 0, z])[1] * size + Math.min(size, 22) / 2 + 6, gz === 1 ? "y ↓" : gy === 1 ? "z = " + z : "z" + z + " y");
+      }
       tracks.forEach((track, number) => {
         const [x, y] = place(track[0]), mine = this.state.map(each => each.track === number);
         const name = mine[0] && mine[1] ? (this.linked ? "a" : "same") : mine[0] ? "a" : mine[1] ? "b" : "";

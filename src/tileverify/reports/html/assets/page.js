@@ -5,7 +5,6 @@
   const all = (selector, within) => [...(within || document).querySelectorAll(selector)];
   const overview = one("#overview"), kernel = one("#kernel"), body = one("#launches tbody");
   const rows = body ? all("tr", body) : [];
-  const original = rows.slice();
   const opened = new Map();
   const filter = { verdicts: new Set(), text: "", code: "", state: "" };
   let chosen = -1;
@@ -59,6 +58,34 @@
     for (const chip of all(".chip")) chip.setAttribute("aria-pressed", filter.verdicts.has(chip.dataset.verdict));
     for (const head of all("th.c button")) head.setAttribute("aria-pressed", head.dataset.code === filter.code);
     choose(-1);
+    remember();
+  }
+
+  /* What is shown stands in the address, so that a link leads others to the same rows. */
+  const FIELDS = { q: "#search", code: "#code", state: "#state", order: "#order" };
+
+  function remember() {
+    if (!["", "#overview"].includes(location.hash) && !location.hash.startsWith("#?")) return;
+    const said = new URLSearchParams();
+    if (filter.verdicts.size) said.set("verdict", [...filter.verdicts].join(","));
+    for (const [name, field] of Object.entries(FIELDS)) if (one(field).value.trim()) said.set(name, one(field).value.trim());
+    const text = said.toString();
+    history.replaceState(null, "", text ? "#?" + text : location.pathname + location.search);
+  }
+
+  function recall(text) {
+    const said = new URLSearchParams(text);
+    filter.verdicts = new Set((said.get("verdict") || "").split(",").filter(Boolean));
+    for (const [name, field] of Object.entries(FIELDS)) {
+      one(field).value = said.get(name) || "";
+      if (one(field).selectedIndex === -1) one(field).value = "";
+    }
+    filter.text = one("#search").value.trim().toLowerCase();
+    filter.code = one("#code").value;
+    filter.state = one("#state").value;
+    rows.sort(ORDERS[one("#order").value]);
+    if (body) body.append(...rows);
+    apply();
   }
 
   function toggle(verdict) {
@@ -75,8 +102,8 @@
 
   const RANK = { error: 0, refuted: 1, undecided: 2, proved: 3 };
   const ORDERS = {
-    "": (a, b) => original.indexOf(a) - original.indexOf(b),
-    verdict: (a, b) => RANK[a.dataset.verdict] - RANK[b.dataset.verdict],
+    "": (a, b) => RANK[a.dataset.verdict] - RANK[b.dataset.verdict] || a.dataset.place - b.dataset.place,
+    checked: (a, b) => a.dataset.place - b.dataset.place,
     name: (a, b) => a.querySelector("a").textContent.localeCompare(b.querySelector("a").textContent),
     time: (a, b) => b.dataset.time - a.dataset.time,
   };
@@ -85,6 +112,7 @@
     rows.sort(ORDERS[name]);
     body.append(...rows);
     choose(-1);
+    remember();
   }
 
   // --------------------------------------------------------------------------------------------- choice
@@ -103,7 +131,8 @@
   let current = null;
 
   async function route() {
-    const hash = decodeURIComponent(location.hash.slice(1));
+    const said = location.hash.slice(1);
+    const hash = said.startsWith("?") ? "" : decodeURIComponent(said);
     if (hash === "main") { one("#main").focus(); return; }
     const [id, part] = hash.split(":");
     const row = id.startsWith("k-") ? document.getElementById("row-" + id) : null;
@@ -112,6 +141,8 @@
     current = null;
     kernel.hidden = true;
     overview.hidden = false;
+    if (said.startsWith("?") && !before) recall(said.slice(1));
+    else remember();
     if (before) {
       const number = shown().indexOf(before);
       if (number >= 0) choose(number);
@@ -337,7 +368,7 @@
   });
   window.addEventListener("hashchange", route);
   window.addEventListener("beforeprint", () => { for (const each of all("details", kernel)) each.open = true; });
-  apply();
+  if (!location.hash.startsWith("#?")) apply();
   route();
   document.documentElement.dataset.ready = "yes";
 })();

@@ -1,0 +1,62 @@
+"""`notebook_html`: verdicts and findings as one piece of HTML below a cell, without scripts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ...results import KernelResult, Report
+from ...results.codes import CODES
+from ...system.notebook_cells import shown_file
+from ..snippets import Snippets
+from ..text import summary_line
+from .excerpts import Excerpt, excerpts
+from .kernel import KernelView, kernel_view
+from .overview import VERDICT_SYMBOLS
+
+CARDS: Final = 20
+"""Launches with a card; those behind them are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One launch; ``excerpts``: those of each finding."""
+
+    result: KernelResult
+    symbol: str
+    file: str
+    view: KernelView
+    excerpts: tuple[tuple[Excerpt, ...], ...]
+
+
+def notebook_html(report: Report) -> str | None:
+    """The cards of all launches, what is not proved first; ``None`` without the libraries of the extra ``html``."""
+    try:
+        from .report import asset, raw, templates
+    except ImportError:
+        return None
+    snippets = Snippets()
+    ordered = sorted(report.results, key=lambda result: result.verdict.value == "proved")
+    cards = [_card(result, snippets) for result in ordered[:CARDS]]
+    return (
+        templates()
+        .get_template("card.html")
+        .render(
+            cards=cards,
+            more=len(ordered) - len(cards),
+            report=report,
+            summary=summary_line(report),
+            codes=CODES,
+            style=raw(asset("card.css")),
+        )
+    )
+
+
+def _card(result: KernelResult, snippets: Snippets) -> Card:
+    return Card(
+        result=result,
+        symbol=VERDICT_SYMBOLS[result.verdict],
+        file=shown_file(result.file),
+        view=kernel_view(result),
+        excerpts=tuple(excerpts(finding, snippets) for finding in result.findings),
+    )

@@ -20,7 +20,7 @@ EXCEPTIONS = ("BundleRefused", "InFlightConflict", "LaunchRefused", "TileVerifyE
 def test_dir_shows_the_public_names_alone() -> None:
     assert dir(tileverify) == [
         "BundleRefused", "InFlightConflict", "LaunchRefused", "TileVerifyError", "UnprovedLaunch", "__version__",
-        "check", "gate", "graph", "in_flight", "kernel", "launch", "load", "patch", "tune", "unproved",
+        "check", "equal", "gate", "graph", "in_flight", "kernel", "launch", "load", "patch", "tune", "unproved",
         "unproved_launches",
     ]  # fmt: skip
 

@@ -18,7 +18,7 @@ PAGE: Final = ROOT / "ARCHITECTURE.md"
 ROOMS: Final = (
     "errors", "hook", "system", "contract", "results",
     "frontend", "checker", "verifier", "backend", "corpus", "reports",
-    "pipeline", "launching", "record", "gating", "warm", "lsp",
+    "pipeline", "launching", "equality", "record", "gating", "warm", "lsp",
     "commands", "cli", "kernels", "api", "playback", "__init__", "program", "__main__",
 )  # fmt: skip
 """From the ground up: a room imports those before it."""

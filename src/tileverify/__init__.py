@@ -8,6 +8,7 @@ from .system.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from .api import check as check
+    from .api import equal as equal
     from .api import gate as gate
     from .api import graph as graph
     from .api import in_flight as in_flight
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from .launching.optouts import unproved_launches as unproved_launches
 
 
-_FACE = ("check", "gate", "graph", "in_flight", "kernel", "launch", "load", "patch", "tune")
+_FACE = ("check", "equal", "gate", "graph", "in_flight", "kernel", "launch", "load", "patch", "tune")
 _PLACES = {
     **dict.fromkeys(_FACE, "tileverify.api"),
     **dict.fromkeys(("UnprovedLaunch", "unproved", "unproved_launches"), "tileverify.launching.optouts"),

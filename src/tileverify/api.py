@@ -12,6 +12,7 @@ from .contract.decorator import written_at
 from .errors import UsageError
 
 if TYPE_CHECKING:
+    from .equality.targets import JudgedKernel
     from .gating import GateResult
     from .launching.checking import Checked
     from .launching.in_flight import InFlight
@@ -266,6 +267,38 @@ def tune(*call: Any, **options: Any) -> Any:
     from .launching.tuning import on_device
 
     return on_device(launcher().planned).tune(*call, **options)
+
+
+def equal(
+    target: str, reference: Any, /, *, seed: int = 0, sizes: Mapping[str, int] | None = None
+) -> list[JudgedKernel]:
+    """Whether a kernel computes exactly what a reference does, as ``tileverify equal`` says; see `docs/equality.md`.
+
+    ``target``: ``FILE::KERNEL``.  ``reference``: a function on NumPy arrays, ``REF.py::FN``, or another
+    ``FILE::KERNEL``.  ``sizes``: the one launch to look at.  One answer for each launch spec.
+
+    >>> import numpy as np
+    >>> import tileverify
+    >>> source = '''
+    ... import cuda.tile as ct
+    ... import tileverify
+    ... @tileverify.launch(args={"x": "f32[N]", "out": "f32[N]"}, grid=["cdiv(N, 128)"])
+    ... @ct.kernel
+    ... def halve(x, out):
+    ...     i = ct.bid(0)
+    ...     ct.store(out, (i,), ct.load(x, (i,), (128,)) * 0.5)
+    ... '''
+    >>> with open("halve.py", "w") as file:
+    ...     size = file.write(source)
+    >>> [found.equality.answer.value for found in tileverify.equal("halve.py::halve", lambda x: {"out": x / 2})]
+    ['equal']
+    >>> [found.equality.answer.value for found in tileverify.equal("halve.py::halve", lambda x: {"out": x / 2.0001})]
+    ['different']
+    """
+    from .equality.deciding import Options
+    from .equality.targets import EqualOptions, judge
+
+    return judge(target, reference, EqualOptions(Options(seed=seed, values=sizes)))
 
 
 def gate(source: Any, *, file: str = "submission.py", own_spec: str | None = None, **options: Any) -> GateResult:

@@ -76,8 +76,8 @@ def run(
     """
     if explore is not None and save is not None:
         raise UsageError("--explore runs the launch many times, there is no one result to --save")
-    named_sizes = {name: _whole(f"--size {name}", text) for name, text in _pairs("--size", sizes)}
-    axes = None if grid is None else tuple(_whole("--grid", axis) for axis in grid.split(","))
+    named_sizes = {name: whole(f"--size {name}", text) for name, text in pairs("--size", sizes)}
+    axes = None if grid is None else tuple(whole("--grid", axis) for axis in grid.split(","))
     if save is not None and save.suffix == ".npz":
         writable(save, "--save")
     elif save is not None and save.exists() and not save.is_dir():
@@ -89,10 +89,10 @@ def run(
     from ..pipeline.cache.verdicts import default_folder
 
     arrays = {name: array for path in archives for name, array in read_arrays(path).items()}
-    arrays |= {name: read_array(Path(path)) for name, path in _pairs("--input", inputs)}
+    arrays |= {name: read_array(Path(path)) for name, path in pairs("--input", inputs)}
     options = RunOptions(
         sizes=named_sizes,
-        args=dict(_pairs("--arg", args)),
+        args=dict(pairs("--arg", args)),
         arrays=arrays,
         grid=axes,
         seed=seed,
@@ -122,7 +122,7 @@ def run(
     context.exit(1 if result.events or result.assertions else 0)
 
 
-def _pairs(option: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
+def pairs(option: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
     pairs = []
     for text in texts:
         name, equals, value = text.partition("=")
@@ -132,7 +132,7 @@ def _pairs(option: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _whole(option: str, text: str) -> int:
+def whole(option: str, text: str) -> int:
     try:
         return int(text, 0)
     except ValueError:

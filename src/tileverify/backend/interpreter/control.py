@@ -46,9 +46,10 @@ RegionSteps: TypeAlias = "Generator[None, None, Exit | None]"
 def execute(run: BlockRun, block: Block) -> Steps:
     """Run an op list up to its terminator, or to an exit from inside one of its regions."""
     values, turn, computed = run.values, run.turn, run.program.computed
+    rules = RULES if run.program.rules is None else run.program.rules
     for op in block.ops:
         name = op.name
-        rule = RULES.get(name)
+        rule = rules.get(name)
         if rule is not None:
             if op in computed:
                 result = computed[op]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
@@ -76,13 +76,15 @@ class Program:
     """One entry, with what all its blocks share: global variables by name, and values.
 
     ``inert``: assumptions without effect, which may be false (see `inert_assumptions`).  ``uniform``: ops that give the
-    same in every block; ``computed`` holds what they gave, for ops that had nothing to report.
+    same in every block; ``computed`` holds what they gave, for ops that had nothing to report.  ``rules``: those of ops
+    in another domain than machine arithmetic; the interpreter's own where there is none.
     """
 
     module: Module
     entry: Entry
     globals: dict[str, int] = field(default_factory=dict)
     computed: dict[Op, Result] = field(default_factory=dict)
+    rules: Mapping[str, Rule] | None = None
     inert: frozenset[Op] = field(init=False)
     uniform: frozenset[Op] = field(init=False)
 

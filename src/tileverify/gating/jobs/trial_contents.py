@@ -11,8 +11,8 @@ import numpy as np
 from ...backend.numbers.conditions import ContractInNumbers, scalars
 from ...backend.numbers.elements import Array, rounded, storage_type
 from ...backend.numbers.inputs import Given, Inputs, make_inputs
+from ...backend.numbers.trial_launches import Constants
 from ...contract.element_types import ELEMENT_TYPES
-from .trial_launches import Constants
 
 FILLINGS: Final = (
     "normal", "borders", "wide", "zeros", "equal", "large", "tiny", "negative", "special", "other",

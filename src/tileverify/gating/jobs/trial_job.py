@@ -1,6 +1,7 @@
 """In the sandbox: a proved kernel on small inputs, in the reference interpreter, for a comparison outside.
 
-`trial_launches` chooses the launches, `trial_contents` what their arrays hold; both by a seed that no submission knows.
+`backend.numbers.trial_launches` chooses the launches, `trial_contents` what their arrays hold; both by a seed that no
+submission knows.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ...backend.numbers.blocks import Executed, execute_launch
 from ...backend.numbers.conditions import ContractInNumbers
 from ...backend.numbers.elements import Array
 from ...backend.numbers.inputs import Inputs, view
+from ...backend.numbers.trial_launches import MOST_TOLD, chosen_launches, constants_of, extent
 from ...contract.concrete import ConcreteArray
 from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat
 from ...errors import UsageError
@@ -29,7 +31,6 @@ from .compiled import claims_of
 from .prove_job import unit_of
 from .requests import TrialRequest
 from .trial_contents import fillings_of, inputs_of
-from .trial_launches import MOST_TOLD, chosen_launches, constants_of, extent
 from .tried import ArrayBytes, LaunchLine, TrialEnd, said
 
 Send: TypeAlias = Callable[[bytes], None]

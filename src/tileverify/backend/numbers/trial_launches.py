@@ -1,4 +1,4 @@
-"""In the sandbox: the launches that a proved kernel is tried with.
+"""The launches that a proved kernel is tried with.
 
 They are chosen to expose work that is skipped: sizes that fill no tile, and *borders*, the numbers that the bytecode
 holds.  A kernel can only turn on a number that it has: as a size, as a count of blocks, or in what an array holds.
@@ -20,14 +20,14 @@ from typing import Final
 
 import numpy as np
 
-from ...backend.interpreter.encodings import from_bits
-from ...backend.numbers.choose import choose
-from ...backend.numbers.conditions import ContractInNumbers
 from ...contract.expressions import GRID_NAMES
 from ...contract.launch import GRID_MAX
 from ...contract.operators import Undefined
 from ...errors import UsageError
 from ...frontend.bytecode.model import Block, Entry, Op, ScalarType
+from ..interpreter.encodings import from_bits
+from .choose import choose
+from .conditions import ContractInNumbers
 
 SIZES: Final = (1, 2, 3, 7, 16, 33, 64, 100, 127, 129, 200, 256, 257, 511)
 SECRET_SIZES: Final = 3
@@ -112,7 +112,7 @@ def chosen_launches(contract: ContractInNumbers, constants: Constants, source: n
     # Both begin with what is small; sizes at a border come before those beside it.
     by_size = _found(contract, _at_borders(contract, borders, roots))
     by_blocks = _found(contract, _beyond_borders(contract, borders, roots, first))
-    at_borders = merge(by_size, by_blocks, key=lambda values: _cost(contract, values))
+    at_borders = merge(by_size, by_blocks, key=lambda values: cost(contract, values))
     kept: list[Values] = []
     elements = blocks = 0
     budget = {True: MOST_LAUNCHES - 1, False: MOST_LAUNCHES}
@@ -123,7 +123,7 @@ def chosen_launches(contract: ContractInNumbers, constants: Constants, source: n
             budget[border] -= 1
             elements, blocks = elements + more[0], blocks + more[1]
             kept.append(values)
-    kept[1:] = sorted(kept[1:], key=lambda values: _cost(contract, values))
+    kept[1:] = sorted(kept[1:], key=lambda values: cost(contract, values))
     return Chosen(tuple(kept), tuple(_not_tried(contract, borders, roots, kept))[:MOST_TOLD])
 
 
@@ -189,7 +189,8 @@ def extent(contract: ContractInNumbers, values: Values) -> tuple[int, int]:
     return sum(map(prod, shapes)), prod(contract.value(axis, values) for axis in contract.grid)
 
 
-def _cost(contract: ContractInNumbers, values: Values) -> int:
+def cost(contract: ContractInNumbers, values: Values) -> int:
+    """About the time that the launch takes in the interpreter, in elements."""
     elements, blocks = extent(contract, values)
     return elements + 64 * blocks
 

@@ -1,0 +1,76 @@
+"""The command ``equal``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from ..errors import UsageError
+from .options import writable
+from .run import pairs, whole
+from .shell import Working, emit
+
+_EXIT_CODES = """\b
+Exit codes:
+  0  every launch is equal
+  1  one is different
+  2  bad usage
+  3  one is not decided, none is different
+"""
+
+
+@click.command(epilog=_EXIT_CODES)
+@click.argument("target", metavar="FILE::KERNEL")
+@click.argument("other", metavar="[FILE::KERNEL]", required=False)
+@click.option("--reference", metavar="REF.py::FN", help="The function that says what the kernel should compute.")
+@click.option("--size", "sizes", multiple=True, metavar="M=256", help="Look at this one launch; value of a free name.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all that is drawn.")
+@click.option("--steps", type=click.IntRange(min=1), help="Steps of the interpreter for each kernel.")
+@click.option("--format", "kind", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE, whole.")
+@click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
+@click.option("--unproved", is_flag=True, help="Compare the kernel even if it is not proved.")
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of earlier runs.")
+@click.pass_context
+def equal(
+    context: click.Context,
+    target: str,
+    other: str | None,
+    reference: str | None,
+    sizes: tuple[str, ...],
+    seed: int,
+    steps: int | None,
+    kind: str,
+    output: Path | None,
+    spec: Path | None,
+    unproved: bool,
+    no_cache: bool,
+) -> None:
+    """Say whether a kernel computes exactly what a reference, or another kernel, does.
+
+    Both run on numbers of a finite field, in which nothing is rounded: no tolerance is asked for.  What is equal there
+    is equal over the real numbers at these sizes, up to the probability that is printed.
+    """
+    if (other is None) == (reference is None):
+        raise UsageError("equal takes a second kernel or --reference REF.py::FN, one of the two")
+    writable(output)
+    from ..equality.answer_text import document, text
+    from ..equality.deciding import STEPS, Decision, Options
+    from ..equality.targets import EqualOptions, judge
+    from ..pipeline import CheckOptions
+    from ..pipeline.cache.verdicts import default_folder
+
+    values = {name: whole(f"--size {name}", value) for name, value in pairs("--size", sizes)}
+    options = EqualOptions(
+        Options(seed=seed, steps=steps or STEPS, values=values or None),
+        CheckOptions(cache=None if no_cache else default_folder()),
+        unproved,
+        spec,
+    )
+    with Working(live=False):
+        judged = judge(target, reference or other or "", options)
+    emit(json.dumps(document(judged), indent=2) if kind == "json" else text(judged), output)
+    answers = {each.equality.answer for each in judged}
+    context.exit(1 if Decision.DIFFERENT in answers else 3 if Decision.NOT_DECIDED in answers else 0)

@@ -1,0 +1,89 @@
+"""What `tileverify equal` prints, and its JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .deciding import Decision, ExactAnswer, UnequalElement
+from .targets import JudgedKernel
+
+
+def text(judged: Sequence[JudgedKernel]) -> str:
+    return "\n".join(line for each in judged for line in _lines(each))
+
+
+def _lines(judged: JudgedKernel) -> list[str]:
+    found = judged.equality
+    lines = [f"{judged.target} and {judged.reference}: {sentence(found)}"]
+    if found.answer is not Decision.DIFFERENT and found.launches:
+        lines.append(f"  at {'; '.join(_sizes(values) for values in found.launches)}")
+    lines += [f"  left out: {each}" for each in found.left_out]
+    return lines
+
+
+def sentence(found: ExactAnswer) -> str:
+    """The answer in one sentence."""
+    match found.answer:
+        case Decision.EQUAL:
+            return (
+                f"equal over the real numbers at {_count(len(found.launches), 'launch', 'launches')}, "
+                f"{_count(found.points, 'point', 'points')} "
+                f"(a wrong yes is less likely than 2^-{math.floor(min(found.bits, 999))})"
+            )
+        case Decision.DIFFERENT:
+            assert found.difference is not None
+            return f"different: {difference(found.difference)}"
+        case _:
+            return f"not decided: {found.reason}"
+
+
+def difference(found: UnequalElement) -> str:
+    place = ", ".join(map(str, found.index))
+    return (
+        f"{found.array}[{place}] is {found.kernel!r}, the reference says {found.reference!r} "
+        f"({_sizes(found.point.inputs.values)}; contents: {found.point.filling})"
+    )
+
+
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"
+
+
+def _sizes(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in values.items()) or "the only launch"
+
+
+def document(judged: Sequence[JudgedKernel]) -> dict[str, Any]:
+    """What ``--format json`` writes, under the key ``equal``."""
+    return {"equal": [{"kernel": each.target, "reference": each.reference, **fields(each.equality)} for each in judged]}
+
+
+def fields(found: ExactAnswer) -> dict[str, Any]:
+    """One answer as JSON."""
+    result: dict[str, Any] = {
+        "answer": found.answer.value,
+        "launches": [dict(values) for values in found.launches],
+        "points": found.points,
+        "probability_log2": None if found.answer is not Decision.EQUAL else -math.floor(min(found.bits, 999)),
+        "reason": found.reason or None,
+        "left_out": list(found.left_out),
+        "steps": found.steps,
+        "difference": None,
+    }
+    if found.difference is not None:
+        seen = found.difference
+        result["difference"] = {
+            "array": seen.array,
+            "index": list(seen.index),
+            "kernel": _number(seen.kernel),
+            "reference": _number(seen.reference),
+            "launch": dict(seen.point.inputs.values),
+            "contents": seen.point.filling,
+        }
+    return result
+
+
+def _number(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)

@@ -1,0 +1,164 @@
+"""NumPy's functions on arrays of numbers: those that compute, and those that only move elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from . import exact, formulas, reducing
+from .exact_arrays import cast, clipped, is_numbers, lifted, plain, presented
+from .field import Array
+from .undecided import Undecided
+
+
+def _where(condition: Any, *values: Any) -> Any:
+    chosen = condition != 0 if is_numbers(condition) else condition
+    return np.where(chosen, lifted(values[0]), lifted(values[1])) if values else np.where(chosen)
+
+
+def _einsum(text: Any, *operands: Any, **_: Any) -> Array:
+    if not isinstance(text, str):
+        raise Undecided("einsum without a string")
+    return reducing.einsum(text, [lifted(each) for each in operands])
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
+        return getattr(presented(lifted(x)), name)(*args, **kwargs)
+
+    return call
+
+
+def _full_like(x: Any, value: Any, **options: Any) -> Any:
+    dtype = options.get("dtype")
+    shape = options.get("shape") or np.shape(x)
+    if dtype is not None and np.dtype(dtype).kind not in "fV":
+        return np.full(shape, value, dtype)
+    return np.broadcast_to(lifted(value), shape).copy()
+
+
+def _zeros_like(x: Any, dtype: Any = None, **options: Any) -> Any:
+    return _full_like(x, 0, dtype=dtype, shape=options.get("shape"))
+
+
+def _ones_like(x: Any, dtype: Any = None, **options: Any) -> Any:
+    return _full_like(x, 1, dtype=dtype, shape=options.get("shape"))
+
+
+def _pad(x: Any, width: Any, mode: str = "constant", constant_values: Any = 0, **_: Any) -> Array:
+    array = plain(x)
+    if mode != "constant":
+        places = np.pad(np.arange(array.size).reshape(array.shape), width, mode=mode)  # type: ignore[call-overload]
+        return np.asarray(array.reshape(-1)[places])
+    places = np.pad(np.arange(array.size).reshape(array.shape), width, constant_values=-1)
+    found = np.broadcast_to(lifted(constant_values), places.shape).copy()
+    found[places >= 0] = array.reshape(-1)[places[places >= 0]]
+    return found
+
+
+def _triangle(lower: bool) -> Callable[..., Array]:
+    def call(x: Any, k: int = 0) -> Array:
+        array = lifted(x)
+        rows, columns = array.shape[-2:]
+        kept = np.tri(rows, columns, k if lower else k - 1, dtype=np.bool_)
+        return np.where(kept if lower else ~kept, array, np.zeros((), array.dtype))
+
+    return call
+
+
+def _sort(x: Any, axis: int | None = -1, **_: Any) -> Array:
+    array = lifted(x)
+    return np.take_along_axis(array, reducing.ranked(array, -1 if axis is None else axis), -1 if axis is None else axis)
+
+
+def _tensordot(x: Any, y: Any, axes: Any = 2) -> Array:
+    a, b = lifted(x), lifted(y)
+    if isinstance(axes, int):
+        axes = (list(range(a.ndim - axes, a.ndim)), list(range(axes)))
+    first, second = ([each] if isinstance(each, int) else list(each) for each in axes)
+    letters = [chr(97 + place) for place in range(a.ndim)]
+    others = [chr(97 + a.ndim + place) for place in range(b.ndim)]
+    for one, other in zip(first, second, strict=True):
+        others[other % b.ndim] = letters[one % a.ndim]
+    summed = {letters[one % a.ndim] for one in first}
+    kept = [letter for letter in (*letters, *others) if letter not in summed]
+    return reducing.einsum(f"{''.join(letters)},{''.join(others)}->{''.join(kept)}", [a, b])
+
+
+def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    if ord not in (None, 2):
+        raise Undecided(f"np.linalg.norm of order {ord}")
+    array = lifted(x)
+    return formulas.sqrt(reducing.total(exact.multiply(array, array), axis, keepdims))
+
+
+def _dot(x: Any, y: Any, out: Any = None) -> Array:
+    a, b = lifted(x), lifted(y)
+    return exact.multiply(a, b) if a.ndim == 0 or b.ndim == 0 else reducing.matmul(a, b)
+
+
+def _outer(x: Any, y: Any, out: Any = None) -> Array:
+    return exact.multiply(lifted(x).reshape(-1, 1), lifted(y).reshape(1, -1))
+
+
+def _average(x: Any, axis: Any = None, weights: Any = None, **_: Any) -> Array:
+    if weights is None:
+        return reducing.mean(lifted(x), axis)
+    weighted = exact.multiply(lifted(x), lifted(weights))
+    return exact.divide(reducing.total(weighted, axis), reducing.total(lifted(weights), axis))
+
+
+def _copyto(target: Any, source: Any, where: Any = True, **_: Any) -> None:
+    if not is_numbers(target):
+        raise Undecided("exact numbers in an array of floats that was made before")
+    plain(target)[...] = np.where(where, lifted(source), plain(target))
+
+
+def _put_along_axis(target: Any, places: Any, values: Any, axis: int) -> None:
+    np.put_along_axis(plain(target), places, lifted(values), axis)
+
+
+def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
+    array = lifted(x)
+    if np.isinf(array["s"]).any():
+        raise Undecided("nan_to_num of an infinity")
+    return np.where(np.isnan(array["s"]), lifted(nan), array)
+
+
+def _append(x: Any, values: Any, axis: int | None = None) -> Array:
+    a, b = lifted(x), lifted(values)
+    return np.concatenate([a.reshape(-1), b.reshape(-1)]) if axis is None else np.concatenate([a, b], axis)
+
+
+def _diff(x: Any, n: int = 1, axis: int = -1, **_: Any) -> Array:
+    lanes = np.moveaxis(lifted(x), axis, 0)
+    for _round in range(n):
+        lanes = exact.subtract(lanes[1:], lanes[:-1])
+    return np.moveaxis(lanes, 0, axis)
+
+
+FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {
+    np.where: _where, np.einsum: _einsum, np.sum: _method("sum"), np.mean: _method("mean"), np.var: _method("var"),
+    np.std: _method("std"), np.max: _method("max"), np.min: _method("min"), np.amax: _method("max"),
+    np.amin: _method("min"), np.prod: _method("prod"), np.cumsum: _method("cumsum"), np.argmax: _method("argmax"),
+    np.argmin: _method("argmin"), np.argsort: _method("argsort"), np.sort: _sort, np.any: _method("any"),
+    np.all: _method("all"), np.clip: clipped, np.round: _method("round"), np.dot: _dot, np.vdot: _dot, np.inner: _dot,
+    np.outer: _outer, np.tensordot: _tensordot, np.linalg.norm: _norm, np.pad: _pad, np.full_like: _full_like,
+    np.zeros_like: _zeros_like, np.empty_like: _zeros_like, np.ones_like: _ones_like, np.tril: _triangle(True),
+    np.triu: _triangle(False), np.average: _average, np.copyto: _copyto, np.put_along_axis: _put_along_axis,
+    np.nan_to_num: _nan_to_num, np.diff: _diff, np.append: _append, np.nonzero: _method("nonzero"),
+    np.count_nonzero: lambda x, **options: np.count_nonzero(x != 0, **options),
+    np.cumprod: lambda x, axis=None, **_: reducing.accumulated(lifted(x), axis, exact.multiply),
+    np.astype: cast, np.isneginf: lambda x: np.isneginf(plain(x)["s"]),
+    np.isposinf: lambda x: np.isposinf(plain(x)["s"]),
+}  # fmt: skip
+MOVING: Final = frozenset({
+    np.reshape, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.concatenate, np.stack, np.hstack, np.vstack,
+    np.dstack, np.column_stack, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.repeat, np.tile, np.take,
+    np.take_along_axis, np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.expand_dims, np.squeeze, np.broadcast_to,
+    np.broadcast_arrays, np.ravel, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.copy, np.shape, np.ndim, np.size,
+    np.diagonal, np.delete, np.compress, np.may_share_memory,
+    np.shares_memory, np.result_type,
+})  # fmt: skip

@@ -1,0 +1,96 @@
+"""NumPy as a reference sees it while it runs on exact numbers.
+
+``np.zeros(shape)`` asks no array how it would be made, so nothing could be stored there later.  In the reference's
+module the name of NumPy therefore stands for a copy whose functions that make arrays of floats make `Numbers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from .exact_arrays import is_numbers, lifted, presented
+
+
+def _is_float(dtype: Any) -> bool:
+    if dtype is None or dtype is float:
+        return True
+    found = np.dtype(dtype)
+    return found.kind in "fV"
+
+
+def _filled(value: int) -> Callable[..., Any]:
+    def make(shape: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if _is_float(dtype):
+            return presented(np.broadcast_to(lifted(value), shape).copy())
+        return np.full(shape, value, dtype)
+
+    return make
+
+
+def _full(shape: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
+    if _is_float(dtype) and (dtype is not None or is_numbers(value) or isinstance(value, float)):
+        return presented(np.broadcast_to(lifted(value), shape).copy())
+    return np.full(shape, value, dtype)
+
+
+def _eye(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    made = np.eye(*args, dtype=np.int64 if _is_float(dtype) else dtype, **kwargs)
+    return presented(lifted(made)) if _is_float(dtype) else made
+
+
+def _array(value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    if is_numbers(value) or (isinstance(value, list | tuple) and any(map(is_numbers, value))):
+        made = presented(np.array(lifted(value)))
+        return made if dtype is None else made.astype(dtype)
+    return np.array(value, dtype, *args, **kwargs)
+
+
+class _Numpy(ModuleType):
+    """NumPy, but for what makes arrays."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+
+def _numpy() -> _Numpy:
+    module = _Numpy("numpy")
+    zeros = _filled(0)
+    for name, function in {
+        "zeros": zeros, "empty": zeros, "ones": _filled(1), "full": _full, "eye": _eye, "identity": _eye,
+        "array": _array, "asarray": _array, "ascontiguousarray": _array,
+    }.items():  # fmt: skip
+        setattr(module, name, function)
+    return module
+
+
+@contextmanager
+def exact_numpy(function: Callable[..., Any]) -> Iterator[None]:
+    """While it is open, NumPy makes such arrays in the module of ``function``, and in those whose functions it uses."""
+    numpy, replaced = _numpy(), []
+    for names in _namespaces(function):
+        own = {name: value for name, value in names.items() if value is np}
+        replaced.append((names, own))
+        names.update(dict.fromkeys(own, numpy))
+    try:
+        yield
+    finally:
+        for names, own in replaced:
+            names.update(own)
+
+
+def _namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
+    """Of the function's module, and of every module of Python code that a function there comes from."""
+    found: list[dict[str, Any]] = []
+    waiting = [getattr(function, "__globals__", {})]
+    while waiting:
+        names = waiting.pop()
+        if any(names is known for known in found) or str(names.get("__name__", "")).split(".")[0] == "numpy":
+            continue
+        found.append(names)
+        waiting += [value.__globals__ for value in list(names.values()) if isinstance(value, FunctionType)]
+    return [names for names in found if any(value is np for value in names.values())]

@@ -1,0 +1,289 @@
+"""Is a kernel its reference?  Launches at tile borders, a few points at each, and the first difference made small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+
+from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
+from ..backend.numbers.conditions import ContractInNumbers
+from ..backend.numbers.elements import Array, numbers
+from ..backend.numbers.inputs import view
+from ..backend.numbers.trial_launches import Constants, chosen_launches, constants_of, cost, extent
+from ..contract.launch import ConstantArgument, KernelUnit, flat
+from ..errors import UsageError
+from .exact_arrays import is_numbers, lifted, presented
+from .points import FILLINGS, TrialPoint, drawn_point
+from .running import ExactKernel, run_exactly
+from .sameness import Compared, compared
+from .undecided import NearTie, Undecided
+
+Other: TypeAlias = Callable[[TrialPoint, Mapping[str, Array], Mapping[str, Any]], Mapping[str, Array]]
+"""(point, arrays by name before the launch, all other arguments) -> arrays that change, by name."""
+
+STEPS: Final = 1 << 25
+"""Of the interpreter (an element computed is one), for all launches of a kernel together."""
+SHARE: Final = 1 << 24
+"""Of these, what one launch may take."""
+MOST_ELEMENTS: Final = 1 << 19
+"""Of all arrays of a launch: an element takes 58 bytes in each of several copies."""
+MOST_LAUNCHES: Final = 24
+VARIED: Final = 8
+"""Launches, beside the usual one, that are looked at with two kinds of contents."""
+TRIES: Final = 3
+
+
+class Decision(Enum):
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    NOT_DECIDED = "not decided"
+
+
+@dataclass(frozen=True, slots=True)
+class UnequalElement:
+    """One element, in float64, and the point at which it was seen."""
+
+    array: str
+    index: tuple[int, ...]
+    kernel: float
+    reference: float
+    point: TrialPoint
+
+
+@dataclass(frozen=True, slots=True)
+class ExactAnswer:
+    """``bits``: a kernel that is not the reference at the worst of these launches is called equal with a chance below
+    2**-bits.  ``left_out``: launches beyond the budget, and contents that gave no answer, in words."""
+
+    answer: Decision
+    launches: tuple[Mapping[str, int], ...] = ()
+    points: int = 0
+    bits: float = 0.0
+    reason: str = ""
+    difference: UnequalElement | None = None
+    left_out: tuple[str, ...] = ()
+    steps: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``values``: the sizes and scalars of the only launch to look at; ``seed`` of everything that is drawn."""
+
+    seed: int = 0
+    steps: int = STEPS
+    launches: int = MOST_LAUNCHES
+    values: Mapping[str, int] | None = None
+
+
+@dataclass(slots=True)
+class _Seen:
+    equal: int = 0
+    bits: float = 0.0
+    opened: list[str] = field(default_factory=list)
+
+
+def decide(
+    unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, other: Other, options: Options
+) -> ExactAnswer:
+    """Whether ``other`` computes what the kernel does."""
+    known = constants_of(kernel.entry)
+    left_out: list[str] = []
+    launches: Sequence[Mapping[str, int]]
+    if options.values is not None:
+        launches = (options.values,)
+    else:
+        chosen = chosen_launches(contract, known, np.random.default_rng(options.seed))
+        every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]
+        launches, left_out = every[: options.launches], [*chosen.not_tried, *map(_words, every[options.launches :])]
+    share = min(SHARE, options.steps) if options.values is None else options.steps
+    trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
+    done: list[Mapping[str, int]] = []
+    points, bits, reasons = 0, float("inf"), []
+    for number, values in enumerate(launches, 0 if options.values is None else -1):
+        seen = _Seen()
+        try:
+            found = trial.launch(number, values, seen)
+        except BudgetSpent:
+            found = None
+            if not seen.equal:
+                left_out.append(f"{_words(values)} (beyond the budget)")
+                continue
+        except UsageError as error:
+            left_out.append(f"{_words(values)} ({error.message})")
+            continue
+        except InterpreterStop as stop:
+            return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, reason=f"{stop} ({_words(values)})")
+        if found is not None:
+            return _different(trial, found, launches)
+        if not seen.equal:
+            reasons.append(f"{'; '.join(seen.opened) or 'nothing was compared'} ({_words(values)})")
+            continue
+        left_out += [f"{_words(values)}: {reason}" for reason in seen.opened]
+        done.append(values)
+        points, bits = points + seen.equal, min(bits, seen.bits)
+    steps = trial.steps()
+    if reasons or not done:
+        reason = reasons[0] if reasons else "no launch was small enough"
+        return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), steps)
+    return ExactAnswer(Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps)
+
+
+def _fillings(number: int) -> tuple[str, ...]:
+    """Of a launch that was asked for all; of others the first, and for the small ones behind the usual one a second."""
+    if number < 0:
+        return FILLINGS
+    return (FILLINGS[0], FILLINGS[1 + number % (len(FILLINGS) - 1)]) if 0 < number <= VARIED else FILLINGS[:1]
+
+
+def _note(seen: _Seen, found: Compared, filling: str) -> None:
+    if found.open:
+        seen.opened.append(f"{found.open} (contents: {filling})")
+    else:
+        seen.equal += 1
+        seen.bits += found.bits if np.isfinite(found.bits) else 128.0
+
+
+def _words(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in values.items()) or "the only launch"
+
+
+@dataclass(slots=True)
+class _Trial:
+    unit: KernelUnit
+    kernel: ExactKernel
+    contract: ContractInNumbers
+    other: Other
+    known: Constants
+    budget: Budget
+    share: int
+    options: Options
+
+    def steps(self) -> int:
+        return self.options.steps - self.budget.left
+
+    def launch(self, number: int, values: Mapping[str, int], seen: _Seen) -> UnequalElement | None:
+        """All points of a launch, which are noted in ``seen``; the usual launch, number 0, is looked at with all
+        contents if that leaves most of the budget."""
+        fillings = list(_fillings(number))
+        for place, filling in enumerate(FILLINGS):
+            if filling not in fillings and not (number == 0 and place and self.steps() * 5 < self.options.steps):
+                continue
+            found = self.at(values, filling)
+            if isinstance(found, UnequalElement):
+                return found
+            _note(seen, found, filling)
+            if filling == "normal" and found.undefined:
+                fillings.append("positive")
+        return None
+
+    def at(self, values: Mapping[str, int], filling: str) -> Compared | UnequalElement:
+        """Another point where two numbers are too close to be compared."""
+        if extent(self.contract, values)[0] > MOST_ELEMENTS:
+            raise BudgetSpent(f"arrays of more than {MOST_ELEMENTS} elements")
+        last: NearTie | None = None
+        for attempt in range(TRIES):
+            try:
+                seed = self.options.seed * 64 + attempt
+                return self.at_point(drawn_point(self.contract, values, filling, self.known, seed))
+            except NearTie as stop:
+                last = stop
+        return Compared(open=str(last))
+
+    def at_point(self, point: TrialPoint) -> Compared | UnequalElement:
+        with np.errstate(all="ignore"):
+            budget = self.budget.part(self.share)
+            after = run_exactly(self.kernel, point.inputs, point.contents, point.floats, budget)
+            before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
+            expected = self.other(point, before, arguments_of(self.unit, self.contract, point))
+            return self._compared(point, after, expected)
+
+    def _compared(
+        self, point: TrialPoint, after: Mapping[str, Array], expected: Mapping[str, Array]
+    ) -> Compared | UnequalElement:
+        kernel = dict(arrays_of(point, after))
+        wanted_memory = _overwritten(point, expected)
+        worst = Compared()
+        for name, array in kernel.items():
+            wanted = _plain(wanted_memory[name])
+            found = compared(_plain(array), wanted)
+            if found.different is not None:
+                index = np.unravel_index(found.different, array.shape)
+                places = tuple(int(place) for place in index)
+                return UnequalElement(name, places, _float(_plain(array)[places]), _float(wanted[places]), point)
+            if found.open:
+                worst = replace(found, open=f"{name}: {found.open}") if not worst.open else worst
+            elif not worst.open:
+                worst = Compared(bits=min(worst.bits, found.bits), undefined=worst.undefined + found.undefined)
+        return worst
+
+
+def _overwritten(point: TrialPoint, expected: Mapping[str, Array]) -> dict[str, Array]:
+    """All arrays after those of ``expected`` were written; two arguments may be one array."""
+    memory = {name: array.copy() for name, array in {**point.inputs.memory, **point.contents}.items()}
+    whole: dict[str, Array] = {}
+    for name, array in point.inputs.launch.named_arrays():
+        if name not in expected:
+            continue
+        value = _plain(expected[name])
+        if value.shape != array.shape:
+            try:
+                value = np.broadcast_to(value, array.shape)
+            except ValueError:
+                raise Undecided(f"the reference's {name} has the shape {value.shape}, not {array.shape}") from None
+        if array.allocation in point.contents:
+            view(memory[array.allocation], array.shape, array.strides)[...] = lifted(value)
+        else:
+            whole[array.allocation] = value
+    after = dict(arrays_of(point, memory))
+    places = {name: array.allocation for name, array in point.inputs.launch.named_arrays()}
+    return {name: whole.get(places[name], array) for name, array in after.items()}
+
+
+def _plain(value: Any) -> Array:
+    if is_numbers(value):
+        return lifted(value)
+    if isinstance(value, list | tuple):
+        return np.asarray(lifted(value) if any(is_numbers(each) for each in value) else value)
+    return np.asarray(value)
+
+
+def _float(value: Any) -> float:
+    return float(value["s"]) if getattr(value, "dtype", None) is not None and value.dtype.names else float(value)
+
+
+def arrays_of(point: TrialPoint, memory: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
+    """The arrays of the launch by name, with their shapes, those of floats as `Numbers`."""
+    for name, array in point.inputs.launch.named_arrays():
+        held = view(memory[array.allocation], array.shape, array.strides)
+        yield name, presented(held) if is_numbers(held) else numbers(held, array.dtype)
+
+
+def arguments_of(unit: KernelUnit, contract: ContractInNumbers, point: TrialPoint) -> dict[str, Any]:
+    """Everything that a reference may ask for beside the arrays: sizes, scalars and constants."""
+    constants = {
+        each.name: each.value
+        for each in flat(unit.launch.arguments)
+        if isinstance(each, ConstantArgument) and isinstance(each.value, int | float)
+    }
+    floats = {name: presented(value) for name, value in point.floats.items()}
+    return {**constants, **point.inputs.values, **point.inputs.launch.scalars, **floats}
+
+
+def _different(trial: _Trial, found: UnequalElement, launches: Sequence[Mapping[str, int]]) -> ExactAnswer:
+    """The same at the smallest launch that shows it, of a few."""
+    seen = found
+    sizes = sorted(launches, key=lambda values: cost(trial.contract, values))
+    most = cost(trial.contract, found.point.inputs.values)
+    for values in [values for values in sizes if cost(trial.contract, values) < most][:TRIES]:
+        try:
+            again = trial.at(values, found.point.filling)
+        except (InterpreterStop, UsageError):
+            continue
+        if isinstance(again, UnequalElement):
+            seen = again
+            break
+    return ExactAnswer(Decision.DIFFERENT, difference=seen, points=1, steps=trial.steps())

@@ -1,0 +1,235 @@
+"""Arrays of numbers that are exact: residues, and a float64 *shadow* that decides comparisons.
+
+An element (`NUMBER`) holds the residues ``r``; a bit of ``dead`` for every residue that laws of real numbers do not
+hold for any more (equal residues still mean equal numbers); the shadow ``s``; and bounds ``n`` and ``d`` of the degrees
+of numerator and denominator in what was drawn.  The array is an ordinary one of NumPy, so that reshaping, slicing and
+selecting are NumPy's.
+
+Infinity and NaN are their shadows, with residues of 0.  An operation with such an operand gives one again, or an
+integer (1 / inf, exp(-inf)).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from . import field
+from .field import LANES, SLOTS, Array
+from .undecided import NearTie, Undecided
+
+NUMBER: Final[np.dtype[Any]] = np.dtype(
+    [("r", np.uint32, (SLOTS,)), ("dead", np.uint16), ("n", np.float32), ("d", np.float32), ("s", np.float64)]
+)
+_BITS: Final = (1 << np.arange(SLOTS)).astype(np.uint16)
+ALL_DEAD: Final = np.uint16((1 << SLOTS) - 1)
+CLOSE: Final = 1e-11
+CLOSEST: Final = 1e-15
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of an array of numbers: ``r`` of shape (SLOTS, ...), the others of its own shape."""
+
+    r: Array
+    s: Array
+    dead: Array
+    n: Array
+    d: Array
+
+
+def parts(array: Array) -> Parts:
+    """Residues as uint64, slots first."""
+    r = np.ascontiguousarray(np.moveaxis(array["r"], -1, 0), np.uint64)
+    return Parts(r, array["s"], array["dead"], array["n"], array["d"])
+
+
+def built(found: Parts, *operands: Array) -> Array:
+    """The array of these parts; ``operands``: shadows that they were computed of, broadcast to one shape."""
+    result = np.empty(found.s.shape, NUMBER)
+    result["r"] = np.moveaxis(found.r, 0, -1)
+    result["s"], result["dead"], result["n"], result["d"] = found.s, found.dead, found.n, found.d
+    finite = np.isfinite(found.s)
+    if not finite.all():
+        _clear(result, ~finite)
+    for shadow in operands:
+        if not np.isfinite(shadow).all():
+            odd = np.broadcast_to(~np.isfinite(shadow), finite.shape) & finite
+            whole = np.rint(found.s)
+            if (whole != found.s)[odd].any():
+                raise Undecided("a finite number that is no integer, of an infinite one")
+            _set_plain(result, odd, whole)
+    return result
+
+
+def _clear(result: Array, lanes: Array) -> None:
+    for name in ("r", "dead", "n", "d"):
+        result[name][lanes] = 0
+
+
+def _set_plain(result: Array, lanes: Array, integers: Array) -> None:
+    _clear(result, lanes)
+    if lanes.any():
+        result["r"][lanes] = field.of_integers(integers[lanes].astype(np.int64)).T
+
+
+def of_integers(values: Array) -> Array:
+    """Integers (of any integer type, or booleans) as numbers."""
+    values = np.asarray(values)
+    wide = values.astype(np.uint64 if values.dtype == np.uint64 else np.int64)
+    result = np.zeros(values.shape, NUMBER)
+    result["r"] = np.moveaxis(field.of_integers(wide), 0, -1)
+    result["s"] = values
+    return result
+
+
+# ------------------------------------------------------------------------------------------- arithmetic
+def _sum_degrees(a: Parts, b: Parts) -> tuple[Array, Array]:
+    return np.maximum(a.n + b.d, b.n + a.d), a.d + b.d
+
+
+def add(x: Array, y: Array) -> Array:
+    a, b = _both(x, y)
+    n, d = _sum_degrees(a, b)
+    return built(Parts(field.add(a.r, b.r), a.s + b.s, a.dead | b.dead, n, d), a.s, b.s)
+
+
+def negative(x: Array) -> Array:
+    result = np.array(x)
+    a = parts(x)
+    result["r"] = np.moveaxis(field.negated(a.r), 0, -1)
+    result["s"] = -a.s
+    return result
+
+
+def subtract(x: Array, y: Array) -> Array:
+    return add(x, negative(y))
+
+
+def multiply(x: Array, y: Array) -> Array:
+    a, b = _both(x, y)
+    return built(Parts(field.multiply(a.r, b.r), a.s * b.s, a.dead | b.dead, a.n + b.n, a.d + b.d), a.s, b.s)
+
+
+def reciprocal(x: Array) -> Array:
+    """Where a residue is 0 but the number is not, the residue is dead from here on."""
+    a = parts(x)
+    zero = a.r == 0
+    dead = a.dead
+    if zero.any():
+        dead = np.asarray(dead | np.where(is_zero(x), np.uint16(0), packed(zero)))
+    return built(Parts(field.inverse(a.r), 1 / a.s, dead, a.d, a.n), a.s)
+
+
+def divide(x: Array, y: Array) -> Array:
+    """``x / y``, with IEEE's infinities and NaN where ``y`` is 0."""
+    a, b = _both(x, y)
+    result = multiply(x, reciprocal(y))
+    shadow = a.s / b.s
+    odd = ~(np.isfinite(a.s) & np.isfinite(b.s) & np.isfinite(shadow))
+    result["s"] = shadow
+    if odd.any():
+        _set_plain(result, odd, np.where(np.isfinite(shadow), shadow, 0))
+    return result
+
+
+def packed(lanes: Array) -> Array:
+    """A bit mask of bools of shape (SLOTS, ...)."""
+    bits = _BITS.reshape((SLOTS,) + (1,) * (lanes.ndim - 1))
+    return np.asarray(np.bitwise_or.reduce(np.where(lanes, bits, np.uint16(0)), axis=0))
+
+
+def unpacked(mask: Array) -> Array:
+    """The bools of a bit mask, of shape (SLOTS, ...)."""
+    bits = _BITS.reshape((SLOTS,) + (1,) * mask.ndim)
+    return np.asarray((mask[None] & bits) != 0)
+
+
+def total(x: Array, axis: int) -> Array:
+    """The sum along ``axis``; ``axis`` is not negative."""
+    a = parts(x)
+    d = a.d.sum(axis=axis)
+    dead = np.bitwise_or.reduce(a.dead, axis=axis)
+    n = a.n.max(axis=axis, initial=0) + np.where(d > 0, d, 0)
+    r = field.reduced(a.r.sum(axis=axis + 1, dtype=np.uint64))
+    return built(Parts(r, a.s.sum(axis=axis), dead, n, d))
+
+
+def running(x: Array, axis: int) -> Array:
+    """The inclusive running sums along ``axis``, which is not negative."""
+    a = parts(x)
+    d = np.cumsum(a.d, axis=axis)
+    dead = np.bitwise_or.accumulate(a.dead, axis=axis)
+    n = np.maximum.accumulate(a.n, axis=axis) + d
+    r = field.reduced(np.cumsum(a.r, axis=axis + 1, dtype=np.uint64))
+    return built(Parts(r, np.cumsum(a.s, axis=axis), dead, n, d))
+
+
+def matmul(x: Array, y: Array) -> Array:
+    """(..., m, k) times (..., k, n)."""
+    a, b = parts(x), parts(y)
+    shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
+    s = np.matmul(a.s, b.s)
+    row, column = (
+        np.bitwise_or.reduce(a.dead, axis=-1)[..., None],
+        np.bitwise_or.reduce(b.dead, axis=-2)[..., None, :],
+    )
+    d = a.d.sum(axis=-1)[..., None] + b.d.sum(axis=-2)[..., None, :]
+    n = a.n.max(axis=-1, initial=0)[..., None] + b.n.max(axis=-2, initial=0)[..., None, :] + d
+    r = field.matmul(_aligned(a.r, len(shape)), _aligned(b.r, len(shape)))
+    dead = np.broadcast_to(row | column, shape)
+    return built(Parts(r, s, dead, np.broadcast_to(n, shape), np.broadcast_to(d, shape)))
+
+
+def _aligned(r: Array, ndim: int) -> Array:
+    """Slots first, then as many axes as the result has."""
+    return r.reshape((SLOTS,) + (1,) * (ndim + 1 - r.ndim) + r.shape[1:])
+
+
+def _both(x: Array, y: Array) -> tuple[Parts, Parts]:
+    """The parts of both, slots first, with axes that broadcast."""
+    a, b = parts(x), parts(y)
+    if x.ndim == y.ndim:
+        return a, b
+    ndim = max(x.ndim, y.ndim)
+    aligned = (
+        Parts(p.r.reshape((SLOTS,) + (1,) * (ndim + 1 - p.r.ndim) + p.r.shape[1:]), p.s, p.dead, p.n, p.d)
+        for p in (a, b)
+    )
+    first, second = aligned
+    return first, second
+
+
+# ------------------------------------------------------------------------------------------ comparisons
+def same(x: Array, y: Array) -> Array:
+    """Whether the numbers are equal: their residues for one of the primes are, or both are the same infinity."""
+    level = np.equal(x["r"], y["r"])
+    equal = np.zeros(level.shape[:-1], np.bool_)
+    for start in range(0, SLOTS, LANES):
+        equal |= level[..., start : start + LANES].all(axis=-1)
+    a, b = x["s"], y["s"]
+    plain = np.isfinite(a) & np.isfinite(b)
+    return np.asarray(np.where(plain, equal, a == b))
+
+
+def is_zero(x: Array) -> Array:
+    return np.asarray((x["r"][..., :LANES] == 0).all(axis=-1) & np.isfinite(x["s"]))
+
+
+def order(x: Array, y: Array) -> Array:
+    """-1, 0 or 1 as ``x`` is below, equal to or above ``y``, and 2 where one is NaN.
+
+    :raises NearTie: two numbers differ, but not clearly so in float64.
+    """
+    a, b = np.broadcast_arrays(x["s"], y["s"])
+    with np.errstate(all="ignore"):
+        close = np.abs(a - b) <= CLOSE * np.maximum(np.abs(a), np.abs(b)) + CLOSEST
+    equal = (a == b) & np.isinf(a)
+    if close.any():
+        equal |= same(x, y)
+        if (close & ~equal & np.isfinite(a) & np.isfinite(b)).any():
+            raise NearTie("two different numbers are compared that are as good as equal in float64")
+    sign = np.where(equal, 0, np.where(a < b, -1, 1)).astype(np.int8)
+    return np.asarray(np.where(np.isnan(a) | np.isnan(b), np.int8(2), sign))

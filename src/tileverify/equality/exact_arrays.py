@@ -1,0 +1,292 @@
+"""`Numbers`: arrays of numbers that NumPy code takes for arrays of floats.
+
+What NumPy does to such an array is looked up by name, functions here and methods in `array_functions`; what has no rule
+raises `Undecided` with its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from . import constants, exact, formulas, reducing
+from .exact import NUMBER
+from .field import Array
+from .undecided import Undecided
+
+
+class Numbers(np.ndarray):
+    """An array of elements of type `NUMBER`."""
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        out = options.pop("out", None)
+        where = options.pop("where", True)
+        options = {name: value for name, value in options.items() if name not in ("dtype", "casting", "order", "subok")}
+        result = (
+            _METHODS[method](ufunc, *inputs, **options)
+            if method in _METHODS
+            else _unknown(f"{ufunc.__name__}.{method}")
+        )
+        if out is not None:
+            (target,) = out
+            if not is_numbers(target):
+                raise Undecided(f"{ufunc.__name__} into an array of floats that was made before")
+            plain(target)[...] = result if where is True else np.where(where, plain(result), plain(target))
+            return target
+        if where is not True:
+            raise Undecided(f"{ufunc.__name__} with where= and without out=")
+        return presented(result)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
+        from .array_functions import FUNCTIONS, MOVING  # which need this class
+
+        rule = FUNCTIONS.get(func)
+        if rule is not None:
+            return presented(rule(*args, **kwargs))
+        if func in MOVING:
+            return presented(func(*map(_moved, args), **{name: _moved(value) for name, value in kwargs.items()}))
+        raise Undecided(f"np.{func.__name__} of exact numbers")
+
+    # ------------------------------------------------------------------------------------------ elements
+    def __getitem__(self, place: Any) -> Any:
+        found = plain(self)[_index(place)]
+        return presented(found if isinstance(found, np.ndarray) else np.asarray(found, NUMBER))
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        plain(self)[_index(place)] = lifted(value)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[place] for place in range(len(self)))
+
+    def _one_number(self, *_: object) -> Any:
+        raise Undecided("an exact number as a number of Python")
+
+    __float__ = __int__ = __bool__ = __index__ = __complex__ = item = tolist = _one_number
+
+    # ------------------------------------------------------------------------------------------- methods
+    def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
+        return cast(self, dtype)
+
+    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        return presented(reducing.total(plain(self), axis, keepdims))
+
+    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        return presented(reducing.mean(plain(self), axis, keepdims))
+
+    def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+        return presented(reducing.variance(plain(self), axis, keepdims, ddof))
+
+    def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+        return presented(formulas.sqrt(reducing.variance(plain(self), axis, keepdims, ddof)))
+
+    def max(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        return presented(reducing.largest(plain(self), axis, keepdims))
+
+    def min(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        return presented(reducing.smallest(plain(self), axis, keepdims))
+
+    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        return presented(reducing.product(plain(self), axis, keepdims))
+
+    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        return presented(reducing.running_total(plain(self), axis))
+
+    def argmax(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+        return reducing.place_of(plain(self), axis, keepdims, reducing.largest)
+
+    def argmin(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+        return reducing.place_of(plain(self), axis, keepdims, reducing.smallest)
+
+    def argsort(self, axis: Any = -1, *_: Any, **__: Any) -> Any:
+        return reducing.ranked(plain(self), axis)
+
+    def dot(self, other: Any, out: Any = None) -> Any:
+        return np.matmul(self, other)
+
+    def clip(self, low: Any = None, high: Any = None, out: Any = None) -> Any:
+        return clipped(self, low, high)
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
+        return np.rint(self) if not decimals else _unknown("round to decimals")
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+    def any(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        return (self != 0).any(axis=axis, keepdims=keepdims)
+
+    def all(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+        return (self != 0).all(axis=axis, keepdims=keepdims)
+
+    def nonzero(self) -> Any:
+        return (self != 0).nonzero()
+
+    def __repr__(self) -> str:
+        return repr(plain(self)["s"])
+
+
+def _unknown(what: str) -> Any:
+    raise Undecided(f"{what} of exact numbers")
+
+
+def _index(place: Any) -> Any:
+    if isinstance(place, tuple):
+        return tuple(map(_index, place))
+    if is_numbers(place):
+        raise Undecided("an exact number as an index")
+    return place
+
+
+def is_numbers(value: object) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == NUMBER
+
+
+def plain(value: Any) -> Array:
+    """The array without its class."""
+    return value.view(np.ndarray) if isinstance(value, Numbers) else np.asarray(value)
+
+
+def _moved(value: Any) -> Any:
+    if isinstance(value, Numbers):
+        return plain(value)
+    if isinstance(value, list | tuple) and any(is_numbers(each) for each in value):
+        return type(value)(lifted(each) for each in value)
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return lifted(value)
+    return value
+
+
+def presented(result: Any) -> Any:
+    """Arrays of numbers with their class, inside of tuples and lists, too."""
+    if is_numbers(result):
+        return result.view(Numbers)
+    if isinstance(result, tuple | list) and any(is_numbers(each) for each in result):
+        return type(result)(map(presented, result))
+    return result
+
+
+def lifted(value: Any) -> Array:
+    """Numbers, floats, integers and bools as a plain array of numbers."""
+    if is_numbers(value):
+        return plain(value)
+    if isinstance(value, list | tuple) and any(is_numbers(each) for each in value):
+        return np.stack([lifted(each) for each in value])
+    found = np.asarray(value)
+    if found.dtype == NUMBER:
+        return found
+    if found.dtype.kind in "iub":
+        return exact.of_integers(found)
+    if found.dtype.kind == "f":
+        name = {2: "f16", 4: "f32"}.get(found.dtype.itemsize, "f64")
+        return constants.numbers_of(found.astype(np.float64), name)
+    raise Undecided(f"elements of type {found.dtype} beside exact numbers")
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """Floats stay what they are; integers are cut off."""
+    if dtype == NUMBER:
+        return presented(np.array(plain(x)))
+    wanted = np.dtype(dtype)
+    if wanted.kind == "f" or wanted.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        return presented(np.array(plain(x)))
+    if wanted.kind == "b":
+        return np.not_equal(x, 0)
+    if wanted.kind in "iu":
+        return formulas.to_whole(plain(x), np.trunc).astype(np.int64).astype(wanted)
+    return _unknown(f"a cast to {wanted}")
+
+
+def clipped(x: Any, low: Any, high: Any) -> Any:
+    found = lifted(x)
+    if low is not None:
+        found = formulas.maximum(found, lifted(low))
+    return presented(found if high is None else formulas.minimum(found, lifted(high)))
+
+
+# ------------------------------------------------------------------------------------------------- ufuncs
+def _compared(test: Callable[[Array], Array]) -> Callable[[Array, Array], Array]:
+    return lambda x, y: test(exact.order(x, y))
+
+
+UNARY: Final[dict[Any, Callable[[Array], Array]]] = {
+    np.negative: exact.negative, np.positive: np.array, np.absolute: formulas.absolute, np.fabs: formulas.absolute,
+    np.exp: formulas.exp, np.exp2: formulas.exp2, np.expm1: formulas.expm1, np.log: formulas.log,
+    np.log2: formulas.log2, np.log10: formulas.log10, np.log1p: formulas.log1p, np.sqrt: formulas.sqrt,
+    np.square: lambda x: exact.multiply(x, x), np.reciprocal: lambda x: exact.divide(formulas.ONE, x),
+    np.tanh: formulas.tanh, np.sinh: formulas.sinh, np.cosh: formulas.cosh, np.sin: formulas.sin,
+    np.cos: formulas.cos, np.tan: formulas.tan, np.arctan: formulas.arctan, np.arcsin: formulas.arcsin,
+    np.floor: lambda x: formulas.rounded(x, np.floor), np.ceil: lambda x: formulas.rounded(x, np.ceil),
+    np.trunc: lambda x: formulas.rounded(x, np.trunc), np.rint: lambda x: formulas.rounded(x, np.rint),
+    np.sign: formulas.sign, np.isnan: lambda x: np.isnan(x["s"]), np.isfinite: lambda x: np.isfinite(x["s"]),
+    np.isinf: lambda x: np.isinf(x["s"]), np.logical_not: lambda x: exact.order(x, formulas.integers(0)) == 0,
+    np.conjugate: np.array, np.signbit: lambda x: exact.order(x, formulas.integers(0)) == -1,
+}  # fmt: skip
+BINARY: Final[dict[Any, Callable[[Array, Array], Array]]] = {
+    np.add: exact.add, np.subtract: exact.subtract, np.multiply: exact.multiply, np.divide: exact.divide,
+    np.maximum: formulas.maximum, np.minimum: formulas.minimum, np.power: formulas.power,
+    np.fmax: lambda x, y: formulas.maximum(x, y, False), np.fmin: lambda x, y: formulas.minimum(x, y, False),
+    np.float_power: formulas.power, np.matmul: reducing.matmul,
+    np.floor_divide: lambda x, y: formulas.rounded(exact.divide(x, y), np.floor),
+    np.remainder: lambda x, y: formulas.remainder(x, y, np.floor),
+    np.fmod: lambda x, y: formulas.remainder(x, y, np.trunc),
+    np.hypot: lambda x, y: formulas.sqrt(exact.add(exact.multiply(x, x), exact.multiply(y, y))),
+    np.logaddexp: formulas.logaddexp,
+    np.less: _compared(lambda o: o == -1), np.less_equal: _compared(lambda o: (o == -1) | (o == 0)),
+    np.greater: _compared(lambda o: o == 1), np.greater_equal: _compared(lambda o: (o == 1) | (o == 0)),
+    np.equal: _compared(lambda o: o == 0), np.not_equal: _compared(lambda o: o != 0),
+}  # fmt: skip
+_REDUCTIONS: Final[dict[Any, Callable[..., Array]]] = {
+    np.add: reducing.total, np.multiply: reducing.product, np.maximum: reducing.largest, np.minimum: reducing.smallest,
+    np.fmax: reducing.largest, np.fmin: reducing.smallest,
+}  # fmt: skip
+
+
+def _call(ufunc: Any, *inputs: Any, **options: Any) -> Any:
+    if options:
+        _unknown(f"{ufunc.__name__} with {', '.join(options)}")
+    if ufunc in UNARY:
+        return UNARY[ufunc](lifted(inputs[0]))
+    if ufunc in BINARY:
+        return BINARY[ufunc](lifted(inputs[0]), lifted(inputs[1]))
+    return _unknown(ufunc.__name__)
+
+
+def _reduce(ufunc: Any, x: Any, axis: Any = 0, keepdims: bool = False, initial: Any = None, **_: Any) -> Any:
+    if ufunc not in _REDUCTIONS:
+        return _unknown(f"{ufunc.__name__}.reduce")
+    found = _REDUCTIONS[ufunc](lifted(x), axis, keepdims)
+    return found if initial is None else BINARY[ufunc](found, lifted(initial))
+
+
+def _accumulate(ufunc: Any, x: Any, axis: int = 0, **_: Any) -> Any:
+    if ufunc is np.add:
+        return reducing.running_total(lifted(x), axis)
+    return reducing.accumulated(lifted(x), axis, BINARY[ufunc]) if ufunc in _REDUCTIONS else _unknown(ufunc.__name__)
+
+
+def _outer(ufunc: Any, x: Any, y: Any, **_: Any) -> Any:
+    a, b = lifted(x), lifted(y)
+    return BINARY[ufunc](a.reshape(a.shape + (1,) * b.ndim), b)
+
+
+def _at(ufunc: Any, x: Any, place: Any, *values: Any) -> None:
+    """One element after the other where several values go to one."""
+    target = plain(x)
+    touched = np.arange(target.size).reshape(target.shape)[_index(place)]
+    flat = touched.reshape(-1)
+    given = np.broadcast_to(lifted(values[0]), touched.shape).reshape(-1)
+    order = np.argsort(flat, kind="stable")
+    ordered = flat[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    rank = np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
+    for turn in range(int(rank.max(initial=-1)) + 1):
+        lanes = order[rank == turn]
+        where = np.unravel_index(flat[lanes], target.shape)
+        target[where] = BINARY[ufunc](target[where], given[lanes])
+
+
+_METHODS: Final[dict[str, Callable[..., Any]]] = {
+    "__call__": _call, "reduce": _reduce, "accumulate": _accumulate, "outer": _outer, "at": _at,
+}  # fmt: skip

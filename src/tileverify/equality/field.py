@@ -1,0 +1,168 @@
+"""Residues: what a real number becomes modulo three primes at several random points at once.
+
+The primes are a chain p = 2q + 1, q = 2r + 1.  A number has a residue for each of them, because ``2**a`` modulo p is a
+function of ``a`` modulo q, and one modulo q of ``a`` modulo r: two powers may stand on top of each other before a law
+of powers is lost.  All numbers whose prime factors are at most 13 are squares modulo all three.
+
+Arrays here have shape (SLOTS, ...) and type uint64: for each prime in turn the residues at `LANES` points.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+
+MODULI: Final = (2118436319, 1059218159, 529609079)
+LANES: Final = 3
+LEVELS: Final = len(MODULI)
+SLOTS: Final = LANES * LEVELS
+SMALLEST: Final = MODULI[-1]
+
+_WINDOW: Final = 16
+_LIMB: Final = 11
+_DEEPEST: Final = 1 << 10
+"""Products of a limb (11 bits) and a residue (31 bits), so many of which add up exactly in f64."""
+
+
+def level(number: int) -> slice:
+    """The slots of one prime."""
+    return slice(number * LANES, (number + 1) * LANES)
+
+
+def reduced(values: Array) -> Array:
+    """Each slot modulo its prime, in place."""
+    for number, modulus in enumerate(MODULI):
+        block = values[level(number)]
+        block -= block // np.uint64(modulus) * np.uint64(modulus)
+    return values
+
+
+def of_integers(values: Array) -> Array:
+    """The residues of integers of any sign (int64, uint64 or objects)."""
+    return np.stack([np.asarray(values % m).astype(np.uint64) for m in MODULI for _ in range(LANES)])
+
+
+def of_fraction(numerator: int, denominator: int) -> Array:
+    """The residues of a rational number, shape (SLOTS,)."""
+    return np.array([numerator * pow(denominator, -1, m) % m for m in MODULI for _ in range(LANES)], np.uint64)
+
+
+def _moduli(values: Array) -> Array:
+    return _MODULI.reshape((SLOTS,) + (1,) * (values.ndim - 1))
+
+
+_MODULI: Final = np.repeat(np.array(MODULI, np.uint64), LANES)
+
+
+def add(a: Array, b: Array) -> Array:
+    total = a + b
+    moduli = _moduli(total)
+    return np.asarray(np.where(total >= moduli, total - moduli, total))
+
+
+def negated(a: Array) -> Array:
+    return np.asarray(np.where(a == 0, a, _moduli(a) - a))
+
+
+def multiply(a: Array, b: Array) -> Array:
+    return reduced(np.asarray(a * b))
+
+
+def matmul(a: Array, b: Array) -> Array:
+    """(SLOTS, ..., m, k) times (SLOTS, ..., k, n), by exact products of floats."""
+    total = np.zeros((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), np.uint64)
+    for start in range(0, a.shape[-1], _DEEPEST):
+        left, right = a[..., start : start + _DEEPEST], b[..., start : start + _DEEPEST, :].astype(np.float64)
+        part = np.zeros_like(total)
+        for shift in (2 * _LIMB, _LIMB, 0):
+            limb = ((left >> np.uint64(shift)) & np.uint64((1 << _LIMB) - 1)).astype(np.float64)
+            part = reduced((part << np.uint64(_LIMB)) + np.matmul(limb, right).astype(np.uint64))
+        total = add(total, part)
+    return total
+
+
+def power(a: Array, exponents: tuple[int, ...]) -> Array:
+    """``a`` to a power of its own for each prime."""
+    result = np.ones_like(a)
+    for number, exponent in enumerate(exponents):
+        base, modulus = a[level(number)], np.uint64(MODULI[number])
+        found = np.ones_like(base)
+        while exponent:
+            if exponent & 1:
+                found = found * base % modulus
+            base = base * base
+            base -= base // modulus * modulus
+            exponent >>= 1
+        result[level(number)] = found
+    return result
+
+
+def inverse(a: Array) -> Array:
+    """The inverse of each residue; of 0 it is 0.  Products of ever more pairs, of which one is inverted."""
+    zero = a == 0
+    flat = np.where(zero, np.uint64(1), a).reshape(SLOTS, -1)
+    layers = [flat]
+    while layers[-1].shape[1] > 1:
+        last = layers[-1]
+        half = last.shape[1] // 2
+        product = multiply(last[:, :half], last[:, half : 2 * half])
+        layers.append(np.concatenate([product, last[:, 2 * half :]], axis=1))
+    found = power(layers[-1], tuple(modulus - 2 for modulus in MODULI))
+    for last in reversed(layers[:-1]):
+        half = last.shape[1] // 2
+        up = found[:, :half]
+        found = np.concatenate(
+            [multiply(up, last[:, half : 2 * half]), multiply(up, last[:, :half]), found[:, half:]], axis=1
+        )
+    return np.where(zero, np.uint64(0), found.reshape(a.shape))
+
+
+def root(a: Array) -> tuple[Array, Array]:
+    """A square root that is multiplicative, and where there is one (elsewhere its square is ``-a``)."""
+    found = power(a, tuple((modulus + 1) // 4 for modulus in MODULI))
+    return found, multiply(found, found) == a
+
+
+def _powers_of_two(modulus: int) -> tuple[Array, Array]:
+    low = [1]
+    for _ in range((1 << _WINDOW) - 1):
+        low.append(low[-1] * 2 % modulus)
+    step = low[-1] * 2 % modulus
+    high = [1]
+    for _ in range((1 << _WINDOW) - 1):
+        high.append(high[-1] * step % modulus)
+    return np.array(low, np.uint64), np.array(high, np.uint64)
+
+
+_tables: list[tuple[Array, Array]] = []
+
+
+def exponential(a: Array) -> Array:
+    """``2**a``: modulo each prime but the last, a power whose exponent is the next prime's residue; modulo that, a
+    function without laws of the residue of the power."""
+    if not _tables:
+        _tables.extend(_powers_of_two(modulus) for modulus in MODULI[:-1])
+    result = np.empty_like(a)
+    for number, (low, high) in enumerate(_tables):
+        exponent = a[level(number + 1)]
+        factors = low[exponent & np.uint64((1 << _WINDOW) - 1)], high[exponent >> np.uint64(_WINDOW)]
+        result[level(number)] = factors[0] * factors[1] % np.uint64(MODULI[number])
+    result[level(LEVELS - 1)] = scrambled(result[level(0)], 1) % np.uint64(SMALLEST)
+    return result
+
+
+def keyed(a: Array, key: int) -> Array:
+    """A function without laws, one for each key, of each residue."""
+    return reduced(scrambled(a, key))
+
+
+def scrambled(a: Array, key: int) -> Array:
+    """64 bits that depend on all bits of ``a`` and of ``key`` (the finisher of splitmix64)."""
+    mixed = a + np.uint64(key * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))

@@ -1,0 +1,266 @@
+"""Functions of numbers: each with its rule for residues, and the float64 function for the shadow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from . import constants, exact, field
+from .exact import NUMBER, Parts, built, packed, parts, unpacked
+from .field import LEVELS, SLOTS, Array
+from .undecided import NearTie, Undecided
+
+LOWEST_EXPONENT: Final = -700.0
+"""``exp`` of what lies below it is 0: so masks of -1e9 or -3e38 do what -inf does, as they do in floats."""
+_LAST: Final = field.level(LEVELS - 1)
+_LAST_DEAD: Final = np.uint16(sum(1 << slot for slot in range(SLOTS)[_LAST]))
+
+
+def integers(value: int) -> Array:
+    return exact.of_integers(np.asarray(value))
+
+
+ONE: Final = integers(1)
+TWO: Final = integers(2)
+HALF: Final = constants.numbers_of(np.asarray(0.5))
+
+
+# -------------------------------------------------------------------------------------------- powers of e
+def exp2(x: Array, shadow: Callable[[Array], Array] = np.exp2) -> Array:
+    a = parts(x)
+    lanes = unpacked(a.dead)
+    exponent = a.r.copy()
+    dead = np.zeros(a.s.shape, np.uint16)
+    for number in range(LEVELS - 1):
+        above, below = field.level(number), field.level(number + 1)
+        lost = lanes[below]
+        if lost.any():  # a power on top of a power: a function without laws of the highest residue that there is
+            exponent[below] = np.where(
+                lost, field.keyed(a.r, 7)[field.level(0)] % np.uint64(field.SMALLEST), a.r[below]
+            )
+            moved = np.zeros(lanes.shape, np.bool_)
+            moved[above] = lost
+            dead = np.asarray(dead | packed(moved))
+    result = built(Parts(field.exponential(exponent), shadow(a.s), dead | _LAST_DEAD, a.n + a.d + 1, a.d), a.s)
+    vanishing = a.s < LOWEST_EXPONENT
+    if vanishing.any():
+        result[vanishing] = integers(0)
+    return result
+
+
+def exp(x: Array) -> Array:
+    scaled = exact.multiply(x, constants.log2e())
+    scaled["s"] = x["s"]
+    return exp2(scaled, np.exp)
+
+
+def expm1(x: Array) -> Array:
+    return exact.subtract(exp(x), ONE)
+
+
+def sigmoid(x: Array) -> Array:
+    return exact.divide(ONE, exact.add(ONE, exp(exact.negative(x))))
+
+
+def _reshadowed(found: Array, shadow: Array, operand: Array) -> Array:
+    p = parts(found)
+    return built(Parts(p.r, np.asarray(shadow), p.dead, p.n, p.d), operand)
+
+
+def tanh(x: Array) -> Array:
+    """(e - 1) / (e + 1) of e = exp(2x)."""
+    near = np.array(x)
+    near["s"] = np.clip(np.nan_to_num(x["s"]), -300, 300)  # or the shadow of the power overflows
+    power = exp(exact.add(near, near))
+    found = exact.divide(exact.subtract(power, ONE), exact.add(power, ONE))
+    return _reshadowed(found, np.tanh(x["s"]), x["s"])
+
+
+def sinh(x: Array) -> Array:
+    both = exact.subtract(exp(x), exp(exact.negative(x)))
+    return _reshadowed(exact.multiply(both, HALF), np.sinh(x["s"]), x["s"])
+
+
+def cosh(x: Array) -> Array:
+    both = exact.add(exp(x), exp(exact.negative(x)))
+    return _reshadowed(exact.multiply(both, HALF), np.cosh(x["s"]), x["s"])
+
+
+# ------------------------------------------------------------------------------------- without laws of their own
+def _keyed(x: Array, key: int, shadow: Array) -> Array:
+    a = parts(x)
+    return built(Parts(field.keyed(a.r, key), shadow, a.dead, a.n + 1, a.d), a.s)
+
+
+def log(x: Array) -> Array:
+    found = _keyed(x, 11, np.log(x["s"]))
+    ones = exact.same(x, ONE)
+    if ones.any():
+        found[ones] = integers(0)
+    return found
+
+
+def log2(x: Array) -> Array:
+    found = exact.divide(log(x), constants.ln(2))
+    return _reshadowed(found, np.log2(x["s"]), x["s"])
+
+
+def log10(x: Array) -> Array:
+    found = exact.divide(log(x), constants.ln(10))
+    return _reshadowed(found, np.log10(x["s"]), x["s"])
+
+
+def log1p(x: Array) -> Array:
+    return log(exact.add(ONE, x))
+
+
+def _odd(key: int, shadow: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A function with f(-x) = -f(x), and no other law."""
+
+    def function(x: Array) -> Array:
+        found = exact.multiply(x, _keyed(exact.multiply(x, x), key, np.ones(x.shape)))
+        return _reshadowed(found, shadow(x["s"]), x["s"])
+
+    return function
+
+
+def cos(x: Array) -> Array:
+    square = exact.multiply(x, x)
+    found = _keyed(square, 14, np.cos(x["s"]))
+    zero = exact.is_zero(x)
+    if zero.any():
+        found[zero] = integers(1)
+    return found
+
+
+sin: Final = _odd(13, np.sin)
+erf: Final = _odd(12, np.vectorize(math.erf, otypes=[np.float64]))
+arctan: Final = _odd(15, np.arctan)
+arcsin: Final = _odd(16, np.arcsin)
+
+
+def tan(x: Array) -> Array:
+    return exact.divide(sin(x), cos(x))
+
+
+def erfc(x: Array) -> Array:
+    return exact.subtract(ONE, erf(x))
+
+
+# ------------------------------------------------------------------------------------------------- roots
+def sqrt(x: Array) -> Array:
+    """Multiplicative; for residues that are no squares its square is not the number, so these are dead."""
+    a = parts(x)
+    r, squares = field.root(a.r)
+    dead = a.dead if squares.all() else np.asarray(a.dead | packed(~squares))
+    return built(Parts(r, np.sqrt(a.s), dead, (a.n + 1) / 2, a.d / 2), a.s)
+
+
+def rsqrt(x: Array) -> Array:
+    return exact.divide(ONE, sqrt(x))
+
+
+# ------------------------------------------------------------------------------- what the shadow decides
+def absolute(x: Array) -> Array:
+    return np.where(exact.order(x, integers(0)) == -1, exact.negative(x), x)
+
+
+def maximum(x: Array, y: Array, nan_wins: bool = True) -> Array:
+    return _extreme(x, y, 1, nan_wins)
+
+
+def minimum(x: Array, y: Array, nan_wins: bool = True) -> Array:
+    return _extreme(x, y, -1, nan_wins)
+
+
+def _extreme(x: Array, y: Array, wanted: int, nan_wins: bool) -> Array:
+    order = exact.order(x, y)
+    first = (order == wanted) | (order == 0)
+    unordered = order == 2
+    if unordered.any():
+        is_nan = np.isnan(np.broadcast_to(x["s"], order.shape))
+        first = np.where(unordered, is_nan if nan_wins else ~is_nan, first)
+    return np.where(first, x, y)
+
+
+def logaddexp(x: Array, y: Array) -> Array:
+    """``log(exp(x) + exp(y))``"""
+    apart = absolute(exact.subtract(x, y))
+    return exact.add(maximum(x, y), log1p(exp(exact.negative(apart))))
+
+
+def sign(x: Array) -> Array:
+    found = exact.order(x, integers(0))
+    result = exact.of_integers(np.where(found == 2, 0, found))
+    result["s"] = np.where(found == 2, np.nan, result["s"])
+    return result
+
+
+def to_whole(x: Array, rounding: Callable[[Array], Array]) -> Array:
+    """``rounding`` (floor, ceil, trunc, rint) of the shadow, as float64.
+
+    :raises NearTie: the number may lie on either side of where the rounding jumps.
+    """
+    s = x["s"]
+    whole = rounding(s)
+    finite = np.isfinite(s)
+    for moved in (s * (1 + exact.CLOSE) + exact.CLOSEST, s * (1 - exact.CLOSE) - exact.CLOSEST):
+        doubtful = finite & (rounding(moved) != whole)
+        if doubtful.any():
+            nearest = exact.of_integers(np.where(doubtful & (np.abs(s) < 2**53), np.rint(s), 0).astype(np.int64))
+            halves = exact.add(x, x)
+            twice = exact.of_integers(np.where(doubtful & (np.abs(s) < 2**52), np.rint(2 * s), 0).astype(np.int64))
+            known = exact.same(x, nearest) | exact.same(halves, twice)
+            if (doubtful & ~known).any():
+                raise NearTie("a number is rounded to an integer that is as good as between two in float64")
+            whole = np.where(doubtful & known, rounding(np.where(known, np.rint(2 * s) / 2, s)), whole)
+    return np.asarray(whole)
+
+
+def rounded(x: Array, rounding: Callable[[Array], Array]) -> Array:
+    whole = to_whole(x, rounding)
+    finite = np.isfinite(whole)
+    if (np.abs(whole[finite]) >= 2**63).any():
+        raise Undecided("a number beyond 2^63 is rounded to an integer")
+    result = exact.of_integers(np.where(finite, whole, 0).astype(np.int64))
+    result["s"] = whole
+    return result
+
+
+def remainder(x: Array, y: Array, rounding: Callable[[Array], Array]) -> Array:
+    """``x - y * rounding(x / y)``"""
+    return exact.subtract(x, exact.multiply(y, rounded(exact.divide(x, y), rounding)))
+
+
+def power(x: Array, y: Array) -> Array:
+    """``x ** y``: for whole and half exponents by products and a root, else ``exp(y * log(x))``."""
+    exponents = np.unique(np.asarray(y["s"]))
+    if len(exponents) != 1 or not np.isfinite(exponents[0]) or exponents[0] * 2 != np.rint(exponents[0] * 2):
+        return _reshadowed(exp(exact.multiply(y, log(x))), np.power(x["s"], y["s"]), x["s"])
+    twice = int(exponents[0] * 2)
+    x = np.broadcast_to(x, np.broadcast_shapes(x.shape, y.shape))
+    found = _whole_power(x, abs(twice) // 2)
+    if twice % 2:
+        found = exact.multiply(found, sqrt(x))
+    return found if twice >= 0 else exact.divide(ONE, found)
+
+
+def _whole_power(x: Array, exponent: int) -> Array:
+    if exponent > 1 << 12:
+        raise Undecided(f"a power with the exponent {exponent}")
+    result = np.broadcast_to(ONE, x.shape)
+    base = x
+    while exponent:
+        if exponent & 1:
+            result = exact.multiply(result, base)
+        exponent >>= 1
+        if exponent:
+            base = exact.multiply(base, base)
+    return result
+
+
+def zeros(shape: tuple[int, ...]) -> Array:
+    return np.zeros(shape, NUMBER)

@@ -1,0 +1,84 @@
+"""References as people write them: a function of the launch's arrays, sizes, scalars and constants by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..backend.interpreter import InterpreterStop
+from ..errors import TileVerifyError, UsageError
+from ..frontend.sources.importing import import_file
+from .creating import exact_numpy
+from .deciding import Other
+from .exact_arrays import is_numbers
+from .field import Array
+from .points import TrialPoint
+from .undecided import Undecided
+
+
+def loaded(text: str) -> Callable[..., Any]:
+    """The function that ``FILE.py::FUNCTION`` names; raises `UsageError` where there is none."""
+    file, separator, function = text.partition("::")
+    if not separator or not function or not Path(file).is_file():
+        raise UsageError(f"--reference {text}: write FILE.py::FUNCTION, with a file that is there")
+    found: object = getattr(import_file(Path(file)), function, None)
+    if not callable(found):
+        raise UsageError(f"--reference {text}: the file has no function '{function}'")
+    return found
+
+
+def other_of(function: Callable[..., Any]) -> Other:
+    """The reference as `decide` asks it: it returns a table by name, one array, or changes its arguments."""
+    parameters = tuple(inspect.signature(function).parameters.values())
+    takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+
+    def other(point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, Any]) -> Mapping[str, Array]:
+        given = {name: array.copy() for name, array in arrays.items()}
+        named = {**arguments, **given}
+        taken = named if takes_all else {each.name: named[each.name] for each in parameters if each.name in named}
+        missing = [each.name for each in parameters if each.default is each.empty and each.name not in taken]
+        if missing and not takes_all:
+            there = ", ".join(named)
+            raise UsageError(f"the reference takes '{missing[0]}', which the launch lacks (there are: {there})")
+        try:
+            with exact_numpy(function):
+                result = function(**taken)
+        except (InterpreterStop, TileVerifyError):
+            raise
+        except (Exception, SystemExit) as error:
+            said = " ".join(str(error).split())[:300]
+            raise Undecided(f"the reference failed on exact numbers: {type(error).__name__}: {said}") from None
+        unnamed = [name for name in given if takes_all is False and name not in taken]
+        return {**_changed(given, arrays), **_table(result, unnamed, arrays)}
+
+    return other
+
+
+def _changed(given: Mapping[str, Array], before: Mapping[str, Array]) -> dict[str, Array]:
+    return {name: array for name, array in given.items() if not _same_bits(array, before[name])}
+
+
+def _same_bits(one: Array, other: Array) -> bool:
+    return one.tobytes() == np.ascontiguousarray(other).tobytes()
+
+
+def _table(result: object, unnamed: list[str], arrays: Mapping[str, Array]) -> dict[str, Array]:
+    if result is None:
+        return {}
+    if isinstance(result, Mapping):
+        strange = [name for name in result if name not in arrays]
+        if strange:
+            raise UsageError(f"the reference returns '{strange[0]}', which is no array of the launch")
+        return dict(result)
+    values: list[Any] = list(result) if isinstance(result, tuple) else [result]
+    if len(unnamed) != len(values):
+        raise UsageError(
+            "the reference returns arrays without names, but not as many as it does not take; return a table by name"
+        )
+    return {
+        name: value if is_numbers(value) else np.asarray(value) for name, value in zip(unnamed, values, strict=True)
+    }

@@ -1,0 +1,251 @@
+"""The ops of Tile IR on numbers, beside the interpreter's rules on floats.
+
+An op without floats keeps the interpreter's rule; so do those that only move lanes.  Casts between float formats do
+nothing: rounding is no part of real arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from ..backend.interpreter import floats
+from ..backend.interpreter.control import execute_at_once
+from ..backend.interpreter.integers import COMPARISONS, bits_of
+from ..backend.interpreter.reductions import Lanes, reduce_tiles, scan_tiles
+from ..backend.interpreter.table import RULES as MACHINE
+from ..backend.interpreter.tiles import constant_tile
+from ..backend.interpreter.values import UNSPECIFIED, Tile, Token, as_signed, joint_taint, with_taint, wrapped
+from ..frontend.bytecode.model import Op, ScalarType, TileType, Value
+from . import constants, exact, formulas, reducing, touching
+from .field import Array
+from .undecided import Undecided
+
+Combine: TypeAlias = "Callable[..., Lanes]"
+
+if TYPE_CHECKING:
+    from ..backend.interpreter.machine import BlockRun, Result, Rule
+
+
+def _is_float(value: Value) -> bool:
+    if not isinstance(value.type, TileType):
+        return False
+    element = value.type.element
+    return isinstance(element, ScalarType) and element.is_float
+
+
+def _unary(compute: Callable[[Array], Array]) -> Rule:
+    def rule(run: BlockRun, op: Op) -> Tile:
+        source = run.tile(op, "s")
+        return Tile(compute(source.data), source.taint)
+
+    return rule
+
+
+def _binary(compute: Callable[[Array, Array], Array]) -> Rule:
+    def rule(run: BlockRun, op: Op) -> Tile:
+        lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
+        return Tile(compute(lhs.data, rhs.data), joint_taint(lhs, rhs))
+
+    return rule
+
+
+def _fma(run: BlockRun, op: Op) -> Tile:
+    lhs, rhs, acc = run.tile(op, "lhs"), run.tile(op, "rhs"), run.tile(op, "acc")
+    return Tile(exact.add(exact.multiply(lhs.data, rhs.data), acc.data), joint_taint(lhs, rhs, acc))
+
+
+def _extreme(pick: Callable[[Array, Array, bool], Array]) -> Rule:
+    def rule(run: BlockRun, op: Op) -> Tile:
+        lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
+        return Tile(pick(lhs.data, rhs.data, "nan" in op.flags), joint_taint(lhs, rhs))
+
+    return rule
+
+
+def _compare(run: BlockRun, op: Op) -> Tile:
+    lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
+    order = exact.order(lhs.data, rhs.data)
+    found = COMPARISONS[op.attributes["pred"]](order, np.asarray(0, np.int8))
+    unordered = order == 2
+    found = found & ~unordered if op.attributes["fcmp"] == "ordered" else found | unordered
+    return Tile(np.asarray(found), joint_taint(lhs, rhs))
+
+
+def _integer_power(run: BlockRun, op: Op) -> Tile:
+    base, exponent = run.tile(op, "lhs"), run.tile(op, "rhs")
+    wide = exact.of_integers(np.asarray(as_signed(exponent.data, bits_of(op.value("rhs")))))
+    return Tile(formulas.power(base.data, wide), joint_taint(base, exponent))
+
+
+def _constant(run: BlockRun, op: Op) -> Tile:
+    constant = op.attributes["value"]
+    tile = constant_tile(constant)
+    if not constant.scalar.is_float:
+        return tile
+    if constant.is_splat and tile.data.size:
+        one = constants.numbers_of(tile.data.reshape(-1)[:1].astype(np.float64), constant.scalar.name)
+        return Tile(np.broadcast_to(one.reshape(()), tile.data.shape))
+    return Tile(constants.numbers_of(tile.data.astype(np.float64), constant.scalar.name))
+
+
+def _integer_to_float(run: BlockRun, op: Op) -> Tile:
+    source = run.tile(op, "s")
+    data = source.data
+    if op.attributes["sgn"] == "signed" and data.dtype != np.bool_:
+        data = np.asarray(as_signed(data, bits_of(op.value("s"))))
+    return Tile(exact.of_integers(data), source.taint)
+
+
+def _float_to_integer(run: BlockRun, op: Op) -> Tile:
+    """Toward zero; out of range is unspecified, or clamps with the saturating flag."""
+    source, bits = run.tile(op, "s"), bits_of(op.result)
+    signed = op.attributes["sgn"] == "signed"
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    whole = formulas.to_whole(source.data, np.trunc)
+    outside = ~((whole >= low) & (whole < float(high + 1)))
+    inside = np.where(outside, 0.0, whole)
+    result = wrapped(np.asarray(inside.astype(np.int64).view(np.uint64) if signed else inside.astype(np.uint64)), bits)
+    if "sat" not in op.flags:
+        return Tile(result, with_taint(source.taint, np.asarray(outside), UNSPECIFIED))
+    ends = wrapped(np.array([low & ((1 << bits) - 1), high, 0], np.uint64), bits)
+    clamped = np.where(whole < low, ends[0], np.where(whole > low, ends[1], ends[2]))
+    return Tile(np.where(outside, clamped, result), source.taint)
+
+
+def _unchanged(run: BlockRun, op: Op) -> Tile:
+    return run.tile(op, "s")
+
+
+def _product(run: BlockRun, op: Op) -> Tile:
+    return _accumulated(run, op, run.tile(op, "lhs"), run.tile(op, "rhs"))
+
+
+def _scaled_product(run: BlockRun, op: Op) -> Tile:
+    lhs, rhs = (
+        _scaled(run.tile(op, name), run.tile(op, scale), axis)
+        for name, scale, axis in (("lhs", "ls", -1), ("rhs", "rs", -2))
+    )
+    return _accumulated(run, op, lhs, rhs)
+
+
+def _scaled(tile: Tile, scale: Tile, axis: int) -> Tile:
+    length = tile.data.shape[axis] // scale.data.shape[axis]
+    factor = scale.rearranged(lambda lanes: np.repeat(lanes, length, axis))
+    return Tile(exact.multiply(tile.data, factor.data), joint_taint(tile, factor))
+
+
+def _accumulated(run: BlockRun, op: Op, lhs: Tile, rhs: Tile) -> Tile:
+    acc = run.tile(op, "acc")
+    run.budget.spend(acc.data.size * lhs.data.shape[-1] // 16)
+    taint = acc.taint
+    for tile, axis in ((lhs, -1), (rhs, -2)):
+        if tile.taint is not None:
+            lanes = np.broadcast_to(tile.taint, tile.data.shape)
+            marks = np.bitwise_or.reduce(lanes, axis=axis, keepdims=True)
+            taint = np.broadcast_to(marks if taint is None else taint | marks, acc.data.shape)
+    return Tile(exact.add(exact.matmul(lhs.data, rhs.data), acc.data), taint)
+
+
+def _no_print(run: BlockRun, op: Op) -> tuple[Token, ...]:
+    return (Token(run.waits(op)),) if op.results else ()
+
+
+def _combined(run: BlockRun, op: Op, known: Mapping[str, Callable[[Array, int], Array]], general: Combine) -> Result:
+    """A ``reduce`` or ``scan``: at once where its body is one op of ``known``, else as the interpreter does it."""
+    inputs, ops = run.tiles(op, "inputs"), op.regions[0].blocks[0].ops
+    compute = known.get(ops[0].name) if len(ops) == 2 and len(inputs) == 1 else None
+    if compute is None or inputs[0].taint is not None:
+        return general(run, op, lambda block: execute_at_once(run, block).values)
+    axis = op.attributes["dim"]
+    data = inputs[0].data
+    if op.attributes.get("reverse"):
+        return (Tile(np.flip(compute(np.flip(data, axis), axis), axis)),)
+    return (Tile(compute(data, axis)),)
+
+
+def _reduce(run: BlockRun, op: Op) -> Result:
+    return _combined(run, op, _REDUCED, reduce_tiles)
+
+
+def _scan(run: BlockRun, op: Op) -> Result:
+    return _combined(run, op, {"addf": exact.running}, scan_tiles)
+
+
+_REDUCED: Final[dict[str, Callable[[Array, int], Array]]] = {
+    "addf": exact.total,
+    "mulf": reducing.folded(exact.multiply, None),
+}
+
+
+def _assume(run: BlockRun, op: Op) -> Result:
+    return run.tile(op, "s") if _is_float(op.value("s")) else MACHINE["assume"](run, op)
+
+
+def _bits_of_floats(name: str) -> Rule:
+    def rule(run: BlockRun, op: Op) -> Tile:
+        if _is_float(op.value("s")) or _is_float(op.result):
+            raise Undecided(f"the bits of floats ({name})")
+        found = MACHINE[name](run, op)
+        assert isinstance(found, Tile)
+        return found
+
+    return rule
+
+
+_FLOATS: Final[dict[str, Rule]] = {
+    "addf": _binary(exact.add),
+    "subf": _binary(exact.subtract),
+    "mulf": _binary(exact.multiply),
+    "divf": _binary(exact.divide),
+    "fma": _fma,
+    "maxf": _extreme(formulas.maximum),
+    "minf": _extreme(formulas.minimum),
+    "cmpf": _compare,
+    "remf": _binary(lambda x, y: formulas.remainder(x, y, np.trunc)),
+    "fpowf": _binary(formulas.power),
+    "fpowi": _integer_power,
+    "absf": _unary(formulas.absolute),
+    "negf": _unary(exact.negative),
+    "ceil": _unary(lambda x: formulas.rounded(x, np.ceil)),
+    "floor": _unary(lambda x: formulas.rounded(x, np.floor)),
+    "sqrt": _unary(formulas.sqrt),
+    "rsqrt": _unary(formulas.rsqrt),
+    "exp": _unary(formulas.exp),
+    "exp2": _unary(formulas.exp2),
+    "log": _unary(formulas.log),
+    "log2": _unary(formulas.log2),
+    "sin": _unary(formulas.sin),
+    "cos": _unary(formulas.cos),
+    "tan": _unary(formulas.tan),
+    "sinh": _unary(formulas.sinh),
+    "cosh": _unary(formulas.cosh),
+    "tanh": _unary(formulas.tanh),
+}
+
+
+def _without_rule(name: str) -> Rule:
+    def rule(run: BlockRun, op: Op) -> Tile:
+        raise Undecided(f"{name} of exact numbers")
+
+    return rule
+
+
+RULES: Final[dict[str, Rule]] = {
+    **MACHINE,
+    **{name: _FLOATS.get(name, _without_rule(name)) for name in floats.RULES},
+    **touching.RULES,
+    "constant": _constant,
+    "itof": _integer_to_float,
+    "ftoi": _float_to_integer,
+    "ftof": _unchanged,
+    "mmaf": _product,
+    "mmaf_scaled": _scaled_product,
+    "reduce": _reduce,
+    "scan": _scan,
+    "print_tko": _no_print,
+    "assume": _assume,
+    **{name: _bits_of_floats(name) for name in ("bitcast", "pack", "unpack")},
+}

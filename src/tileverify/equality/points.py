@@ -1,0 +1,78 @@
+"""What the arrays of a launch hold: residues that are drawn, and shadows of a kind (`FILLINGS`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ..backend.numbers.conditions import ContractInNumbers, scalars
+from ..backend.numbers.inputs import Given, Inputs, make_inputs
+from ..backend.numbers.trial_launches import Constants
+from ..contract.element_types import ELEMENT_TYPES
+from . import field
+from .exact import NUMBER
+from .field import SLOTS, Array
+
+FILLINGS: Final = ("normal", "negative", "borders", "positive", "wide", "tiny")
+"""``borders``: at, below and above the numbers that the bytecode holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPoint:
+    """A launch, what its arrays of floats hold by allocation, and its float scalars, as numbers."""
+
+    filling: str
+    inputs: Inputs
+    contents: Mapping[str, Array]
+    floats: Mapping[str, Array]
+
+
+def drawn_point(
+    contract: ContractInNumbers, values: Mapping[str, int], filling: str, known: Constants, seed: int
+) -> TrialPoint:
+    """The launch with these values; raises `UsageError` where there is none."""
+    source = np.random.default_rng([seed, FILLINGS.index(filling)])
+    names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
+    floats = {name: float(source.uniform(0.25, 2)) for name in names}
+    inputs = make_inputs(contract, Given(dict(values), floats, {}, None, int(source.integers(1 << 62))))
+    types = {array.allocation: array.dtype for _, array in inputs.launch.named_arrays()}
+    contents = {
+        name: drawn(source, shadows(source, filling, memory.size, known))
+        for name, memory in inputs.memory.items()
+        if ELEMENT_TYPES[types[name]].kind == "f"
+    }
+    return TrialPoint(filling, inputs, contents, {n: drawn(source, np.asarray(value)) for n, value in floats.items()})
+
+
+def drawn(source: np.random.Generator, shadow: Array) -> Array:
+    """Numbers that are variables: residues of their own, of degree 1."""
+    result = np.zeros(shadow.shape, NUMBER)
+    residues = source.integers(0, 1 << 62, (SLOTS, *shadow.shape)).astype(np.uint64)
+    result["r"] = np.moveaxis(field.reduced(residues), 0, -1)
+    result["s"], result["n"] = shadow, 1
+    return result
+
+
+def shadows(source: np.random.Generator, filling: str, count: int, known: Constants) -> Array:
+    """``count`` floats of a kind, none of them 0."""
+    normal = source.standard_normal(count)
+    match filling:
+        case "positive":
+            return np.abs(normal) + 0.25
+        case "negative":
+            return -np.abs(normal) - 0.25
+        case "wide":
+            return np.asarray(source.choice([-1.0, 1.0], count) * 2.0 ** source.uniform(-6, 6, count))
+        case "tiny":
+            return normal * 1e-3
+        case "borders":
+            borders = [value for value in (*known.floats, *map(float, known.integers[:64])) if 0 < abs(value) < 1e6]
+            if borders:
+                factors = source.choice([1.25, 0.75, 3.0, -1.25, -3.0], count) * source.uniform(0.95, 1.05, count)
+                near = source.choice(np.asarray(borders), count) * factors
+                return np.where(source.random(count) < 0.5, near, normal)
+            return normal * 8
+    return normal

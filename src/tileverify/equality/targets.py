@@ -1,0 +1,148 @@
+"""`tileverify equal`: prove a kernel, then compare it with a reference, or with another kernel, on exact numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..backend.interpreter import Budget
+from ..backend.numbers.conditions import ContractInNumbers
+from ..contract.launch import KernelUnit
+from ..errors import UsageError
+from ..frontend.bytecode import decode
+from ..frontend.sources.discover import SourceFailure, discover
+from ..pipeline import CheckOptions, check_unit, entry_of
+from ..results import KernelResult, Verdict
+from .deciding import SHARE, Decision, ExactAnswer, Options, Other, arrays_of, decide
+from .field import Array
+from .named import loaded, other_of
+from .points import TrialPoint
+from .running import ExactKernel, run_exactly
+from .undecided import Undecided
+
+
+@dataclass(frozen=True, slots=True)
+class EqualOptions:
+    """``unproved``: compare what is not proved, too; the answer then holds for blocks that run one after the other."""
+
+    exact: Options = field(default_factory=Options)
+    check: CheckOptions = field(default_factory=CheckOptions)
+    unproved: bool = False
+    spec: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedKernel:
+    """One kernel under one launch spec: its proof, and whether it is its reference."""
+
+    target: str
+    reference: str
+    verdict: KernelResult
+    equality: ExactAnswer
+
+
+def judge(target: str, reference: str | Callable[..., Any], options: EqualOptions | None = None) -> list[JudgedKernel]:
+    """Every launch of ``target`` beside ``reference``: a function, ``FILE.py::FUNCTION``, or ``FILE::KERNEL``.
+
+    :raises UsageError: there is no such kernel or reference.
+    """
+    options = options or EqualOptions()
+    units = _units(target, options)
+    name = reference if isinstance(reference, str) else getattr(reference, "__name__", "the reference")
+    make = _maker(reference, options)
+    found = []
+    for unit in units:
+        verdict = check_unit(unit, options.check)
+        found.append(JudgedKernel(_name(unit), name, verdict, compared(unit, verdict, make(unit), options)))
+    return found
+
+
+def compared(unit: KernelUnit, verdict: KernelResult, other: Other, options: EqualOptions) -> ExactAnswer:
+    """Of one kernel that was checked."""
+    if verdict.verdict is Verdict.ERROR or (verdict.verdict is not Verdict.PROVED and not options.unproved):
+        finding = verdict.findings[0]
+        reason = f"the kernel is {verdict.verdict.value}, not proved ({finding.code}: {finding.message})"
+        return ExactAnswer(Decision.NOT_DECIDED, reason=reason)
+    contract = ContractInNumbers(unit.launch, verdict.requires)
+    found = decide(unit, kernel_of(unit), contract, other, options.exact)
+    if found.answer is Decision.EQUAL and verdict.deterministic is False:
+        return replace(
+            found,
+            answer=Decision.NOT_DECIDED,
+            reason="the result depends on the order of blocks, so one run says little",
+        )
+    return found
+
+
+def kernel_of(unit: KernelUnit) -> ExactKernel:
+    module = decode(unit.bytecode, file=str(unit.file))
+    return ExactKernel(module, entry_of(module, unit), unit.parameters)
+
+
+def _units(target: str, options: EqualOptions) -> list[KernelUnit]:
+    units: list[KernelUnit] = []
+    for each in discover([target], spec_file=options.spec):
+        if isinstance(each, SourceFailure):
+            raise each.error
+        units.append(each)
+    if not units:
+        raise UsageError(f"there is no kernel '{target}'")
+    return units
+
+
+def _name(unit: KernelUnit) -> str:
+    return f"{unit.file}::{unit.kernel} [{unit.launch.name}]"
+
+
+def _maker(reference: str | Callable[..., Any], options: EqualOptions) -> Callable[[KernelUnit], Other]:
+    if not isinstance(reference, str):
+        other = other_of(reference)
+        return lambda unit: other
+    from cuda.tile import kernel as kernel_type  # only now: a reference may be written without it
+
+    function = loaded(reference)
+    if not isinstance(function, kernel_type):
+        other = other_of(function)
+        return lambda unit: other
+    rivals = _units(reference, options)
+    for rival in rivals:
+        verdict = check_unit(rival, options.check)
+        if verdict.verdict is not Verdict.PROVED and not options.unproved:
+            raise UsageError(f"{_name(rival)} is {verdict.verdict.value}, not proved, so it is no reference")
+
+    def other_kernel(unit: KernelUnit) -> Other:
+        same = [rival for rival in rivals if rival.launch.name == unit.launch.name] or rivals
+        return _kernel_as_reference(same[0], unit)
+
+    return other_kernel
+
+
+def _kernel_as_reference(rival: KernelUnit, unit: KernelUnit) -> Other:
+    """The rival on the same launch: arguments of the same names, or in the same places, with a grid of its own."""
+    kernel = kernel_of(rival)
+    contract = ContractInNumbers(rival.launch)
+    ours = [array.name for array in unit.launch.arrays()]
+    theirs = [array.name for array in rival.launch.arrays()]
+    if len(ours) != len(theirs):
+        raise UsageError(f"{_name(rival)} takes {len(theirs)} arrays, {_name(unit)} takes {len(ours)}")
+    names = dict(zip(theirs, ours, strict=True)) if set(theirs) != set(ours) else {name: name for name in ours}
+
+    def other(point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, Any]) -> Mapping[str, Array]:
+        launch = point.inputs.launch
+        values = {name: value for name, value in point.inputs.values.items() if name in contract.roots}
+        if set(contract.roots) - set(values):
+            raise Undecided(f"{_name(rival)} has the size {sorted(set(contract.roots) - set(values))[0]} of its own")
+        grid = tuple(contract.value(axis, values) for axis in contract.grid)
+        own = replace(
+            launch,
+            grid=(grid[0], grid[1], grid[2]),
+            arrays={theirs_: launch.arrays[names[theirs_]] for theirs_ in theirs},
+        )
+        inputs = replace(point.inputs, launch=own)
+        after = run_exactly(kernel, inputs, point.contents, point.floats, Budget(SHARE))
+        return {name: np.asarray(array) for name, array in arrays_of(point, after)}
+
+    return other

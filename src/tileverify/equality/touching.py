@@ -1,0 +1,188 @@
+"""Loads, stores and atomics of floats: which elements they touch is the interpreter's, what these hold are numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ..backend.interpreter import multimem
+from ..backend.interpreter.accesses import (
+    PADDING,
+    LiveLanes,
+    addressable,
+    element_namer,
+    element_of,
+    log_all,
+    opened,
+    pointer_reach,
+    view_reach,
+)
+from ..backend.interpreter.table import RULES as MACHINE
+from ..backend.interpreter.tiles import tile_type
+from ..backend.interpreter.values import INTERLEAVED, UNSPECIFIED, Tile, taint_bits
+from ..frontend.bytecode.model import Op, ScalarType
+from . import exact
+from .exact import NUMBER
+from .field import Array
+from .memory import ExactMemory
+from .undecided import Undecided
+
+if TYPE_CHECKING:
+    from ..backend.interpreter.machine import BlockRun, Result, Rule
+
+
+def _memory(run: BlockRun) -> ExactMemory:
+    assert isinstance(run.memory, ExactMemory)
+    return run.memory
+
+
+def _view_element(run: BlockRun, op: Op) -> ScalarType:
+    return addressable(op, run.tile_view(op, "view").tensor.element)
+
+
+def _read(run: BlockRun, reaches: Iterable[LiveLanes], into: Tile, element: ScalarType) -> Tile:
+    data, taint = into.data, into.taint
+    for reach in reaches:
+        data[reach.region] = _memory(run).read(reach.allocation, reach.offsets, element)
+        marks = run.memory.taint(reach.allocation, reach.offsets, element.bytes)
+        if taint is not None or marks is not None:
+            taint = np.zeros(data.shape, np.uint8) if taint is None else np.array(np.broadcast_to(taint, data.shape))
+            taint[reach.region] = 0 if marks is None else marks
+    return Tile(data, taint if taint_bits(taint) else None)
+
+
+def _write(run: BlockRun, op: Op, reaches: Iterable[LiveLanes], tile: Tile, element: ScalarType) -> None:
+    for reach in reaches:
+        marks = tile.taint
+        if marks is not None:
+            marks = np.broadcast_to(marks, tile.data.shape)[reach.region]
+            run.writes(op, marks, element_namer(run, reach))
+        _memory(run).write(reach.allocation, reach.offsets, np.asarray(tile.data[reach.region]), element)
+        run.memory.set_taint(reach.allocation, reach.offsets, element.bytes, marks)
+
+
+def _blank(shape: tuple[int, ...]) -> Tile:
+    return Tile(np.zeros(shape, NUMBER), np.full(shape, UNSPECIFIED, np.uint8))
+
+
+def _load_view(run: BlockRun, op: Op) -> Result:
+    element = _view_element(run, op)
+    if not element.is_float:
+        return MACHINE[op.name](run, op)
+    padding, shape = run.tile_view(op, "view").type.padding, tile_type(op.results[0]).shape
+    reaches, left_out = view_reach(run, op)
+    token = log_all(run, op, "load", reaches, reads=True, writes=False)
+    start = _blank(shape)
+    if padding is not None:
+        start.data["s"], start.taint = PADDING[padding], None
+    return _read(run, reaches, opened(start, left_out), element), token
+
+
+def _load_pointer(run: BlockRun, op: Op) -> Result:
+    element = element_of(op, "ptr")
+    if not element.is_float:
+        return MACHINE[op.name](run, op)
+    shape = tile_type(op.results[0]).shape
+    reaches, left_out = pointer_reach(run, op, element.bytes)
+    token = log_all(run, op, "load", reaches, reads=True, writes=False)
+    pad = run.optional_tile(op, "pad")
+    start = _blank(shape) if pad is None else Tile(np.array(np.broadcast_to(pad.data, shape)), pad.taint)
+    return _read(run, reaches, opened(start, left_out), element), token
+
+
+def _store_view(run: BlockRun, op: Op) -> Result:
+    element = _view_element(run, op)
+    if not element.is_float:
+        return MACHINE[op.name](run, op)
+    reaches, _ = view_reach(run, op)
+    token = log_all(run, op, "store", reaches, reads=False, writes=True)
+    _write(run, op, reaches, run.tile(op, "tile"), element)
+    return token
+
+
+def _store_pointer(run: BlockRun, op: Op) -> Result:
+    element = element_of(op, "ptr")
+    if not element.is_float:
+        return MACHINE[op.name](run, op)
+    reaches, _ = pointer_reach(run, op, element.bytes)
+    token = log_all(run, op, "store", reaches, reads=False, writes=True)
+    _write(run, op, reaches, run.tile(op, "val"), element)
+    return token
+
+
+# ----------------------------------------------------------------------------------------------- atomics
+def _modify(run: BlockRun, reach: LiveLanes, value: Array, element: ScalarType, mode: str) -> Array:
+    """Lane after lane; what was there before each, flat.  Sums are exact, so their order does not matter."""
+    if mode not in ("addf", "xchg"):
+        raise Undecided(f"an atomic {mode} of floats")
+    memory, offsets = _memory(run), reach.offsets.reshape(-1)
+    before = np.zeros(offsets.shape, NUMBER)
+    order = np.argsort(offsets, kind="stable")
+    ordered = offsets[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    rank = np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
+    for turn in range(int(rank.max(initial=-1)) + 1):
+        lanes = order[rank == turn]
+        old = memory.read(reach.allocation, offsets[lanes], element)
+        before[lanes] = old
+        new = value[lanes] if mode == "xchg" else exact.add(old, value[lanes])
+        memory.write(reach.allocation, offsets[lanes], new, element)
+    return before
+
+
+def _flat(tile: Tile, reach: LiveLanes, shape: tuple[int, ...]) -> Array:
+    if taint_bits(tile.taint) & UNSPECIFIED:
+        raise Undecided("an unspecified value in an atomic")
+    return np.asarray(np.broadcast_to(tile.data, shape)[reach.region].reshape(-1))
+
+
+def _rmw(run: BlockRun, op: Op) -> Result:
+    element = element_of(op, "ptr")
+    if not element.is_float:
+        return MACHINE[op.name](run, op)
+    shape = tile_type(op.results[0]).shape
+    reaches, left_out = pointer_reach(run, op, element.bytes)
+    token = log_all(run, op, "atomic", reaches, reads=True, writes=True)
+    result = opened(_blank(shape), left_out)
+    for reach in reaches:
+        old = _modify(run, reach, _flat(run.tile(op, "arg"), reach, shape), element, op.attributes["mode"])
+        result.data[reach.region] = old.reshape(reach.offsets.shape)
+        assert result.taint is not None
+        result.taint[reach.region] = INTERLEAVED
+    return result, token
+
+
+def _red_view(run: BlockRun, op: Op) -> Result:
+    element = _view_element(run, op)
+    if not element.is_float:
+        return MACHINE[op.name](run, op)
+    value = run.tile(op, "value")
+    reaches, _ = view_reach(run, op)
+    token = log_all(run, op, "atomic", reaches, reads=True, writes=True)
+    for reach in reaches:
+        _modify(run, reach, _flat(value, reach, value.data.shape), element, op.attributes["mode"])
+    return token
+
+
+def _exchange(run: BlockRun, op: Op) -> Result:
+    if element_of(op, "ptr").is_float:
+        raise Undecided("a compare and swap of floats")
+    return MACHINE[op.name](run, op)
+
+
+def _multimem(run: BlockRun, op: Op) -> Result:
+    raise Undecided(op.name)
+
+
+RULES: Final[dict[str, Rule]] = {
+    **dict.fromkeys(multimem.RULES, _multimem),
+    "load_view_tko": _load_view,
+    "load_ptr_tko": _load_pointer,
+    "store_view_tko": _store_view,
+    "store_ptr_tko": _store_pointer,
+    "atomic_rmw_tko": _rmw,
+    "atomic_red_view_tko": _red_view,
+    "atomic_cas_tko": _exchange,
+}

@@ -1,0 +1,140 @@
+"""Kernels beside references: what is equal, what is not, what is not decided, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.command_line import command_line
+
+from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.contract.launch import KernelUnit
+from tileverify.equality.answer_text import sentence
+from tileverify.equality.deciding import Decision, ExactAnswer, Options, decide
+from tileverify.equality.named import loaded, other_of
+from tileverify.equality.targets import kernel_of
+from tileverify.frontend.sources.discover import discover
+
+from . import campaign
+from .corpus import LABELS, decided
+
+HERE = Path(__file__).parent
+OPTIONS = Options(steps=1 << 24)
+
+
+@cache
+def _units() -> dict[str, KernelUnit]:
+    return {unit.kernel: unit for unit in discover([str(HERE / "cheats.py")]) if isinstance(unit, KernelUnit)}
+
+
+def _answer(kernel: str, reference: str) -> ExactAnswer:
+    unit = _units()[kernel]
+    other = other_of(loaded(f"{HERE / 'references.py'}::{reference}"))
+    return decide(unit, kernel_of(unit), ContractInNumbers(unit.launch), other, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reference"),
+    [
+        ("softmax", "softmax"),
+        ("softmax", "softmax_unshifted"),
+        ("softmax_online", "softmax"),
+        ("gelu", "gelu"),
+        ("gelu_by_sigmoid", "gelu"),
+        ("step", "step"),
+    ],
+)
+def test_the_same_function_is_equal_however_it_is_written(kernel: str, reference: str) -> None:
+    found = _answer(kernel, reference)
+    assert found.answer is Decision.EQUAL, found.reason
+    assert found.bits >= 60
+    assert len(found.launches) >= 4
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reference"),
+    [
+        ("softmax_zero_padded", "softmax"),
+        ("softmax_first_rows", "softmax"),
+        ("gelu_rounded_constant", "gelu"),
+        ("gelu_off_by_little", "gelu"),
+        ("gelu_unless_large", "gelu"),
+        ("gelu_of_neighbour", "gelu"),
+        ("mean_of_a_seed", "centred"),
+        ("no_step", "step"),
+    ],
+)
+def test_cheats_are_different(kernel: str, reference: str) -> None:
+    found = _answer(kernel, reference)
+    assert found.answer is Decision.DIFFERENT, sentence(found)
+    assert found.difference is not None
+    assert found.difference.kernel != found.difference.reference
+
+
+def test_what_has_no_rule_is_named() -> None:
+    unit = _units()["gelu"]
+
+    def reference(x: Any) -> dict[str, object]:
+        return {"out": np.fft.fft(x)}
+
+    found = decide(unit, kernel_of(unit), ContractInNumbers(unit.launch), other_of(reference), OPTIONS)
+    assert found.answer is Decision.NOT_DECIDED
+    assert "fft" in found.reason
+
+
+SAMPLE = [
+    "contract/empty_rows.py::negate_rows[rows-may-be-empty]",
+    "determined/product_tail.py::product_padded[any-depth]",
+    "showcase/layer_norm.py::layer_norm[any-size]",
+    "showcase/rope.py::rope[heads-up-to-32]",
+    "showcase/softmax.py::softmax[any-rows]",
+    "race_free/persistent_softmax.py::persistent_softmax[528-blocks]",
+]
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_kernels_of_the_corpus_are_their_references(name: str) -> None:
+    """All of them: ``python -m tests.equality.corpus``."""
+    found = decided(LABELS[name])
+    assert found.answer is Decision.EQUAL, sentence(found)
+
+
+@pytest.mark.slow
+def test_every_kernel_of_the_corpus_is_its_reference_or_not_decided() -> None:
+    answers = [decided(label).answer for label in campaign.with_numbers()]
+    assert Decision.DIFFERENT not in answers
+    assert answers.count(Decision.EQUAL) >= 0.9 * len(answers)
+
+
+@pytest.mark.parametrize(("table", "expected"), [("mutants", Decision.DIFFERENT), ("rewrites", Decision.EQUAL)])
+def test_changed_kernels(table: str, expected: Decision) -> None:
+    """A few; thousands by ``python -m tests.equality.campaign``."""
+    cases = campaign.cases(table, ("showcase/rope.py", "product_tail.py::product_padded[", "norm_backward[separate]"))
+    cases = [case for case in cases if case[1].op.name != "constant"]  # what fills masked lanes changes nothing
+    random.Random(4).shuffle(cases)
+    found = [campaign.judged(name, one, mutant=table == "mutants") for name, one in cases[:14]]
+    answers = [each.answer for each in found if each is not None]
+    assert len(answers) >= 8
+    assert set(answers) == {expected}
+
+
+def test_the_command(capfd: pytest.CaptureFixture[str]) -> None:
+    run = command_line(capfd)
+    target, reference = f"{HERE / 'cheats.py'}::gelu", f"{HERE / 'references.py'}::gelu"
+    said = run("equal", target, "--reference", reference, "--size", "N=130")
+    assert said.code == 0, said.err
+    assert "equal over the real numbers at 1 launch, 6 points" in said.out
+    wrong = f"{HERE / 'cheats.py'}::gelu_off_by_little"
+    said = run("equal", wrong, "--reference", reference, "--format", "json")
+    assert said.code == 1
+    (answer,) = json.loads(said.out)["equal"]
+    assert answer["answer"] == "different"
+    assert abs(answer["difference"]["kernel"] - answer["difference"]["reference"] - 9e-5) < 1e-9
+    said = run("equal", target, f"{HERE / 'cheats.py'}::gelu_by_sigmoid", "--size", "N=130")
+    assert said.code == 0, said.err
+    assert run("equal", target).code == 2

@@ -1,0 +1,116 @@
+"""Laws of real numbers that exact numbers keep, and what they do not mix up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tileverify.equality import constants, exact, field, formulas, reducing
+from tileverify.equality.exact_arrays import presented
+from tileverify.equality.points import drawn
+from tileverify.equality.undecided import NearTie, Undecided
+
+SOURCE = np.random.default_rng(5)
+
+
+def some(*shape: int, positive: bool = False) -> Any:
+    shadow = SOURCE.standard_normal(shape)
+    return drawn(SOURCE, np.abs(shadow) + 0.25 if positive else shadow)
+
+
+def agree(x: Any, y: Any) -> bool:
+    close = np.allclose(x["s"], y["s"], rtol=1e-10, atol=1e-12)
+    return bool(exact.same(x, y).all()) and close
+
+
+add, subtract, multiply, divide = exact.add, exact.subtract, exact.multiply, exact.divide
+exp, log2e = formulas.exp, constants.numbers_of(np.asarray(math.log2(math.e)))
+LAWS: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
+    "sums": lambda x, y: (subtract(add(x, y), y), x),
+    "quotients": lambda x, y: (divide(multiply(x, y), y), x),
+    "powers": lambda x, y: (multiply(exp(x), exp(y)), exp(add(x, y))),
+    "powers of powers": lambda x, y: (multiply(exp(exp(x)), exp(exp(y))), exp(add(exp(x), exp(y)))),
+    "base 2": lambda x, y: (formulas.exp2(multiply(x, log2e)), exp(x)),
+    "tanh": lambda x, y: (
+        formulas.tanh(x), subtract(formulas.sigmoid(add(x, x)), formulas.sigmoid(exact.negative(add(x, x)))),
+    ),
+    "roots": lambda x, y: (multiply(formulas.sqrt(exp(x)), formulas.sqrt(exp(y))), formulas.sqrt(exp(add(x, y)))),
+    "erf is odd": lambda x, y: (formulas.erf(exact.negative(x)), exact.negative(formulas.erf(x))),
+    "variance": lambda x, y: (
+        reducing.variance(x, 1),
+        subtract(reducing.mean(multiply(x, x), 1), multiply(reducing.mean(x, 1), reducing.mean(x, 1))),
+    ),
+    "products": lambda x, y: (exact.matmul(exact.matmul(x, y), x), exact.matmul(x, exact.matmul(y, x))),
+    "einsum": lambda x, y: (reducing.einsum("ik,jk->ij", [x, y]), exact.matmul(x, y.T)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_laws(law: str) -> None:
+    x, y = LAWS[law](some(6, 6), some(6, 6))
+    assert agree(x, y)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_what_is_off_by_little_is_not_the_same(law: str) -> None:
+    x, y = LAWS[law](some(6, 6), some(6, 6))
+    assert not exact.same(x, multiply(y, constants.numbers_of(np.asarray(1 + 1e-9)))).any()
+
+
+def test_the_primes_are_a_chain_in_which_small_numbers_are_squares() -> None:
+    p, q, r = field.MODULI
+    assert p == 2 * q + 1
+    assert q == 2 * r + 1
+    for prime in (2, 3, 5, 7, 11, 13):
+        assert all(pow(prime, (modulus - 1) // 2, modulus) == 1 for modulus in (p, q, r))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        1e-5,
+        0.044715,
+        math.sqrt(0.5),
+        math.sqrt(2 / math.pi),
+        128**-0.5,
+        0.125 * math.log2(math.e),
+        1 / 3,
+        1 / 768,
+        1.702,
+    ],
+)
+def test_a_constant_is_the_same_number_in_every_format(value: float) -> None:
+    short, wide = np.float32(value), np.asarray(value)
+    assert agree(constants.numbers_of(np.asarray(short), "f32"), constants.numbers_of(wide))
+    moved = constants.numbers_of(np.asarray(short * np.float32(1.0001)), "f32")
+    assert not exact.same(moved, constants.numbers_of(wide))
+
+
+def test_a_product_of_many_terms_is_exact() -> None:
+    x, y = some(2, 3000), some(3000, 2)
+    whole = [sum(int(a) * int(b) for a, b in zip(x["r"][0, :, 0], y["r"][:, 1, 0], strict=True))]
+    assert int(exact.matmul(x, y)["r"][0, 1, 0]) == whole[0] % field.MODULI[0]
+
+
+def test_infinities_do_what_they_do_in_masks() -> None:
+    x = some(4)
+    x["s"][1] = -np.inf
+    assert exp(x)["s"][1] == 0
+    assert exact.is_zero(exp(x)).tolist() == [False, True, False, False]
+    assert agree(formulas.maximum(x, x[:1]), np.where(x["s"] >= x["s"][0], x, x[0]))
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(subtract(x, x)["s"][1])
+
+
+def test_near_ties_and_unknown_functions_are_said() -> None:
+    x = some(3)
+    y = x.copy()
+    y["r"] += 1
+    with pytest.raises(NearTie):
+        formulas.maximum(x, y)
+    with pytest.raises(Undecided, match="svd"):
+        np.linalg.svd(presented(some(3, 3)))

@@ -198,7 +198,9 @@ def test_a_counter_is_put_back_behind_its_own_addition() -> None:
     (exchange,) = (site for site in sites(changed.entries[0].body) if site.op.attributes.get("mode") == "xchg")
     assert check_unit(unit).verdict is Verdict.PROVED
     exchange.drop_operand("token")
-    result = check_unit(replace(unit, bytecode=finished(changed)))
+    bytecode = finished(changed)
+    assert bytecode is not None
+    result = check_unit(replace(unit, bytecode=bytecode))
     assert result.verdict is Verdict.UNDECIDED
     assert {finding.obligation for finding in result.findings} == {"TV101", "TV102"}
 

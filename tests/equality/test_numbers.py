@@ -29,11 +29,21 @@ def agree(x: Any, y: Any) -> bool:
 
 add, subtract, multiply, divide = exact.add, exact.subtract, exact.multiply, exact.divide
 exp, log2e = formulas.exp, constants.numbers_of(np.asarray(math.log2(math.e)))
+
+
+def decimal(value: float) -> Any:
+    return constants.numbers_of(np.asarray(value))
+
+
 LAWS: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
     "sums": lambda x, y: (subtract(add(x, y), y), x),
     "quotients": lambda x, y: (divide(multiply(x, y), y), x),
     "powers": lambda x, y: (multiply(exp(x), exp(y)), exp(add(x, y))),
     "powers of powers": lambda x, y: (multiply(exp(exp(x)), exp(exp(y))), exp(add(exp(x), exp(y)))),
+    "decimals": lambda x, y: (
+        add(multiply(x, decimal(0.1)), multiply(x, decimal(0.9))),
+        multiply(decimal(0.001), multiply(x, decimal(1000.0))),
+    ),
     "base 2": lambda x, y: (formulas.exp2(multiply(x, log2e)), exp(x)),
     "tanh": lambda x, y: (
         formulas.tanh(x), subtract(formulas.sigmoid(add(x, x)), formulas.sigmoid(exact.negative(add(x, x)))),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "tileverify"
 SCHEMAS = {"baseline", "bundle", "certificate", "doctor", "history", "recheck", "recording", "report", "stability"}
-ENVIRONMENT = {"CACHE_DIR", "STRICT", "TRACEBACK"}
+ENVIRONMENT = {"CACHE_DIR", "STRICT", "TRACEBACK", "WORKER"}
 
 
 def found(pattern: str) -> set[str]:

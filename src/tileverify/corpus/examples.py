@@ -5,12 +5,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from ..results import Verdict
+from ..results.codes import CODES
 from .labels import ROOT, SPEC_SUFFIX, Labelled, corpus_launches
 
 FOLDER: Final = ROOT / "explained"
+
+
+def example_file(code: str) -> Path | None:
+    """The file with the two kernels of ``code``; ``None`` if it has none, or is no code."""
+    file = FOLDER / f"{code.lower()}.py"
+    return file if code in CODES and file.is_file() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Final
 
 from lsprotocol import types
 
-from ..corpus.examples import FOLDER as EXAMPLES
+from ..corpus.examples import example_file
 from ..reports.suppress.model import wrong_codes
 from ..results import Edit, Finding, Hint, Report
 from .shown import units
@@ -35,7 +35,7 @@ def actions_at(
         code = str(each.code)
         if code and not wrong_codes((code,)):
             yield _suppression(uri, each, code, text)
-        if (EXAMPLES / f"{code.lower()}.py").is_file():
+        if example_file(code) is not None:
             command = types.Command(
                 f"Show an example of {code}, and its mended twin", command=SHOW_EXAMPLE, arguments=[code]
             )

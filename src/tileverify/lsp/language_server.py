@@ -11,7 +11,7 @@ from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from ..contract.spec_files import spec_path
-from ..corpus.examples import FOLDER as EXAMPLES
+from ..corpus.examples import example_file
 from ..system.version import __version__
 from .actions import CHECK, SHOW_EXAMPLE, WRITE_SPEC, actions_at, spec_action
 from .asking import run
@@ -96,8 +96,7 @@ def _questions(server: LanguageServer, desk: ShownSources) -> None:
 def _commands(server: LanguageServer, desk: ShownSources) -> None:
     @server.command(SHOW_EXAMPLE)
     async def example(code: str) -> None:
-        file = EXAMPLES / f"{code.lower()}.py"
-        if file.is_file():
+        if (file := example_file(code)) is not None:
             await server.window_show_document_async(types.ShowDocumentParams(uri_of(file), take_focus=True))
 
     @server.command(CHECK)

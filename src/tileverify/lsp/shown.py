@@ -13,7 +13,7 @@ from typing import Final
 from lsprotocol import types
 from pygls.uris import from_fs_path
 
-from ..corpus.examples import FOLDER as EXAMPLES
+from ..corpus.examples import example_file
 from ..reports.explanation import action, explanation, sides, title
 from ..reports.snippets import Snippets
 from ..results import Finding, FindingLevel, KernelResult, Report, SourceSite, Verdict
@@ -70,13 +70,13 @@ def _diagnostic(
         for site, side in others
         if site is not place or len(others) > 1
     ]
-    example = EXAMPLES / f"{finding.code.lower()}.py"
+    example = example_file(finding.code)
     return types.Diagnostic(
         region(place, snippets, folder),
         finding.message,
         severity=_severity(finding),
         code=finding.code,
-        code_description=types.CodeDescription(uri_of(example)) if example.is_file() else None,
+        code_description=None if example is None else types.CodeDescription(uri_of(example)),
         source=SOURCE,
         related_information=related or None,
         data={

@@ -14,8 +14,9 @@ import os
 import stat
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
+
+from ..system.own_files import PACKAGE
 
 SWITCH: Final = "TILEVERIFY_WORKER"
 """The variable: 0 to do without a worker, 1 to start one without being asked from a terminal."""
@@ -126,9 +127,8 @@ def _surroundings() -> list[object]:
     root = os.stat("/")
     spaces = [os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "pid", "user", "net")]
     people = [os.getuid(), os.geteuid(), os.getgid(), os.getegid(), sorted(os.getgroups())]
-    package = str(Path(__file__).parents[1])
     streams = [getattr(each, "encoding", None) for each in (sys.stdin, sys.stdout, sys.stderr)]
     return [
-        _PROTOCOL, sys.executable, sys.version, list(sys.flags), sys.path, package, variables, limits, people,
+        _PROTOCOL, sys.executable, sys.version, list(sys.flags), sys.path, str(PACKAGE), variables, limits, people,
         [root.st_dev, root.st_ino], spaces, streams,
     ]  # fmt: skip

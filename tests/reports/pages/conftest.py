@@ -22,8 +22,9 @@ def chromium() -> str | None:
     return os.environ.get("TILEVERIFY_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """While it is there, this thread has a running event loop, which tests of other modules cannot do with."""
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed (extra `test`)")
     executable = chromium()
     if executable is None:

@@ -15,6 +15,7 @@ from ...results.documents import Json
 from ...results.tiers import Tier
 from ...system.notebook_cells import shown_file
 from ...system.printable import printable
+from ..causes import also, cards
 from ..findings import side_names, values_text
 from ..reasons import suppressed_because, undetermined
 from .highlighting import ir_lines
@@ -54,7 +55,8 @@ class SiteView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """``rows``: what differs between the sides; ``heads``: a title for each side."""
+    """``rows``: what differs between the sides; ``heads``: a title for each side.  ``also``: what else comes of its
+    cause, in lines; ``follows``: whether it comes of the cause of an earlier one."""
 
     number: int
     state: State
@@ -70,6 +72,8 @@ class FindingView:
     playback: str | None
     drawing: bool
     suppressed: str
+    also: tuple[str, ...]
+    follows: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +172,7 @@ def _vouched(text: str, result: KernelResult) -> str:
 # --------------------------------------------------------------------------------------------- findings
 def _findings(result: KernelResult, drawings: set[int | None]) -> Iterator[FindingView]:
     files = iter(result.playback)
+    others = {id(first): others for first, others in cards(result.findings)}
     for number, finding in enumerate(result.findings):
         witness = finding.witness
         playback = next(files, None) if witness is not None and witness.launch else None
@@ -187,6 +192,8 @@ def _findings(result: KernelResult, drawings: set[int | None]) -> Iterator[Findi
             playback=None if playback is None else playback.name,
             drawing=number in drawings,
             suppressed="" if finding.suppression is None else suppressed_because(finding.suppression),
+            also=tuple(also(finding, others.get(id(finding), ()))),
+            follows=id(finding) not in others,
         )
 
 

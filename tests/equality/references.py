@@ -27,3 +27,11 @@ def centred(x: Any) -> Any:
 
 def step(w: Any, g: Any) -> None:
     w -= 1e-5 * g
+
+
+def step_returned(w: Any, g: Any) -> Any:
+    return w - 1e-5 * g
+
+
+def step_and_gradient(w: Any, g: Any) -> Any:
+    return w - 1e-5 * g, g

@@ -138,3 +138,18 @@ def test_the_command(capfd: pytest.CaptureFixture[str]) -> None:
     said = run("equal", target, f"{HERE / 'cheats.py'}::gelu_by_sigmoid", "--size", "N=130")
     assert said.code == 0, said.err
     assert run("equal", target).code == 2
+
+
+def test_what_a_reference_returns_without_a_name_is_what_the_kernel_writes(capfd: pytest.CaptureFixture[str]) -> None:
+    run = command_line(capfd)
+    step, references = f"{HERE / 'cheats.py'}::step", HERE / "references.py"
+    said = run("equal", step, "--reference", f"{references}::step_returned", "--size", "N=130")
+    assert (said.code, said.out[-1]) == (0, "\n"), said.out
+    said = run("equal", step, "--reference", f"{references}::step_and_gradient")
+    assert said.code == 3
+    head, *left_out = said.out.splitlines()
+    assert head.endswith(
+        "not decided: the reference returns 2 arrays without names, the kernel writes w; return a table by name"
+    )
+    assert left_out[-1].endswith("more, all in --format json")
+    assert len(left_out) <= 7

@@ -71,6 +71,6 @@ def equal(
     )
     with Working(live=False):
         judged = judge(target, reference or other or "", options)
-    emit(json.dumps(document(judged), indent=2) if kind == "json" else text(judged), output)
+    emit(f"{json.dumps(document(judged), indent=2)}\n" if kind == "json" else text(judged), output)
     answers = {each.equality.answer for each in judged}
     context.exit(1 if Decision.DIFFERENT in answers else 3 if Decision.NOT_DECIDED in answers else 0)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from .deciding import Decision, ExactAnswer, UnequalElement
 from .targets import JudgedKernel
 
+_SHOWN: Final = 6
+"""Launches that were left out, with a line each."""
+
 
 def text(judged: Sequence[JudgedKernel]) -> str:
-    return "\n".join(line for each in judged for line in _lines(each))
+    return "".join(f"{line}\n" for each in judged for line in _lines(each))
 
 
 def _lines(judged: JudgedKernel) -> list[str]:
@@ -19,7 +22,9 @@ def _lines(judged: JudgedKernel) -> list[str]:
     lines = [f"{judged.target} and {judged.reference}: {sentence(found)}"]
     if found.answer is not Decision.DIFFERENT and found.launches:
         lines.append(f"  at {'; '.join(_sizes(values) for values in found.launches)}")
-    lines += [f"  left out: {each}" for each in found.left_out]
+    lines += [f"  left out: {each}" for each in found.left_out[:_SHOWN]]
+    if (more := len(found.left_out) - _SHOWN) > 0:
+        lines.append(f"  left out: {more} more, all in --format json")
     return lines
 
 

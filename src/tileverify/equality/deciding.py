@@ -102,7 +102,7 @@ def decide(
     share = min(SHARE, options.steps) if options.values is None else options.steps
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
     done: list[Mapping[str, int]] = []
-    points, bits, reasons = 0, float("inf"), []
+    points, bits, reasons, refused = 0, float("inf"), [], []
     for number, values in enumerate(launches, 0 if options.values is None else -1):
         seen = _Seen()
         try:
@@ -114,6 +114,7 @@ def decide(
                 continue
         except UsageError as error:
             left_out.append(f"{_words(values)} ({error.message})")
+            refused.append(error.message)
             continue
         except InterpreterStop as stop:
             return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, reason=f"{stop} ({_words(values)})")
@@ -127,7 +128,7 @@ def decide(
         points, bits = points + seen.equal, min(bits, seen.bits)
     steps = trial.steps()
     if reasons or not done:
-        reason = reasons[0] if reasons else "no launch was small enough"
+        reason = next(iter((*reasons, *refused)), "no launch was small enough")
         return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), steps)
     return ExactAnswer(Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps)
 

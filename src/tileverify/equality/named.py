@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,12 @@ def loaded(text: str) -> Callable[..., Any]:
     return found
 
 
-def other_of(function: Callable[..., Any]) -> Other:
-    """The reference as `decide` asks it: it returns a table by name, one array, or changes its arguments."""
+def other_of(function: Callable[..., Any], written: Sequence[str] = ()) -> Other:
+    """The reference as `decide` asks it: it returns a table by name, arrays, or changes its arguments.
+
+    Arrays without names are those that it does not take, or those that the kernel writes: ``written``, in the order of
+    its parameters.
+    """
     parameters = tuple(inspect.signature(function).parameters.values())
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
 
@@ -53,7 +57,7 @@ def other_of(function: Callable[..., Any]) -> Other:
             said = " ".join(str(error).split())[:300]
             raise Undecided(f"the reference failed on exact numbers: {type(error).__name__}: {said}") from None
         unnamed = [name for name in given if takes_all is False and name not in taken]
-        return {**_changed(given, arrays), **_table(result, unnamed, arrays)}
+        return {**_changed(given, arrays), **_table(result, (unnamed, written), arrays)}
 
     return other
 
@@ -66,7 +70,8 @@ def _same_bits(one: Array, other: Array) -> bool:
     return one.tobytes() == np.ascontiguousarray(other).tobytes()
 
 
-def _table(result: object, unnamed: list[str], arrays: Mapping[str, Array]) -> dict[str, Array]:
+def _table(result: object, meant: Sequence[Sequence[str]], arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """What was returned, by name; ``meant``: what arrays without names may be, the first that are as many."""
     if result is None:
         return {}
     if isinstance(result, Mapping):
@@ -75,10 +80,11 @@ def _table(result: object, unnamed: list[str], arrays: Mapping[str, Array]) -> d
             raise UsageError(f"the reference returns '{strange[0]}', which is no array of the launch")
         return dict(result)
     values: list[Any] = list(result) if isinstance(result, tuple) else [result]
-    if len(unnamed) != len(values):
+    names = next((each for each in meant if len(each) == len(values)), None)
+    if names is None:
+        outputs = ", ".join(meant[-1]) or "nothing"
         raise UsageError(
-            "the reference returns arrays without names, but not as many as it does not take; return a table by name"
+            f"the reference returns {len(values)} arrays without names, the kernel writes {outputs}; "
+            "return a table by name"
         )
-    return {
-        name: value if is_numbers(value) else np.asarray(value) for name, value in zip(unnamed, values, strict=True)
-    }
+    return {name: value if is_numbers(value) else np.asarray(value) for name, value in zip(names, values, strict=True)}

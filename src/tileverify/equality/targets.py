@@ -14,7 +14,7 @@ from ..contract.launch import KernelUnit
 from ..errors import UsageError
 from ..frontend.bytecode import decode
 from ..frontend.sources.discover import SourceFailure, discover
-from ..pipeline import CheckOptions, check_unit, entry_of
+from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
 from ..results import KernelResult, Verdict
 from .deciding import SHARE, Decision, ExactAnswer, Options, Other, arrays_of, decide
 from .field import Array
@@ -99,14 +99,12 @@ def _name(unit: KernelUnit) -> str:
 
 def _maker(reference: str | Callable[..., Any], options: EqualOptions) -> Callable[[KernelUnit], Other]:
     if not isinstance(reference, str):
-        other = other_of(reference)
-        return lambda unit: other
+        return lambda unit: other_of(reference, _written_by(unit))
     from cuda.tile import kernel as kernel_type  # only now: a reference may be written without it
 
     function = loaded(reference)
     if not isinstance(function, kernel_type):
-        other = other_of(function)
-        return lambda unit: other
+        return lambda unit: other_of(function, _written_by(unit))
     rivals = _units(reference, options)
     for rival in rivals:
         verdict = check_unit(rival, options.check)
@@ -118,6 +116,14 @@ def _maker(reference: str | Callable[..., Any], options: EqualOptions) -> Callab
         return _kernel_as_reference(same[0], unit)
 
     return other_kernel
+
+
+def _written_by(unit: KernelUnit) -> list[str]:
+    """The arrays that the kernel writes, in the order of its parameters."""
+    module = decode(unit.bytecode, file=str(unit.file))
+    sites = summary_of(module, unit).sites
+    written = {site.origin.name for site in sites if site.writes}
+    return [array.name for array in unit.launch.arrays() if array.name in written]
 
 
 def _kernel_as_reference(rival: KernelUnit, unit: KernelUnit) -> Other:

@@ -18,13 +18,13 @@ def source_of(body: str) -> KernelSource:
     return KernelSource(HEAD + indent(body, "    ") + "\n")
 
 
-def mended(body: str) -> str | None:
+def mended(body: str, *, by_tiles: bool = False) -> str | None:
     """The body with its accumulations as atomics; ``None`` if it has none."""
     source = source_of(body)
     function = source.function_at(6)
     assert function is not None
     found = accumulations(source, function, list(source.calls(function)))
-    done = [as_atomic(source, each) for each in found]
+    done = [as_atomic(source, each, by_tiles=by_tiles) for each in found]
     edits = [edit for each in done if each is not None for edit in each[1]]
     if not edits:
         return None
@@ -50,6 +50,12 @@ ADDED = {
 @pytest.mark.parametrize("body", ADDED)
 def test_accumulations(body: str) -> None:
     assert mended(BLOCK + body) == BLOCK + ADDED[body]
+
+
+def test_a_tile_of_one_element_by_a_view() -> None:
+    """Where what is added is a tile of that shape, which `atomic_add` does not take at an index without one."""
+    body = "ct.store(out, (0,), ct.load(out, (0,), (1,)) + x)"
+    assert mended(BLOCK + body, by_tiles=True) == BLOCK + "out.tiled_view((1,)).atomic_store_add((0,), x)"
 
 
 @pytest.mark.parametrize(

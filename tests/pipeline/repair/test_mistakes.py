@@ -85,3 +85,27 @@ def test_a_mistake_is_one_card(name: str, tmp_path: Path) -> None:
     again = checked(mended)
     assert again.verdict is Verdict.PROVED
     assert not again.findings
+
+
+MEANS = """import cuda.tile as ct
+
+
+@ct.kernel
+def row_means(x, out, TILE: ct.Constant[int]):
+    row, col = ct.bid(0), ct.bid(1)
+    tile = ct.load(x, index=(row, col), shape=(1, TILE), padding_mode=ct.PaddingMode.ZERO)
+    old = ct.load(out, index=(row,), shape=(1,))
+    ct.store(out, index=(row,), tile=old + ct.sum(tile, axis=1) / x.shape[1])
+"""
+
+
+def test_a_tile_of_one_element_is_added_to_by_a_view(tmp_path: Path) -> None:
+    source = tmp_path / "means.py"
+    source.write_text(MEANS)
+    ((finding, _),) = cards(checked(source).findings)
+    (hint,) = finding.hints
+    assert (hint.id, hint.applicability) == ("use-atomic", "safe")
+    mended = edited(MEANS, hint.edits)
+    assert "out.tiled_view((1,)).atomic_store_add((row,), ct.sum(tile, axis=1) / x.shape[1])" in mended
+    source.write_text(mended)
+    assert checked(source).verdict is Verdict.PROVED

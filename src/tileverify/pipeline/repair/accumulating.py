@@ -44,16 +44,21 @@ def accumulations(source: KernelSource, function: ast.FunctionDef, writes: Seque
     return [each for each in found if each is not None]
 
 
-def as_atomic(source: KernelSource, found: Accumulation) -> tuple[str, tuple[Edit, ...]] | None:
-    """The call that does the same atomically, and the edits that put it in its place; ``None`` where there is none."""
-    text = _atomic(source, found)
+def as_atomic(
+    source: KernelSource, found: Accumulation, *, by_tiles: bool = False
+) -> tuple[str, tuple[Edit, ...]] | None:
+    """The call that does the same atomically, and the edits that put it in its place; ``None`` where there is none.
+
+    ``by_tiles``: by a view also for tiles of one element, whose change has their shape and may not be a scalar's.
+    """
+    text = _atomic(source, found, by_tiles)
     if text is None:
         return None
     gone = tuple(source.lines.without(each) for each in found.gone)
     return text, (*gone, source.lines.replacing(found.write.node, text))
 
 
-def _atomic(source: KernelSource, found: Accumulation) -> str | None:
+def _atomic(source: KernelSource, found: Accumulation, by_tiles: bool) -> str | None:
     write = found.write
     array, index = source.of(write.arguments["array"]), write.index
     if index is None:
@@ -70,7 +75,7 @@ def _atomic(source: KernelSource, found: Accumulation) -> str | None:
     shape = found.load.arguments.get("shape")
     if shape is None or kept:
         return None
-    if _is_single(shape):
+    if _is_single(shape) and not by_tiles:
         return f"{source.module}.atomic_{found.mode}({array}, {place}, {found.change})"
     return f"{array}.tiled_view({source.of(shape)}).atomic_store_{found.mode}({place}, {found.change})"
 

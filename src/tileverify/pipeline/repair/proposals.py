@@ -102,16 +102,19 @@ def _use_atomic(place: FaultyPlace) -> _Found:
     every = [call for call in place.source.calls(place.function) if call.name in ("store", "scatter")]
     named = [call for call in every if any(call.node is each.node for each in place.named)]
     tried: list[list[ast.expr]] = []
+    told: list[list[str]] = []
     for writes in (named, place.accesses, every):
         found = accumulations(place.source, place.function, writes)
         nodes: list[ast.expr] = [each.write.node for each in found]
         if nodes and nodes not in tried:
             tried.append(nodes)
-            atomic = [as_atomic(place.source, each) for each in found]
-            done = [each for each in atomic if each is not None]
-            if len(done) == len(atomic):
-                texts = " and ".join(f"`{text}`" for text, _ in done)
-                yield texts, tuple(edit for _, edits in done for edit in edits)
+            for by_tiles in (False, True):  # a tile of one element is none of none: only one of the two may fit
+                atomic = [as_atomic(place.source, each, by_tiles=by_tiles) for each in found]
+                done = [each for each in atomic if each is not None]
+                texts = [f"`{text}`" for text, _ in done]
+                if len(done) == len(atomic) and texts not in told:
+                    told.append(texts)
+                    yield " and ".join(texts), tuple(edit for _, edits in done for edit in edits)
 
 
 def _store_by_atomic(place: FaultyPlace) -> _Found:

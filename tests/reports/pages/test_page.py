@@ -16,6 +16,7 @@ import pytest
 from tests.command_line import command_line
 
 from tileverify.corpus import ROOT
+from tileverify.reports.html.overview import overview
 from tileverify.reports.html.report import html_report
 from tileverify.results import (
     Applicability,
@@ -261,3 +262,13 @@ def test_suppressed_findings_say_why() -> None:
 
 def test_an_empty_report_is_a_page() -> None:
     assert "No kernel was found" in html_report(Report((), "1", "z3"))
+
+
+def test_a_row_counts_mistakes_and_not_what_follows_from_them() -> None:
+    first, second = Finding("TV101", "stores meet", cause="c"), Finding("TV102", "a load meets a store", cause="c")
+    for findings, message in (
+        ((first, second), "stores meet"),
+        ((first, replace(second, cause="d")), "stores meet (and 1 more)"),
+    ):
+        result = KernelResult("a.py", "k", "0", Verdict.REFUTED, findings=findings)
+        assert overview(Report((result,), "1", "z3")).rows[0].message == message

@@ -12,6 +12,7 @@ from typing import Final
 from ...results import Finding, KernelResult, Report, Times, Verdict
 from ...results.codes import CODES, Family
 from ...results.details import State
+from ..causes import cards
 
 SYMBOLS: Final = {State.PROVED: "✓", State.REFUTED: "✗", State.UNDECIDED: "?"}
 VERDICT_SYMBOLS: Final = {Verdict.PROVED: "✓", Verdict.REFUTED: "✗", Verdict.UNDECIDED: "?", Verdict.ERROR: "!"}
@@ -138,8 +139,8 @@ def _rows(
 
 
 def _message(result: KernelResult) -> str:
-    """What is wrong in one line: the first finding that is not suppressed, and how many there are beside it."""
-    found = [finding for finding in result.findings if finding.suppression is None]
+    """What is wrong in one line: the first mistake that is not suppressed, and how many there are beside it."""
+    found = [finding for finding, _ in cards(result.findings) if finding.suppression is None]
     if not found:
         return ""
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""

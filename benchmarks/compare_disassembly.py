@@ -20,11 +20,11 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "frontend" / "bytecode")
 
 from disassembly import MISSING, Refused, difference, disassemble, find_disassembler  # noqa: E402
 
-from tileverify.errors import DecodeError  # noqa: E402
 from tileverify.frontend.bytecode import decode, encode, print_module  # noqa: E402
 from tileverify.frontend.bytecode.container import MAGIC  # noqa: E402
 from tileverify.frontend.bytecode.debugwriter import walk  # noqa: E402
 from tileverify.frontend.bytecode.optable import OPERATIONS  # noqa: E402
+from tileverify.system.errors import DecodeError  # noqa: E402
 
 TOO_NEW = "newer than this tileirdisasm"
 

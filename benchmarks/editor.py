@@ -20,8 +20,8 @@ import sys
 import time
 from pathlib import Path
 
-from tests.lsp.editor import Editor
-from tests.warm.worker import Workers, workers
+from tests.serving.lsp.editor import Editor
+from tests.serving.worker.worker import Workers, workers
 
 from tileverify import corpus
 

@@ -24,13 +24,13 @@ from pathlib import Path
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
-from tileverify.errors import TileVerifyError
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit, solver_version
 from tileverify.pipeline.auditing import reading_of_certificate
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.second_reading import SecondReading
 from tileverify.results.tiers import THEORIES, Tier
+from tileverify.system.errors import TileVerifyError
 from tileverify.system.parallel import map_ordered
 from tileverify.verifier.certificate.files import write_certificates
 from tileverify.verifier.certificate.recheck import Rechecked, Rechecking, recheck

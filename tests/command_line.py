@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 import pytest
 
-from tileverify import cli
+from tileverify.commands import cli
 
 
 class Ran(NamedTuple):

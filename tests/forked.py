@@ -92,7 +92,7 @@ def serve() -> None:
 
 def _rehearse() -> None:
     """Load what a check loads, for one kernel that is proved and one that is refuted."""
-    from tileverify import cli
+    from tileverify.commands import cli
 
     with tempfile.TemporaryDirectory() as folder:
         for number, grid in enumerate(('"cdiv(N, 64)"', '"cdiv(N, 64) + 1"')):
@@ -107,7 +107,7 @@ def _command(arguments: Sequence[str], folder: Path, environment: Mapping[str, s
     """Never returns."""
     code: Any = 70
     try:
-        from tileverify import cli
+        from tileverify.commands import cli
 
         os.environ.clear()
         os.environ.update(environment)

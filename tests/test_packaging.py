@@ -98,7 +98,7 @@ def test_sdist_builds_the_same_wheel(built: Built, tmp_path: Path) -> None:
 def test_wheel_declares_command_and_license(built: Built) -> None:
     with zipfile.ZipFile(built.wheel) as archive:
         texts = {Path(name).name: archive.read(name).decode() for name in archive.namelist() if ".dist-info/" in name}
-    assert "tileverify = tileverify.program:main" in texts["entry_points.txt"]
+    assert "tileverify = tileverify.commands.program:main" in texts["entry_points.txt"]
     assert "License-Expression: Apache-2.0" in texts["METADATA"]
     assert "Apache License" in texts["LICENSE"]
 

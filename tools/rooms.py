@@ -16,17 +16,17 @@ SOURCE: Final = ROOT / "src"
 PAGE: Final = ROOT / "ARCHITECTURE.md"
 
 ROOMS: Final = (
-    "errors", "hook", "system", "contract", "results",
+    "hook", "system", "contract", "results",
     "frontend", "checker", "verifier", "backend", "corpus", "reports",
-    "pipeline", "launching", "equality", "record", "gating", "warm", "lsp",
-    "commands", "cli", "kernels", "api", "playback", "__init__", "program", "__main__",
+    "pipeline", "launching", "equality", "record", "gating", "serving",
+    "commands", "kernels", "api", "playback", "__init__", "__main__",
 )  # fmt: skip
 """From the ground up: a room imports those before it."""
 
-EVERYWHERE: Final = frozenset({"errors", "system", "results"})
+EVERYWHERE: Final = frozenset({"system", "results"})
 """Rooms that nearly every other one imports: no arrow leads to them."""
 
-FACES: Final = frozenset({"__init__", "__main__", "playback", "cli", "program"})
+FACES: Final = frozenset({"__init__", "__main__", "playback"})
 """A few lines each, beside `commands` and `api`: not drawn."""
 
 BEGIN: Final = "<!-- drawn by `python -m tools.rooms` -->\n"

@@ -114,8 +114,8 @@ def differences(launch: StoredLaunch, found: Mapping[str, Any]) -> list[str]:
 def run_one(bundle_file: Path, launch: StoredLaunch, key: Path) -> dict[str, Any]:
     import torch
 
-    from tileverify.errors import TileVerifyError
     from tileverify.launching.bundled import load
+    from tileverify.system.errors import TileVerifyError
 
     kernel = load(bundle_file, keys=[key], only_signed=True)
     memory = DeviceMemory(launch)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import tileverify
-from tileverify.errors import TileVerifyError
+from tileverify.system.errors import TileVerifyError
 
 from .common import bundles
 

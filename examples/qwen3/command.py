@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tileverify import kernels
-from tileverify.errors import TileVerifyError
+from tileverify.system.errors import TileVerifyError
 
 from .config import SIZES, Config, read_config, stop_tokens
 from .errors import EngineError

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from .api import tune as tune
     from .backend.guard import LaunchRefused as LaunchRefused
     from .backend.ledger.ledger import InFlightConflict as InFlightConflict
-    from .errors import TileVerifyError as TileVerifyError
     from .launching.bundle.model import BundleRefused as BundleRefused
     from .launching.optouts import UnprovedLaunch as UnprovedLaunch
     from .launching.optouts import unproved as unproved
     from .launching.optouts import unproved_launches as unproved_launches
+    from .system.errors import TileVerifyError as TileVerifyError
 
 
 _FACE = ("check", "equal", "gate", "graph", "in_flight", "kernel", "launch", "load", "patch", "tune")
@@ -33,7 +33,7 @@ _PLACES = {
     "BundleRefused": "tileverify.launching.bundle.model",
     "InFlightConflict": "tileverify.backend.ledger.ledger",
     "LaunchRefused": "tileverify.backend.guard",
-    "TileVerifyError": "tileverify.errors",
+    "TileVerifyError": "tileverify.system.errors",
 }
 _HOOKS = {"load_ipython_extension": "tileverify.api"}  # asked for by other programs, for themselves
 

@@ -8,7 +8,7 @@ import sys
 if not sys.flags.safe_path and sys.path[0] == os.getcwd() != os.path.dirname(os.path.dirname(__file__)):
     del sys.path[0]
 
-from .program import main
+from .commands.program import main
 
 if __name__ == "__main__":
     main()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .contract.decorator import written_at
-from .errors import UsageError
+from .system.errors import UsageError
 
 if TYPE_CHECKING:
     from .equality.targets import JudgedKernel

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import jsonschema
 import pytest
 
-from tileverify import cli, pipeline
+from tileverify import pipeline
+from tileverify.commands import cli
 from tileverify.results import Finding, KernelResult, ObligationCount, Report, Times, Verdict
 from tileverify.results.codes import CODES
 from tileverify.results.json_report import schema_text
@@ -411,7 +412,7 @@ def test_ctrl_c_tells_what_is_finished(
     ],
 )
 def test_shells_complete_commands_options_and_values(words: str, offered: str) -> None:
-    program = "import sys; sys.argv = ['tileverify']; from tileverify.cli import main; main()"
+    program = "import sys; sys.argv = ['tileverify']; from tileverify.commands.cli import main; main()"
     asked = {"_TILEVERIFY_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     process = spawn("-c", program, environment=asked)
     assert process.communicate(timeout=60) == (f"{offered}\n", "")

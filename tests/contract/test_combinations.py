@@ -8,7 +8,7 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.contract.spec_files import RawLaunch, launches_of_text
-from tileverify.errors import SpecError
+from tileverify.system.errors import SpecError
 
 SOFTMAX = """
 [[launch]]

@@ -9,7 +9,7 @@ import pytest
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text
 from tileverify.contract.written_keys import written_keys
-from tileverify.errors import SpecError
+from tileverify.system.errors import SpecError
 
 TEXT = """[[launch]]
 kernel = "first"

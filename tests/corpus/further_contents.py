@@ -20,7 +20,7 @@ from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import DataFact, Expression, LaunchSpec, Number
-from tileverify.errors import UsageError
+from tileverify.system.errors import UsageError
 
 TRIES = 4
 """Further facts that are tried until one agrees with those of the contract."""

@@ -11,8 +11,8 @@ import pytest
 
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.corpus.labels import SPEC_SUFFIX
-from tileverify.errors import SpecError
 from tileverify.results import KernelResult, Verdict
+from tileverify.system.errors import SpecError
 
 from .judged import judged_again, results_of
 

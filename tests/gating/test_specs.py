@@ -7,8 +7,8 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from tileverify.errors import UsageError
 from tileverify.gating import GateOptions, GateResult, Limits, Sandbox, Submission, judge
+from tileverify.system.errors import UsageError
 
 from .bombs import BOMBS, SPEC, forged
 from .hostile import HONEST

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tileverify.errors import UsageError
 from tileverify.gating import GateOptions, GateResult, Sandbox, Submission, gate, judge
 from tileverify.gating.jobs.references import ReferenceProcess
 from tileverify.gating.jobs.requests import JobRequest
 from tileverify.gating.sandbox.orders import JobKind, JobLimits
 from tileverify.gating.sandbox.sandbox import JobOutcome
 from tileverify.results import WrittenArrays
+from tileverify.system.errors import UsageError
 
 HEAD = "import cuda.tile as ct\n\n@ct.kernel\ndef k(x, y, out):\n    i = ct.bid(0)\n"
 ADD = """    a = ct.load(x, index=(i,), shape=(64,), padding_mode=ct.PaddingMode.ZERO)

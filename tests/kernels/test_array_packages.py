@@ -13,10 +13,10 @@ from numpy.typing import DTypeLike
 from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 
 from tileverify import kernels
-from tileverify.errors import UsageError
 from tileverify.kernels import arrays, jax_arrays, prepared
 from tileverify.kernels.references import activations, norms, products, softmax
 from tileverify.launching.launcher import of_this_process
+from tileverify.system.errors import UsageError
 
 
 # ---------------------------------------------------------------------------------------------------- CuPy

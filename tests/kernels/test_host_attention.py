@@ -10,9 +10,9 @@ from numpy.typing import DTypeLike
 from tests.kernels.closeness import BFLOAT16, Array, normal
 
 from tileverify import kernels
-from tileverify.errors import UsageError
 from tileverify.kernels import attending
 from tileverify.kernels.references import attention as references
+from tileverify.system.errors import UsageError
 
 CLOSE = {np.dtype(np.float32): 2e-5, np.dtype(np.float16): 4e-3, BFLOAT16: 3e-2}
 

@@ -9,8 +9,8 @@ import pytest
 from tests.kernels.closeness import BFLOAT16, normal
 
 from tileverify import kernels
-from tileverify.errors import UsageError
 from tileverify.kernels.references import head as references
+from tileverify.system.errors import UsageError
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 5), ()], ids=["few", "more than eight", "one"])

@@ -11,11 +11,11 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 
 import tileverify
 from tileverify import kernels
-from tileverify.errors import UsageError
 from tileverify.kernels import joining, prepared, sorting
 from tileverify.kernels.references import join as join_reference
 from tileverify.kernels.references import routing as routing_reference
 from tileverify.kernels.references import scans as scans_reference
+from tileverify.system.errors import UsageError
 
 
 def table(rows: int, columns: int) -> Array:

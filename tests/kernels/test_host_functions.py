@@ -13,10 +13,10 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 
 import tileverify as tileverify_package
 from tileverify import kernels
-from tileverify.errors import UsageError
 from tileverify.kernels import prepared
 from tileverify.kernels.references import activations, norms, softmax
 from tileverify.launching.bundled import BundledKernel
+from tileverify.system.errors import UsageError
 
 SHAPES = pytest.mark.parametrize("shape", [(5, 37), (2, 3, 1030), (1, 4097), (7,), (0, 4), (1, 16)], ids=str)
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids=["f32", "f16", "bf16"])

@@ -11,9 +11,9 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal, slope
 
 import tileverify
 from tileverify import kernels
-from tileverify.errors import UsageError
 from tileverify.kernels.references import norms
 from tileverify.kernels.references import rope as references
+from tileverify.system.errors import UsageError
 
 BATCH, LENGTH, Q_HEADS, K_HEADS, HALF, PLACES = 2, 3, 9, 2, 4, 7
 WIDTH, TOKENS = 2 * HALF, BATCH * LENGTH

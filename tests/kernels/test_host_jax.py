@@ -9,8 +9,8 @@ import pytest
 from tests.kernels.closeness import assert_close, normal
 
 from tileverify import kernels
-from tileverify.errors import UsageError
 from tileverify.kernels.references import attention, rope
+from tileverify.system.errors import UsageError
 
 jax: Any = pytest.importorskip("jax")
 

@@ -11,8 +11,8 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 
 import tileverify
 from tileverify import kernels
-from tileverify.errors import UsageError
 from tileverify.kernels.references import moving as references
+from tileverify.system.errors import UsageError
 
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids=["f32", "f16", "bf16"])
 INDICES = pytest.mark.parametrize("index", [np.int32, np.int64], ids=["i32", "i64"])

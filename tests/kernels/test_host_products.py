@@ -14,10 +14,10 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 
 import tileverify as tileverify_package
 from tileverify import kernels
-from tileverify.errors import UsageError
 from tileverify.kernels import grouped_products, prepared, products
 from tileverify.kernels.references import grouped_products as grouped_reference
 from tileverify.kernels.references import products as reference
+from tileverify.system.errors import UsageError
 
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids=["f32", "f16", "bf16"])
 

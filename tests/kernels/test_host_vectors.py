@@ -10,8 +10,8 @@ from numpy.typing import DTypeLike
 from tests.kernels.closeness import BFLOAT16, Array, normal
 
 from tileverify import kernels
-from tileverify.errors import UsageError
 from tileverify.kernels.references import vectors as references
+from tileverify.system.errors import UsageError
 
 N, K, EPS = 19, 75, 1e-5
 SHAPES = pytest.mark.parametrize("shape", [(), (1, 1), (3,), (2, 5)], ids=["one", "one row", "few", "more than eight"])

@@ -11,9 +11,9 @@ from tests.command_line import CommandLine
 
 from tileverify.backend.guard import LaunchRefused
 from tileverify.corpus import ROOT
-from tileverify.errors import UsageError
 from tileverify.launching.bundle.model import BundleRefused
 from tileverify.launching.bundled import BundledKernel, load
+from tileverify.system.errors import UsageError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -17,7 +17,6 @@ from tileverify.backend.ledger import ByteAccess, InFlightConflict
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import DataFact, Number
-from tileverify.errors import UsageError
 from tileverify.launching import contents, device_facts, fact_kernels
 from tileverify.launching.contents import Contents, host_bytes
 from tileverify.launching.device_facts import DeviceFacts
@@ -25,6 +24,7 @@ from tileverify.launching.journal import Use
 from tileverify.launching.launcher import Launcher
 from tileverify.launching.proofs import broken_fact
 from tileverify.launching.remembered import Planned
+from tileverify.system.errors import UsageError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 COUNT = 5000

@@ -11,10 +11,10 @@ from tests.launching.imitation import Device, Plan, Stream, Tensor, imitate
 
 import tileverify
 from tileverify.backend.gpu import driver
-from tileverify.errors import UsageError
 from tileverify.launching.bundled import BundledKernel, load
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.remembered import Remembered
+from tileverify.system.errors import UsageError
 
 KERNELS = """import cuda.tile as ct
 

@@ -13,11 +13,11 @@ import pytest
 
 from tileverify.backend.guard import LaunchRefused
 from tileverify.backend.ledger import ByteAccess, InFlightConflict, StreamId
-from tileverify.errors import UsageError
 from tileverify.launching.graphs import BRANCHES, Graph, Node
 from tileverify.launching.in_flight import InFlight
 from tileverify.launching.journal import Use
 from tileverify.launching.remembered import Planned
+from tileverify.system.errors import UsageError
 
 
 @dataclass(eq=False)

@@ -14,10 +14,10 @@ import pytest
 
 from tileverify.backend.gpu import driver
 from tileverify.backend.ledger import ByteAccess
-from tileverify.errors import UsageError
 from tileverify.launching.interpreted import Interpreter
 from tileverify.launching.launcher import Launcher
 from tileverify.launching.turns import Turns
+from tileverify.system.errors import UsageError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Launch = Callable[..., None]

@@ -13,12 +13,12 @@ import pytest
 
 import tileverify
 from tileverify.backend.guard import LaunchRefused
-from tileverify.errors import UsageError
 from tileverify.launching import proofs
 from tileverify.launching.launcher import Launcher
 from tileverify.launching.on_cpu import RunStopped
 from tileverify.launching.optouts import UnprovedLaunch, unproved, unproved_launches
 from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.system.errors import UsageError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

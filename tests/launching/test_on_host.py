@@ -15,11 +15,11 @@ import tileverify
 from tileverify.backend.gpu import driver
 from tileverify.backend.guard import LaunchRefused
 from tileverify.backend.ledger import InFlightConflict
-from tileverify.errors import UsageError
 from tileverify.launching import in_flight
 from tileverify.launching.launcher import Launcher
 from tileverify.launching.on_cpu import HostPlan
 from tileverify.launching.tuning import HostTimer
+from tileverify.system.errors import UsageError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

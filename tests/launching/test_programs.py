@@ -12,9 +12,9 @@ import pytest
 
 import tileverify
 from tileverify.backend.guard import LaunchRefused
-from tileverify.errors import UsageError
 from tileverify.launching.launcher import Launcher
 from tileverify.launching.programs import Patch
+from tileverify.system.errors import UsageError
 
 
 def test_a_patched_program_verifies(launcher: Launcher, kernels: ModuleType) -> None:

@@ -13,10 +13,10 @@ import pytest
 
 from tileverify.backend.guard import LaunchRefused
 from tileverify.backend.ledger import ByteAccess
-from tileverify.errors import UsageError
 from tileverify.launching.journal import Use
 from tileverify.launching.remembered import Planned
 from tileverify.launching.tuning import LONG, SHORT, Tuner
+from tileverify.system.errors import UsageError
 
 Config = dict[str, int]
 

@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 import pytest
 
 from tileverify.contract.launch import ArrayArgument, KernelUnit, LaunchSpec, Name, SameArray
-from tileverify.errors import NoKernelFound, SpecError, UnsupportedOperation, UsageError
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_paths, check_unit
 from tileverify.results import KernelResult, Verdict
+from tileverify.system.errors import NoKernelFound, SpecError, UnsupportedOperation, UsageError
 from tileverify.verifier.effort import KERNEL_EFFORT
 
 KERNEL = """\

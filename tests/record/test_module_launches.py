@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from tileverify.errors import NoKernelFound
 from tileverify.frontend.sources.tile_cpp import compile_tile_cpp
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.record.recorded_command import record
 from tileverify.results import Verdict
+from tileverify.system.errors import NoKernelFound
 
 HERE = Path(__file__).parent
 IMAGE = HERE.parent / "frontend" / "bytecode" / "data" / "pointers_nvcc_13.4.tileirbc"

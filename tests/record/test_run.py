@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.errors import NoKernelFound, UsageError
 from tileverify.frontend.sources.discover import SourceFailure, discover
 from tileverify.record.recorded_command import RecordOptions, record
+from tileverify.system.errors import NoKernelFound, UsageError
 
 from .conftest import PRELUDE, Run
 

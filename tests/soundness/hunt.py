@@ -9,7 +9,7 @@ from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.expressions import evaluate, parse_condition, print_expression
 from tileverify.contract.launch import Expression, KernelUnit, SameArray
 from tileverify.contract.operators import Undefined
-from tileverify.errors import SpecError
+from tileverify.system.errors import SpecError
 
 from ..corpus.launches import SIZES, Drawn, drawn_variants, variants_of
 from .faults import STEPS, Fault, faults

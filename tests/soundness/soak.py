@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tileverify.backend.interpreter import InterpreterStop
-from tileverify.errors import DecodeError
 from tileverify.frontend.bytecode import decode, encode, print_module
 from tileverify.results import Verdict
+from tileverify.system.errors import DecodeError
 
 from ..frontend.bytecode.mutation import mutated
 from ..frontend.bytecode.recorded import FILES

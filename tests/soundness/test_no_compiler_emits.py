@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from tileverify.corpus import ROOT
-from tileverify.errors import EncodeError
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import (
     I1,
@@ -39,6 +38,7 @@ from tileverify.frontend.bytecode.model import (
 )
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
+from tileverify.system.errors import EncodeError
 
 from ..corpus.compiled import units
 from .mutants.edits import finished, sites

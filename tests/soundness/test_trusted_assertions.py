@@ -21,7 +21,6 @@ from tileverify.contract.descriptions import parse_description
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text
-from tileverify.errors import SpecError
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I1, I32, BodyBuilder, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Value
@@ -36,6 +35,7 @@ from tileverify.launching.proofs import proof_of
 from tileverify.pipeline import CheckOptions, check_unit, entry_of, solver_version
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.json_report import schema_text
+from tileverify.system.errors import SpecError
 from tileverify.verifier.certificate.document import certificate_text
 from tileverify.verifier.certificate.model import CertificateError
 from tileverify.verifier.certificate.recheck import Rechecking, recheck

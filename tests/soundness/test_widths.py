@@ -17,13 +17,13 @@ from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.launch import LaunchSpec, Role
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import RawLaunch
-from tileverify.errors import SpecError
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import F32, F64, I1, I8, I16, I32, I64, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.frontend.sources.abi import entry_parameters, fitting_parameters, mismatch
 from tileverify.pipeline import check_paths
 from tileverify.results import Verdict
+from tileverify.system.errors import SpecError
 
 WIDTHS = {8: I8, 16: I16, 32: I32, 64: I64}
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from tileverify.backend.numbers.array_files import read_arrays
-from tileverify.errors import UsageError
 from tileverify.launching.bundle.archive import NotAnArchive, read_archive, write_archive
+from tileverify.system.errors import UsageError
 
 
 def overlapping(count: int, kernel: int, suffix: str = "") -> bytes:

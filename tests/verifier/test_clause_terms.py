@@ -8,11 +8,11 @@ from tileverify.contract import terms as t
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.variables import GRID
 from tileverify.corpus import ROOT
-from tileverify.errors import SpecError
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.summary import AccessSummary
 from tileverify.pipeline import check_unit, summary_of
+from tileverify.system.errors import SpecError
 from tileverify.verifier.rules.clause_terms import clause_terms
 
 

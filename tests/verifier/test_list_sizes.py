@@ -13,11 +13,11 @@ from tileverify.contract.arguments import read_argument
 from tileverify.contract.as_table import launch_table
 from tileverify.contract.launch import KernelUnit, LaunchSpec, ListArgument, Number
 from tileverify.corpus import ROOT
-from tileverify.errors import SpecError
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.claim import claim_from_json
+from tileverify.system.errors import SpecError
 from tileverify.verifier.certificate.launches import contract_lines, launch_from_json, launch_to_json
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from ..errors import TileVerifyError
+from ..system.errors import TileVerifyError
 from .split_loads import why_not_assembled
 
 ARCHITECTURES: Final = (

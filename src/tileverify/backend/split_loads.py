@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..errors import TileVerifyError
 from ..frontend.bytecode import decode
 from ..frontend.bytecode.enums import MemoryOrdering
 from ..frontend.bytecode.model import Entry, Op
 from ..frontend.bytecode.traverse import walk
 from ..frontend.symbolic.locations import user_frame
+from ..system.errors import TileVerifyError
 
 _LOADS = ("load_view_tko", "load_ptr_tko")
 _WHY = (

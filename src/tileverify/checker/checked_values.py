@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 from ..contract.terms import Term
 from ..contract.terms.launch_wide import Opaque
-from ..errors import TileVerifyError
 from ..frontend.bytecode.model import ScalarType
 from ..frontend.symbolic.summary import Origin
+from ..system.errors import TileVerifyError
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from ..errors import TileVerifyError, UsageError
+from ..system.errors import TileVerifyError, UsageError
 from .shell import Working, emit, talk
 
 if TYPE_CHECKING:

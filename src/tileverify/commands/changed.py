@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
-from ..errors import SourceError, UsageError
+from ..system.errors import SourceError, UsageError
 from .shell import talk
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from ..contract.trustable import TRUSTABLE
-from ..errors import NoKernelFound, UsageError
 from ..reports.formats import FORMATS, TEXT
+from ..system.errors import NoKernelFound, UsageError
 from ..system.version import __version__
 from .changed import changed_targets, nothing_to_check
 from .folders import checked_folders, write_playback
@@ -284,7 +284,7 @@ def _tell_finished(
 
 def _start_worker() -> None:
     """For the next time, if it pays: this time everything had to be loaded."""
-    from ..warm.client import may_start, start
+    from ..serving.worker.client import may_start, start
 
     if may_start():
         start()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .options import writable
 from .run import pairs, whole
 from .shell import Working, emit

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..corpus.examples import examples_of
-from ..errors import UsageError
 from ..reports.suppress.model import wrong_codes
+from ..system.errors import UsageError
 from .shell import emit
 
 if TYPE_CHECKING:

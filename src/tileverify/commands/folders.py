@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
 from ..reports.formats import TEXT
+from ..system.errors import UsageError
 from ..system.file_names import FreeNames
 from .shell import emit, talk
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import NoKernelFound, UsageError
+from ..system.errors import NoKernelFound, UsageError
 from .shell import emit, talk
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .options import writable
 from .shell import Working, emit, talk
 
@@ -65,8 +65,8 @@ def _inferred_units(file: Path) -> tuple[list[KernelUnit], str]:
     """The kernels that have no launch but what is inferred, and what is wrong with the first that gives none."""
     from ..contract.gather import SourceSpecs
     from ..contract.spec_files import read_pyproject
-    from ..errors import NoKernelFound
     from ..frontend.sources.discover import SourceFailure, discover
+    from ..system.errors import NoKernelFound
 
     elsewhere = SourceSpecs(read_pyproject(file.resolve().parent))
     units: list[KernelUnit] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .options import writable
 from .shell import Working, emit, talk
 

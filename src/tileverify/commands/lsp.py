@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 
 
 @click.command()
@@ -17,7 +17,7 @@ def lsp(context: click.Context, stdio: bool) -> None:
     for Neovim, Helix and VS Code.
     """
     try:
-        from ..lsp.language_server import serve
+        from ..serving.lsp.language_server import serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise

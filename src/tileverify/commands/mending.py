@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .shell import emit, talk
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 
 EXIT_CODES: Final = """\b
 Exit codes:

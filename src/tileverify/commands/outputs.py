@@ -7,8 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import UsageError
 from ..reports.formats import FORMATS, PAGE, TEXT, renderer
+from ..system.errors import UsageError
 from .options import writable
 from .shell import emit, talk, use_color
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from ..system.version import __version__
 from .shell import Working, emit
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .shell import Working, talk
 
 

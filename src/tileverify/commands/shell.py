@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from ..errors import TileVerifyError, UsageError
 from ..system.atomic_file import write_whole
+from ..system.errors import TileVerifyError, UsageError
 from ..system.failures import TRACEBACK, failure_sentence
 from ..system.printable import printable
 

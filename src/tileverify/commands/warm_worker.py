@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .shell import emit
 
 if TYPE_CHECKING:
-    from ..warm.place import WorkerPlace
+    from ..serving.worker.place import WorkerPlace
 
 
 @click.group()
@@ -40,8 +40,8 @@ def status() -> None:
 @click.option("--all", "everywhere", is_flag=True, help="Those of other projects, too.")
 def stop(everywhere: bool) -> None:
     """End the workers of this project, when what they have begun is done."""
-    from ..warm.client import stop as stop_worker
-    from ..warm.place import project_of
+    from ..serving.worker.client import stop as stop_worker
+    from ..serving.worker.place import project_of
 
     here = project_of(os.getcwd())
     stopped = [each for each, project, _, _ in _running() if (everywhere or project == here) and stop_worker(each)]
@@ -52,7 +52,7 @@ def stop(everywhere: bool) -> None:
 @click.option("--wait", type=click.FloatRange(min=0), default=30, show_default=True, help="Seconds until it listens.")
 def start(wait: float) -> None:
     """Start the worker of this project. Raises an error where there can be none."""
-    from ..warm.client import start as start_worker
+    from ..serving.worker.client import start as start_worker
 
     if not start_worker(seconds=wait):
         raise UsageError(
@@ -67,8 +67,8 @@ def start(wait: float) -> None:
 @click.pass_context
 def serve(context: click.Context, key: str, project: str) -> None:
     """Be a worker; `start` runs this."""
-    from ..warm.serving import serve as serve_requests
-    from ..warm.stamps import Changed
+    from ..serving.worker.serving import serve as serve_requests
+    from ..serving.worker.stamps import Changed
 
     program = context.find_root().command
 
@@ -94,8 +94,8 @@ def once(context: click.Context) -> None:
 
 def _running() -> list[tuple[WorkerPlace, str, int, int]]:
     """The workers that listen: place, project, process, and since when (seconds since 1970)."""
-    from ..warm.client import is_running
-    from ..warm.place import WorkerPlace, folder_of_sockets, is_own_folder
+    from ..serving.worker.client import is_running
+    from ..serving.worker.place import WorkerPlace, folder_of_sockets, is_own_folder
 
     folder = folder_of_sockets()
     if folder is None or not is_own_folder(folder):

@@ -11,7 +11,7 @@ from typing import Final, NoReturn
 
 import click
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .shell import emit, use_color
 
 _EXCLUDED: Final = ("format_", "output", "playback", "certificate", "update_baseline")

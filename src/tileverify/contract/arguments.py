@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from ..errors import SpecError
+from ..system.errors import SpecError
 from .descriptions import check_extent, parse_description, print_array, suggestion
 from .element_types import ELEMENT_TYPES
 from .expressions import constant_value, parse_size, print_expression

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ..errors import SpecError
+from ..system.errors import SpecError
 from . import terms as t
 from .data_facts import print_data_fact
 from .each_array import list_spoken_of, lists_spoken_of, member_of_list

@@ -1,7 +1,7 @@
 """Argument descriptions: ``"f16[M, 2 * K; strides=(ld, 1); index=i64]"``, ``"i32"``, ``"i32 = M"``.
 
 A description is read without knowing the kernel; what it means for the names of a launch is the business of
-:mod:`.spec`.  Every mistake is a :class:`~tileverify.errors.SpecError` without a place, which the caller adds.
+:mod:`.spec`.  Every mistake is a :class:`~tileverify.system.errors.SpecError` without a place, which the caller adds.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ..errors import SpecError
+from ..system.errors import SpecError
 from .element_types import ALIASES, ELEMENT_TYPES
 from .expressions import constant_value, parse_size, parse_value, print_expression
 from .launch import Argument, ArrayArgument, ConstantArgument, Expression, ListArgument, ScalarArgument, TupleArgument

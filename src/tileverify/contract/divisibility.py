@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping
 from math import gcd, lcm
 from typing import Final
 
-from ..errors import SpecError
+from ..system.errors import SpecError
 from .expressions import free_names
 from .launch import Apply, Expression, Name, Number
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
-from ..errors import SpecError
+from ..system.errors import SpecError
 from .expressions import free_names, substitute
 from .launch import Expression, ListArgument, Name, SameArray
 

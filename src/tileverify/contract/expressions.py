@@ -19,7 +19,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeGuard
 
-from ..errors import SpecError
+from ..system.errors import SpecError
 from .launch import Apply, Expression, Name, Number, SameArray
 from .operators import CALL, COMPARISONS, CONNECTIVES, LARGEST_EXPONENT, MOST_BITS, OPERATORS, Undefined
 

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import SpecError
+from ..system.errors import SpecError
 from .descriptions import suggestion
 from .spec_files import RawLaunch, read_pyproject, read_spec_file, spec_path
 

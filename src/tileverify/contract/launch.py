@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from ..errors import SpecError
+from ..system.errors import SpecError
 from .fact_kind import FactKind
 
 GRID_MAX: Final = 2**24 - 1

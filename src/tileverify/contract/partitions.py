@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from ..errors import SpecError
+from ..system.errors import SpecError
 from .expressions import print_expression
 from .launch import Apply, Argument, ArrayArgument, Expression, Number, flat
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..errors import SpecError
+from ..system.errors import SpecError
 from .descriptions import suggestion
 from .divisibility import ADDRESS, alignments
 from .each_array import list_spoken_of, member_of_list

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..errors import SpecError
+from ..system.errors import SpecError
 from .arguments import is_text_or_integer, read_argument
 from .data_facts import arrays_of, expressions_of, parse_data_fact, with_expressions
 from .descriptions import check_extent, suggestion
@@ -41,7 +41,7 @@ from .trustable import read_trust
 def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter] | None) -> LaunchSpec:
     """The launch spec of ``raw`` for a kernel with these parameters (``None``: bytecode, where nobody knows them).
 
-    Raises :class:`~tileverify.errors.SpecError` that names file, launch and field.
+    Raises :class:`~tileverify.system.errors.SpecError` that names file, launch and field.
     """
     builder = _Builder(raw, parameters)
     given = builder.arguments()

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import SpecError, UsageError
+from ..system.errors import SpecError, UsageError
 from ..system.readings import read
 from .combinations import EACH, Uncombined, combined
 from .descriptions import suggestion

@@ -12,7 +12,7 @@ from itertools import combinations, product
 from math import gcd, prod
 from typing import Final
 
-from ..errors import SpecError
+from ..system.errors import SpecError
 from .expressions import GRID_NAMES, constant_value, free_names
 from .launch import Apply, ArrayArgument, Expression, LaunchSpec, ListArgument, Name, Number, ScalarArgument, flat
 

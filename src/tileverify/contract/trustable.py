@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from ..errors import SpecError
+from ..system.errors import SpecError
 from .descriptions import suggestion
 from .launch import LaunchSpec
 

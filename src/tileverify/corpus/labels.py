@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ..errors import SpecError
 from ..results import Verdict
+from ..system.errors import SpecError
 
 ROOT: Final = Path(__file__).parent
 """The folder of the corpus."""

@@ -15,7 +15,7 @@ from ..backend.numbers.elements import Array, numbers
 from ..backend.numbers.inputs import view
 from ..backend.numbers.trial_launches import Constants, chosen_launches, constants_of, cost, extent
 from ..contract.launch import ConstantArgument, KernelUnit, flat
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .exact_arrays import is_numbers, lifted, presented
 from .points import FILLINGS, TrialPoint, drawn_point
 from .running import ExactKernel, run_exactly

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..backend.interpreter import InterpreterStop
-from ..errors import TileVerifyError, UsageError
 from ..frontend.sources.importing import import_file
+from ..system.errors import TileVerifyError, UsageError
 from .creating import exact_numpy
 from .deciding import Other
 from .exact_arrays import is_numbers

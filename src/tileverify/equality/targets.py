@@ -11,11 +11,11 @@ import numpy as np
 from ..backend.interpreter import Budget
 from ..backend.numbers.conditions import ContractInNumbers
 from ..contract.launch import KernelUnit
-from ..errors import UsageError
 from ..frontend.bytecode import decode
 from ..frontend.sources.discover import SourceFailure, discover
 from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
 from ..results import KernelResult, Verdict
+from ..system.errors import UsageError
 from .deciding import SHARE, Decision, ExactAnswer, Options, Other, arrays_of, decide
 from .field import Array
 from .named import loaded, other_of

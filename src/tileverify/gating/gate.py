@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ..errors import UsageError
 from ..results import WARNINGS, Finding, KernelResult, Verdict
+from ..system.errors import UsageError
 from ..system.printable import printable
 from .gated import GatedKernel, GateOptions, GateResult, Limits, Reason, TrialSummary
 from .hints import with_hints

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
 from typing import Final
 
-from ..errors import TileVerifyError
 from ..results import KernelResult
 from ..results.json_report import result_to_json
+from ..system.errors import TileVerifyError
 from ..system.file_names import distinct_stem
 
 REJECTED: Final = "rejected"

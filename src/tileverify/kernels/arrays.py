@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..backend.guard.arguments import ArrayValue
 from ..backend.guard.buffers import array_value
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .jax_arrays import is_jax
 
 _NAMES: Final = {

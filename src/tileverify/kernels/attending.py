@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .arrays import contiguous, empty, need, processors, value_of
 from .gradients import no_gradient
 from .jax_arrays import takes_jax

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ..backend.guard import LaunchRefused
-from ..errors import UsageError
 from ..launching.bundled import BundledKernel
 from ..launching.launcher import of_this_process
+from ..system.errors import UsageError
 from . import prepared
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .jax_arrays import differentiable, is_jax
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .arrays import contiguous, filled, need, processors, value_of
 from .gradients import no_gradient
 from .jax_arrays import takes_jax

@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, ParamSpec, TypeVar
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .arrays import contiguous, empty, fetched, filled
 from .jax_arrays import takes_jax
 from .needs import need_axes, need_type

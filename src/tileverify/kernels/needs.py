@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .arrays import dtype_of, shape_of, value_of
 from .jax_arrays import is_jax
 

@@ -16,11 +16,11 @@ from typing import Any, Final
 from ..backend.guard import LaunchRefused
 from ..backend.guard.buffers import array_value
 from ..contract.launch import Argument, ArrayArgument, ConstantArgument, ListArgument
-from ..errors import UsageError
 from ..launching.bundle.model import SUFFIX
 from ..launching.bundled import BundledKernel, load
 from ..launching.given import GivenOptions
 from ..launching.launcher import of_this_process
+from ..system.errors import UsageError
 from .arrays import stream_of
 
 ALIGNED: Final = 16
@@ -88,7 +88,7 @@ def use(folder: str | Path, *, keys: Sequence[str | Path] = (), only_signed: boo
     >>> use("nowhere")
     Traceback (most recent call last):
         ...
-    tileverify.errors.UsageError: there are no bundles (*.tvk) in 'nowhere'; `tileverify build` makes them
+    tileverify.system.errors.UsageError: there are no bundles (*.tvk) in 'nowhere'; `tileverify build` makes them
     """
     count = at_hand.add(Path(folder), keys, only_signed=only_signed)
     if not count:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .arrays import contiguous, empty, need, value_of
 from .gradients import Differentiable, no_gradient
 from .jax_arrays import takes_jax

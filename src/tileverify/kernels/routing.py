@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .arrays import contiguous, empty, filled, need
 from .gradients import no_gradient
 from .grouped_products import ROWS

@@ -13,7 +13,7 @@ from ..backend.guard.buffers import array_value
 from ..backend.ledger import ByteAccess
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import Argument, ConstantArgument, ListArgument, TupleArgument
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .given import Arguments
 from .journal import Use
 from .reach import Reach, Reached, within

@@ -16,8 +16,8 @@ from ..backend.guard.arguments import ArrayValue, Grid, Value
 from ..backend.guard.lists import lengths_of, spelled_out
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..contract.trustable import trusted_text
-from ..errors import UsageError
 from ..pipeline.cache.verdicts import default_folder
+from ..system.errors import UsageError
 from . import on_cpu
 from .arguments import Touched, device_of, use_of, values_by_contract
 from .bundle.manifest import read_bundle

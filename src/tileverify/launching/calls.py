@@ -25,12 +25,12 @@ from ..contract.launch import GRID_MAX, KernelUnit, LaunchSpec
 from ..contract.overlap import overlaps
 from ..contract.spec import build_launch
 from ..contract.spec_files import raw_launch
-from ..errors import UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from ..frontend.sources.cutile import CutileKernel, export_bytecode
 from ..hook.described_launch import Described, DescribedArray, describe
 from ..hook.foreign import JitSignature
 from ..hook.no_driver import NoDriver, stand_in
+from ..system.errors import UsageError
 from .given import Arguments, GivenGrid, GivenKernel, LaunchedKernel, is_kernel
 
 IMITATED: Final = (10, 0)

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..errors import TileVerifyError, UsageError
 from ..frontend.sources.cutile import function_of, is_kernel
 from ..pipeline import CheckOptions
+from ..system.errors import TileVerifyError, UsageError
 from ..system.notebook_cells import cell_name, number_cell
 from .checking import check
 

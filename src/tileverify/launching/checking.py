@@ -10,13 +10,13 @@ from typing import Any
 from ..backend.guard import LaunchRefused
 from ..contract.gather import SourceSpecs
 from ..contract.spec_files import raw_launches
-from ..errors import SourceError, SpecError, UsageError
 from ..frontend.sources.cutile import kernel_of
 from ..frontend.sources.discover import FoundLaunch, SourceFailure, candidates, discover, discover_kernel
 from ..pipeline import CheckOptions, check_paths, check_unit, check_units
 from ..reports.text import text_report
 from ..results import Finding, KernelResult, Report, Verdict
 from ..results.codes import TV
+from ..system.errors import SourceError, SpecError, UsageError
 from .bundled import BundledKernel
 from .calls import Kernel, grid_of
 from .given import Arguments

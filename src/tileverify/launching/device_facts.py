@@ -19,7 +19,7 @@ from ..contract.facts.counting import Count, Counted
 from ..contract.facts.kinds import meaning_of
 from ..contract.facts.on_host import Value
 from ..contract.launch import DataFact
-from ..errors import TileVerifyError
+from ..system.errors import TileVerifyError
 from .given import Arguments, DeviceArray, GivenGrid, Interface, Key, Stream
 from .journal import Use
 from .remembered import Planned

@@ -24,7 +24,7 @@ from typing import Any, Final, Protocol
 from ..backend.guard import LaunchRefused
 from ..backend.ledger import ByteAccess, InFlightConflict, unordered_conflicts
 from ..backend.ledger import GraphNode as Footprint
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .given import Arguments, GivenGrid, Stream
 from .in_flight import InFlight, in_flight
 from .journal import Use, leaves

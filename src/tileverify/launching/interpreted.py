@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from ..backend.guard import ArrayValue
 from ..backend.guard.arguments import Value
 from ..contract.launch import KernelUnit
-from ..errors import UsageError
 from ..hook.launch_hooks import host_as_cuda
+from ..system.errors import UsageError
 from . import calls, on_cpu
 from .arguments import span
 from .given import Arguments, GivenGrid, Key

@@ -14,9 +14,9 @@ from ..backend.gpu.loaded import GpuKernel, Plan
 from ..backend.guard import LaunchRefused
 from ..backend.guard.arguments import Grid
 from ..contract.launch import KernelUnit
-from ..errors import UsageError
 from ..pipeline import CheckOptions
 from ..pipeline.cache.verdicts import default_folder
+from ..system.errors import UsageError
 from . import calls, on_cpu
 from .arguments import use_of
 from .asked import Asked

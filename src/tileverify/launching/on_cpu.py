@@ -20,10 +20,10 @@ from ..backend.numbers.blocks import execute_launch
 from ..contract.concrete import ConcreteArray, ConcreteLaunch
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import Argument, ArrayArgument, KernelUnit, ScalarArgument, flat
-from ..errors import TileVerifyError, UsageError
 from ..frontend.bytecode import decode
 from ..frontend.bytecode.model import Entry, Module
 from ..pipeline import entry_of
+from ..system.errors import TileVerifyError, UsageError
 from .arguments import span
 from .given import Stream
 from .turns import turns

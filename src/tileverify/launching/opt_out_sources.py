@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 
 _PACKAGES: Final = frozenset({"tileverify", "tileverify.launching.optouts"})
 _NAME: Final = "unproved"

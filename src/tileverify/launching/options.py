@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .given import GivenOptions
 
 

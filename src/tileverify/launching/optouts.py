@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
-from ..errors import UsageError
+from ..system.errors import UsageError
 
 STRICT: Final = "TILEVERIFY_STRICT"
 

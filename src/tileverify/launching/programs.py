@@ -11,7 +11,7 @@ from types import CellType, FrameType, FunctionType, ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from ..backend.guard import LaunchRefused
-from ..errors import UsageError
+from ..system.errors import UsageError
 from .given import Arguments, GivenGrid, LaunchedKernel, Stream
 
 if TYPE_CHECKING:

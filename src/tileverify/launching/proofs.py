@@ -20,11 +20,11 @@ from ..backend.numbers.fact_checks import violation
 from ..contract.expressions import GRID_NAMES, evaluate, parse_condition
 from ..contract.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray
 from ..contract.operators import Undefined
-from ..errors import SpecError, UnsupportedOperation, UsageError
 from ..frontend.bytecode import decode
 from ..frontend.symbolic.summary import OriginKind
 from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
 from ..results import KernelResult, Verdict
+from ..system.errors import SpecError, UnsupportedOperation, UsageError
 from ..system.notebook_cells import shown_file
 from ..verifier.rules.layout import IndexFootprint, place
 from .arguments import Touched

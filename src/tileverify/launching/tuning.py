@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from ..backend.guard import LaunchRefused
-from ..errors import TileVerifyError, UsageError
+from ..system.errors import TileVerifyError, UsageError
 from .given import AnyPlan, Arguments, GivenGrid, Stream
 from .on_cpu import HostPlan
 from .remembered import Planned

@@ -14,9 +14,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
 from ..results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
 from ..results.codes import TV
+from ..system.errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
 from ..system.failures import TRACEBACK, failure_sentence
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
 from ..system.paths import display_path

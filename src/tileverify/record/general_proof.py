@@ -14,13 +14,13 @@ from ..contract.as_table import NotExpressible, launch_table
 from ..contract.launch import KernelUnit
 from ..contract.spec import build_launch
 from ..contract.spec_files import raw_launch
-from ..errors import TileVerifyError, UsageError
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from ..hook.described_launch import ConstraintWords, Described, DescribedArray
 from ..launching.calls import named_values
 from ..launching.proofs import proof_of, touched_by
 from ..pipeline import CheckOptions, check_unit
 from ..results import Verdict
+from ..system.errors import TileVerifyError, UsageError
 from .generalise import GeneralLaunch, general_launches, items_of
 from .recorded import (
     Generalised,

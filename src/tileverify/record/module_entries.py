@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 from ..contract.element_types import ELEMENT_TYPES
-from ..errors import TileVerifyError
 from ..frontend.bytecode import decode
 from ..frontend.bytecode.model import DivBy, Entry
 from ..frontend.bytecode.traverse import walk
@@ -19,6 +18,7 @@ from ..frontend.sources.bytecode_file import plain_name
 from ..frontend.sources.entry_launch import parameter_types, spec_type
 from ..frontend.sources.parameter_names import parameter_names
 from ..hook.modules import NotedEntries, NotedEntry, NotedParameter
+from ..system.errors import TileVerifyError
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from ..errors import NoKernelFound, UsageError
+from ..system.errors import NoKernelFound, UsageError
 from ..system.own_files import PACKAGE
 from .recorded import Gpu, LaunchFailure
 from .recording import INDEX, Recording, read_index

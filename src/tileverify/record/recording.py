@@ -21,9 +21,9 @@ from ..contract.facts.observed import observed_facts
 from ..contract.facts.on_host import Array
 from ..contract.overlap import overlaps
 from ..contract.spec_files import SPEC_SUFFIX
-from ..errors import UsageError
 from ..hook import noted
 from ..hook.described_launch import Described, DescribedArray
+from ..system.errors import UsageError
 from ..system.file_names import plain_stem
 from .recorded import (
     Index,

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ..errors import UsageError
 from ..results import KernelResult, Verdict
 from ..results.documents import SCHEMA, Json
 from ..results.json_report import result_from_json
+from ..system.errors import UsageError
 from ..system.printable import printable
 
 HISTORY_SCHEMA: Final = "tileverify/history/1"

@@ -14,8 +14,8 @@ from ..contract.descriptions import print_description
 from ..contract.expressions import print_expression
 from ..contract.launch import Apply, Argument, ArrayArgument, LaunchSpec, Name, Number, TupleArgument
 from ..contract.terms import Term
-from ..errors import SpecError
 from ..frontend.symbolic.summary import AccessSummary, Origin
+from ..system.errors import SpecError
 from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
 from .rules.fact_use import FactUse

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tileverify.backend.gpu import driver
-from tileverify.errors import UsageError
+from tileverify.system.errors import UsageError
 
 
 @pytest.fixture

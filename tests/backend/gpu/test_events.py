@@ -13,7 +13,7 @@ from tileverify.backend.gpu import events
 from tileverify.backend.gpu.driver import DriverFailure
 from tileverify.backend.gpu.events import CudaDevice
 from tileverify.backend.ledger import LEGACY, PER_THREAD
-from tileverify.errors import UsageError
+from tileverify.system.errors import UsageError
 
 NO_CONTEXT = 201
 NOT_READY = 600

@@ -13,9 +13,9 @@ from tileverify.backend.guard import ArrayValue, LaunchRefused
 from tileverify.backend.guard.arguments import Value
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.corpus import ROOT
-from tileverify.errors import UsageError
 from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.manifest import parameter_types
+from tileverify.system.errors import UsageError
 
 ARRAY = ArrayValue(0x7F00_1234_5678, (3, 2**31 - 1), (7, 2**40), "f32")
 

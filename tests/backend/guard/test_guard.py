@@ -18,8 +18,8 @@ from tileverify.contract.launch import ArrayArgument, ListArgument, ScalarArgume
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import RawLaunch
 from tileverify.corpus import corpus_launches
-from tileverify.errors import UsageError
 from tileverify.results import Verdict
+from tileverify.system.errors import UsageError
 
 
 def guard_of(args: str, *, rest: str = "", clauses: tuple[str, ...] = (), written: tuple[str, ...] = ("out",)) -> Guard:

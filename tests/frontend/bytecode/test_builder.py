@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tileverify.errors import EncodeError
 from tileverify.frontend.bytecode import decode, encode, print_module
 from tileverify.frontend.bytecode.builder import F32, I1, I32, I64, BodyBuilder, ModuleBuilder, constant, pointer, tile
 from tileverify.frontend.bytecode.model import Bounded, Location
+from tileverify.system.errors import EncodeError
 
 
 def test_numbers_return_at_the_end_of_a_block() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.toolkit import find_tool
 
-from tileverify.errors import DecodeError
 from tileverify.frontend.bytecode import decode, encode
+from tileverify.system.errors import DecodeError
 
 from .disassembly import Refused, difference, disassemble, find_disassembler
 from .mutation import mutated

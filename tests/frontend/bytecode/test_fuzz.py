@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tileverify.errors import DecodeError
 from tileverify.frontend.bytecode import decode, encode, print_module
+from tileverify.system.errors import DecodeError
 
 from .mutation import mutated
 from .recorded import FILES

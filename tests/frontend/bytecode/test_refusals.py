@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from tileverify.errors import DecodeError
 from tileverify.frontend.bytecode import decode
+from tileverify.system.errors import DecodeError
 
 from .craft import (
     ADD_0_0,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tileverify.errors import EncodeError
 from tileverify.frontend.bytecode import decode, encode, print_module
 from tileverify.frontend.bytecode.model import Module
 from tileverify.frontend.bytecode.optable import VERSIONS, available
 from tileverify.frontend.bytecode.traverse import walk
+from tileverify.system.errors import EncodeError
 
 from .samples import SAMPLES, Version, sample, samples
 

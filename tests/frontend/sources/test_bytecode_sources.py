@@ -9,7 +9,6 @@ import pytest
 
 from tileverify.contract.descriptions import print_description
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
-from tileverify.errors import DecodeError, SourceError, SpecError
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import I32, TOKEN, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import ScalarType
@@ -18,6 +17,7 @@ from tileverify.frontend.sources.bytecode_file import is_bytecode, plain_name
 from tileverify.frontend.sources.importing import import_file
 from tileverify.pipeline import check_paths
 from tileverify.results import Verdict
+from tileverify.system.errors import DecodeError, SourceError, SpecError
 
 from .compiling import KERNELS, failed, results, unit
 

@@ -11,11 +11,11 @@ import pytest
 
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.corpus import ROOT
-from tileverify.errors import SourceError, SpecError
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import DivBy
 from tileverify.frontend.sources.abi import mismatch
 from tileverify.frontend.sources.bytecode_file import bytecode_entries
+from tileverify.system.errors import SourceError, SpecError
 
 from .compiling import KERNELS, assumed_divisors, entry, failed, operations, results, unit, write
 

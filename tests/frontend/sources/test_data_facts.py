@@ -12,7 +12,7 @@ from tileverify.contract.data_facts import (
 from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.facts.kinds import FACTS
 from tileverify.contract.launch import Apply, DataFact, Name, Number
-from tileverify.errors import SpecError
+from tileverify.system.errors import SpecError
 
 
 def test_reads_the_simple_facts() -> None:

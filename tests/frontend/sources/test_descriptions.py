@@ -7,7 +7,7 @@ import pytest
 from tileverify.contract.descriptions import parse_description, print_array, print_constant, print_description
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.launch import Apply, ArrayArgument, Name, Number, ScalarArgument
-from tileverify.errors import SpecError
+from tileverify.system.errors import SpecError
 
 
 @pytest.mark.parametrize(

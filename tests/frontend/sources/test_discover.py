@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tileverify.contract.launch import KernelUnit
-from tileverify.errors import NoKernelFound, SourceError, SpecError, UsageError
 from tileverify.frontend.sources.discover import FoundLaunch, SourceFailure, candidates, discover
+from tileverify.system.errors import NoKernelFound, SourceError, SpecError, UsageError
 
 from .compiling import results, unit, write
 

@@ -18,7 +18,7 @@ from tileverify.contract.expressions import (
 )
 from tileverify.contract.launch import Apply, Expression, Name, Number, SameArray
 from tileverify.contract.operators import Undefined
-from tileverify.errors import SpecError
+from tileverify.system.errors import SpecError
 
 
 def sizes(depth: int = 4) -> st.SearchStrategy[Expression]:

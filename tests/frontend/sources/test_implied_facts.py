@@ -14,8 +14,8 @@ from tileverify.contract.expressions import evaluate, parse_condition, parse_siz
 from tileverify.contract.launch import Apply, ArrayArgument, Expression, LaunchSpec, Name, Number, SameArray
 from tileverify.contract.operators import Undefined
 from tileverify.contract.strides import contiguous_strides, may_overlap_itself
-from tileverify.errors import SpecError
 from tileverify.frontend.sources.compiled_facts import array_facts, spec_divisors
+from tileverify.system.errors import SpecError
 
 
 def array(text: str) -> ArrayArgument:

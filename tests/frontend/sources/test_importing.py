@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.errors import SourceError
 from tileverify.frontend.sources.importing import import_file
 from tileverify.frontend.sources.python_scan import scan_python
+from tileverify.system.errors import SourceError
 
 
 def test_neighbours_of_two_folders_stay_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tileverify.contract.descriptions import print_description
 from tileverify.contract.launch import KernelUnit
-from tileverify.errors import SourceError
+from tileverify.system.errors import SourceError
 
 from .compiling import failed, unit, write
 

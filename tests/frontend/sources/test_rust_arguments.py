@@ -17,7 +17,6 @@ from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text
 from tileverify.corpus import ROOT
 from tileverify.corpus.cutile_rust.generator.entry import Tensor, entry
-from tileverify.errors import SpecError
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import F16, I32, ModuleBuilder
 from tileverify.frontend.bytecode.model import ScalarType
@@ -28,6 +27,7 @@ from tileverify.launching.bundle.manifest import bundle_bytes
 from tileverify.launching.bundled import load
 from tileverify.pipeline import CheckOptions, check_unit, solver_version
 from tileverify.results import Verdict
+from tileverify.system.errors import SpecError
 from tileverify.verifier.certificate.launches import essence, launch_from_json, launch_to_json
 
 

@@ -23,7 +23,7 @@ from tileverify.contract.launch import (
 from tileverify.contract.parameters import KernelParameter
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import RawLaunch, read_pyproject, read_spec_file, spec_path
-from tileverify.errors import SpecError, UsageError
+from tileverify.system.errors import SpecError, UsageError
 
 MATMUL = ("a", "b", "c", "n", "tm")
 PARAMETERS = {name: KernelParameter(name, constant=name == "tm") for name in MATMUL}

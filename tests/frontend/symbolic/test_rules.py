@@ -7,7 +7,6 @@ import dataclasses
 import pytest
 
 from tileverify.contract.launch import EntryParameter, Role
-from tileverify.errors import SpecError, UnsupportedOperation
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, scalar, tile
 from tileverify.frontend.bytecode.model import Block, Entry, Location, Module
 from tileverify.frontend.bytecode.optable import BY_NAME, OPERATIONS
@@ -16,6 +15,7 @@ from tileverify.frontend.symbolic.numbering import ACCESS_OPS
 from tileverify.frontend.symbolic.rules import RULES
 from tileverify.frontend.symbolic.summary import PointerFootprint
 from tileverify.frontend.symbolic.written import _ADDRESS
+from tileverify.system.errors import SpecError, UnsupportedOperation
 
 from ..bytecode.samples import sample, samples
 

@@ -123,9 +123,9 @@ def test_hostile_sources_touch_nothing(tmp_path: Path) -> None:
 
 
 def test_without_the_sdk_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tileverify.errors import UsageError
     from tileverify.gating.mcp.desk import Desk
     from tileverify.gating.mcp.server import server
+    from tileverify.system.errors import UsageError
 
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
     with pytest.raises(UsageError, match=r"tileverify\[mcp\]"):

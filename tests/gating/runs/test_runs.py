@@ -271,8 +271,8 @@ def test_ray_gives_the_same_table(folder: Path, tmp_path: Path) -> None:
 
 
 def test_without_ray_it_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tileverify.errors import UsageError
     from tileverify.gating.runs.ray_workers import RayWorkers
+    from tileverify.system.errors import UsageError
 
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UsageError, match=r"tileverify\[ray\]"):

@@ -7,7 +7,6 @@ from collections import Counter
 
 import pytest
 
-from tileverify.errors import UsageError
 from tileverify.gating import GateOptions, GateResult, IsolationUnavailable, SandboxFailure, Submission
 from tileverify.gating.runs.candidates import Task
 from tileverify.gating.runs.spreading import (
@@ -20,6 +19,7 @@ from tileverify.gating.runs.spreading import (
     spread,
     stopped,
 )
+from tileverify.system.errors import UsageError
 
 
 def task(number: int) -> Task:

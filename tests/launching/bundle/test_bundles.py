@@ -17,7 +17,6 @@ import pytest
 from tileverify.backend.assembler import Assembler, AssemblyError, find_assembler
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
-from tileverify.errors import UsageError
 from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.archive import write_archive
 from tileverify.launching.bundle.build import build_bundle
@@ -25,6 +24,7 @@ from tileverify.launching.bundle.manifest import bundle_bytes, read_bundle
 from tileverify.launching.bundle.model import Bundle, BundleRefused, Cubin
 from tileverify.launching.bundle.trust import sign, signer, trusted_cubin, trusted_keys
 from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.system.errors import UsageError
 
 
 @dataclass(frozen=True)

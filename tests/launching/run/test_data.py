@@ -17,7 +17,7 @@ from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import Expression
-from tileverify.errors import UsageError
+from tileverify.system.errors import UsageError
 
 from ...facts import keeps
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify import cli
+from tileverify.commands import cli
 
 KERNELS = """\
 import cuda.tile as ct

@@ -17,13 +17,13 @@ from tests.command_line import CommandLine, command_line
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
-from tileverify.errors import UsageError
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.playback import FaultNotSeen, bytecode, replay, replay_report
 from tileverify.reports.playback.device import no_device
 from tileverify.results.claim import claim_from_json, claim_to_json
 from tileverify.results.json_report import result_from_json, result_to_json, schema_text
+from tileverify.system.errors import UsageError
 
 SOURCE = Path(__file__).resolve().parents[3] / "src"
 KERNEL = """\

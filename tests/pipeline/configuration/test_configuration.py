@@ -12,10 +12,10 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify import pipeline
-from tileverify.errors import ConfigError
 from tileverify.pipeline.configuration import configuration
 from tileverify.pipeline.configuration.patterns import file_pattern, name_pattern
 from tileverify.results import Finding, KernelResult, Report, SourceSite, Verdict
+from tileverify.system.errors import ConfigError
 
 PYPROJECT = """\
 [project]

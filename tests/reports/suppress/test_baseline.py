@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.reports.suppress.conftest import SOURCE, race, report, result
 
-from tileverify.errors import ConfigError, UsageError
 from tileverify.reports.suppress.baseline import read_baseline
 from tileverify.reports.suppress.run import checked_baseline, suppressed
 from tileverify.results import Finding, KernelResult, SourceSite, Verdict
+from tileverify.system.errors import ConfigError, UsageError
 
 FILE = Path("baseline.json")
 A, B, C = (race(8, fingerprint=letter * 32) for letter in "abc")

@@ -8,7 +8,7 @@ from itertools import permutations
 from tileverify.contract.expressions import evaluate, parse_condition, print_expression
 from tileverify.contract.launch import Expression, SameArray
 from tileverify.contract.operators import Undefined
-from tileverify.errors import SpecError
+from tileverify.system.errors import SpecError
 
 Names = Mapping[str, int]
 

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from tileverify.contract.launch import ArrayArgument, KernelUnit, ListArgument, ScalarArgument
-from tileverify.errors import SpecError
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import I1, I8, I32, I64, BodyBuilder, ModuleBuilder, pointer, scalar, tile
 from tileverify.frontend.bytecode.model import Type, Value
 from tileverify.frontend.sources.bytecode_file import bytecode_entries, entry_unit
+from tileverify.system.errors import SpecError
 
 from ...tiles import scalar_of
 from .accesses import INDEX_ARRAYS, Accesses, Buffer

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from tileverify.errors import DecodeError, EncodeError
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import constant
 from tileverify.frontend.bytecode.model import Block, Entry, Module, Op, Operand, ScalarType, TileType, Type, Value
 from tileverify.frontend.bytecode.optable import BY_NAME
+from tileverify.system.errors import DecodeError, EncodeError
 
 Place: TypeAlias = "tuple[str, int | None]"
 """An operand by name, and the position in it where it is a group."""

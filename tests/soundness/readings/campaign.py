@@ -27,7 +27,7 @@ from tileverify.contract.data_facts import print_data_fact
 from tileverify.contract.descriptions import print_description
 from tileverify.contract.expressions import print_expression
 from tileverify.contract.launch import Apply, ArrayArgument, LaunchSpec, ListArgument
-from tileverify.errors import SpecError, UsageError
+from tileverify.system.errors import SpecError, UsageError
 
 from .contracts import contract
 from .launches import Given, draw, order

@@ -10,7 +10,7 @@ from typing import Any
 from tileverify.contract.launch import LaunchSpec
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import RawLaunch
-from tileverify.errors import SpecError
+from tileverify.system.errors import SpecError
 
 NAMES = ("M", "N", "K", "ld")
 DTYPES = ("f32", "f16", "bool", "i8", "i32", "i64", "u8", "u16", "f64")

@@ -22,10 +22,10 @@ from typing import Any
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
-from tileverify.errors import TileVerifyError
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
+from tileverify.system.errors import TileVerifyError
 from tileverify.verifier.certificate.again import prove_again
 from tileverify.verifier.certificate.document import digest_of, read_certificate
 from tileverify.verifier.certificate.model import CertificateError

@@ -154,7 +154,7 @@ def test_without_the_second_solver_the_extra_is_named(
 
 def test_help_loads_no_solver() -> None:
     program = (
-        "import sys; from tileverify import cli\n"
+        "import sys; from tileverify.commands import cli\n"
         "try: cli.command(['recheck', '--help'], prog_name='tileverify')\n"
         "except SystemExit: pass\n"
         "assert not {'z3', 'cvc5', 'numpy'} & set(sys.modules), sys.modules.keys()"

@@ -17,7 +17,7 @@ RULES = Path(rules.__file__).parent
 WITHOUT_Z3 = """
 import sys
 sys.modules["z3"] = None
-from tileverify.cli import main
+from tileverify.commands.cli import main
 sys.exit(main())
 """
 

@@ -12,9 +12,9 @@ from ...contract.concrete import ConcreteArray
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import constant_value
 from ...contract.strides import strides_of
-from ...errors import UsageError
 from ...frontend.bytecode.model import Entry, TileType
 from ...frontend.bytecode.traverse import walk
+from ...system.errors import UsageError
 from ..numbers.choose import Palette, choose, draw
 from ..numbers.conditions import ContractInNumbers
 from ..numbers.inputs import Given, Inputs, make_inputs

@@ -9,10 +9,10 @@ import numpy as np
 
 from ...contract.concrete import Block, ConcreteLaunch
 from ...contract.launch import EntryParameter, LaunchSpec
-from ...errors import SpecError, UsageError
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.symbolic.summary import AccessSummary
 from ...results.second_reading import ReadingTally, SecondReading
+from ...system.errors import SpecError, UsageError
 from ..interpreter import Budget, InterpreterStop, bind_launch
 from ..interpreter.values import Array
 from ..numbers.conditions import ContractInNumbers

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ...contract.launch import EntryParameter, Role
-from ...errors import UsageError
+from ...system.errors import UsageError
 from ..guard.arguments import ArrayValue, LaunchRefused, Value
 
 _SLOT: Final = 8

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import TileVerifyError, UsageError
+from ...system.errors import TileVerifyError, UsageError
 
 
 class DriverFailure(TileVerifyError):

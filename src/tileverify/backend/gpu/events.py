@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from ...errors import UsageError
+from ...system.errors import UsageError
 from ..ledger import LEGACY, PER_THREAD, StreamId
 from . import driver
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from ...errors import TileVerifyError
 from ...results.codes import TV
+from ...system.errors import TileVerifyError
 
 
 class ArrayValue(NamedTuple):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
-from ...errors import UsageError
 from ...hook.dlpack import contiguous_strides, read_capsule, read_element, strides_in_elements
+from ...system.errors import UsageError
 from .arguments import ArrayValue
 
 _NAMED: Final = {

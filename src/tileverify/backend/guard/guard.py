@@ -31,9 +31,9 @@ from ...contract.launch import (
 from ...contract.operators import OPERATORS, power
 from ...contract.standing import NumberRange, array_ranges, grid_ranges, scalar_range
 from ...contract.strides import apart, may_overlap_itself
-from ...errors import SpecError, UsageError
 from ...hook.dlpack import contiguous_strides
 from ...results.codes import TV
+from ...system.errors import SpecError, UsageError
 from .arguments import ArrayValue, Grid, LaunchRefused, Value
 from .names import readings
 

@@ -27,7 +27,7 @@ from ...contract.launch import (
     ScalarArgument,
     flat,
 )
-from ...errors import UsageError
+from ...system.errors import UsageError
 
 MOST_ARRAYS: Final = 128
 """In all lists of a launch: any two of them are compared."""

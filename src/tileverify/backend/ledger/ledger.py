@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from ...errors import TileVerifyError
+from ...system.errors import TileVerifyError
 from .index import ByteIndex, ByteRegions, LaunchBytes
 from .streams import Clock, EventMark, Order, StreamId, Work
 from .touched_bytes import ByteAccess, conflicts

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import UsageError
 from ...system.atomic_file import write_whole
+from ...system.errors import UsageError
 from ...system.file_names import FreeNames
 from ...system.zip_members import refuse_overlaps
 from .elements import Array, opaque

@@ -12,7 +12,7 @@ from ...contract.expressions import GRID_NAMES, constant_value, evaluate, free_n
 from ...contract.launch import Apply, Expression, Name
 from ...contract.operators import Undefined
 from ...contract.strides import contiguous_strides
-from ...errors import UsageError
+from ...system.errors import UsageError
 from .conditions import Condition, ContractInNumbers
 
 SIZES: Final = (64, 128, 256, 100, 48, 32, 16, 8, 4, 3, 2, 1, 512, 1024, 2048, 4096, 0)

@@ -27,7 +27,7 @@ from ...contract.launch import (
 from ...contract.operators import Undefined
 from ...contract.standing import NumberRange, array_ranges, grid_ranges, length_range, scalar_range
 from ...contract.strides import apart, may_overlap_itself, meanings, strides_of
-from ...errors import SpecError, UsageError
+from ...system.errors import SpecError, UsageError
 
 MOST_COMPARED: Final = 1 << 20
 """Elements of an array whose addresses are compared one by one."""

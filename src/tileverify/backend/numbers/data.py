@@ -18,7 +18,7 @@ from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.on_host import Value, amount, bounds
 from ...contract.facts.statements import NumberedFact
 from ...contract.launch import DataFact
-from ...errors import UsageError
+from ...system.errors import UsageError
 from .elements import Array, rounded, storage_type
 from .fact_checks import texts
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...contract.element_types import ELEMENT_TYPES
-from ...errors import UsageError
 from ...frontend.bytecode.model import ScalarType
+from ...system.errors import UsageError
 from ..interpreter.encodings import from_bits, round_to, to_bits
 
 Array = NDArray[Any]

@@ -8,7 +8,7 @@ from ...contract.data_facts import print_data_fact
 from ...contract.facts.kinds import meaning_of
 from ...contract.facts.on_host import Value
 from ...contract.launch import DataFact
-from ...errors import UsageError
+from ...system.errors import UsageError
 from .elements import Array
 
 

@@ -15,7 +15,7 @@ from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import GRID_NAMES, free_names, substitute
 from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
 from ...contract.strides import strides_of
-from ...errors import UsageError
+from ...system.errors import UsageError
 from ..interpreter.arguments import extent_bytes
 from .choose import choose
 from .conditions import Condition, ContractInNumbers, scalars

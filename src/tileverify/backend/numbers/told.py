@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...contract.concrete import Block
-from ...errors import TileVerifyError
 from ...frontend.bytecode.model import Entry, Location
 from ...frontend.bytecode.traverse import walk
+from ...system.errors import TileVerifyError
 from ...system.paths import display_path
 from ..interpreter.faults import OpenUse, UndefinedBehaviour, UndefinedStop, UnspecifiedUse
 from .blocks import Executed, Told

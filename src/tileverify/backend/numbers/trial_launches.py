@@ -23,8 +23,8 @@ import numpy as np
 from ...contract.expressions import GRID_NAMES
 from ...contract.launch import GRID_MAX
 from ...contract.operators import Undefined
-from ...errors import UsageError
 from ...frontend.bytecode.model import Block, Entry, Op, ScalarType
+from ...system.errors import UsageError
 from ..interpreter.encodings import from_bits
 from .choose import choose
 from .conditions import ContractInNumbers

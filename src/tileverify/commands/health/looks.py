@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from importlib import metadata, util
 from typing import Final
 
-from ...errors import TileVerifyError
 from ...pipeline.cache.verdicts import default_folder
 from ...results.codes import TV
+from ...system.errors import TileVerifyError
 from ...system.failures import failure_sentence
 from ...system.own_files import PACKAGE
 from ...system.private_folder import problem_of

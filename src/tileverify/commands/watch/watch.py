@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ...errors import UsageError
 from ...pipeline import solver_version
 from ...results import Finding, KernelResult, Report
 from ...results.json_report import report_from_json
+from ...serving.worker.place import SWITCH
+from ...system.errors import UsageError
 from ...system.version import __version__
-from ...warm.place import SWITCH
 from .affected import affected, path_of
 
 _DEBOUNCE_MS: Final = 300

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...errors import EncodeError
+from ...system.errors import EncodeError
 from .attributes import (
     ARRAY,
     BOOL,

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
-from ...errors import EncodeError
+from ...system.errors import EncodeError
 from .declaration import OpDeclaration
 from .enums import ENUMS
 from .model import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...errors import DecodeError
+from ...system.errors import DecodeError
 from .attributes import AttributeReader
 from .body import Tables, make_constant
 from .container import Container, Section, read_container

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...errors import EncodeError
+from ...system.errors import EncodeError
 from .attributes import HINTS
 from .attributewriter import AttributeWriter
 from .container import MAGIC, PRODUCER_SINCE, Section

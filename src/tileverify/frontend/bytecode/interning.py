@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TypeVar
 
-from ...errors import EncodeError
+from ...system.errors import EncodeError
 from .enums import PADDING, POINTER_ATTRIBUTE
 from .file_layout import ModuleLayout
 from .model import (

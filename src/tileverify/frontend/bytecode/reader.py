@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Final, NoReturn
 
-from ...errors import DecodeError
+from ...system.errors import DecodeError
 
 PADDING_BYTE: Final = 0xCB
 MAX_VARINT_BYTES: Final = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...errors import EncodeError
+from ...system.errors import EncodeError
 from .reader import PADDING_BYTE
 
 

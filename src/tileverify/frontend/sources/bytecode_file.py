@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...contract.launch import EntryParameter, KernelUnit, LaunchSpec
-from ...errors import SourceError
+from ...system.errors import SourceError
 from ...system.readings import read
 from .abi import entry_types, fitting_parameters
 
@@ -69,7 +69,7 @@ def read_bytecode(path: Path) -> bytes:
 def bytecode_entries(
     data: bytes, file: Path, *, plain_names: bool = False, compile_ms: float = 0.0
 ) -> tuple[BytecodeEntry, ...]:
-    """The entries of a module; :class:`~tileverify.errors.DecodeError` for corrupt bytecode.
+    """The entries of a module; :class:`~tileverify.system.errors.DecodeError` for corrupt bytecode.
 
     A kernel is called by its symbol, or with ``plain_names`` by the function's name in it; the other name is the
     alias.  A plain name that two entries share stands for neither.

@@ -16,7 +16,7 @@ from ...contract.expressions import constant_value, substitute
 from ...contract.launch import ArrayArgument, LaunchSpec, ListArgument, SameArray
 from ...contract.parameters import KernelParameter
 from ...contract.strides import may_overlap_itself, members, strides_of
-from ...errors import SpecError
+from ...system.errors import SpecError
 
 _DIVISOR = 16
 _PLAIN = KernelParameter("")

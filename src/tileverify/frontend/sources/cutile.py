@@ -21,7 +21,7 @@ from ...contract.decorator import DecoratedLaunch, decorated_launches
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...contract.parameters import KernelParameter
 from ...contract.spec_files import RawLaunch, raw_launches
-from ...errors import SourceError, SpecError, TileVerifyError
+from ...system.errors import SourceError, SpecError, TileVerifyError
 from .abi import entry_parameters
 from .importing import import_file
 from .python_scan import PythonScan

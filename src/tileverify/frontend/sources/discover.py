@@ -19,7 +19,7 @@ from ...contract.launch import INFERRED, KernelUnit, LaunchSpec
 from ...contract.parameters import KernelParameter
 from ...contract.spec import build_launch
 from ...contract.spec_files import RawLaunch
-from ...errors import NoKernelFound, SourceError, TileVerifyError, UsageError
+from ...system.errors import NoKernelFound, SourceError, TileVerifyError, UsageError
 from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, is_bytecode, read_bytecode
 from .python_scan import PythonScan, scan_python
 

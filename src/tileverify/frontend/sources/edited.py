@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...contract.launch import KernelUnit
-from ...errors import SourceError
+from ...system.errors import SourceError
 from .cutile import compile_kernel, kernels_of_file
 from .importing import visible
 from .python_scan import scan_python

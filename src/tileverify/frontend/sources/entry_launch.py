@@ -32,7 +32,7 @@ from ...contract.launch import (
 )
 from ...contract.terms import ONE, ZERO, Scope, Term, TermKind, linear_parts, mul, postorder, transform
 from ...contract.terms.rendering import unsigned_reading
-from ...errors import SpecError, TileVerifyError
+from ...system.errors import SpecError, TileVerifyError
 from ..bytecode import decode
 from ..bytecode.model import Entry, Module, PointerType, TileType
 from ..symbolic.execute import summarize

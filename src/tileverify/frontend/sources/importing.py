@@ -18,10 +18,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 
-from ...errors import SourceError
+from ...system.errors import SourceError
+from ...system.module_folders import INSTALLED
 from ...system.preloaded import look
 from ...system.readings import importing
-from .user_modules import INSTALLED, TextLoader, read_as_text
+from .user_modules import TextLoader, read_as_text
 
 _PREFIX = "_tileverify_"
 _KEPT = frozenset({__name__.partition(".")[0]})

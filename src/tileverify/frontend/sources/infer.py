@@ -26,7 +26,7 @@ from ...contract.launch import (
     ScalarArgument,
 )
 from ...contract.parameters import KernelParameter
-from ...errors import SourceError, TileVerifyError
+from ...system.errors import SourceError, TileVerifyError
 from .cutile import CutileKernel, compile_kernel, function_of
 from .usage import ParameterUse, parameter_uses
 

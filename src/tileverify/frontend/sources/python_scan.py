@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...errors import SourceError
+from ...system.errors import SourceError
 from ...system.readings import read
 
 

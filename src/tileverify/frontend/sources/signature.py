@@ -16,7 +16,7 @@ from ...contract.launch import (
     TupleArgument,
 )
 from ...contract.parameters import KernelParameter
-from ...errors import SpecError
+from ...system.errors import SpecError
 from .compiled_facts import ArrayFacts, array_facts, element_facts, spec_divisors
 
 

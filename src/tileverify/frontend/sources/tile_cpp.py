@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ...errors import SourceError
+from ...system.errors import SourceError
 
 ARCHITECTURE = "sm_90"
 """Bytecode does not depend on it beyond hints; it must be one that nvcc accepts for tile code."""

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import linecache
-import os
 import sys
 from collections.abc import Iterator, Sequence
-from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import decode_source
@@ -20,10 +18,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from ...system import readings
-from ...system.own_files import PACKAGE
-
-INSTALLED = frozenset({"site-packages", "dist-packages"})
-"""Folders of packages: what lies there is known by its version."""
+from ...system.module_folders import is_installed
 
 
 class TextLoader(SourceFileLoader):
@@ -65,22 +60,3 @@ def read_as_text() -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
-
-
-def is_installed(file: str) -> bool:
-    """Whether a module lies where Python or its packages are installed, or is a part of tileverify."""
-    path = Path(file).resolve()
-    return bool(INSTALLED & set(path.parts)) or any(path.is_relative_to(root) for root in _own_roots())
-
-
-@cache
-def _own_roots() -> tuple[Path, ...]:
-    return Path(os.__file__).resolve().parent, PACKAGE.resolve()
-
-
-def foreign_folders() -> Iterator[Path]:
-    """Folders that modules are looked for in and that hold no installed ones, in the order of ``sys.path``."""
-    for entry in sys.path:
-        folder = Path(entry or ".").absolute()
-        if not is_installed(str(folder)):
-            yield folder

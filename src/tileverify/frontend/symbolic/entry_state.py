@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...contract.launch import EntryParameter, Role
 from ...contract.terms import ZERO, Sort, Term, boolean, const
 from ...contract.terms.launch_wide import launch_variable, opaque
-from ...errors import SpecError
+from ...system.errors import SpecError
 from ..bytecode.liveness import read_values
 from ..bytecode.model import Entry, PointerType, ScalarType, TileType, Value
 from .machine import scalar_of

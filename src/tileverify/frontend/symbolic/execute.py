@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...contract.launch import EntryParameter
 from ...contract.terms import FALSE
-from ...errors import UnsupportedOperation
+from ...system.errors import UnsupportedOperation
 from ..bytecode.model import Entry, Module
 from .block_numbers import read_axes
 from .entry_state import Binding, bind

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...contract.terms import FALSE, TRUE, Function, Scope, Sort, Term, TermKind, and_, apply, literals, unsigned, wrap
 from ...contract.terms.launch_wide import OWN, narrower, opaque, scope_of
-from ...errors import UnsupportedOperation
 from ...results.codes import TV
+from ...system.errors import UnsupportedOperation
 from ..bytecode.enums import MemoryOrdering, MemoryScope
 from ..bytecode.inert import inert_assumptions
 from ..bytecode.liveness import used_values

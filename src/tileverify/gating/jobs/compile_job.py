@@ -17,12 +17,12 @@ from ...contract.gather import SourceSpecs, named_launches
 from ...contract.launch import INFERRED, KernelUnit
 from ...contract.spec import build_launch
 from ...contract.spec_files import RawLaunch, launches_of_text, raw_launch
-from ...errors import SpecError, TileVerifyError
 from ...frontend.sources.cutile import CutileKernel, compile_kernel, kernels_of_module
 from ...frontend.sources.importing import import_text
 from ...frontend.sources.infer import infer_unit
 from ...frontend.sources.python_scan import scan_text
 from ...results.codes import TV
+from ...system.errors import SpecError, TileVerifyError
 from ..gated import Reason
 from ..sandbox.tripwire import set_tripwire
 from ..screen.plain_values import NotPlain, plain_table, whole

@@ -18,7 +18,6 @@ from ...contract.gather import SourceSpecs, named_launches
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...contract.parameters import KernelParameter
 from ...contract.spec import build_launch
-from ...errors import SourceError, SpecError, TileVerifyError
 from ...frontend.sources.abi import entry_parameters, mismatch
 from ...frontend.sources.bytecode_file import bytecode_entries
 from ...frontend.sources.signature import compiled_array_facts
@@ -26,6 +25,7 @@ from ...pipeline import CheckOptions, check_unit, solver_version
 from ...results import Finding, KernelResult, SourceSite, Verdict
 from ...results.codes import TV
 from ...results.json_report import result_to_json
+from ...system.errors import SourceError, SpecError, TileVerifyError
 from ..gated import Reason
 from ..screen.plain_values import NotPlain, harmless_table, harmless_text, heard_table, text, whole
 from .compile_job import raw_of, specs_of

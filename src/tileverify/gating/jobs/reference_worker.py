@@ -22,8 +22,8 @@ from typing import Final
 import numpy as np
 
 from ...backend.numbers.elements import Array
-from ...errors import TileVerifyError, UsageError
 from ...frontend.sources.importing import import_file
+from ...system.errors import TileVerifyError, UsageError
 from ..sandbox.frames import BrokenFrame, read_frame, write_frame
 from ..screen.plain_values import whole
 from .comparing import NotComparable, Reference, disagreements

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import IO, Final
 
-from ...errors import UsageError
+from ...system.errors import UsageError
 from ..sandbox.frames import BrokenFrame, read_frame, write_frame
 from .reference_messages import ReferenceAnswer, ReferenceRequest
 

@@ -21,10 +21,10 @@ from ...backend.numbers.inputs import Inputs, view
 from ...backend.numbers.trial_launches import MOST_TOLD, chosen_launches, constants_of, extent
 from ...contract.concrete import ConcreteArray
 from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat
-from ...errors import UsageError
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...pipeline import entry_of
+from ...system.errors import UsageError
 from ..screen.plain_values import harmless_text
 from .compile_job import specs_of
 from .compiled import claims_of

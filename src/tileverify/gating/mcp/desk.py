@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ...errors import TileVerifyError
 from ...pipeline.repair.catalogue import KINDS
 from ...results import Finding
 from ...results.codes import CODES
 from ...results.json_report import result_to_json
+from ...system.errors import TileVerifyError
 from ...system.printable import printable
 from .. import GatedKernel, GateOptions, GateResult, Submission, judge
 from ..prompt import changed_lines, prompt_text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import UsageError
+from ...system.errors import UsageError
 from ...system.version import __version__
 from .desk import Desk
 from .stdio import SdkServer, serve_lines

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Final
 
-from ...errors import UsageError
+from ...system.errors import UsageError
 from ...system.printable import printable
 from .. import GateOptions, Submission
 

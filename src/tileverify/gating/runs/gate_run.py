@@ -9,8 +9,8 @@ from importlib import metadata
 from itertools import chain
 from pathlib import Path
 
-from ...errors import UsageError
 from ...pipeline import solver_version
+from ...system.errors import UsageError
 from ...system.version import __version__
 from .. import GateOptions, GateResult
 from .answer_rows import AnswerTable, Counts, rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import UsageError
+from ...system.errors import UsageError
 from ...system.failures import failure_sentence
 from .. import IsolationUnavailable, SandboxFailure, judge
 from ..gate import own_sandbox

@@ -10,8 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-from ...errors import UsageError
 from ...system.atomic_file import write_whole
+from ...system.errors import UsageError
 from .answer_rows import COLUMNS, INTEGERS, AnswerRow, Counts
 from .sqlite_table import SEED, SqliteTable, refuse_other
 

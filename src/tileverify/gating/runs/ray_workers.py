@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from ...errors import UsageError
+from ...system.errors import UsageError
 from .candidates import Task
 from .spreading import Failed, WorkerAnswer
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias
 
-from ...errors import UsageError
 from ...results import KernelResult, Verdict
+from ...system.errors import UsageError
 from ...system.printable import printable
 from .. import GatedKernel, GateResult, IsolationUnavailable, Reason, SandboxFailure
 from .candidates import Task

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from ...errors import UsageError
+from ...system.errors import UsageError
 from .answer_rows import COLUMNS, INTEGERS, AnswerRow, Counts, values
 
 _COLUMNS = ", ".join(f"{name} {'INTEGER' if name in INTEGERS else 'TEXT'} NOT NULL" for name in COLUMNS)

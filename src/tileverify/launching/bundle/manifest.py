@@ -8,13 +8,13 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from ...errors import TileVerifyError
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.identity import semantic_sha256
 from ...frontend.bytecode.model import Entry
 from ...frontend.bytecode.typetext import type_text
 from ...frontend.sources.abi import entry_types, mismatch
 from ...results.documents import from_json, to_json
+from ...system.errors import TileVerifyError
 from ...verifier.certificate.document import read_certificate
 from ...verifier.certificate.model import CertificateError
 from .archive import NotAnArchive, read_archive, write_archive

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...errors import TileVerifyError
 from ...results import HoldsFor
+from ...system.errors import TileVerifyError
 from ...verifier.certificate.model import Certificate
 
 SUFFIX = ".tvk"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...backend.assembler import Assembler, AssemblyError, refuse_split_loads
-from ...errors import UsageError
+from ...system.errors import UsageError
 from .manifest import manifest_bytes
 from .model import Bundle, BundleRefused, Signature
 

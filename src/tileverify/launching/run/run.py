@@ -24,12 +24,12 @@ from ...backend.numbers.told import RunMessages
 from ...contract.concrete import Block, ConcreteArray
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import KernelUnit
-from ...errors import TileVerifyError, UsageError
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.sources.discover import SourceFailure, discover
 from ...pipeline import CheckOptions, check_unit, entry_of
 from ...results import KernelResult, Report, Verdict
+from ...system.errors import TileVerifyError, UsageError
 from ...system.paths import display_path
 
 BACKEND: Final = "reference interpreter"

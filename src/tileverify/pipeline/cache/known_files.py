@@ -24,9 +24,9 @@ from ...contract.launch import KernelUnit
 from ...frontend.sources.discover import KnownFile, Skip, SourceFailure, discover_unless
 from ...frontend.sources.fixed_inputs import FixedInputs, fixed_inputs, importable_of
 from ...frontend.sources.tampering import is_untouched
-from ...frontend.sources.user_modules import foreign_folders, is_installed
 from ...results import KernelResult
 from ...results.json_report import result_from_json, result_to_json
+from ...system.module_folders import foreign_folders, is_installed
 from ...system.private_folder import read_private, write_private
 from ...system.readings import Readings, content, sha256
 from .verdicts import KEPT, digest_of, generation

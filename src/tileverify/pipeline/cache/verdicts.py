@@ -26,9 +26,9 @@ from typing import Final, TypeAlias
 import msgspec
 
 from ...contract.launch import KernelUnit, LaunchSpec
-from ...errors import SpecError
 from ...results import KernelResult, Verdict
 from ...results.json_report import result_from_json, result_to_json
+from ...system.errors import SpecError
 from ...system.own_files import PACKAGE, own_sources
 from ...system.private_folder import is_private, read_private, write_private
 from ...verifier.certificate.launches import essence, launch_from_json, launch_to_json

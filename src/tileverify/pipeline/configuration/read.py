@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
 from ...contract.descriptions import suggestion
-from ...errors import ConfigError
 from ...reports.formats import FORMATS
 from ...reports.suppress.model import Rule, TableRule, wrong_codes
 from ...results import SuppressionKind
+from ...system.errors import ConfigError
 from ...system.readings import text_of
 from .configured import MOST_EFFORT, Configuration, FileSettings
 from .patterns import file_pattern, name_pattern

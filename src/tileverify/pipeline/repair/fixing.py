@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from ...errors import TileVerifyError, UsageError
 from ...results import Hint, KernelResult, Verdict
 from ...results.editing import edited, text_digest, well_placed
 from ...system.atomic_file import write_whole
+from ...system.errors import TileVerifyError, UsageError
 from ..options import CheckOptions
 
 SAFE: Final = frozenset({"safe"})

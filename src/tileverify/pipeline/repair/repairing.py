@@ -8,11 +8,11 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from ...contract.launch import KernelUnit
-from ...errors import TileVerifyError
 from ...frontend.sources.edited import edited_unit
 from ...results import WARNINGS, Finding, Hint, KernelResult, Verdict
 from ...results.codes import TV
 from ...results.editing import text_digest
+from ...system.errors import TileVerifyError
 from ...system.readings import text_of
 from .catalogue import KINDS
 from .edits import edited

@@ -9,9 +9,9 @@ from typing import Final
 
 import msgspec
 
+from ...launching.checking import Checked
 from ...pipeline import solver_version
-from ...reports.text import text_report
-from ...results import KernelResult, Report, Verdict
+from ...results import KernelResult, Verdict
 
 REFUTED: Final = Verdict.REFUTED.value
 PROVED: Final = Verdict.PROVED.value
@@ -52,7 +52,7 @@ def judged(result: KernelResult, *, new: bool, seconds: float) -> Judged:
     first = result.findings[0] if result.findings else None
     at = next((f" at {site.file}:{site.line}" for site in first.sites if site.line is not None), "") if first else ""
     why = f": {first.message} [{first.code}]{at}" if first else ""
-    report = text_report(Report((result,), __version__, solver_version()))
+    report = f"{Checked((result,), __version__, solver_version())}\n"
     return Judged(
         result.kernel, result.verdict.value, f"'{result.kernel}' is {result.verdict.value}{why}", report, new, seconds
     )

@@ -15,7 +15,6 @@ import numpy as np
 from ...backend.guard import LaunchRefused
 from ...contract.facts.on_host import Array
 from ...contract.launch import KernelUnit, LaunchSpec
-from ...errors import TileVerifyError, UsageError
 from ...hook.described_launch import Described
 from ...hook.foreign import Grid, JitSignature, TileKernel
 from ...hook.index_contents import IndexContents
@@ -26,6 +25,7 @@ from ...launching.proofs import LaunchProof, Request, proof_of
 from ...pipeline import CheckOptions, check_unit
 from ...results import Finding, KernelResult, Verdict
 from ...results.codes import TV
+from ...system.errors import TileVerifyError, UsageError
 from ...system.failures import failure_sentence
 from .judged import Judged, judged
 

@@ -20,9 +20,9 @@ from ...contract.concrete import ConcreteArray
 from ...contract.expressions import evaluate, free_names
 from ...contract.launch import EntryParameter, LaunchSpec
 from ...contract.strides import strides_of
-from ...errors import TileVerifyError, UsageError
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...results.details import Drawing, SideDrawing
+from ...system.errors import TileVerifyError, UsageError
 from .drawings import LARGEST_RANK, loop_name, tile_of
 from .tracks import Run, Tracer, runs
 

@@ -7,11 +7,11 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from ...errors import UsageError
 from ...results import KernelResult, Report, Verdict
 from ...results.codes import CODES
 from ...results.documents import Json
 from ...results.json_report import json_report
+from ...system.errors import UsageError
 from ...system.printable import printable
 from ..history import compare
 from ..snippets import Snippets

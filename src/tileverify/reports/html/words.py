@@ -8,7 +8,7 @@ from ...contract.data_facts import parse_data_fact
 from ...contract.expressions import parse_condition, parse_size, print_expression
 from ...contract.facts.kinds import meaning_of
 from ...contract.launch import Apply, DataFact, Expression, Number, SameArray
-from ...errors import SpecError
+from ...system.errors import SpecError
 
 _RELATIONS: Final = {
     "==": "equals",

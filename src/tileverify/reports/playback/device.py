@@ -24,10 +24,10 @@ from ...backend.numbers.elements import rounded
 from ...contract.concrete import ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import EntryParameter, Role
-from ...errors import UsageError
 from ...frontend.bytecode.model import PointerType, TileType
 from ...results.claim import claim_from_json
 from ...results.codes import TV
+from ...system.errors import UsageError
 from .replaying import Parameter, entry_parameters, load
 
 RACES: Final = (

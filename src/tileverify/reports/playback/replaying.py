@@ -10,10 +10,10 @@ from typing import TypeAlias
 from ...backend.replay.replay import Replayer
 from ...contract.concrete import ConcreteLaunch
 from ...contract.launch import EntryParameter, Role
-from ...errors import UsageError
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Module
 from ...results.claim import Claim, Confirmation, claim_from_json
+from ...system.errors import UsageError
 
 Parameter: TypeAlias = tuple[str, str, int | None, int | None]
 """Role, argument, dimension, compiled-in value of an `EntryParameter`."""

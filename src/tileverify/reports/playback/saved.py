@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...contract.launch import KernelUnit
-from ...errors import UsageError
 from ...results.claim import Confirmation
 from ...results.documents import Json
+from ...system.errors import UsageError
 from .replaying import replay
 
 

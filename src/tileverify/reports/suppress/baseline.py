@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ...errors import ConfigError, UsageError
 from ...results import MOST_REFUTATIONS, Finding, KernelResult, Report, Suppression, SuppressionKind, Verdict
 from ...results.codes import TV
 from ...results.documents import Json
 from ...system.atomic_file import write_whole
+from ...system.errors import ConfigError, UsageError
 
 SCHEMA: Final = "tileverify/baseline/1"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...errors import UsageError
 from ...results import Report
+from ...system.errors import UsageError
 from .apply import with_reasons, with_suppressions
 from .baseline import Baseline, first_baseline, read_baseline, shrunk, with_baseline, write_baseline
 from .model import TableRule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import TileVerifyError, UnsupportedOperation
+from ...system.errors import TileVerifyError, UnsupportedOperation
 from ..rules.answers import Answer, Limits
 from ..rules.clause_terms import clause_terms
 from ..rules.derivation import Underivable, derive

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from ...errors import UsageError
 from ...results.second_reading import SecondReading
+from ...system.errors import UsageError
 from ...system.paths import display_path
 from .document import read_certificate
 from .files import bytecode_beside, bytecode_from, certificate_files, read_certificate_file

@@ -14,10 +14,10 @@ from typing import Any, Final, Literal
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, to_builtins
 
 from ...contract.launch import EntryParameter, Role
-from ...errors import TileVerifyError
 from ...frontend.symbolic.summary import AccessSummary
 from ...results.documents import Json
 from ...results.tiers import THEORIES, Tier
+from ...system.errors import TileVerifyError
 from ..rules.lemma_schemas import SCHEMAS
 from ..rules.smtlib import Declaration, SortName
 from .launches import launch_from_json, launch_to_json

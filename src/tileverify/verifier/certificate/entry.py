@@ -10,7 +10,6 @@ from ...contract import terms as t
 from ...contract.as_terms import build_contract
 from ...contract.launch import Role
 from ...contract.terms import TermKind
-from ...errors import TileVerifyError
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.trusting import under_trust
@@ -18,6 +17,7 @@ from ...frontend.sources.abi import entry_parameters, entry_types, mismatch
 from ...frontend.sources.bytecode_file import plain_name
 from ...frontend.symbolic.execute import summarize
 from ...frontend.symbolic.summary import AccessSummary
+from ...system.errors import TileVerifyError
 from .model import Certificate, CertificateError
 
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from ...errors import SourceError, UsageError
 from ...frontend.sources.bytecode_file import read_bytecode
 from ...results import KernelResult, Verdict
 from ...system.atomic_file import write_whole
+from ...system.errors import SourceError, UsageError
 from ...system.file_names import FreeNames
 from .model import Certificate
 

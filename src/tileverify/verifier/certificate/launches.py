@@ -21,7 +21,7 @@ from ...contract.launch import (
 )
 from ...contract.strides import check_meanings
 from ...contract.trustable import read_trust, trusted_text
-from ...errors import SpecError
+from ...system.errors import SpecError
 
 Json = dict[str, Any]
 

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...contract.launch import EntryParameter, LaunchSpec
-from ...errors import TileVerifyError
 from ...frontend.symbolic.summary import AccessSummary
 from ...results.tiers import Tier
+from ...system.errors import TileVerifyError
 from ..rules.smtlib import Declaration
 
 

@@ -11,10 +11,10 @@ from typing import Final
 
 from ...contract import terms as t
 from ...contract.as_terms import build_contract
-from ...errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
 from ...frontend.bytecode.identity import semantic_sha256
 from ...frontend.symbolic.summary import AccessSummary
 from ...results.tiers import Tier
+from ...system.errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
 from ..rules.clause_terms import clause_terms
 from ..rules.consistency import elements, promises
 from ..rules.derivation import Answered, Underivable, Witnessed, derive

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
-from ...errors import UsageError
+from ...system.errors import UsageError
 
 LIMIT: Final = 2_000_000
 """cvc5's resource units for one script; seconds never decide."""

@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 from ...contract import terms as t
 from ...contract.launch import KernelUnit
 from ...contract.terms import Term, TermKind
-from ...errors import SpecError
 from ...frontend.bytecode.identity import semantic_sha256
 from ...frontend.symbolic.summary import AccessSummary
 from ...results import KernelResult
 from ...results.tiers import Tier
+from ...system.errors import SpecError
 from ...system.version import __version__
 from ..rules.answers import Limits, Proof
 from ..rules.clause_terms import clause_terms

@@ -13,8 +13,8 @@ from ...contract.list_terms import described_member
 from ...contract.operators import ARITHMETIC, COMPARISONS, LARGEST_EXPONENT, joined
 from ...contract.terms import Scope, Sort, Term, TermKind
 from ...contract.variables import GRID
-from ...errors import SpecError
 from ...frontend.symbolic.summary import AccessSummary
+from ...system.errors import SpecError
 from .answers import Answer, Result
 from .obligations import every_obligation
 from .prepare import Preparer

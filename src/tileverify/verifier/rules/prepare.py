@@ -17,7 +17,6 @@ from ...contract.as_terms import Contract, extent_of
 from ...contract.terms import Function, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
 from ...contract.variables import BID, GRID, list_length
-from ...errors import SpecError
 from ...frontend.symbolic.summary import (
     AccessSummary,
     Footprint,
@@ -29,6 +28,7 @@ from ...frontend.symbolic.summary import (
     Site,
     ViewFootprint,
 )
+from ...system.errors import SpecError
 from .answers import Answer, Decides
 from .fact_use import FactUse, Informed
 from .footprint_overlap import PreparedSite, map_origin, place_terms

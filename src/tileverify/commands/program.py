@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from .warm.client import answered
+from ..serving.worker.client import answered
 
 
 def main() -> None:

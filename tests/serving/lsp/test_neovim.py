@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("pygls", reason="needs the extra lsp")
 
-from tests.warm.worker import workers
+from tests.serving.worker.worker import workers
 
 from tileverify import corpus
 

@@ -10,9 +10,9 @@ from typing import Final
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from ..contract.spec_files import spec_path
-from ..corpus.examples import example_file
-from ..system.version import __version__
+from ...contract.spec_files import spec_path
+from ...corpus.examples import example_file
+from ...system.version import __version__
 from .actions import CHECK, SHOW_EXAMPLE, WRITE_SPEC, actions_at, spec_action
 from .asking import run
 from .shown import SOURCE, def_line, finding_told, labels, told, units, uri_of

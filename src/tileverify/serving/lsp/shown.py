@@ -13,11 +13,11 @@ from typing import Final
 from lsprotocol import types
 from pygls.uris import from_fs_path
 
-from ..corpus.examples import example_file
-from ..reports.explanation import action, explanation, sides, title
-from ..reports.snippets import Snippets
-from ..results import Finding, FindingLevel, KernelResult, Report, SourceSite, Verdict
-from ..results.codes import CODES
+from ...corpus.examples import example_file
+from ...reports.explanation import action, explanation, sides, title
+from ...reports.snippets import Snippets
+from ...results import Finding, FindingLevel, KernelResult, Report, SourceSite, Verdict
+from ...results.codes import CODES
 
 SOURCE: Final = "tileverify"
 _PROVED: Final = {"any": "proved for any launch", "sizes": "proved for these sizes", "launch": "proved for this launch"}

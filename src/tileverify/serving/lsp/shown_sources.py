@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 from lsprotocol import types
 
-from ..contract.spec_files import SPEC_SUFFIX
-from ..results import KernelResult, Report, Verdict
-from ..results.json_report import report_from_json
-from ..system.readings import stand_for
-from ..warm.place import project_of
+from ...contract.spec_files import SPEC_SUFFIX
+from ...results import KernelResult, Report, Verdict
+from ...results.json_report import report_from_json
+from ...system.readings import stand_for
+from ..worker.place import project_of
 from .asking import CommandAnswer, run
 from .concerned import imports
 from .shown import SOURCE, diagnostics, key_region, uri_of

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from ..warm.client import NoWorker, TakenRequest, ask, start
+from ..worker.client import NoWorker, TakenRequest, ask, start
 
 _SECONDS_TO_START: Final = 30.0
 

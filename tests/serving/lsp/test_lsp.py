@@ -14,8 +14,8 @@ import pytest
 pytest.importorskip("pygls", reason="needs the extra lsp")
 
 from lsprotocol import types
-from tests.lsp.editor import Editor
-from tests.warm.worker import Workers, workers
+from tests.serving.lsp.editor import Editor
+from tests.serving.worker.worker import Workers, workers
 
 from tileverify import corpus
 

@@ -209,7 +209,7 @@ def carries_out() -> None:
     _carried_out = True
 
 
-_BOOT: Final = "import sys; sys.path[:] = {path!r}; from tileverify.cli import main; main()"
+_BOOT: Final = "import sys; sys.path[:] = {path!r}; from tileverify.commands.cli import main; main()"
 
 
 def may_start() -> bool:

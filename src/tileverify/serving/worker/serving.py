@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ...system.module_folders import foreign_folders
 from .child import AskedLine, become
 from .client import peer_of
 from .place import WorkerPlace, place
@@ -189,7 +190,6 @@ def serve(key: str, project: str, program: Program) -> None:
         lock.write(json.dumps({"pid": os.getpid(), "project": project, "since": int(time.time())}))
         lock.flush()
         early = load_everything()
-        from ..frontend.sources.user_modules import foreign_folders
 
         loaded = stamps(since_ns, [str(folder) for folder in foreign_folders()])
         gc.collect()

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..system.own_files import own_sources
-from ..system.preloaded import importable_in
+from ...system.own_files import own_sources
+from ...system.preloaded import importable_in
 
 _Stamp = tuple[int, int, int, int]
 

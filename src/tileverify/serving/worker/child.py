@@ -18,8 +18,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
-from ..system import preloaded
-from ..system.readings import stand_for
+from ...system import preloaded
+from ...system.readings import stand_for
 from .client import carries_out
 
 _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG

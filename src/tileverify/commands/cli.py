@@ -7,7 +7,9 @@ from typing import Final
 
 import click
 
-from .commands import (
+from ..system.failures import TRACEBACK
+from ..system.version import __version__
+from . import (
     bundles,
     check,
     doctor,
@@ -25,10 +27,8 @@ from .commands import (
     stability,
     warm_worker,
 )
-from .commands.options import EXIT_CODES
-from .commands.shell import Shell
-from .system.failures import TRACEBACK
-from .system.version import __version__
+from .options import EXIT_CODES
+from .shell import Shell
 
 _COMMANDS: Final = (
     check.check,

@@ -7,9 +7,9 @@ from typing import Final
 
 from lsprotocol import types
 
-from ..corpus.examples import example_file
-from ..reports.suppress.model import wrong_codes
-from ..results import Edit, Finding, Hint, Report
+from ...corpus.examples import example_file
+from ...reports.suppress.model import wrong_codes
+from ...results import Edit, Finding, Hint, Report
 from .shown import units
 
 WRITE_SPEC: Final = "tileverify.writeSpec"

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 from tests.pipeline.cache.test_stale import IN_PLACE, KERNEL, WAYS, Way, plant
-from tests.warm.worker import Workers, workers
+from tests.serving.worker.worker import Workers, workers
 
 from tileverify import corpus
-from tileverify.warm import client, place
+from tileverify.serving.worker import client, place
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are for Linux")
 

@@ -16,7 +16,7 @@ import sys
 from dataclasses import dataclass
 from typing import Final
 
-from ..system.own_files import PACKAGE
+from ...system.own_files import PACKAGE
 
 SWITCH: Final = "TILEVERIFY_WORKER"
 """The variable: 0 to do without a worker, 1 to start one without being asked from a terminal."""

@@ -10,10 +10,10 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from ..pipeline import CheckOptions, check_paths, solver_version
-from ..pipeline.cache.verdicts import generation
-from ..results import Verdict
-from ..system import preloaded
+from ...pipeline import CheckOptions, check_paths, solver_version
+from ...pipeline.cache.verdicts import generation
+from ...results import Verdict
+from ...system import preloaded
 
 _PACKAGES: Final = ("contract", "results", "frontend", "verifier", "backend", "reports", "pipeline", "commands")
 _LEFT_OUT: Final = ("second_solver", "tileverify.backend.gpu", "__main__")

@@ -135,6 +135,24 @@ def test_a_proved_repair(editor: Editor, place: Workers) -> None:
     editor.until(lambda: not any(each.severity == types.DiagnosticSeverity.Error for each in editor.shown(path)))
 
 
+ADDED = """import cuda.tile as ct
+
+@ct.kernel
+def total(x, sums, TILE: ct.Constant[int]):
+    tile = ct.load(x, index=(ct.bid(0),), shape=(TILE,))
+    ct.store(sums, index=(0,), tile=ct.load(sums, index=(0,), shape=(1,)) + ct.sum(tile, axis=0, keepdims=True))
+"""
+
+
+def test_findings_of_one_cause_have_one_repair(editor: Editor, place: Workers) -> None:
+    path = planted(place, "one_repair", copy_py=ADDED)
+    editor.open(path)
+    editor.until(lambda: {"TV101", "TV102"} <= set(editor.codes(path)))
+    offered = [each for each in editor.actions(path, editor.shown(path)[0].range) if "atomic" in each.title]
+    (repair,) = offered
+    assert {each.code for each in repair.diagnostics or ()} == {"TV101", "TV102"}
+
+
 def test_buffers_that_are_not_saved(editor: Editor, place: Workers) -> None:
     """Of the source, of a module that it imports, and of its spec; and what lies on disk when they are closed."""
     path = planted(place, "unsaved", copy_py=COPY, shift_py="SHIFT = 0\n", copy_toml=SPEC)

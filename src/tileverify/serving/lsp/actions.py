@@ -23,15 +23,9 @@ def actions_at(
     uri: str, shown: Iterable[types.Diagnostic], repaired: Report | None, text: Sequence[str]
 ) -> Iterator[types.CodeAction]:
     """What can be done about the diagnostics ``shown``; ``repaired``: the results with hints."""
+    shown = list(shown)
+    yield from _repairs(uri, shown, repaired, text)
     for each in shown:
-        for hint in _hints(each, repaired):
-            yield types.CodeAction(
-                f"{hint.text}",
-                kind=types.CodeActionKind.QuickFix,
-                diagnostics=[each],
-                is_preferred=hint.applicability == "safe",
-                edit=types.WorkspaceEdit({uri: [_text_edit(edit, text) for edit in hint.edits]}),
-            )
         code = str(each.code)
         if code and not wrong_codes((code,)):
             yield _suppression(uri, each, code, text)
@@ -46,6 +40,24 @@ def spec_action(uri: str) -> types.CodeAction:
     """To write down the launches that are inferred."""
     command = types.Command("Write a launch spec for this file (tileverify init)", command=WRITE_SPEC, arguments=[uri])
     return types.CodeAction(command.title, kind=types.CodeActionKind.Source, command=command)
+
+
+def _repairs(
+    uri: str, shown: Iterable[types.Diagnostic], repaired: Report | None, text: Sequence[str]
+) -> Iterator[types.CodeAction]:
+    """One for each edit: findings of one cause, and several launches of a kernel, have the same."""
+    mended: dict[Hint, list[types.Diagnostic]] = {}
+    for each in shown:
+        for hint in _hints(each, repaired):
+            mended.setdefault(hint, []).append(each)
+    for hint, findings in mended.items():
+        yield types.CodeAction(
+            hint.text,
+            kind=types.CodeActionKind.QuickFix,
+            diagnostics=findings,
+            is_preferred=hint.applicability == "safe",
+            edit=types.WorkspaceEdit({uri: [_text_edit(edit, text) for edit in hint.edits]}),
+        )
 
 
 def _hints(shown: types.Diagnostic, repaired: Report | None) -> Iterator[Hint]:

@@ -14,6 +14,7 @@ from tileverify.verifier.certificate.cases import LARGEST, MOST, cases
 from tileverify.verifier.certificate.document import read_certificate
 from tileverify.verifier.certificate.model import CertificateError
 from tileverify.verifier.certificate.recheck import Means, Rechecked, Rechecking, recheck
+from tileverify.verifier.certificate.scripts import question_scripts
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 
 from .proofs import Json, Written, certificates_of, forged
@@ -153,7 +154,7 @@ def test_small_contradictions_are_asked_for_together(monkeypatch: pytest.MonkeyP
 def test_what_is_no_contradiction_together_is_asked_for_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """One question that a solver leaves open leaves the others confirmed."""
     (written,) = certificates_of("showcase/vector_add.py")
-    (first, *_) = module.question_scripts(read_certificate(written.text, "it"), 0)
+    (first, *_) = question_scripts(read_certificate(written.text, "it"), 0)
     opinion = SecondSolver.opinion
 
     def forgetful(self: SecondSolver, script: str, *, part: int = 1) -> Opinion:

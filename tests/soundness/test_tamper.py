@@ -29,6 +29,22 @@ def test_a_sample_of_changed_certificates() -> None:
     assert sum(count for (_, answer), count in tally.answers.items() if answer == "rejected") > COUNT // 2
 
 
+def test_several_processes_find_what_one_does() -> None:
+    few = pool()[:4]
+    alone = campaign.run(few, 12, 3, SecondSolver())
+    together = campaign.run(few, 12, 3, SecondSolver(), jobs=2)
+    assert alone.answers == together.answers
+    assert alone.false == together.false == []
+
+
+def test_a_process_that_dies_is_no_confirmation() -> None:
+    """Its changes count as crashes, which end the campaign with status 1."""
+    lost = campaign._died(range(1, 20, 5))
+    assert sum(lost.answers.values()) == 4
+    assert {answer for _, answer in lost.answers} == {"crashed"}
+    assert lost.false
+
+
 def test_the_same_seed_changes_the_same() -> None:
     original = pool()[0].document
     for kind in KINDS:

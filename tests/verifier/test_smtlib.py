@@ -12,7 +12,7 @@ from tileverify.contract import terms as t
 from tileverify.contract.terms import Function, Scope, Sort, TermKind
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 from tileverify.verifier.certificate.wellformed import sort_of
-from tileverify.verifier.rules.smtlib import Vocabulary, needed_names, script
+from tileverify.verifier.rules.smtlib import Vocabulary, needed_names, script, script_of_any
 
 from .expressions import VARIABLES, Tree, assignments, number, term, trees
 
@@ -125,3 +125,19 @@ def test_texts_are_terms_of_their_sort(tree: Tree) -> None:
             == sorts[name]
         )
     assert sort_of(text, vocabulary.symbols, sorts) == "Bool"
+
+
+def test_several_contradictions_are_one_just_if_each_is() -> None:
+    """What is known of the symbols of one alternative says nothing of another: an empty range spoils its own alone."""
+    vocabulary = Vocabulary()
+    size, nothing = vocabulary.write(M), vocabulary.write(t.var("nothing", Scope.LAUNCH, 5, 4))
+    above, below, inside, empty = f"(< 100 {size})", f"(< {size} 0)", f"(< 1 {size})", f"(< 0 {nothing})"
+
+    def answer(*alternatives: list[str]) -> Opinion:
+        return SecondSolver().opinion(
+            script_of_any(vocabulary.symbols, vocabulary.definitions, alternatives, exact=False)
+        )
+
+    assert answer([above], [below], [empty]) is Opinion.CONTRADICTION
+    assert answer([above], [inside], [empty]) is Opinion.MODEL
+    assert answer() is Opinion.CONTRADICTION

@@ -14,6 +14,7 @@ from tileverify.verifier.certificate.cases import LARGEST, MOST, cases
 from tileverify.verifier.certificate.document import read_certificate
 from tileverify.verifier.certificate.model import CertificateError
 from tileverify.verifier.certificate.recheck import Means, Rechecked, Rechecking, recheck
+from tileverify.verifier.certificate.scripts import question_scripts
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 
 from .proofs import Json, Written, certificates_of, forged
@@ -134,3 +135,35 @@ def test_an_exchange_of_neighbours_is_confirmed_case_by_case(monkeypatch: pytest
     assert [Means.CVC5, Means.CASES] in [list(means) for means in found.means]
     monkeypatch.setattr(module, "cases", lambda script: ())
     assert checked(written, written.text, 200_000).answer is Rechecking.OPEN
+
+
+def test_small_contradictions_are_asked_for_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    (written,) = certificates_of("showcase/vector_add.py")
+    asked: list[str] = []
+    opinion = SecondSolver.opinion
+
+    def counted(self: SecondSolver, script: str, *, part: int = 1) -> Opinion:
+        asked.append(script)
+        return opinion(self, script, part=part)
+
+    monkeypatch.setattr(SecondSolver, "opinion", counted)
+    assert checked(written, written.text).answer is Rechecking.CONFIRMED
+    assert len(asked) == 2
+
+
+def test_what_is_no_contradiction_together_is_asked_for_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One question that a solver leaves open leaves the others confirmed."""
+    (written,) = certificates_of("showcase/vector_add.py")
+    (first, *_) = question_scripts(read_certificate(written.text, "it"), 0)
+    opinion = SecondSolver.opinion
+
+    def forgetful(self: SecondSolver, script: str, *, part: int = 1) -> Opinion:
+        if "(assert (or false " in script or script == first.text:
+            return Opinion.NONE
+        return opinion(self, script, part=part)
+
+    monkeypatch.setattr(SecondSolver, "opinion", forgetful)
+    monkeypatch.setattr(module._Opinions, "_ask", lambda self, script: Rechecking.OPEN)
+    answers = checked(written, written.text).answers
+    assert Rechecking.OPEN in answers
+    assert Rechecking.CONFIRMED in answers

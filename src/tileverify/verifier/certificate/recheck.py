@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
 
 from ...contract import terms as t
@@ -25,7 +26,7 @@ from .document import read_certificate
 from .entry import check_entry, check_name
 from .model import Certificate, CertificateError, Place, Question
 from .reread import Reread, summary_read_again
-from .scripts import Script, lemma_script, possibility_script, question_scripts
+from .scripts import Script, any_script, lemma_script, possibility_script, question_scripts
 from .second_solver import Opinion, SecondSolver
 from .statement import Statement, stated_facts, statement
 from .wellformed import check_texts
@@ -192,13 +193,20 @@ def _check_possible(certificate: Certificate, solver: SecondSolver, file: str) -
     stated_facts(launch_facts(contract), vocabulary)
     known = len(vocabulary.definitions)
     promised = stated_facts(promises(contract), vocabulary)
+    # What facts say of an array that is never there says nothing; one that is described as empty is as it is meant.
+    some = {
+        name: stated_facts([t.le(t.ONE, count)], vocabulary)
+        for name, count in elements(contract).items()
+        if count is not t.ZERO
+    }
+    whole = [*promised, *(text for stated in some.values() for text in stated)]
+    if solver.opinion(possibility_script(certificate, vocabulary, known, whole)) is Opinion.MODEL:
+        return  # a launch in which no array is empty shows all of it at once
     if solver.opinion(possibility_script(certificate, vocabulary, known, promised)) is Opinion.CONTRADICTION:
         raise CertificateError("no launch satisfies the contract of the certificate", file)
-    for name, count in elements(contract).items():
-        # What facts say of an array that is never there says nothing; one that is described as empty is as it is meant.
-        some = stated_facts([t.le(t.ONE, count)], vocabulary)
-        script = possibility_script(certificate, vocabulary, known, (*promised, *some))
-        if count is not t.ZERO and solver.opinion(script) is Opinion.CONTRADICTION:
+    for name, stated in some.items():
+        script = possibility_script(certificate, vocabulary, known, (*promised, *stated))
+        if solver.opinion(script) is Opinion.CONTRADICTION:
             raise CertificateError(f"`{name}` is empty in every launch of the certificate's contract", file)
 
 
@@ -211,9 +219,16 @@ class _Opinions:
     _questions: dict[int, Rechecking] = field(default_factory=dict)
     _split: set[int] = field(default_factory=set)  # questions that were answered case by case
 
+    _together: set[str] = field(default_factory=set)  # scripts that are contradictions, by name
+
     def answers(self) -> Iterator[Rechecking]:
-        for number in range(len(self.certificate.questions)):
-            self._questions[number] = self._question(number)
+        questions = range(len(self.certificate.questions))
+        short = [tuple(question_scripts(self.certificate, number)) for number in questions]
+        self._ask_together([script for scripts in short for script in scripts], exact=False)
+        used = sorted(set().union(*map(self._lemmas_of, questions)))
+        self._ask_together([lemma_script(self.certificate, number) for number in used], exact=True)
+        for number in questions:
+            self._questions[number] = self._question(number, short[number])
         for proved in self.certificate.obligations:
             yield _worst(self._questions[number] for number in (proved.question, *proved.wraps))
 
@@ -235,33 +250,49 @@ class _Opinions:
         question = self.certificate.questions[number]
         return {*question.lemmas, *(lemma for each in question.equal for lemma in each.lemmas)}
 
-    def _question(self, number: int) -> Rechecking:
-        short = question_scripts(self.certificate, number)
-        whole = question_scripts(self.certificate, number, whole=True)
-        proofs = [self._script(number, *scripts) for scripts in zip(short, whole, strict=True)]
+    def _ask_together(self, scripts: Sequence[Script], *, exact: bool) -> None:
+        """Ask for many small contradictions in one script, as each script takes the solver longer to set up than to
+        answer.  Where it finds none, nothing is known, and each is asked by itself."""
+        fit = [each for each in scripts if each.asserted is not None and each.exact == exact]
+        for start in range(0, len(fit), _TOGETHER):
+            some = fit[start : start + _TOGETHER]
+            text = any_script(self.certificate, some, exact=exact)
+            if len(some) > 1 and self.solver.opinion(text, part=_FEW) is Opinion.CONTRADICTION:
+                self._together.update(each.name for each in some)
+
+    def _question(self, number: int, short: Sequence[Script]) -> Rechecking:
+        proofs = [self._script(number, position, script) for position, script in enumerate(short)]
         return _worst((*proofs, *map(self._lemma, sorted(self._lemmas_of(number)))))
 
-    def _script(self, number: int, short: Script, whole: Script) -> Rechecking:
+    def _script(self, number: int, position: int, short: Script) -> Rechecking:
         """What the certificate says is enough is asked first, by itself and in cases; then everything, with all of the
         limit, as only that can reject."""
-        if self.solver.opinion(short.text, part=_PARTS) is Opinion.CONTRADICTION:
+        if short.name in self._together or self.solver.opinion(short.text, part=_PARTS) is Opinion.CONTRADICTION:
             return Rechecking.CONFIRMED
         parts = cases(short.text)
         if parts and all(self.solver.opinion(part, part=_PARTS) is Opinion.CONTRADICTION for part in parts):
             self._split.add(number)
             return Rechecking.CONFIRMED
-        return self._ask(whole)
+        return self._ask(next(islice(question_scripts(self.certificate, number, whole=True), position, None)))
 
     def _lemma(self, number: int) -> Rechecking:
         """Whether the schema applies: what it takes for products and quotients are products and quotients."""
         if number not in self._lemmas:
-            self._lemmas[number] = self._ask(lemma_script(self.certificate, number))
+            script = lemma_script(self.certificate, number)
+            known = script.name in self._together
+            self._lemmas[number] = Rechecking.CONFIRMED if known else self._ask(script)
         return self._lemmas[number]
 
     def _ask(self, script: Script) -> Rechecking:
         answer = _ANSWERS[self.solver.opinion(script.text)]
         return Rechecking.OPEN if answer is Rechecking.REJECTED and not script.complete else answer
 
+
+_TOGETHER: Final = 32
+"""Contradictions that are asked for in one script."""
+
+_FEW: Final = 50
+"""Such a script may take one of so many parts of the limit: it is a short way, where there is one."""
 
 _PARTS: Final = 10
 """A first look, and each case, may take one of so many parts of the limit."""

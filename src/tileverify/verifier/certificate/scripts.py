@@ -8,18 +8,24 @@ from pathlib import Path
 
 from ...results.tiers import Tier
 from ..rules.bit_vectors import bit_question
-from ..rules.smtlib import TOKEN, Vocabulary, script
+from ..rules.smtlib import TOKEN, Vocabulary, script, script_of_any
 from .lemma_texts import lemma_assertion, lemma_identities
 from .model import Certificate
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """``complete``: a model contradicts the certificate; otherwise something was left out, and it says nothing."""
+    """``complete``: a model contradicts the certificate; otherwise something was left out, and it says nothing.
+
+    ``asserted``: what ``text`` asserts over the certificate's definitions, for `any_script`; ``None`` for questions on
+    words.  ``exact``: products and quotients have their meaning.
+    """
 
     name: str
     text: str
     complete: bool = True
+    asserted: tuple[str, ...] | None = None
+    exact: bool = True
 
 
 def question_scripts(certificate: Certificate, number: int, *, whole: bool = False) -> Iterator[Script]:
@@ -35,23 +41,29 @@ def question_scripts(certificate: Certificate, number: int, *, whole: bool = Fal
 
     for position, each in enumerate(question.equal):
         wanted = [*needed(each.needs), f"(not (= {each.first} {each.second}))"]
-        text = _script(certificate, wanted, each.lemmas, exact=False)
-        yield Script(f"question-{number}-equality-{position}", text)
+        yield _script(f"question-{number}-equality-{position}", certificate, wanted, each.lemmas, exact=False)
         given.append(f"(= {each.first} {each.second})")
     name = f"question-{number}"
     if question.tier == Tier.BIT_VECTORS:
         on_words = bit_question(certificate.symbols, certificate.definitions, given)
         yield Script(name, on_words.script, on_words.complete)
     else:
-        text = _script(certificate, needed(question.needs), question.lemmas, exact=question.tier != Tier.LINEAR)
-        yield Script(name, text)
+        exact = question.tier != Tier.LINEAR
+        yield _script(name, certificate, needed(question.needs), question.lemmas, exact=exact)
 
 
 def lemma_script(certificate: Certificate, number: int) -> Script:
     """The script that says a lemma's terms are not the products and quotients it takes them for."""
     identities = lemma_identities(certificate.lemmas[number])
-    text = _script(certificate, [f"(not (and true {' '.join(identities)}))"], (), exact=True)
-    return Script(f"lemma-{number}", text)
+    return _script(f"lemma-{number}", certificate, [f"(not (and true {' '.join(identities)}))"], (), exact=True)
+
+
+def any_script(certificate: Certificate, scripts: Sequence[Script], *, exact: bool) -> str:
+    """A contradiction just if each of ``scripts`` is one, all of them with ``asserted`` and alike in ``exact``."""
+    alternatives = [each.asserted for each in scripts if each.asserted is not None and each.exact == exact]
+    if len(alternatives) != len(scripts):
+        raise ValueError("these scripts cannot be asked together")
+    return script_of_any(certificate.symbols, certificate.definitions, alternatives, exact=exact)
 
 
 def possibility_script(certificate: Certificate, vocabulary: Vocabulary, known: int, promised: Sequence[str]) -> str:
@@ -82,6 +94,7 @@ def write_scripts(certificate: Certificate, folder: Path) -> int:
     return len(scripts)
 
 
-def _script(certificate: Certificate, given: Sequence[str], lemmas: Sequence[int], *, exact: bool) -> str:
-    stated = [lemma_assertion(certificate.lemmas[number]) for number in lemmas]
-    return script(certificate.symbols, certificate.definitions, [*given, *stated], exact=exact)
+def _script(name: str, certificate: Certificate, given: Sequence[str], lemmas: Sequence[int], *, exact: bool) -> Script:
+    asserted = (*given, *(lemma_assertion(certificate.lemmas[number]) for number in lemmas))
+    text = script(certificate.symbols, certificate.definitions, asserted, exact=exact)
+    return Script(name, text, asserted=asserted, exact=exact)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -176,23 +177,60 @@ def script(
     """
     wanted = list(assertions)
     needed = needed_names(wanted, definitions)
-    lines = ["(set-logic ALL)", (EXACT if exact else CONGRUENT).rstrip("\n")]
-    lines += [f"(declare-fun {name} (Int Int) Int)" for name in sorted(BIT_OPERATIONS & needed)]
-    lines += [_declared(name, symbol) for name, symbol in symbols.items() if name in needed]
-    facts: list[str] = []
+    asserted = (*_facts(symbols, definitions, needed, exact=exact), *wanted)
+    lines = [*_names(symbols, definitions, needed, exact=exact), *(f"(assert {formula})" for formula in asserted)]
+    return "\n".join(lines) + "\n"
+
+
+def script_of_any(
+    symbols: Mapping[str, Declaration],
+    definitions: Mapping[str, str],
+    alternatives: Iterable[Sequence[str]],
+    *,
+    exact: bool,
+) -> str:
+    """A script that is a contradiction just if `script` of each of ``alternatives`` is one.
+
+    What `script` would assert of symbols and products stands in each alternative, for what that alternative needs.
+    """
+    every: set[str] = set()
+    formulas = []
+    for wanted in alternatives:
+        needed = needed_names(wanted, definitions)
+        every |= needed
+        formulas.append(f"(and true {' '.join((*_facts(symbols, definitions, needed, exact=exact), *wanted))})")
+    lines = [*_names(symbols, definitions, every, exact=exact), f"(assert (or false {' '.join(formulas)}))"]
+    return "\n".join(lines) + "\n"
+
+
+def _names(
+    symbols: Mapping[str, Declaration], definitions: Mapping[str, str], needed: AbstractSet[str], *, exact: bool
+) -> Iterator[str]:
+    """The commands that give the ``needed`` names their meaning."""
+    yield "(set-logic ALL)"
+    yield (EXACT if exact else CONGRUENT).rstrip("\n")
+    yield from (f"(declare-fun {name} (Int Int) Int)" for name in sorted(BIT_OPERATIONS & needed))
+    yield from (_declared(name, symbol) for name, symbol in symbols.items() if name in needed)
+    for name, text in definitions.items():
+        if name in needed:
+            yield f"(define-fun {name} () {'Bool' if name[0] == 'b' else 'Int'} {text})"
+
+
+def _facts(
+    symbols: Mapping[str, Declaration], definitions: Mapping[str, str], needed: AbstractSet[str], *, exact: bool
+) -> Iterator[str]:
+    """What is asserted of the ``needed`` names wherever they occur."""
     for name, symbol in symbols.items():
         if name in needed and not symbol.arity:
-            facts += _within(name, symbol)
+            yield from _within(name, symbol)
     for name, text in definitions.items():
         if name not in needed:
             continue
-        lines.append(f"(define-fun {name} () {'Bool' if name[0] == 'b' else 'Int'} {text})")
         head = tokens(text)[1] if text[0] == "(" else ""
         if head in symbols:
-            facts += _within(name, symbols[head])
+            yield from _within(name, symbols[head])
         elif head == PRODUCT and not exact:
-            facts.append(f"(= {name} ({PRODUCT} {' '.join(reversed(_operands(text)))}))")
-    return "\n".join([*lines, *(f"(assert {formula})" for formula in (*facts, *wanted))]) + "\n"
+            yield f"(= {name} ({PRODUCT} {' '.join(reversed(_operands(text)))}))"
 
 
 def _declared(name: str, symbol: Declaration) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from ..results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
 from ..results.codes import TV
 from ..system.errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
-from ..system.failures import TRACEBACK, failure_sentence
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
 from ..system.paths import display_path
 from ..system.private_folder import is_private
 from ..system.version import __version__
+from .failing import died, tool_failure
 from .options import CheckOptions as CheckOptions
 
 if TYPE_CHECKING:
@@ -133,7 +130,7 @@ def check_unit(unit: KernelUnit, options: CheckOptions = _USUAL) -> KernelResult
     except TileVerifyError as error:
         return replace(compiled, findings=(_finding(_error_code(error), error),))
     except (Exception, RecursionError, MemoryError) as error:
-        return replace(compiled, findings=(tool_failure(error),))
+        return replace(compiled, findings=(tool_failure(error, unit, options.archives),))
 
 
 def _title(result: KernelResult) -> str:
@@ -340,7 +337,8 @@ def _check_all(
             options.under_way.begin(_title(_unverified(item)))
 
     check = partial(_check, options=replace(options, skip=None, under_way=None))
-    for result in map_ordered(check, chain([more], work), jobs=jobs, crashed=_crashed, waited=waiting):
+    crashed = partial(_crashed, archives=options.archives)
+    for result in map_ordered(check, chain([more], work), jobs=jobs, crashed=crashed, waited=waiting):
         if options.under_way is not None:
             options.under_way.end()
         yield result
@@ -362,11 +360,10 @@ def _failure(failure: SourceFailure) -> KernelResult:
     )
 
 
-def _crashed(item: KernelUnit | KernelResult) -> KernelResult:
+def _crashed(item: KernelUnit | KernelResult, archives: Path | None) -> KernelResult:
     if isinstance(item, KernelResult):
         return item
-    message = "the process that verified this kernel died (a crash of the solver, or not enough memory)"
-    return replace(_unverified(item), findings=(Finding(TV.TOOL_FAILURE, message),))
+    return replace(_unverified(item), findings=(died(item, archives),))
 
 
 # ------------------------------------------------------------------------------------------------ errors
@@ -381,13 +378,6 @@ def _finding(code: TV, error: TileVerifyError) -> Finding:
         site = SourceSite(display_path(error.file), error.line, error.column, access="", array="")
         return Finding(code, error.message, (site,))
     return Finding(code, str(error))
-
-
-def tool_failure(error: BaseException) -> Finding:
-    """An unexpected exception as a finding; the traceback goes to stderr where TILEVERIFY_TRACEBACK asks for it."""
-    if os.environ.get(TRACEBACK):
-        traceback.print_exception(error, file=sys.stderr)
-    return Finding(TV.TOOL_FAILURE, failure_sentence(error))
 
 
 # ----------------------------------------------------------------------------------------------- helpers

@@ -26,7 +26,8 @@ class CheckOptions:
     files.  ``skip``: which files in folders are none of our business.  ``effort``: how many times the usual account
     (`verifier.effort`) pays for the proof of each kernel.  ``under_way`` is told what is being verified.
     ``trust``: words of `contract.trustable`, for every launch.  ``seed`` of the solver and how many times the usual
-    ``limits`` each of its questions has: what `stability` varies."""
+    ``limits`` each of its questions has: what `stability` varies.  ``archives``: the folder for what is needed to
+    report a failure of the tool (`system.crash_report`), None: none."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -47,6 +48,7 @@ class CheckOptions:
     trust: tuple[str, ...] = ()
     seed: int = 0
     limits: float = 1.0
+    archives: Path | None = None
 
     def of(self, file: Path) -> CheckOptions:
         """The options for one file."""

@@ -192,6 +192,7 @@ def check(
     from ..pipeline.cache.verdicts import default_folder
     from ..pipeline.under_way import UnderWay
     from ..reports.text import Detail
+    from ..results import EVERY_REFUTATION, MOST_REFUTATIONS
     from ..results import deny_undetermined as denied
     from ..system.crash_report import crash_folder
 
@@ -216,6 +217,7 @@ def check(
         under_way=under_way,
         trust=tuple(sorted(set(trust))),
         archives=crash_folder(),
+        refutations=EVERY_REFUTATION if baseline is not None or chosen.ignores else MOST_REFUTATIONS,
     )
     report, whole_run = _checked(paths, spec, options, live=not quiet, told=verbose)
     if not whole_run:

@@ -78,6 +78,7 @@ def _with_obligations(paths: Sequence[str], spec: Path | None, skip: Skip) -> It
     from ..pipeline.cache.verdicts import default_folder
     from ..pipeline.configuration import configuration
     from ..pipeline.obligation_list import counted_obligations
+    from ..results import EVERY_REFUTATION, MOST_REFUTATIONS
     from ..system.errors import TileVerifyError
 
     chosen = configuration((), isolated=False)  # as `check` is asked in this folder
@@ -86,6 +87,7 @@ def _with_obligations(paths: Sequence[str], spec: Path | None, skip: Skip) -> It
         deny_requires=bool(chosen.deny_requires),
         effort=chosen.effort or 1.0,
         per_file=chosen.per_file,
+        refutations=EVERY_REFUTATION if chosen.baseline or chosen.ignores else MOST_REFUTATIONS,
     )
     for unit in discover(paths, spec_file=spec, skip=skip):
         if isinstance(unit, SourceFailure):

@@ -190,6 +190,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
             effort=max(int(options.effort * KERNEL_EFFORT), 1),
             watch=None if options.under_way is None else options.under_way.proves,
             witnesses=options.witnesses,
+            refutations=options.refutations,
         ),
         confirm=Replayer(module, entry, unit.parameters, total=KERNEL_BUDGET, others=ANYWHERE_BUDGET),
     )
@@ -205,6 +206,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         findings=outcome.findings,
         obligations=outcome.obligations,
         proved_codes=outcome.proved_codes,
+        cut_short=outcome.cut_short,
         contract=outcome.contract,
         proved_launch=(outcome.launch or unit.launch) if outcome.verdict is Verdict.PROVED else None,
         time_ms=times,

@@ -18,6 +18,7 @@ from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
 from ..system.paths import display_path
 from ..system.private_folder import is_private
 from ..system.version import __version__
+from .contract_places import with_places
 from .failing import died, tool_failure
 from .options import CheckOptions as CheckOptions
 
@@ -203,7 +204,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         requires=outcome.requires,
         assumes=outcome.assumes,
         observed=outcome.observed,
-        findings=outcome.findings,
+        findings=with_places(outcome.findings, unit.launch),
         obligations=outcome.obligations,
         proved_codes=outcome.proved_codes,
         cut_short=outcome.cut_short,

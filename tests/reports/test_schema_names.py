@@ -6,8 +6,19 @@ import re
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "tileverify"
-SCHEMAS = {"baseline", "bundle", "certificate", "doctor", "history", "recheck", "recording", "report", "stability"}
-ENVIRONMENT = {"CACHE_DIR", "STRICT", "TRACEBACK", "WORKER"}
+SCHEMAS = {
+    "baseline",
+    "bundle",
+    "certificate",
+    "crash",
+    "doctor",
+    "history",
+    "recheck",
+    "recording",
+    "report",
+    "stability",
+}
+ENVIRONMENT = {"CACHE_DIR", "CRASH_DIR", "STRICT", "TRACEBACK", "WORKER"}
 
 
 def found(pattern: str) -> set[str]:

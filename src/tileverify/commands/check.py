@@ -94,7 +94,11 @@ if TYPE_CHECKING:
     default=None,
     help="Try repairs of what is refuted, and tell those that are proved.  [default: those that cost little]",
 )
-@click.option("--fix", is_flag=True, help="Make safe repairs that were proved in the files, and say which.")
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Make safe repairs that were proved in the files; the exit code is that of what is left.",
+)
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff, also repairs that may change what is meant.")
 @click.option("--diff", is_flag=True, help="Print the difference that --fix would make in place of the report.")
 @click.option(
@@ -188,7 +192,9 @@ def check(
     from ..pipeline.cache.verdicts import default_folder
     from ..pipeline.under_way import UnderWay
     from ..reports.text import Detail
+    from ..results import EVERY_REFUTATION, MOST_REFUTATIONS
     from ..results import deny_undetermined as denied
+    from ..system.crash_report import crash_folder
 
     under_way = UnderWay()
     page = pages(outputs)
@@ -210,6 +216,8 @@ def check(
         effort=settings.of("effort", effort, chosen.effort),
         under_way=under_way,
         trust=tuple(sorted(set(trust))),
+        archives=crash_folder(),
+        refutations=EVERY_REFUTATION if baseline is not None or chosen.ignores else MOST_REFUTATIONS,
     )
     report, whole_run = _checked(paths, spec, options, live=not quiet, told=verbose)
     if not whole_run:
@@ -223,9 +231,9 @@ def check(
     detail = Detail.QUIET if quiet else Detail.VERBOSE if verbose else Detail.NORMAL
     if not diff:
         write_reports(report, outputs, detail, color, earlier)
-    if fix or diff:
-        make_fixes(report.results, options, spec, unsafe=unsafe_fixes, diff=diff)
     _write_beside(report, statistics, playback, certificate)
+    if fix or diff:
+        report = make_fixes(report, options, spec, unsafe=unsafe_fixes, diff=diff)
     if not no_worker:
         _start_worker()
     context.exit(settings.exit_code(report, strict))

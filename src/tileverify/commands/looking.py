@@ -1,15 +1,15 @@
-"""The commands that show kernels and verify nothing: ``footprint``, ``dis`` and ``list``."""
+"""The commands that show what a kernel does and verify nothing: ``footprint`` and ``dis``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from ..system.errors import UsageError
 from .options import writable
-from .shell import Working, emit, talk
+from .shell import Working, emit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,54 +67,6 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read '{path}': {error.strerror or error}") from None
-
-
-@click.command("list")
-@click.argument("paths", nargs=-1, metavar="PATH...")
-@click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
-@click.pass_context
-def list_(context: click.Context, paths: tuple[str, ...], format_: str, spec: Path | None) -> None:
-    """List kernels and their launches without compiling or verifying them.
-
-    Without PATH, `paths` of the configuration.
-    """
-    from ..frontend.sources.discover import Skip, SourceFailure, candidates, nothing
-    from ..pipeline.configuration import configuration
-    from ..system.paths import display_path
-
-    skip: Skip = nothing
-    if not paths:
-        chosen = configuration((), isolated=False)
-        paths = chosen.paths
-        skip = chosen.excludes if chosen.exclude else nothing
-    if not paths:
-        raise UsageError("name a PATH, or `paths` in [tool.tileverify]")
-    rows: list[dict[str, Any]] = []
-    failed = False
-    with Working(live=False):
-        for found in candidates(paths, spec_file=spec, skip=skip):
-            if isinstance(found, SourceFailure):
-                failed = True
-                talk(str(found.error))
-            else:
-                launch = found.launch.name if found.launch else None
-                file = display_path(found.file)
-                rows.append({"file": file, "line": found.line, "kernel": found.kernel, "launch": launch})
-    if format_ == "json":
-        import json
-
-        emit(json.dumps(rows, indent=2) + "\n")
-    else:
-        emit("".join(f"{_listed(row)}\n" for row in rows))
-    context.exit(2 if failed else 0)
-
-
-def _listed(row: dict[str, Any]) -> str:
-    from ..system.printable import printable
-
-    launch = "no spec: inferred" if row["launch"] is None else row["launch"]
-    return printable(f"{row['file']}::{row['kernel']} [{launch}]")
 
 
 def _units(target: str, spec: Path | None) -> Iterator[KernelUnit]:

@@ -36,8 +36,9 @@ BROKEN_PIPE: Final = 141  # 128 + SIGPIPE: a report that nobody read is no succe
 class Shell(click.Group):
     """A group whose commands end with the documented exit codes, whatever happens.
 
-    A `TileVerifyError` becomes its sentence on stderr and its exit code, anything unexpected exit code 2 and a plea
-    for a report.  A file under test that ends the program never decides the exit code.
+    A `TileVerifyError` becomes its sentence on stderr and its exit code, anything unexpected exit code 2, an archive of
+    what is needed to mend it, and a plea for a report.  A file under test that ends the program never decides the exit
+    code.
     """
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
@@ -53,6 +54,8 @@ class Shell(click.Group):
             code = 2
         except click.Abort:
             code = INTERRUPTED
+        except Exception as error:  # on the way to a command
+            code = _exit_code(error)
         except SystemExit as ended:  # click's way to end completion (0), and to answer a closed pipe (1)
             code = BROKEN_PIPE if ended.code else 0
         sys.exit(code if isinstance(code, int) else 0)
@@ -83,7 +86,9 @@ def _exit_code(error: BaseException) -> int:
     if isinstance(error, TileVerifyError):
         talk(f"error: {error}")
         return error.exit_code
-    talk(f"error: {failure_sentence(error)}")
+    from .crashed import archived
+
+    talk(f"error: {failure_sentence(error, archived(error))}")
     return 2
 
 

@@ -17,7 +17,7 @@ from ..system.errors import SpecError, UsageError
 from ..system.readings import read
 from .combinations import EACH, Uncombined, combined
 from .descriptions import suggestion
-from .written_keys import WrittenKey, place_of, written_keys
+from .written_keys import WrittenKey, place_of, top_place, written_keys
 
 SPEC_SUFFIX = ".tileverify.toml"
 MOST_BITS = 1024
@@ -73,7 +73,11 @@ def launches_of_text(text: str, path: Path) -> tuple[RawLaunch, ...]:
         return _raw_launches(_tool_table(table, path), text, path, header="tool.tileverify.launch")
     for key in table:
         if key != "launch":
-            raise SpecError(f"unknown key '{key}'{suggestion(key, ['launch'])}; a spec holds [[launch]]", str(path))
+            raise SpecError(
+                f"unknown key '{key}'{suggestion(key, ['launch'])}; a spec holds [[launch]]",
+                str(path),
+                *top_place(text, key),
+            )
     return _raw_launches(table, text, path, header="launch")
 
 
@@ -118,7 +122,9 @@ def raw_launch(
         if key not in FIELDS:
             raise raw.error(key, f"unknown key '{key}'{suggestion(key, FIELDS)}")
     kernel = fields.get("kernel")
-    if not isinstance(kernel, str) or not kernel:
+    if "kernel" in fields and not isinstance(kernel, str):
+        raise raw.error("kernel", 'must be the name of the kernel function, as in kernel = "scale"')
+    if not kernel:
         raise raw.error("kernel", 'the name of the kernel function is missing (kernel = "name")')
     name = fields.get("name")
     if name is not None and (not isinstance(name, str) or not name or "::" in name):
@@ -175,9 +181,10 @@ def _raw_launches(
 ) -> tuple[RawLaunch, ...]:
     entries = table.get("launch", [])
     if isinstance(entries, dict):
-        raise SpecError(f"write [[{header}]] with two brackets: a kernel may have several launches", str(path))
+        told = f"write [[{header}]] with two brackets: a kernel may have several launches"
+        raise SpecError(told, str(path), *top_place(text, header))
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise SpecError(f"'{header}' must be tables, written [[{header}]]", str(path))
+        raise SpecError(f"'{header}' must be tables, written [[{header}]]", str(path), *top_place(text, header))
     lines = _header_lines(text, header)
     found: list[RawLaunch] = []
     for i, entry in enumerate(entries):

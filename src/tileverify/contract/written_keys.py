@@ -3,59 +3,142 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-_KEY: Final = re.compile(r"""\s*(?P<quote>["']?)(?P<name>[A-Za-z_][\w-]*)(?P=quote)\s*(=|\.)""")
-_TABLE: Final = re.compile(r"\s*\[")
-_FIELD: Final = re.compile(r"[\w-]+")
+_KEY: Final = re.compile(
+    r"""\s*(?P<quote>["']?)(?P<name>[A-Za-z_][\w-]*)(?P=quote)(?P<more>(\s*\.\s*["']?[\w-]+["']?)*)\s*="""
+)
+_TABLE: Final = re.compile(r"\s*\[(?P<many>\[?)(?P<path>[^\]]*)\]")
+_FIELD: Final = re.compile(r"(?P<key>[\w-]+)(\.(?P<inner>[\w-]+))?(\[(?P<item>\d+)\])?")
 _QUOTED: Final = re.compile(r"'(?P<text>[^']+)'( at column (?P<column>\d+))?")
+_TOKEN: Final = re.compile(r"""(?P<skipped>\#.*|"(\\.|[^"\\])*"|'[^']*')|(?P<mark>[\[\]{},])|(?P<other>[^\s])""")
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenKey:
-    """``name`` with the lines of its value; ``line`` (from 1) and ``column`` (from 0, in characters) of the first."""
+    """``name``, dotted where it is (``args.x`` also in a table ``[launch.args]``), with the lines of its value;
+    ``line`` (from 1) and ``column`` (from 0, in characters) of the first."""
 
     name: str
     line: int
     column: int
     lines: tuple[str, ...]
 
+    def at(self, offset: int) -> tuple[int, int]:
+        """Line (from 1) and column (from 0, in bytes of UTF-8) of a place in the joined lines."""
+        before = "\n".join(self.lines)[:offset]
+        return self.line + before.count("\n"), len(before[before.rfind("\n") + 1 :].encode())
+
 
 def written_keys(text: str, header: int) -> tuple[WrittenKey, ...]:
-    """The keys of the table whose header stands at line ``header`` (from 1)."""
+    """The keys of the table whose header stands at line ``header`` (from 1), and of tables inside of it."""
     lines = text.splitlines()
+    own = _path(lines[header - 1])
     found: list[WrittenKey] = []
-    starts: list[tuple[int, re.Match[str]]] = []
+    starts: list[tuple[int, int, str]] = []  # line, column, name
     end = len(lines)
     depth = 0
+    inner = ""
     for number in range(header, len(lines)):
         line = lines[number]
-        if depth <= 0 and _TABLE.match(line):
-            end = number
-            break
+        if depth <= 0 and (table := _TABLE.match(line)) is not None:
+            path = _path(line)
+            if table["many"] or path[: len(own)] != own or len(path) == len(own):
+                end = number
+                break
+            inner = ".".join(path[len(own) :])
+            starts.append((number, line.find(path[-1]), inner))
+            continue
         if depth <= 0 and (key := _KEY.match(line)) is not None:
-            starts.append((number, key))
+            name = key["name"] + re.sub(r"""[\s"']""", "", key["more"])
+            starts.append((number, key.start("name"), f"{inner}.{name}" if inner else name))
         bare = re.sub(r"""#.*|"[^"]*"|'[^']*'""", "", line)
         depth += sum(bare.count(each) for each in "[{") - sum(bare.count(each) for each in "]}")
-    for (number, key), behind in zip(starts, [*(each for each, _ in starts[1:]), end], strict=True):
-        found.append(WrittenKey(key["name"], number + 1, key.start("name"), tuple(lines[number:behind])))
+    ends = [*(each for each, _, _ in starts[1:]), end]
+    for (number, column, name), behind in zip(starts, ends[: len(starts)], strict=True):
+        found.append(WrittenKey(name, number + 1, column, tuple(lines[number:behind])))
     return tuple(found)
+
+
+def top_place(text: str, name: str) -> tuple[int | None, int | None]:
+    """Line (from 1) and column (from 0, in bytes of UTF-8) where a document's key or table ``name`` begins."""
+    pattern = re.compile(rf"""\s*(\[\[?\s*)?["']?(?P<name>{re.escape(name)})(?![\w-])""")
+    for number, line in enumerate(text.splitlines(), 1):
+        if (found := pattern.match(line)) is not None:
+            return number, len(line[: found.start("name")].encode())
+    return None, None
 
 
 def place_of(keys: Sequence[WrittenKey], field: str, problem: str) -> tuple[int, int] | None:
     """Line (from 1) and column (from 0, in bytes of UTF-8) of what a ``problem`` of ``field`` is about: the text that
-    it quotes, else the key; ``None`` where there is no such key."""
+    it quotes, else the entry or the key; ``None`` where there is no such key."""
     named = _FIELD.match(field)
-    key = next((each for each in keys if named is not None and each.name == named[0]), None)
+    if named is None:
+        return None
+    quoted = None if problem.startswith("missing ") else _QUOTED.search(problem)
+    names = [named["inner"]] if named["inner"] else [quoted["text"]] if quoted is not None else []
+    for name in names:  # a key of a table of its own is known best
+        own = next((each for each in keys if each.name == f"{named['key']}.{name}"), None)
+        if own is not None:
+            return _within(own, own.column, 0, quoted if named["inner"] else None)
+    key = next((each for each in keys if each.name == named["key"]), None)
+    key = key or next((each for each in keys if each.name.startswith(f"{named['key']}.")), None)
     if key is None:
         return None
-    quoted = _QUOTED.search(problem)
-    for number, line in enumerate(key.lines if quoted is not None else ()):
-        assert quoted is not None
-        column = line.find(quoted["text"], key.column if number == 0 else 0)
-        if column >= 0:
-            column += int(quoted["column"] or 1) - 1
-            return key.line + number, len(line[:column].encode())
-    return key.line, key.column
+    return _inside(key, named, names, quoted)
+
+
+def _inside(
+    key: WrittenKey, named: re.Match[str], names: Sequence[str], quoted: re.Match[str] | None
+) -> tuple[int, int]:
+    """The place in the value of ``key``, a list or an inline table, or in the value as a whole."""
+    entries = list(_entries(key))
+    if named["item"] is not None and int(named["item"]) < len(entries):
+        offset = entries[int(named["item"])]
+        return _within(key, offset, offset, quoted)
+    text = "\n".join(key.lines)
+    for offset in entries:
+        entry = _KEY.match(text, offset)
+        if entry is not None and entry["name"] in names:
+            return _within(key, entry.start("name"), offset, quoted if named["inner"] else None)
+    return _within(key, key.column, 0, quoted)
+
+
+def _within(key: WrittenKey, otherwise: int, start: int, quoted: re.Match[str] | None) -> tuple[int, int]:
+    """The quoted text behind ``start``, as a whole word; the place ``otherwise`` without it."""
+    if quoted is not None:
+        words = re.escape(quoted["text"])
+        before = r"(?<!\w)" if re.match(r"\w", quoted["text"]) else ""
+        behind = r"(?!\w)" if re.search(r"\w\Z", quoted["text"]) else ""
+        found = re.compile(before + words + behind).search("\n".join(key.lines), max(start, key.column))
+        if found is not None:
+            return key.at(found.start() + int(quoted["column"] or 1) - 1)
+    return key.at(otherwise)
+
+
+def _entries(key: WrittenKey) -> Iterator[int]:
+    """Where the entries of a list or an inline table begin, as offsets into the joined lines."""
+    text = "\n".join(key.lines)
+    begin = text.find("=", key.column) + 1
+    depth, fresh = 0, False
+    for token in _TOKEN.finditer(text, begin):
+        mark = token["mark"]
+        if depth == 0 and mark not in ("[", "{"):
+            return
+        if fresh and mark not in ("]", "}", ",") and not token[0].startswith("#"):
+            yield token.start()
+            fresh = False
+        if mark is None:
+            continue
+        depth += (mark in "[{") - (mark in "]}")
+        fresh = depth == 1 and mark in "[{,"
+        if depth == 0:
+            return
+
+
+def _path(header: str) -> tuple[str, ...]:
+    """The names in the header of a table."""
+    found = _TABLE.match(header)
+    return () if found is None else tuple(each.strip().strip("\"'") for each in found["path"].split("."))

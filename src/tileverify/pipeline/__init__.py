@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import sys
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -17,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from ..results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
 from ..results.codes import TV
 from ..system.errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
-from ..system.failures import TRACEBACK, failure_sentence
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
 from ..system.paths import display_path
 from ..system.private_folder import is_private
 from ..system.version import __version__
+from .contract_places import with_places
+from .failing import died, tool_failure
 from .options import CheckOptions as CheckOptions
 
 if TYPE_CHECKING:
@@ -133,7 +131,7 @@ def check_unit(unit: KernelUnit, options: CheckOptions = _USUAL) -> KernelResult
     except TileVerifyError as error:
         return replace(compiled, findings=(_finding(_error_code(error), error),))
     except (Exception, RecursionError, MemoryError) as error:
-        return replace(compiled, findings=(tool_failure(error),))
+        return replace(compiled, findings=(tool_failure(error, unit, options.archives),))
 
 
 def _title(result: KernelResult) -> str:
@@ -193,6 +191,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
             effort=max(int(options.effort * KERNEL_EFFORT), 1),
             watch=None if options.under_way is None else options.under_way.proves,
             witnesses=options.witnesses,
+            refutations=options.refutations,
         ),
         confirm=Replayer(module, entry, unit.parameters, total=KERNEL_BUDGET, others=ANYWHERE_BUDGET),
     )
@@ -205,9 +204,10 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         requires=outcome.requires,
         assumes=outcome.assumes,
         observed=outcome.observed,
-        findings=outcome.findings,
+        findings=with_places(outcome.findings, unit.launch),
         obligations=outcome.obligations,
         proved_codes=outcome.proved_codes,
+        cut_short=outcome.cut_short,
         contract=outcome.contract,
         proved_launch=(outcome.launch or unit.launch) if outcome.verdict is Verdict.PROVED else None,
         time_ms=times,
@@ -340,7 +340,8 @@ def _check_all(
             options.under_way.begin(_title(_unverified(item)))
 
     check = partial(_check, options=replace(options, skip=None, under_way=None))
-    for result in map_ordered(check, chain([more], work), jobs=jobs, crashed=_crashed, waited=waiting):
+    crashed = partial(_crashed, archives=options.archives)
+    for result in map_ordered(check, chain([more], work), jobs=jobs, crashed=crashed, waited=waiting):
         if options.under_way is not None:
             options.under_way.end()
         yield result
@@ -362,11 +363,10 @@ def _failure(failure: SourceFailure) -> KernelResult:
     )
 
 
-def _crashed(item: KernelUnit | KernelResult) -> KernelResult:
+def _crashed(item: KernelUnit | KernelResult, archives: Path | None) -> KernelResult:
     if isinstance(item, KernelResult):
         return item
-    message = "the process that verified this kernel died (a crash of the solver, or not enough memory)"
-    return replace(_unverified(item), findings=(Finding(TV.TOOL_FAILURE, message),))
+    return replace(_unverified(item), findings=(died(item, archives),))
 
 
 # ------------------------------------------------------------------------------------------------ errors
@@ -381,13 +381,6 @@ def _finding(code: TV, error: TileVerifyError) -> Finding:
         site = SourceSite(display_path(error.file), error.line, error.column, access="", array="")
         return Finding(code, error.message, (site,))
     return Finding(code, str(error))
-
-
-def tool_failure(error: BaseException) -> Finding:
-    """An unexpected exception as a finding; the traceback goes to stderr where TILEVERIFY_TRACEBACK asks for it."""
-    if os.environ.get(TRACEBACK):
-        traceback.print_exception(error, file=sys.stderr)
-    return Finding(TV.TOOL_FAILURE, failure_sentence(error))
 
 
 # ----------------------------------------------------------------------------------------------- helpers

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..results import MOST_REFUTATIONS
+
 if TYPE_CHECKING:
     from ..frontend.sources.discover import Skip
     from .configuration import FileSettings
@@ -26,7 +28,9 @@ class CheckOptions:
     files.  ``skip``: which files in folders are none of our business.  ``effort``: how many times the usual account
     (`verifier.effort`) pays for the proof of each kernel.  ``under_way`` is told what is being verified.
     ``trust``: words of `contract.trustable`, for every launch.  ``seed`` of the solver and how many times the usual
-    ``limits`` each of its questions has: what `stability` varies."""
+    ``limits`` each of its questions has: what `stability` varies.  ``archives``: the folder for what is needed to
+    report a failure of the tool (`system.crash_report`), None: none.  ``refutations``: so many faults of a kernel are
+    looked for."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -47,6 +51,8 @@ class CheckOptions:
     trust: tuple[str, ...] = ()
     seed: int = 0
     limits: float = 1.0
+    archives: Path | None = None
+    refutations: int = MOST_REFUTATIONS
 
     def of(self, file: Path) -> CheckOptions:
         """The options for one file."""
@@ -64,4 +70,5 @@ class CheckOptions:
         """Those on which a verdict depends that is kept."""
         key: dict[str, object] = {"deny_requires": self.deny_requires}
         varied = {"effort": (self.effort, 1), "seed": (self.seed, 0), "limits": (self.limits, 1)}
+        varied["refutations"] = (self.refutations, MOST_REFUTATIONS)
         return key | {name: value for name, (value, usual) in varied.items() if value != usual}

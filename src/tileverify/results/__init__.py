@@ -239,7 +239,10 @@ WARNINGS = frozenset({TV.UNDETERMINED})
 
 
 MOST_REFUTATIONS = 4
-"""So many broken obligations of one kernel are looked for; what else is broken is not told."""
+"""So many broken obligations of one kernel are looked for where nobody asks for more."""
+
+EVERY_REFUTATION = 1_000_000
+"""As many as what pays for the kernel's proof allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +313,7 @@ class KernelResult:
     certificate: CertificateFiles | None = None  # of a proof, where it was asked for; not in reports
     proved_launch: LaunchSpec | None = None  # what a proof speaks of: the launch, or a wider one; not in reports
     trusted: tuple[str, ...] = ()  # what the launch's contract trusts beyond `TRUSTED`: words of `contract.trustable`
+    cut_short: bool = False  # something else that is open was not looked at, after as many faults as were asked for
     details: KernelDetails | None = None  # what a page shows beyond all this, where it was asked for; not in JSON
 
     @property
@@ -318,15 +322,14 @@ class KernelResult:
 
         A proof with a warning that is denied counts as refuted.
 
-        Errors cannot be suppressed, nor can a kernel with so many refutations that there may be others.
+        Errors cannot be suppressed, nor can a kernel of which not everything was looked at.
         """
         if self.verdict is Verdict.ERROR:
             return self.verdict
         left = [finding for finding in self.findings if finding.suppression is None]
         if self.verdict is Verdict.PROVED:
             return Verdict.REFUTED if any(finding.refutes for finding in left) else Verdict.PROVED
-        refutations = sum(finding.refutes for finding in self.findings)
-        if refutations >= MOST_REFUTATIONS or any(finding.refutes for finding in left):
+        if self.cut_short or any(finding.refutes for finding in left):
             return self.verdict
         return Verdict.UNDECIDED if left or not self.findings else None
 

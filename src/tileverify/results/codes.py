@@ -133,7 +133,8 @@ _ALL: Final = (
         "for instance). It says nothing about the kernel. With `check --audit`, also a proof that a run of the "
         "interpreter contradicts: one of the two misreads the kernel.",
         "none.",
-        "Please report it with the bytecode; TILEVERIFY_TRACEBACK=1 shows where it happened.",
+        "Please report it, with the archive `tileverify-crash-....zip` that `check` names, once you have looked "
+        "through it: it holds the kernel, its spec and bytecode, versions, the command line and the traceback.",
     ),
     Code(
         TV.RACE_WRITE_WRITE,

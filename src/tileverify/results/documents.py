@@ -232,6 +232,7 @@ class ResultDocument(Struct, frozen=True, kw_only=True):
     time_ms: TimesDocument
     cached: bool = False
     trusted: list[str] | UnsetType = UNSET
+    cut_short: bool | UnsetType = UNSET
 
 
 class ToolDocument(Struct, frozen=True):

@@ -131,6 +131,7 @@ def _result(result: KernelResult) -> ResultDocument:
         ),
         cached=result.cached,
         trusted=list(result.trusted) or UNSET,
+        cut_short=result.cut_short or UNSET,
     )
 
 
@@ -219,6 +220,7 @@ def _read_result(document: ResultDocument) -> KernelResult:
         second_reading=_read_reading(document.second_reading),
         cached=document.cached,
         trusted=tuple(_given(document.trusted, [])),
+        cut_short=_given(document.cut_short, False),
     )
 
 

@@ -13,7 +13,7 @@ from ..contract.expressions import constant_value
 from ..contract.launch import LaunchSpec
 from ..contract.terms import Term
 from ..frontend.symbolic.summary import AccessSummary
-from ..results import Finding, HoldsFor, ObligationCount, Verdict
+from ..results import MOST_REFUTATIONS, Finding, HoldsFor, ObligationCount, Verdict
 from ..results.codes import TV
 from ..results.tiers import Tier
 from . import messages
@@ -52,7 +52,8 @@ class VerifyOptions:
     """``timeout_s``: seconds of proving after which open obligations are TV903; ``deny_requires``: no clause of
     the tool's own may be added to the contract; ``seed``: the solver's, which tests vary; ``effort``: units of the
     account that pays for all of a kernel's proof, which is shown to ``watch`` first; ``witnesses``: look for what
-    refutes an open obligation, and say why it is open; for those who want proofs alone, False."""
+    refutes an open obligation, and say why it is open; for those who want proofs alone, False; ``refutations``: so many
+    of those are looked for."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -61,6 +62,7 @@ class VerifyOptions:
     effort: int = KERNEL_EFFORT
     watch: Callable[[Effort], None] | None = None
     witnesses: bool = True
+    refutations: int = MOST_REFUTATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class Outcome:
     contract: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     launch: LaunchSpec | None = None  # the contract that `requires` adds to
+    cut_short: bool = False
     decided: tuple[Decided, ...] = ()  # what was proved on the way to the verdict, in the order of obligations
 
 
@@ -141,6 +144,7 @@ class Case:
     cache: dict[frozenset[Term], Result] = field(default_factory=dict)
     fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
     started: float = field(default_factory=time.monotonic)
+    cut_short: bool = False  # something open was not looked at, after so many refutations
 
     def assume(self, facts: tuple[Term, ...]) -> None:
         limit = self.options.timeout_s
@@ -328,6 +332,7 @@ class Case:
             contract=(*self.contract.text, *(free_text(self.launch) if self.holds_for == "any" else ())),
             notes=(*self.launch.notes, *self.summary.notes, *self.notes, *may_fail),
             launch=self.launch,
+            cut_short=self.cut_short,
             decided=tuple(self.tally.decided.values()),
         )
 

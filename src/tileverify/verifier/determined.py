@@ -16,7 +16,7 @@ from ..contract import terms as t
 from ..contract.as_terms import array_layout
 from ..contract.terms import Term
 from ..frontend.symbolic.summary import Site
-from ..results import MOST_REFUTATIONS, Finding, SourceSite
+from ..results import Finding, SourceSite
 from ..results.claim import Confirm
 from ..results.codes import TV
 from . import messages
@@ -60,7 +60,7 @@ class Determined:
             if self.case.launch.inferred and against and self._holds_of_equal_sizes(against):
                 unrelated.update((clause.text, None) for clause in against)
                 continue
-            found = None if len(findings) >= MOST_REFUTATIONS else self._seen(opened)
+            found = None if len(findings) >= self.case.options.refutations else self._seen(opened)
             if found is not None:
                 key = (found.confirmation.first.offset, found.confirmation.source)
                 findings.setdefault(key, self._finding(opened, found, against))

@@ -18,7 +18,7 @@ from ..contract.facts.kept import bounded, joined, measures
 from ..contract.launch import DataFact, EntryParameter, LaunchSpec
 from ..contract.terms import Term
 from ..frontend.symbolic.summary import AccessSummary
-from ..results import MOST_REFUTATIONS, Finding, Verdict
+from ..results import Finding, Verdict
 from ..results.claim import Confirm
 from ..results.codes import TV
 from . import messages
@@ -239,7 +239,8 @@ class _Verification:
         for opened in left:
             obligation = opened.obligation
             key = key_of(obligation)
-            if key not in confirmed and len(confirmed) >= MOST_REFUTATIONS:
+            if key not in confirmed and len(confirmed) >= self.case.options.refutations:
+                self.case.cut_short = True
                 continue
             with self._effort.about(obligation):
                 found = None if obligation.blocked or self.case.at_its_end() else self._search(opened)

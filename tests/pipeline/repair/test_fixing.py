@@ -41,12 +41,14 @@ def two(tileverify: CommandLine) -> Path:
 
 def test_safe_repairs_are_made(two: Path, tileverify: CommandLine) -> None:
     ran = tileverify("check", "two.py", "--no-cache", "--fix")
-    assert ran.code == 1  # of what was found
+    assert ran.code == 1  # of what is left
     assert two.read_text() == MENDED
     assert "mended: two.py::counts: " in ran.err
     assert "not mended: two.py::halves: its repair may change what is meant; --unsafe-fixes makes it" in ran.err
     ran = tileverify("check", "two.py", "--no-cache", "--fix", "--unsafe-fixes")
     assert two.read_text() == MENDED.replace("i // 2", "i")
+    assert ran.code == 0
+    assert "1 of 1 launches with findings are proved as they are now; 0 left" in ran.err
     assert tileverify("check", "two.py", "--no-cache").code == 0
     assert "nothing to mend" in tileverify("check", "two.py", "--no-cache", "--fix").err
 
@@ -54,9 +56,43 @@ def test_safe_repairs_are_made(two: Path, tileverify: CommandLine) -> None:
 def test_a_difference_can_be_applied(two: Path, tileverify: CommandLine) -> None:
     ran = tileverify("check", "two.py", "--no-cache", "--diff", "--unsafe-fixes")
     assert two.read_text() == TWO
+    assert ran.code == 1  # nothing was written
     assert ran.err.count("to mend: ") == 2
     subprocess.run(["git", "apply", "-"], input=ran.out, text=True, check=True)
     assert two.read_text() == MENDED.replace("i // 2", "i")
+
+
+def test_a_folder_is_mended_file_by_file(tileverify: CommandLine) -> None:
+    """The exit code is that of what the files hold afterwards, also of those that nothing mends."""
+    Path("kernels/deep").mkdir(parents=True)
+    only_counts = TWO[: TWO.index("@ct.kernel\ndef halves")]
+    for name in ("kernels/one.py", "kernels/deep/other.py"):
+        Path(name).write_text(only_counts)
+    ran = tileverify("check", "kernels", "--no-cache", "--fix")
+    assert ran.code == 0
+    assert ran.out.count("error[") == 2  # the report tells what was found
+    assert "2 of 2 launches" in ran.err
+    mended = MENDED[: MENDED.index("@ct.kernel\ndef halves")]
+    assert [Path(name).read_text() for name in ("kernels/one.py", "kernels/deep/other.py")] == [mended] * 2
+    assert tileverify("check", "kernels", "--no-cache").code == 0
+    Path("kernels/one.py").write_text(only_counts)
+    Path("kernels/smooth.py").write_text((MISTAKES / "stencil_in_place.py").read_text())
+    ran = tileverify("check", "kernels", "--no-cache", "--fix")
+    assert ran.code == 1
+    assert "1 of 2 launches with findings are proved as they are now; 1 left" in ran.err
+    assert Path("kernels/one.py").read_text() == mended
+
+
+def test_a_file_that_cannot_be_written_stays_refuted(
+    two: Path, tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*arguments: object) -> None:
+        raise OSError(28, "no space left")
+
+    monkeypatch.setattr("tileverify.pipeline.repair.fixing.write_whole", full)
+    ran = tileverify("check", "two.py", "--no-cache", "--fix", "--unsafe-fixes")
+    assert (ran.code, two.read_text()) == (1, TWO)
+    assert "not mended: cannot write 'two.py': no space left" in ran.err
 
 
 def test_what_has_no_repair_is_told(tileverify: CommandLine) -> None:

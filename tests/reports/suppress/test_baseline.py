@@ -67,13 +67,20 @@ def test_another_launch_of_the_same_fault_is() -> None:
     assert run(result(A), result(A, launch="another"))[0] == 0
 
 
+def test_any_number_of_findings_is_known() -> None:
+    many = result(*(race(8, fingerprint=f"{n:032}") for n in range(40)))
+    assert run(many, update=True)[0] == 0
+    assert run(many) == (0, "baseline baseline.json: 40 findings known")
+    assert run(replace(many, cut_short=True))[0] == 1
+
+
 @pytest.mark.parametrize(
     "unsure",
     [
         result(Finding("TV903", "the budget ran out")),
         result(Finding("TV001", "m"), verdict=Verdict.ERROR),
         result(Finding("TV001", "m"), verdict=Verdict.ERROR, kernel=""),
-        result(*(race(8, fingerprint=f"{n:032}") for n in range(4))),
+        replace(result(*(race(8, fingerprint=f"{n:032}") for n in range(4))), cut_short=True),
     ],
     ids=["budget", "error", "error-of-the-file", "many"],
 )

@@ -30,13 +30,14 @@ Judge: TypeAlias = Callable[[Path, str], Proofs]
 @dataclass(frozen=True, slots=True)
 class Fixed:
     """``text`` is to stand in ``file`` in place of ``before``; ``done``: what is mended; ``left``: what is not, and
-    why."""
+    why; ``proved``: the launches (kernel, name) of the file that were proved with that text, without a warning."""
 
     file: Path
     before: str
     text: str
     done: tuple[str, ...]
     left: tuple[str, ...]
+    proved: frozenset[tuple[str, str]] = frozenset()
 
     def difference(self) -> str:
         """As ``git diff`` writes it, for ``git apply``."""
@@ -107,7 +108,8 @@ class _Fixing:
             made.append(hint)
             done.append(f"{self.file}::{kernel}: {hint.text}")
         text = edited(before, [edit for hint in made for edit in hint.edits])
-        return Fixed(self.file, before, text, tuple(done), tuple(left))
+        proved = frozenset(launch for launch, holds in (known or {}).items() if holds) if made else frozenset()
+        return Fixed(self.file, before, text, tuple(done), tuple(left), proved)
 
     def _kernels(self) -> dict[str, list[KernelResult]]:
         found: dict[str, list[KernelResult]] = {}

@@ -15,7 +15,7 @@ from .model import Rule, TableRule
 
 MANY_FAULTS: Final = (
     f"only {MOST_REFUTATIONS} faults of a kernel are looked for, and there may be others: it fails although these are "
-    "suppressed"
+    "suppressed; with --baseline FILE all are looked for"
 )
 
 

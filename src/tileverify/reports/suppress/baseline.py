@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ...results import MOST_REFUTATIONS, Finding, KernelResult, Report, Suppression, SuppressionKind, Verdict
+from ...results import Finding, KernelResult, Report, Suppression, SuppressionKind, Verdict
 from ...results.codes import TV
 from ...results.documents import Json
 from ...system.atomic_file import write_whole
@@ -133,8 +133,7 @@ def _found(path: Path, results: Iterable[KernelResult]) -> Iterator[KnownFinding
 
 
 def _given_up(result: KernelResult) -> bool:
-    refutations = sum(finding.refutes for finding in result.findings)
-    return refutations >= MOST_REFUTATIONS or any(finding.code in _GIVEN_UP for finding in result.findings)
+    return result.cut_short or any(finding.code in _GIVEN_UP for finding in result.findings)
 
 
 def _relative(file: str, baseline: Path) -> str:

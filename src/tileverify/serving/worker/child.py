@@ -58,8 +58,11 @@ def become(
     try:
         os.setsid()
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-        _take_over(asked, streams, connection)
-        preloaded.watch(early, lambda name: _refuse(connection, name))
+        try:
+            _take_over(asked, streams, connection)
+        except Exception as error:  # a folder that is gone, say; nothing was done yet
+            _refused(connection, f"the worker could not become this process ({type(error).__name__}: {error})")
+        preloaded.watch(early, lambda name: _refused(connection, f"the folder of a source has a module '{name}'"))
         stand_for(asked.overlay)
         code = _run(asked.words, program)
     finally:
@@ -127,9 +130,10 @@ def _run(words: Sequence[str], program: Callable[[Sequence[str]], None]) -> int:
     return code
 
 
-def _refuse(connection: socket.socket, name: str) -> NoReturn:
-    """A user's folder has a module of a name that is loaded already; a process of its own finds the right one."""
-    _say(connection, f"refused the folder of a source has a module '{name}'\n")
+def _refused(connection: socket.socket, reason: str) -> NoReturn:
+    """A process of its own has to do the work: where a user's folder has a module of a name that is loaded already, it
+    finds the right one."""
+    _say(connection, f"refused {' '.join(reason.split())}\n")
     os._exit(0)
 
 

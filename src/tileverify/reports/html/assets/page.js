@@ -170,6 +170,7 @@
     }
     if (part) {
       const target = document.getElementById(part) || document.getElementById(row.dataset.id + "-" + part);
+      for (let each = target; each; each = each.parentElement.closest("details")) if (each.tagName === "DETAILS") each.open = true;
       if (target) { target.scrollIntoView(); if (target.tabIndex >= -1) target.focus({ preventScroll: true }); }
     }
   }
@@ -367,7 +368,7 @@
     apply();
   });
   window.addEventListener("hashchange", route);
-  window.addEventListener("beforeprint", () => { for (const each of all("details", kernel)) each.open = true; });
+  window.addEventListener("beforeprint", () => { for (const each of all("details:not(.playback)", kernel)) each.open = true; });
   if (!location.hash.startsWith("#?")) apply();
   route();
   document.documentElement.dataset.ready = "yes";

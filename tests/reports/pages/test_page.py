@@ -288,4 +288,4 @@ def test_a_cause_has_one_card() -> None:
     assert kinds == [("article", "-f1"), ("details", "-f2"), ("article", "-f3")]
     assert fragment.count("add at once") == 1
     assert "fewer blocks" in fragment
-    assert "<h2 id=\"findings-title\">Findings</h2>" in fragment
+    assert '<h2 id="findings-title">Findings</h2>' in fragment

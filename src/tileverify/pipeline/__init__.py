@@ -243,7 +243,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
 
 def _shown(result: KernelResult, unit: KernelUnit, kept: Illustration | None = None) -> KernelResult:
     """``result`` with its details, or those that were ``kept`` of it, and short paths."""
-    from .naming import Displayed
+    from .displayed import Displayed
 
     displayed = Displayed(unit)
     details = result.details if kept is None else kept.details

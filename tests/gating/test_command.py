@@ -56,6 +56,14 @@ def test_stdin() -> None:
     assert line["reasons"] == ["import: the module 'os' may not be imported (line 1, column 1)"]
 
 
+def test_what_is_wrong_has_its_cause() -> None:
+    """As in the report of `check`: one mistake may show as several findings."""
+    code, (line,), _ = gate("-", text=RACY)
+    assert (code, line["verdict"]) == (1, "refuted")
+    fingerprints = [finding["fingerprint"] for finding in line["findings"]]
+    assert {finding["cause"] for finding in line["findings"]} <= set(fingerprints)
+
+
 def test_a_reason_is_one_line() -> None:
     """An example of a spec, which the message holds, too."""
     code, (line,), _ = gate("-", text=HONEST.replace("i = ct.bid(0)", "i = ct.bid(x, x)"))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
-from tileverify.reports.causes import also, cards, with_causes
+from tileverify.launching.proofs import not_proved
+from tileverify.pipeline.unread import told_apart
+from tileverify.reports.causes import also, cards, mistakes, with_causes
 from tileverify.results import Edit, Finding, Hint, KernelResult, SourceSite, Suppression, SuppressionKind, Verdict
 
 
@@ -56,6 +59,34 @@ def test_what_is_undecided_is_no_part_of_what_is_wrong() -> None:
     store = site("store", 9)
     open_one = finding("TV903", store, obligation="TV101")
     assert causes(finding("TV101", store), open_one) == ["TV101-9", "TV903-9"]
+
+
+def test_mistakes_are_counted_without_fingerprints() -> None:
+    """What a refused launch tells."""
+    store, load = site("store", 9), site("load", 8)
+    found = (finding("TV202", store), finding("TV102", load, store), finding("TV301", load))
+    bare = tuple(replace(each, fingerprint="") for each in found)
+    result = KernelResult("k.py", "k", "0", Verdict.REFUTED, findings=bare)
+    assert mistakes(result) == [bare[0], bare[2]]
+    assert not_proved(result).endswith("TV202 of out [TV202] at k.py:9 (and 1 more)")
+    assert not_proved(replace(result, findings=bare[:2])).endswith("TV202 of out [TV202] at k.py:9")
+
+
+def test_what_nobody_may_read_has_causes_too(tmp_path: Path) -> None:
+    """And the names of files in it are opened by nobody."""
+    file = tmp_path / "k.py"
+    file.write_text("a = 1\nstore(out, 1)\n")
+    store, load = site("store", 2, index="[bid.x]"), site("load", 1, index="[0]")
+    found = tuple(
+        replace(each, fingerprint="", sites=tuple(replace(at, file=str(file)) for at in each.sites))
+        for each in (finding("TV101", store), finding("TV102", load, store))
+    )
+    result = KernelResult(str(file), "k", "0", Verdict.REFUTED, findings=found)
+    first, second = told_apart(result).findings
+    assert first.cause == second.cause == first.fingerprint != second.fingerprint
+    assert len(first.fingerprint) == 32
+    file.write_text("a = 1\nscatter(out, 7)\n")
+    assert told_apart(result).findings == (first, second)
 
 
 def test_cards() -> None:

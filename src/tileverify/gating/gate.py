@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from ..pipeline.unread import told_apart
 from ..results import WARNINGS, Finding, KernelResult, Verdict
 from ..system.errors import UsageError
 from ..system.printable import printable
@@ -89,7 +90,10 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
             kernel = _tried(kernel, outcome, reference, options, seed)
         kernels.append(kernel)
     result = GateResult(tuple(kernels), box.layers, submission.source)
-    return with_hints(result, request, options.limits, box) if options.hints else result
+    hinted = with_hints(result, request, options.limits, box) if options.hints else result
+    # Repairs tell what is one mistake.  Names of files in results are the submission's own: none of them is opened.
+    told = (replace(each, result=told_apart(each.result)) for each in hinted.kernels)
+    return replace(hinted, kernels=tuple(told))
 
 
 _own: dict[tuple[int, str], Sandbox] = {}

@@ -23,6 +23,7 @@ from ..contract.operators import Undefined
 from ..frontend.bytecode import decode
 from ..frontend.symbolic.summary import OriginKind
 from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
+from ..reports.causes import mistakes
 from ..results import KernelResult, Verdict
 from ..system.errors import SpecError, UnsupportedOperation, UsageError
 from ..system.notebook_cells import shown_file
@@ -209,12 +210,12 @@ def broken_fact(facts: Sequence[DataFact], names: Mapping[str, int], contents: C
 
 
 def not_proved(result: KernelResult) -> str:
-    """Why a kernel may not be launched, in one sentence."""
+    """Why a kernel may not be launched, in one sentence: the first mistake, and how many there are beside it."""
     if not result.findings:
         return f"{result.kernel} was not launched, as it is {result.verdict.value} (TV502)"
-    first = result.findings[0]
+    first, *others = mistakes(result)
     at = next((f" at {shown_file(site.file or '?')}:{site.line}" for site in first.sites if site.line is not None), "")
-    more = f" (and {len(result.findings) - 1} more)" if len(result.findings) > 1 else ""
+    more = f" (and {len(others)} more)" if others else ""
     return (
         f"{result.kernel} was not launched, as it is {result.verdict.value}: {first.message} [{first.code}]{at}{more}"
     )

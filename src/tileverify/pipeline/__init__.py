@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..frontend.bytecode.model import Entry, Module
     from ..frontend.sources.discover import SourceFailure
     from ..frontend.symbolic.summary import AccessSummary
+    from .cache.illustrations import Illustration
     from .cache.known_files import KnownFiles
 
 _USUAL = CheckOptions()
@@ -90,9 +91,9 @@ def finished_report(results: Sequence[KernelResult], options: CheckOptions = _US
 
 def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | None:
     """What earlier runs know of the files under ``targets``, where all that is asked for are their verdicts."""
-    beyond = options.playback or options.certificate or options.repair or options.details or options.complete
-    beyond = beyond or options.audit
-    if options.cache is None or beyond:
+    beyond = options.certificate or options.repair or options.complete or options.audit
+    # Pages want both, and nobody else either.
+    if options.cache is None or beyond or options.details is not options.playback:
         return None
     from .cache.known_files import KnownFiles, target_of
 
@@ -103,7 +104,7 @@ def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | 
     own = [[each.deny_requires, each.effort, *(file.pattern for file in each.files)] for each in options.per_file]
     if own:
         key["per_file"] = own
-    return KnownFiles(options.cache, solver_version(), key, target)
+    return KnownFiles(options.cache, solver_version(), key, target, illustrated=options.details)
 
 
 def check_unit(unit: KernelUnit, options: CheckOptions = _USUAL) -> KernelResult:
@@ -166,10 +167,12 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     # The time limit is no part of the key: only verdicts that do not depend on it are kept.
     key = options.decisive
     cache = ResultCache(options.cache, solver_version()) if options.cache else None
-    anew = options.certificate or options.details or options.complete or options.audit
+    anew = options.certificate or options.complete or options.audit
     known = cache.load(unit, key) if cache and not anew else None
     if known is not None:
-        return replace(known, file=compiled.file, line=unit.line, findings=_displayed(known.findings, unit))
+        illustration = cache.illustration(unit, key, known) if cache and options.details else None
+        if illustration is not None or not options.details:
+            return _shown(replace(known, file=compiled.file, line=unit.line), unit, illustration)
 
     clock = Clock()
     module = decode(unit.bytecode, file=compiled.file)
@@ -225,16 +228,30 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
     if options.complete and result.proved_launch is not None:
         result = _with_written(unit, entry, summary, result, left and max(left - times.prove / 1000, 0.001))
-    result = replace(result, findings=_displayed(result.findings, unit))
     if options.details:
         from ..reports.details.collect import collect
 
         try:
-            details = collect(unit, module, entry, summary, result, outcome.decided, partial(_name, unit))
+            result = replace(result, details=collect(unit, module, entry, summary, result, outcome.decided))
         except (Exception, RecursionError, MemoryError) as error:  # a verdict outlives what only illustrates it
-            return replace(result, notes=(*result.notes, f"no details: {tool_failure(error).message}"))
-        result = replace(result, details=details)
-    return result
+            result = replace(result, notes=(*result.notes, f"no details: {tool_failure(error).message}"))
+        else:
+            if cache:
+                cache.illustrate(unit, key, result)
+    return _shown(result, unit)
+
+
+def _shown(result: KernelResult, unit: KernelUnit, kept: Illustration | None = None) -> KernelResult:
+    """``result`` with its details, or those that were ``kept`` of it, and short paths."""
+    from .displayed import Displayed
+
+    displayed = Displayed(unit)
+    details = result.details if kept is None else kept.details
+    return replace(
+        result,
+        findings=displayed.findings(result.findings),
+        details=None if details is None else displayed.details(details),
+    )
 
 
 def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> KernelResult:
@@ -407,27 +424,3 @@ def solver_version() -> str:
         from ..verifier.smt import solver_version as loaded_version
 
         return loaded_version()
-
-
-def _displayed(findings: tuple[Finding, ...], unit: KernelUnit) -> tuple[Finding, ...]:
-    """Findings with short paths."""
-    name = partial(_name, unit)
-
-    def short(site: SourceSite) -> SourceSite:
-        chain = tuple((name(file), line, column) for file, line, column in site.call_chain)
-        return replace(site, file=None if site.file is None else name(site.file), call_chain=chain)
-
-    return tuple(replace(finding, sites=tuple(map(short, finding.sites))) for finding in findings)
-
-
-def _name(unit: KernelUnit, file: str) -> str:
-    """A short path; the unit's own file is spelled as the user spelled it, links and all."""
-    from ..frontend.sources.bytecode_file import noted_source
-
-    if Path(file) == unit.file.resolve():
-        return display_path(unit.file)
-    beside = unit.file.parent / file
-    # A producer may have noted its sources relative to where the bytecode lies.
-    found = beside if not Path(file).exists() and beside.exists() else Path(file)
-    compiled_here = unit.file.suffix in (".py", ".cu")
-    return display_path(found if compiled_here else noted_source(found, unit.file.parent))

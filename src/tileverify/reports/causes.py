@@ -23,14 +23,26 @@ _BOUNDS: Final = frozenset({TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCA
 def with_causes(result: KernelResult) -> KernelResult:
     """``result`` with the cause of each of its findings, which have their fingerprints."""
     findings = result.findings
+    leaders = _leaders(findings)
+    caused = (replace(each, cause=findings[leader].fingerprint) for each, leader in zip(findings, leaders, strict=True))
+    return replace(result, findings=tuple(caused))
+
+
+def mistakes(result: KernelResult) -> list[Finding]:
+    """The finding that is told of each mistake, whether or not fingerprints and causes are known yet."""
+    findings = result.findings
+    return [findings[number] for number in dict.fromkeys(_leaders(findings))]
+
+
+def _leaders(findings: Sequence[Finding]) -> list[int]:
+    """For each finding, the first of those that are one mistake with it."""
     leaders = list(range(len(findings)))
     for number in range(len(findings)):
         for earlier in range(number):
             if leaders[earlier] != leaders[number] and _is_one(findings[earlier], findings[number]):
                 first, other = sorted((leaders[earlier], leaders[number]))
                 leaders = [first if leader == other else leader for leader in leaders]
-    caused = (replace(each, cause=findings[leader].fingerprint) for each, leader in zip(findings, leaders, strict=True))
-    return replace(result, findings=tuple(caused))
+    return leaders
 
 
 def cards(findings: Iterable[Finding]) -> list[tuple[Finding, tuple[Finding, ...]]]:

@@ -299,7 +299,12 @@ def test_print_shows_all_and_no_tools(open_page: Open) -> None:
     assert not opened.page.locator(".knobs").first.is_visible()
     assert opened.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     opened.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert opened.page.locator(".playback pre").is_visible()
+    assert opened.page.locator("article.finding details:not(.playback):not([open])").count() == 0
+    assert opened.page.locator("#proof").is_visible()
+    for waste in (".playback", ".pane.ir", "#save", ".drawing label", ".onscreen"):
+        assert opened.page.locator(waste).count() >= 1
+        assert not opened.page.locator(waste).first.is_visible()
+    assert opened.page.evaluate("getComputedStyle(document.querySelector('.finding')).breakInside") == "auto"
 
 
 def test_landmarks_and_names_for_screen_readers(open_page: Open) -> None:

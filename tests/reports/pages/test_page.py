@@ -272,3 +272,20 @@ def test_a_row_counts_mistakes_and_not_what_follows_from_them() -> None:
     ):
         result = KernelResult("a.py", "k", "0", Verdict.REFUTED, findings=findings)
         assert overview(Report((result,), "1", "z3")).rows[0].message == message
+
+
+def test_a_cause_has_one_card() -> None:
+    """What else comes of it is folded into the card, with evidence of its own."""
+    site = SourceSite("a.py", 3, 0, "store", "out")
+    advice, other_advice = Hint("use-atomic", "safe", "add at once"), Hint("reduce-grid", "maybe", "fewer blocks")
+    first = Finding("TV101", "stores meet", (site,), hints=(advice,), cause="c")
+    second = Finding("TV102", "a load meets a store", (site,), hints=(advice, other_advice), cause="c")
+    third = Finding("TV301", "out of bounds", (site,), cause="d")
+    result = KernelResult("a.py", "k", "0", Verdict.REFUTED, findings=(first, second, third))
+    (fragment,) = fragments(html_report(Report((result,), "1", "z3")))
+    seen = tags(fragment).seen
+    kinds = [(tag, (at["id"] or "")[-3:]) for tag, at in seen if (at.get("id") or "").endswith(("-f1", "-f2", "-f3"))]
+    assert kinds == [("article", "-f1"), ("details", "-f2"), ("article", "-f3")]
+    assert fragment.count("add at once") == 1
+    assert "fewer blocks" in fragment
+    assert '<h2 id="findings-title">Findings</h2>' in fragment

@@ -29,6 +29,7 @@ from ...results.json_report import result_from_json, result_to_json
 from ...system.module_folders import foreign_folders, is_installed
 from ...system.private_folder import read_private, write_private
 from ...system.readings import Readings, content, sha256
+from .illustrations import Illustration, load_illustrations, store_illustrations
 from .verdicts import KEPT, digest_of, generation
 
 _PACKAGES: Final = ("cuda-tile", "cuda-tile-preview", "nvidia-cuda-tileiras")
@@ -58,12 +59,15 @@ class _KnownFile:
 
 @dataclass
 class KnownFiles:
-    """``target``: the kernel and launch that were asked for (``None``: all).  Made before a file is looked at."""
+    """``target``: the kernel and launch that were asked for (``None``: all).  ``illustrated``: with what pages show.
+
+    Made before a file is looked at."""
 
     folder: Path
     solver: str
     options: Mapping[str, object]
     target: tuple[str | None, str | None] = (None, None)
+    illustrated: bool = False
     _surroundings: list[object] = field(init=False)
     _foreign: list[Path] = field(init=False)
     _readings: Readings = field(init=False, default_factory=Readings)
@@ -108,7 +112,19 @@ class KnownFiles:
             results = tuple(replace(result_from_json(each), cached=True) for each in entry.results)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
-        return results if all(result.verdict in KEPT for result in results) else None
+        if any(result.verdict not in KEPT for result in results):
+            return None
+        return self._with_pages(path, entry.digest, results) if self.illustrated else results
+
+    def _with_pages(
+        self, path: Path, digest: str, results: tuple[KernelResult, ...]
+    ) -> tuple[KernelResult, ...] | None:
+        """The results of the entry with this digest, with the details that were kept of them."""
+        found = load_illustrations(self._path(path), digest, len(results))
+        if found is None:
+            return None
+        pairs = zip(results, found, strict=True)
+        return tuple(replace(result, details=each.details, playback=each.playback) for result, each in pairs)
 
     def _is_as_it_was(self, path: Path, state: _State) -> bool:
         return (
@@ -132,13 +148,19 @@ class KnownFiles:
         """Keep the results of ``path``, which are all of its results, if another run would give them again."""
         if not results or any(result.verdict not in KEPT for result in results):
             return
+        pages = [Illustration(each.details, each.playback) for each in results if each.details is not None]
+        if self.illustrated and len(pages) < len(results):
+            return
         state = self._state(path)
         if state is None:
             return
         documents: list[dict[str, object]] = [result_to_json(result) for result in results]
-        entry = {"state": asdict(state), "results": documents, "digest": _digest(state, documents)}
+        digest = _digest(state, documents)
+        entry = {"state": asdict(state), "results": documents, "digest": digest}
         with contextlib.suppress(OSError):
             write_private(self._path(path), json.dumps(entry))
+            if self.illustrated:
+                store_illustrations(self._path(path), digest, pages)
 
     def _state(self, path: Path) -> _State | None:
         """All that the results of ``path`` rest on; ``None`` where that cannot be told, or has changed meanwhile."""

@@ -32,6 +32,7 @@ from ...system.errors import SpecError
 from ...system.own_files import PACKAGE, own_sources
 from ...system.private_folder import is_private, read_private, write_private
 from ...verifier.certificate.launches import essence, launch_from_json, launch_to_json
+from .illustrations import SUFFIX, Illustration, load_illustrations, store_illustrations
 
 KEPT: Final = (Verdict.PROVED, Verdict.REFUTED)
 _STALE_AFTER_S: Final = 30 * 24 * 3600
@@ -120,6 +121,19 @@ class ResultCache:
                 self._shrink()
             write_private(path, json.dumps(entry))
 
+    def illustration(self, unit: KernelUnit, options: Mapping[str, object], known: KernelResult) -> Illustration | None:
+        """What pages show of ``known``, which `load` gave, if an earlier run kept that of this very verdict."""
+        found = load_illustrations(self._path(_key(unit, options)), _digest_of(known), 1)
+        return None if found is None else found[0]
+
+    def illustrate(self, unit: KernelUnit, options: Mapping[str, object], result: KernelResult) -> None:
+        """Keep the details of ``result``, whose verdict was given to `store`, with the files' names as they were
+        there."""
+        if result.details is not None and result.verdict in KEPT and is_private(self.folder):
+            with contextlib.suppress(OSError):
+                path = self._path(_key(unit, options))
+                store_illustrations(path, _digest_of(result), [Illustration(result.details)])
+
     def _path(self, key: str) -> Path:
         return self.folder / generation(self.solver) / key[:2] / f"{key}.json"
 
@@ -127,7 +141,7 @@ class ResultCache:
         """The verdicts that were written first go, where there are too many."""
         found = []
         generations = [each for each in self.folder.glob("*") if _is_generation(each.name)]
-        for path in (path for each in generations for path in each.glob("??/*.json")):
+        for path in (path for each in generations for path in each.glob("*/*") if path.suffix in (".json", SUFFIX)):
             with contextlib.suppress(FileNotFoundError):  # another process makes room, too
                 status = path.stat()
                 found.append((status.st_mtime, status.st_size, path))
@@ -147,6 +161,16 @@ class ResultCache:
         for old in self.folder.iterdir():
             if old.is_dir() and _is_generation(old.name) and time.time() - old.stat().st_mtime > _STALE_AFTER_S:
                 shutil.rmtree(old, ignore_errors=True)
+
+
+def _digest_of(result: KernelResult) -> str:
+    """Of what a verdict says that drawings rest on: its findings with their witnesses, and the launch of its example.
+
+    Times and what else is looked up anew differ from run to run.
+    """
+    said = result_to_json(dataclasses.replace(result, second_reading=None, written=None))
+    kept = {name: said[name] for name in ("verdict", "requires", "findings", "contract", "assumes")}
+    return digest_of([kept, _launch_to_json(result.proved_launch)])
 
 
 def _launch_to_json(launch: LaunchSpec | None) -> dict[str, object] | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 from ...contract.launch import KernelUnit
 from ...contract.terms import TRUE, render
@@ -11,7 +10,7 @@ from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.printer import entry_lines
 from ...frontend.symbolic.locations import user_frame
 from ...frontend.symbolic.summary import AccessSummary, Loop, Site, ViewFootprint
-from ...results import Finding, KernelResult, SourceSite
+from ...results import Finding, KernelResult
 from ...results.details import AccessDetail, Drawing, IrLine, KernelDetails, ObligationDetail, State
 from ...verifier.case import Decided
 from ...verifier.messages import sites, source_site
@@ -29,18 +28,12 @@ def collect(
     summary: AccessSummary,
     result: KernelResult,
     decided: Sequence[Decided],
-    name: Callable[[str], str],
 ) -> KernelDetails:
-    """``name`` makes short paths; those of ``result`` are short already."""
-
-    def shown(site: SourceSite) -> SourceSite:
-        chain = tuple((name(file), line, column) for file, line, column in site.call_chain)
-        return replace(site, file=None if site.file is None else name(site.file), call_chain=chain)
-
+    """Files are named as the bytecode names them, in ``result`` as well."""
     return KernelDetails(
-        ir=ir_lines(entry, name),
-        obligations=(*map(_open, result.findings), *(_proved(each, shown) for each in decided)),
-        accesses=tuple(_access(site, shown, summary) for site in summary.sites),
+        ir=ir_lines(entry),
+        obligations=(*map(_open, result.findings), *map(_proved, decided)),
+        accesses=tuple(_access(site, summary) for site in summary.sites),
         drawings=(*fault_drawings(module, entry, unit.parameters, result), *_examples(unit, module, entry, result)),
     )
 
@@ -50,24 +43,24 @@ def _examples(unit: KernelUnit, module: Module, entry: Entry, result: KernelResu
     return () if launch is None else example_drawings(module, entry, unit.parameters, launch, result.requires)
 
 
-def ir_lines(entry: Entry, name: Callable[[str], str]) -> tuple[IrLine, ...]:
+def ir_lines(entry: Entry) -> tuple[IrLine, ...]:
     """The Tile IR of the entry, each line with the user's own source line behind it."""
-    return tuple(_ir_lines(entry, name))
+    return tuple(_ir_lines(entry))
 
 
-def _ir_lines(entry: Entry, name: Callable[[str], str]) -> Iterator[IrLine]:
+def _ir_lines(entry: Entry) -> Iterator[IrLine]:
     for line in entry_lines(entry):
         place = None if line.op is None else user_frame(line.op.location)
-        yield IrLine(line.text) if place is None else IrLine(line.text, name(place.file), place.line)
+        yield IrLine(line.text) if place is None else IrLine(line.text, place.file, place.line)
 
 
 # ------------------------------------------------------------------------------------------ obligations
-def _proved(decided: Decided, shown: Callable[[SourceSite], SourceSite]) -> ObligationDetail:
+def _proved(decided: Decided) -> ObligationDetail:
     obligation = decided.obligation
     return ObligationDetail(
         code=obligation.code,
         state=State.PROVED,
-        sites=tuple(map(shown, sites(obligation))),
+        sites=tuple(sites(obligation)),
         detail=obligation.detail,
         level=obligation.level,
         tier=decided.tier,
@@ -90,14 +83,14 @@ def _open(finding: Finding) -> ObligationDetail:
 
 
 # -------------------------------------------------------------------------------------------- accesses
-def _access(site: Site, shown: Callable[[SourceSite], SourceSite], summary: AccessSummary) -> AccessDetail:
+def _access(site: Site, summary: AccessSummary) -> AccessDetail:
     footprint = site.footprint
     if isinstance(footprint, ViewFootprint):
         element = f"[{', '.join(render(each, WIDTH) for each in footprint.coordinates)}]"
     else:
         element = f"bytes {render(footprint.offset, WIDTH)} .. +{footprint.element_bytes - 1}"
     return AccessDetail(
-        site=shown(source_site(site)),
+        site=source_site(site),
         ordering=site.ordering if site.scope is None else f"{site.ordering}, {site.scope}",
         element=element,
         guard="" if site.guard is TRUE else render(site.guard, WIDTH),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -66,15 +67,16 @@ def ir_lines(text: str) -> list[Markup]:
 
 
 def _lines(text: str, lexer: Lexer) -> list[Markup]:
-    lines = [Markup("")]
+    lines: list[list[str]] = [[]]
     for kind, value in _tokens(text, lexer):
+        name = _class(kind)
         for number, part in enumerate(value.split("\n")):
             if number:
-                lines.append(Markup(""))
+                lines.append([])
             if part:
-                name = _class(kind)
-                lines[-1] += Markup('<i class="{}">{}</i>').format(name, part) if name else escape(part)
-    return lines
+                shown = escape(part)
+                lines[-1].append(f'<i class="{name}">{shown}</i>' if name else shown)
+    return [Markup("".join(line)) for line in lines]
 
 
 def _tokens(text: str, lexer: Lexer) -> Iterator[tuple[_TokenType, str]]:
@@ -89,5 +91,7 @@ def _tokens(text: str, lexer: Lexer) -> Iterator[tuple[_TokenType, str]]:
     yield kind, value
 
 
+@cache
 def _class(kind: _TokenType) -> str:
+    """Asked for every token, of which a report has a million, and of a few dozen types."""
     return next((name for parent, name in CLASSES if kind in parent), "")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Final, TypeAlias
 
-from ...results import Finding, KernelResult, SourceSite, Verdict, Witness
+from ...results import Finding, KernelResult, PlaybackFile, SourceSite, Verdict, Witness
 from ...results.codes import CODES, Code, Family
 from ...results.details import Drawing, IrLine, ObligationDetail, SideDrawing, State
 from ...results.documents import Json
@@ -55,8 +55,8 @@ class SiteView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """``rows``: what differs between the sides; ``heads``: a title for each side.  ``also``: what else comes of its
-    cause, in lines; ``follows``: whether it comes of the cause of an earlier one."""
+    """``rows``: what differs between the sides; ``heads``: a title for each side.  ``rest``: what else comes of its
+    cause, and ``also`` the same in lines."""
 
     number: int
     state: State
@@ -73,7 +73,7 @@ class FindingView:
     drawing: bool
     suppressed: str
     also: tuple[str, ...]
-    follows: bool
+    rest: tuple[FindingView, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,30 +171,40 @@ def _vouched(text: str, result: KernelResult) -> str:
 
 # --------------------------------------------------------------------------------------------- findings
 def _findings(result: KernelResult, drawings: set[int | None]) -> Iterator[FindingView]:
+    """One for each cause."""
     files = iter(result.playback)
-    others = {id(first): others for first, others in cards(result.findings)}
+    views: dict[int, FindingView] = {}
     for number, finding in enumerate(result.findings):
         witness = finding.witness
         playback = next(files, None) if witness is not None and witness.launch else None
-        heads, rows = _table(finding)
-        yield FindingView(
-            number=number,
-            state=State.UNDECIDED if witness is None or not finding.refutes else State.REFUTED,
-            finding=finding,
-            code=CODES.get(finding.code),
-            about=CODES.get(finding.obligation or ""),
-            message=finding.message,
-            sites=tuple(_site(position, site, finding) for position, site in enumerate(finding.sites)),
-            launch=() if witness is None else tuple(_launch(witness)),
-            heads=heads,
-            rows=rows,
-            values=values_text(finding),
-            playback=None if playback is None else playback.name,
-            drawing=number in drawings,
-            suppressed="" if finding.suppression is None else suppressed_because(finding.suppression),
-            also=tuple(also(finding, others.get(id(finding), ()))),
-            follows=id(finding) not in others,
-        )
+        views[id(finding)] = _finding(number, finding, playback, drawing=number in drawings)
+    for first, others in cards(result.findings):
+        rest = tuple(views[id(other)] for other in others)
+        yield replace(views[id(first)], also=tuple(also(first, others)), rest=rest)
+
+
+def _finding(number: int, finding: Finding, playback: PlaybackFile | None, *, drawing: bool) -> FindingView:
+    """The finding by itself."""
+    witness = finding.witness
+    heads, rows = _table(finding)
+    return FindingView(
+        number=number,
+        state=State.UNDECIDED if witness is None or not finding.refutes else State.REFUTED,
+        finding=finding,
+        code=CODES.get(finding.code),
+        about=CODES.get(finding.obligation or ""),
+        message=finding.message,
+        sites=tuple(_site(position, site, finding) for position, site in enumerate(finding.sites)),
+        launch=() if witness is None else tuple(_launch(witness)),
+        heads=heads,
+        rows=rows,
+        values=values_text(finding),
+        playback=None if playback is None else playback.name,
+        drawing=drawing,
+        suppressed="" if finding.suppression is None else suppressed_because(finding.suppression),
+        also=(),
+        rest=(),
+    )
 
 
 def _site(position: int, site: SourceSite, finding: Finding) -> SiteView:

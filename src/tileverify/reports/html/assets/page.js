@@ -170,6 +170,7 @@
     }
     if (part) {
       const target = document.getElementById(part) || document.getElementById(row.dataset.id + "-" + part);
+      for (let each = target; each; each = each.parentElement.closest("details")) if (each.tagName === "DETAILS") each.open = true;
       if (target) { target.scrollIntoView(); if (target.tabIndex >= -1) target.focus({ preventScroll: true }); }
     }
   }
@@ -214,9 +215,9 @@
     return element;
   }
 
-  function pane(title, side, lines) {
+  function pane(title, side, lines, kind) {
     const list = make("div", { class: "lines", tabindex: "0", role: "region", "aria-label": title }, ...lines);
-    return make("div", { class: "pane" }, make("header", {}, make("span", {}, title), make("span", {}, side)), list);
+    return make("div", { class: kind }, make("header", {}, make("span", {}, title), make("span", {}, side)), list);
   }
 
   function fillPanes(panes, data, found) {
@@ -232,7 +233,7 @@
           lines.push(element);
         }
       });
-      sources.append(pane(each.file, "source", lines));
+      sources.append(pane(each.file, "source", lines, "pane"));
     });
     const made = new Map();
     const ir = data.ir === null ? null : found.ir[data.ir];
@@ -255,7 +256,7 @@
       source.addEventListener("click", () => light(source, parts, parts[0]));
     }
     panes.append(sources);
-    if (ir) panes.append(pane("Tile IR", irLines.length + " lines", irLines));
+    if (ir) panes.append(pane("Tile IR", irLines.length + " lines", irLines, "pane ir"));
 
     function light(source, parts, target) {
       for (const each of all(".lit", panes)) each.classList.remove("lit");
@@ -367,7 +368,7 @@
     apply();
   });
   window.addEventListener("hashchange", route);
-  window.addEventListener("beforeprint", () => { for (const each of all("details", kernel)) each.open = true; });
+  window.addEventListener("beforeprint", () => { for (const each of all("details:not(.playback)", kernel)) each.open = true; });
   if (!location.hash.startsWith("#?")) apply();
   route();
   document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,61 @@
+"""Files as they are shown: findings and details are made with the names that bytecode has, and kept so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..results import Finding, SourceSite
+from ..system.paths import display_path
+
+if TYPE_CHECKING:
+    from ..contract.launch import KernelUnit
+    from ..results.details import KernelDetails
+
+
+class Displayed:
+    """What a result of ``unit`` says, with short paths."""
+
+    def __init__(self, unit: KernelUnit) -> None:
+        self.unit = unit
+        self.name = cache(self._name)
+
+    def findings(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+        return tuple(replace(finding, sites=tuple(map(self.site, finding.sites))) for finding in findings)
+
+    def site(self, site: SourceSite) -> SourceSite:
+        chain = tuple((self.name(file), line, column) for file, line, column in site.call_chain)
+        return replace(site, file=None if site.file is None else self.name(site.file), call_chain=chain)
+
+    def details(self, details: KernelDetails) -> KernelDetails:
+        return replace(
+            details,
+            ir=tuple(line if line.file is None else replace(line, file=self.name(line.file)) for line in details.ir),
+            obligations=tuple(replace(each, sites=tuple(map(self.site, each.sites))) for each in details.obligations),
+            accesses=tuple(replace(each, site=self.site(each.site)) for each in details.accesses),
+            drawings=tuple(
+                replace(
+                    drawing,
+                    sides=tuple(
+                        side if side.site is None else replace(side, site=self.site(side.site))
+                        for side in drawing.sides
+                    ),
+                )
+                for drawing in details.drawings
+            ),
+        )
+
+    def _name(self, file: str) -> str:
+        """A short path; the unit's own file is spelled as the user spelled it, links and all."""
+        from ..frontend.sources.bytecode_file import noted_source
+
+        own = self.unit.file
+        if Path(file) == own.resolve():
+            return display_path(own)
+        beside = own.parent / file
+        # A producer may have noted its sources relative to where the bytecode lies.
+        found = beside if not Path(file).exists() and beside.exists() else Path(file)
+        compiled_here = own.suffix in (".py", ".cu")
+        return display_path(found if compiled_here else noted_source(found, own.parent))

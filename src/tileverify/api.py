@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .contract.decorator import written_at
-from .system.errors import UsageError
 
 if TYPE_CHECKING:
     from .equality.targets import JudgedKernel
@@ -128,13 +127,9 @@ def launch(stream: Any = None, grid: Any = None, kernel: Any = None, arguments: 
 
 
 def _written(fields: dict[str, Any], *given: Any) -> Any:
-    if any(each is not None for each in given):
-        raise UsageError(
-            "tileverify.launch takes a stream, a grid, a kernel and its arguments; a launch spec, names alone"
-        )
     frame = inspect.currentframe()
     caller = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
-    return written_at(fields, caller)
+    return written_at(fields, given, caller)
 
 
 def graph() -> Any:

@@ -209,9 +209,7 @@ class _Trial:
             return outcome(point, after, expected)
 
 
-def outcome(
-    point: TrialPoint, after: Mapping[str, Array], expected: Mapping[str, Array]
-) -> Compared | UnequalElement:
+def outcome(point: TrialPoint, after: Mapping[str, Array], expected: Mapping[str, Array]) -> Compared | UnequalElement:
     """The memory that the kernel leaves at a point beside the arrays that the reference says."""
     kernel = dict(arrays_of(point, after))
     wanted_memory = _overwritten(point, expected)

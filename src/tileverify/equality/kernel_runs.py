@@ -1,6 +1,6 @@
 """A kernel's half of a comparison, where the reference must not be: its launches on exact numbers, one message each.
 
-The launches, the contents and their order are those of `deciding`, in a smaller budget.  What a near tie costs the
+The launches are those of `deciding` in a smaller budget, so small siblings of theirs come first.  What a near tie costs the
 reference is one point: here nobody can draw another one for it.
 """
 
@@ -22,6 +22,7 @@ from .exact_arrays import is_numbers
 from .field import Array
 from .points import TrialPoint, drawn_point
 from .running import ExactKernel, run_exactly
+from .small_launches import siblings
 from .sent_points import Sent, SentEnd, SentGap, sent
 from .undecided import NearTie
 
@@ -29,7 +30,7 @@ MOST_ELEMENTS: Final = 1 << 16
 """Of all arrays of a launch: an element takes 58 bytes on the way."""
 ALL_ELEMENTS: Final = 1 << 20
 """Of all points together."""
-_SHARES: Final = 2
+_SHARES: Final = 4
 """A launch takes no more than one of so many parts of the budget."""
 
 
@@ -92,7 +93,10 @@ def _holds_nan(memory: Array) -> bool:
 def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, options: Options) -> Iterator[Sent]:
     """Everything that the kernel does, the last message is a `SentEnd`."""
     known = constants_of(kernel.entry)
-    launches, left_out = planned(contract, known, options)
+    every, left_out = planned(contract, known, options)
+    launches = [*every[:1], *siblings(contract, every), *every[1:]]
+    launches, more = launches[: options.launches], launches[options.launches :]
+    left_out += [words(values) for values in more if values in every]
     made = _Runs(unit, kernel, contract, known, options, Budget(options.steps))
     stopped = ""
     for number, values in enumerate(launches):

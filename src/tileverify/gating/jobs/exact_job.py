@@ -18,7 +18,7 @@ from .prove_job import Send, unit_of
 from .requests import TrialRequest
 
 STEPS: Final = 1 << 23
-LAUNCHES: Final = 16
+LAUNCHES: Final = 24
 
 
 def run_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:

@@ -1,7 +1,7 @@
 """A kernel's half of a comparison, where the reference must not be: its launches on exact numbers, one message each.
 
-The launches are those of `deciding` in a smaller budget, so small siblings of theirs come first.  What a near tie costs the
-reference is one point: here nobody can draw another one for it.
+The launches are those of `deciding` in a smaller budget, so small siblings of theirs come first.  What a near tie costs
+the reference is one point: here nobody can draw another one for it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from .exact_arrays import is_numbers
 from .field import Array
 from .points import TrialPoint, drawn_point
 from .running import ExactKernel, run_exactly
-from .small_launches import siblings
 from .sent_points import Sent, SentEnd, SentGap, sent
+from .small_launches import siblings
 from .undecided import NearTie
 
 MOST_ELEMENTS: Final = 1 << 16

@@ -62,10 +62,10 @@ class GateOptions:
     kernels whose results depend on what the specification leaves open (TV403).  ``bundles``: make a bundle of each
     accepted kernel.  ``isolation``: ``auto``, or a kind of `Isolation`.  ``screen``: only the tests of the sandbox turn
     it off.  ``hints``: look for changes of the source that would be proved.
-    ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small
-    inputs (`trial`).  ``exact``: and must not differ from on exact numbers (`GatedKernel.equal`).  ``complete``: of each array that a kernel writes it must write every element, there; for which
-    arrays that is proved for every launch stands in the result.  ``seed``: of the inputs of trials; without one they
-    are secret until the result tells it."""
+    ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small inputs (`trial`).
+    ``exact``: and must not differ from on exact numbers (`GatedKernel.equal`).  ``complete``: of each array that a
+    kernel writes it must write every element, there; for which arrays that is proved for every launch stands in the
+    result.  ``seed``: of the inputs of trials; without one they are secret until the result tells it."""
 
     spec: str | None = None
     deny_requires: bool = False

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
 from ..backend.numbers.conditions import ContractInNumbers
+from ..backend.numbers.small_launches import siblings
 from ..backend.numbers.trial_launches import Constants, constants_of, extent
 from ..contract.launch import KernelUnit
 from ..system.errors import UsageError
@@ -23,7 +24,6 @@ from .field import Array
 from .points import TrialPoint, drawn_point
 from .running import ExactKernel, run_exactly
 from .sent_points import Sent, SentEnd, SentGap, sent
-from .small_launches import siblings
 from .undecided import NearTie
 
 MOST_ELEMENTS: Final = 1 << 16

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from ..backend.numbers.choose import choose
-from ..backend.numbers.conditions import ContractInNumbers
-from ..backend.numbers.trial_launches import cost
-from ..contract.expressions import GRID_NAMES
-from ..system.errors import UsageError
+from ...contract.expressions import GRID_NAMES
+from ...system.errors import UsageError
+from .choose import choose
+from .conditions import ContractInNumbers
+from .trial_launches import cost
 
 _SMALL: Final = (3, 2, 1, 4, 8, 16, 32)
 """3 first: of one or two, rows and columns are easily taken for each other."""
@@ -17,18 +17,20 @@ _SMALL: Final = (3, 2, 1, 4, 8, 16, 32)
 
 def siblings(contract: ContractInNumbers, launches: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
     """For each launch but the first one with small values where it has those of the first, if that costs less."""
-    if not launches:
-        return []
-    usual = launches[0]
     found: list[Mapping[str, int]] = []
     for values in launches[1:]:
-        small = values
-        for name in _free(contract, values):
-            if values[name] == usual.get(name):
-                small = next(_smaller(contract, small, name, _SMALL), small)
+        small = sibling(contract, launches[0], values)
         if cost(contract, small) < cost(contract, values) and small not in found and small not in launches:
             found.append(small)
     return sorted(found, key=lambda values: cost(contract, values))
+
+
+def sibling(contract: ContractInNumbers, usual: Mapping[str, int], values: Mapping[str, int]) -> Mapping[str, int]:
+    """The launch ``values`` with small values where it has those of ``usual``, as far as the contract has such."""
+    for name in _free(contract, values):
+        if values[name] == usual.get(name):
+            values = next(_smaller(contract, values, name, _SMALL), values)
+    return values
 
 
 def smallest(contract: ContractInNumbers, values: Mapping[str, int]) -> Iterator[Mapping[str, int]]:

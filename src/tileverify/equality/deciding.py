@@ -17,9 +17,10 @@ from ..backend.numbers.trial_launches import Constants, chosen_launches, constan
 from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..system.errors import UsageError
 from .exact_arrays import is_numbers, lifted, presented
-from .points import FILLINGS, TrialPoint, drawn_point
+from .points import FILLINGS, GIVEN, TrialPoint, drawn_point, given_point
 from .running import ExactKernel, run_exactly
 from .sameness import Compared, compared
+from .shrinking import shrunk
 from .undecided import NearTie, Undecided
 
 Other: TypeAlias = Callable[[TrialPoint, Mapping[str, Array], Mapping[str, Any]], Mapping[str, Array]]
@@ -45,13 +46,15 @@ class Decision(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UnequalElement:
-    """One element, in float64, and the point at which it was seen."""
+    """One element, in float64, and the point at which it was seen; ``inputs``: the contents of that point, where they
+    are constants."""
 
     array: str
     index: tuple[int, ...]
     kernel: float
     reference: float
     point: TrialPoint
+    inputs: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +74,14 @@ class ExactAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``values``: the sizes and scalars of the only launch to look at; ``seed`` of everything that is drawn."""
+    """``values``: the sizes and scalars of the only launch to look at; ``inputs``: its contents, arrays and float
+    scalars by name; ``seed`` of everything that is drawn."""
 
     seed: int = 0
     steps: int = STEPS
     launches: int = MOST_LAUNCHES
     values: Mapping[str, int] | None = None
+    inputs: Mapping[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -174,7 +179,13 @@ class _Trial:
 
     def launch(self, number: int, values: Mapping[str, int], seen: SeenPoints) -> UnequalElement | None:
         """All points of a launch, which are noted in ``seen``; the usual launch, number 0, is looked at with all
-        contents if that leaves most of the budget."""
+        contents if that leaves most of the budget, and with inputs that are given there is one point."""
+        if self.options.inputs is not None:
+            found = self.at_point(given_point(self.contract, values, self.options.inputs))
+            if not isinstance(found, UnequalElement):
+                note(seen, found, GIVEN)
+                return None
+            return replace(found, inputs=self.options.inputs)
         fillings = list(fillings_of(number))
         for place, filling in enumerate(FILLINGS):
             if filling not in fillings and not (number == 0 and place and self.steps() * 5 < self.options.steps):
@@ -285,7 +296,7 @@ def constants_among(unit: KernelUnit) -> dict[str, bool | int | float]:
 
 
 def _different(trial: _Trial, found: UnequalElement, launches: Sequence[Mapping[str, int]]) -> ExactAnswer:
-    """The same at the smallest launch that shows it, of a few."""
+    """The same as small as it is found: first at the smallest launch that shows it, of a few."""
     seen = found
     sizes = sorted(launches, key=lambda values: cost(trial.contract, values))
     most = cost(trial.contract, found.point.inputs.values)
@@ -297,4 +308,16 @@ def _different(trial: _Trial, found: UnequalElement, launches: Sequence[Mapping[
         if isinstance(again, UnequalElement):
             seen = again
             break
+    if trial.options.inputs is None:
+        small = shrunk(seen, trial.contract, _where_unequal(trial.at), _where_unequal(trial.at_point))
+        assert isinstance(small.found, UnequalElement)
+        seen = replace(small.found, inputs=small.inputs)
     return ExactAnswer(Decision.DIFFERENT, difference=seen, points=1, steps=trial.steps())
+
+
+def _where_unequal(ask: Callable[..., Compared | UnequalElement]) -> Callable[..., UnequalElement | None]:
+    def seen(*place: Any) -> UnequalElement | None:
+        found = ask(*place)
+        return found if isinstance(found, UnequalElement) else None
+
+    return seen

@@ -302,14 +302,16 @@ def _different(trial: _Trial, found: UnequalElement, launches: Sequence[Mapping[
     most = cost(trial.contract, found.point.inputs.values)
     for values in [values for values in sizes if cost(trial.contract, values) < most][:TRIES]:
         try:
-            again = trial.at(values, found.point.filling)
+            smaller = trial.at(values, found.point.filling)
         except (InterpreterStop, UsageError):
             continue
-        if isinstance(again, UnequalElement):
-            seen = again
+        if isinstance(smaller, UnequalElement):
+            seen = smaller
             break
     if trial.options.inputs is None:
-        small = shrunk(seen, trial.contract, _where_unequal(trial.at), _where_unequal(trial.at_point))
+        steps = trial.options.steps // 2
+        again = replace(trial, budget=Budget(steps), share=steps)
+        small = shrunk(seen, trial.contract, _where_unequal(again.at), _where_unequal(again.at_point))
         assert isinstance(small.found, UnequalElement)
         seen = replace(small.found, inputs=small.inputs)
     return ExactAnswer(Decision.DIFFERENT, difference=seen, points=1, steps=trial.steps())

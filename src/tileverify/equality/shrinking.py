@@ -1,4 +1,4 @@
-"""A difference made small: the sizes of its launch first, then what the arrays hold, 0 and 1 where that still shows it."""
+"""A difference made small: the sizes of its launch first, then contents, 0 and 1 where that still shows it."""
 
 from __future__ import annotations
 
@@ -69,13 +69,17 @@ def shrunk(
 def _small_launch(
     found: Difference, contract: ContractInNumbers, at: Callable[[Mapping[str, int], str], Difference | None]
 ) -> Difference:
-    tries = SIZE_TRIES
+    tries, filling = SIZE_TRIES, found.point.filling
+
+    def seen_at(values: Mapping[str, int]) -> Difference | None:
+        return _asked(lambda: at(values, filling))
+
     while True:
         for values in smallest(contract, found.point.inputs.values):
             if not tries:
                 return found
             tries -= 1
-            again = _asked(lambda values=values: at(values, found.point.filling))  # type: ignore[misc]
+            again = seen_at(values)
             if again is not None and _alike(again, found):
                 found = again
                 break

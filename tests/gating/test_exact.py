@@ -10,6 +10,7 @@ import pytest
 
 from tileverify.gating import GatedKernel, GateOptions, Sandbox, Submission, judge
 from tileverify.gating.jobs import exactness
+from tileverify.gating.jobs.reference_messages import ReferenceAnswer
 from tileverify.gating.jobs.requests import JobRequest
 from tileverify.gating.sandbox.orders import JobKind, JobLimits
 from tileverify.gating.sandbox.sandbox import JobOutcome
@@ -163,7 +164,7 @@ class Forging:
 
     def run(self, job: JobKind, request: JobRequest, payload: bytes, limits: JobLimits) -> JobOutcome:
         outcome = self._sandbox.run(job, request, payload, limits)
-        return self._change(outcome) if job is JobKind.EXACT else outcome  # type: ignore[no-any-return]
+        return self._change(outcome) if job is JobKind.EXACT else outcome
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_one_order_says_little_of_a_kernel_whose_order_matters(references: Path,
 
     class Agreeing:
         def compare(self, payload: bytes, exact: bool) -> Any:
-            return exactness.ReferenceAnswer(equal=answer(kernel))
+            return ReferenceAnswer(equal=answer(kernel))
 
     unordered = replace(kernel, result=replace(kernel.result, deterministic=False))
     found = exactness.with_equality(unordered, b"", None, Agreeing())  # type: ignore[arg-type]

@@ -28,10 +28,17 @@ MOST_ELEMENTS: Final = 1 << 12
 class Difference(Protocol):
     """What is known of a difference: an element with two values, and the point."""
 
-    array: str
-    kernel: float
-    reference: float
-    point: TrialPoint
+    @property
+    def array(self) -> str: ...
+
+    @property
+    def kernel(self) -> float: ...
+
+    @property
+    def reference(self) -> float: ...
+
+    @property
+    def point(self) -> TrialPoint: ...
 
 
 Seen = Callable[[TrialPoint], Difference | None]

@@ -25,7 +25,7 @@ MOST_ELEMENTS: Final = 1 << 12
 """Of all arrays, beyond which contents stay as they were drawn."""
 
 
-class Difference(Protocol):
+class ShownDifference(Protocol):
     """What is known of a difference: an element with two values, and the point."""
 
     @property
@@ -41,21 +41,21 @@ class Difference(Protocol):
     def point(self) -> TrialPoint: ...
 
 
-Seen = Callable[[TrialPoint], Difference | None]
+Seen = Callable[[TrialPoint], ShownDifference | None]
 
 
 @dataclass(slots=True)
 class Shrunk:
     """``inputs``: arrays and scalars by name, which show the difference; ``None``: those of the point do."""
 
-    found: Difference
+    found: ShownDifference
     inputs: Mapping[str, Any] | None
 
 
 def shrunk(
-    found: Difference,
+    found: ShownDifference,
     contract: ContractInNumbers,
-    at: Callable[[Mapping[str, int], str], Difference | None],
+    at: Callable[[Mapping[str, int], str], ShownDifference | None],
     at_point: Seen,
 ) -> Shrunk:
     """``at``: the difference at a launch with contents of a kind; ``at_point``: at one point.
@@ -74,11 +74,11 @@ def shrunk(
 
 
 def _small_launch(
-    found: Difference, contract: ContractInNumbers, at: Callable[[Mapping[str, int], str], Difference | None]
-) -> Difference:
+    found: ShownDifference, contract: ContractInNumbers, at: Callable[[Mapping[str, int], str], ShownDifference | None]
+) -> ShownDifference:
     tries, filling = SIZE_TRIES, found.point.filling
 
-    def seen_at(values: Mapping[str, int]) -> Difference | None:
+    def seen_at(values: Mapping[str, int]) -> ShownDifference | None:
         return _asked(lambda: at(values, filling))
 
     while True:
@@ -94,14 +94,14 @@ def _small_launch(
             return found
 
 
-def _asked(ask: Callable[[], Difference | None]) -> Difference | None:
+def _asked(ask: Callable[[], ShownDifference | None]) -> ShownDifference | None:
     try:
         return ask()
     except (InterpreterStop, UsageError):
         return None
 
 
-def _alike(again: Difference, found: Difference) -> bool:
+def _alike(again: ShownDifference, found: ShownDifference) -> bool:
     finite = [isfinite(each.kernel) and isfinite(each.reference) for each in (found, again)]
     return again.array == found.array and (finite[1] or not finite[0])
 
@@ -118,7 +118,7 @@ def inputs_of(point: TrialPoint) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Contents:
-    found: Difference
+    found: ShownDifference
     contract: ContractInNumbers
     at_point: Seen
     inputs: dict[str, Any]

@@ -1,10 +1,12 @@
 """How many untrusted kernels the gate judges in a second, from their sources.
 
-    python -m benchmarks.gate [--jobs 2] [--made-up 60] [--every 6] [--isolation landlock] [--markdown FILE]
+    python -m benchmarks.gate [--jobs 2] [--made-up 60] [--every 6] [--tasks 0] [--isolation landlock]
+                            [--markdown FILE]
 
 Submissions are made up from seeds (`tests/gating/made_up.py`, half of them racy), and every so manyth of the corpus
 with its launch spec.  Each process of the pool has a worker of its own, as in use.  Besides wall clock, the processor's
-time of everything that was started is told, for machines that are not idle.
+time of everything that was started is told, for machines that are not idle.  ``--tasks 60``: instead of them so many
+candidates for tasks with references (`gate_tasks`), compared on floats and on exact numbers.
 """
 
 from __future__ import annotations
@@ -21,11 +23,13 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from tests.gating.made_up import made_up
 
+from benchmarks import gate_tasks
 from tileverify.corpus import ROOT
-from tileverify.gating import GateOptions, Sandbox, Submission, judge
+from tileverify.gating import GatedKernel, GateOptions, Sandbox, Submission, judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +51,26 @@ class Share:
     layers: tuple[str, ...]
 
 
-def submissions(made: int, every: int) -> Iterator[tuple[Submission, str | None]]:
-    """Each with the launch spec that the caller asks for."""
+def submissions(made: int, every: int) -> Iterator[tuple[Submission, GateOptions]]:
+    """Each with the options that the caller asks for."""
     for seed in range(made):
         one = made_up(seed)
-        yield Submission(one.source.encode(), f"made_up_{seed}.py"), one.spec
+        yield Submission(one.source.encode(), f"made_up_{seed}.py"), GateOptions(spec=one.spec)
     for path in sorted(ROOT.glob("*/*.py"))[::every] if every else []:
         spec = path.with_name(f"{path.stem}.tileverify.toml")
-        yield Submission(path.read_bytes(), path.name), spec.read_text() if spec.is_file() else None
+        text = spec.read_text() if spec.is_file() else None
+        yield Submission(path.read_bytes(), path.name), GateOptions(spec=text)
 
 
-def share(work: Sequence[tuple[Submission, str | None]], isolation: str) -> Share:
+def candidates(count: int, folder: Path) -> Iterator[tuple[Submission, GateOptions]]:
+    """For the tasks; their references are written into ``folder``."""
+    file = folder / "references.py"
+    file.write_text(gate_tasks.REFERENCES, encoding="utf-8")
+    for name, source, spec, function in gate_tasks.submissions(count):
+        yield Submission(source.encode(), name), GateOptions(spec=spec, reference=f"{file}::{function}", seed=1)
+
+
+def share(work: Sequence[tuple[Submission, GateOptions]], isolation: str) -> Share:
     """Judge a part of the submissions in a sandbox of this process."""
     with Sandbox(isolation):
         pass
@@ -66,11 +79,15 @@ def share(work: Sequence[tuple[Submission, str | None]], isolation: str) -> Shar
     rows = []
     with Sandbox(isolation) as sandbox:
         layers = sandbox.layers
-        for submission, spec in work:
+        for submission, options in work:
             before = time.perf_counter()
-            result = judge(submission, GateOptions(spec=spec), sandbox)
-            rows.append(Row(tuple(kernel.verdict for kernel in result.kernels), time.perf_counter() - before))
+            result = judge(submission, options, sandbox)
+            rows.append(Row(tuple(map(_said, result.kernels)), time.perf_counter() - before))
     return Share(tuple(rows), _children() - start, start, time.perf_counter() - begun, layers)
+
+
+def _said(kernel: GatedKernel) -> str:
+    return kernel.verdict if kernel.equal is None else f"{kernel.verdict} and {kernel.equal['answer']}"
 
 
 def _children() -> float:
@@ -85,10 +102,13 @@ def report(shares: Sequence[Share], arguments: argparse.Namespace) -> str:
     cpu = sum(each.cpu_s - each.start_cpu_s for each in shares)
     wall = max(each.wall_s for each in shares)
     told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    what = f"--made-up {arguments.made_up} --every {arguments.every}"
+    if arguments.tasks:
+        what = f"--tasks {arguments.tasks}"
     lines = [
         "# Gate: throughput",
         "",
-        f"`python -m benchmarks.gate --jobs {arguments.jobs} --made-up {arguments.made_up} --every {arguments.every}`"
+        f"`python -m benchmarks.gate --jobs {arguments.jobs} {what}`"
         f" on {platform.machine()}, Python {platform.python_version()}, isolation {', '.join(shares[0].layers)}.",
         "",
         "| what | figure |",
@@ -110,12 +130,17 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--made-up", type=int, default=60)
     parser.add_argument("--every", type=int, default=6, help="of the corpus; 0: none of it")
+    parser.add_argument("--tasks", type=int, default=0, help="candidates for tasks with references, and nothing else")
     parser.add_argument("--isolation", default="landlock", help="of bubblewrap, processor time cannot be told")
     parser.add_argument("--markdown", type=Path)
     arguments = parser.parse_args()
-    work = list(submissions(arguments.made_up, arguments.every))
-    parts = [work[number :: arguments.jobs] for number in range(arguments.jobs)]
-    with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
+    context = get_context("spawn")
+    with TemporaryDirectory() as folder, ProcessPoolExecutor(arguments.jobs, mp_context=context) as pool:
+        if arguments.tasks:
+            work = list(candidates(arguments.tasks, Path(folder)))
+        else:
+            work = list(submissions(arguments.made_up, arguments.every))
+        parts = [work[number :: arguments.jobs] for number in range(arguments.jobs)]
         shares = list(pool.map(partial(share, isolation=arguments.isolation), parts))
     text = report(shares, arguments)
     print(text)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .contract.decorator import written_at
-from .system.errors import UsageError
 
 if TYPE_CHECKING:
     from .equality.targets import JudgedKernel
@@ -128,13 +127,9 @@ def launch(stream: Any = None, grid: Any = None, kernel: Any = None, arguments: 
 
 
 def _written(fields: dict[str, Any], *given: Any) -> Any:
-    if any(each is not None for each in given):
-        raise UsageError(
-            "tileverify.launch takes a stream, a grid, a kernel and its arguments; a launch spec, names alone"
-        )
     frame = inspect.currentframe()
     caller = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
-    return written_at(fields, caller)
+    return written_at(fields, given, caller)
 
 
 def graph() -> Any:
@@ -270,12 +265,19 @@ def tune(*call: Any, **options: Any) -> Any:
 
 
 def equal(
-    target: str, reference: Any, /, *, seed: int = 0, sizes: Mapping[str, int] | None = None
+    target: str,
+    reference: Any,
+    /,
+    *,
+    seed: int = 0,
+    sizes: Mapping[str, int] | None = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> list[JudgedKernel]:
     """Whether a kernel computes exactly what a reference does, as ``tileverify equal`` says; see `docs/equality.md`.
 
     ``target``: ``FILE::KERNEL``.  ``reference``: a function on NumPy arrays, ``REF.py::FN``, or another
-    ``FILE::KERNEL``.  ``sizes``: the one launch to look at.  One answer for each launch spec.
+    ``FILE::KERNEL``.  ``sizes``: the one launch to look at; ``inputs``: with these contents alone, arrays and float
+    scalars by name.  One answer for each launch spec.
 
     >>> import numpy as np
     >>> import tileverify
@@ -298,7 +300,7 @@ def equal(
     from .equality.deciding import Options
     from .equality.targets import EqualOptions, judge
 
-    return judge(target, reference, EqualOptions(Options(seed=seed, values=sizes)))
+    return judge(target, reference, EqualOptions(Options(seed=seed, values=sizes, inputs=inputs)))
 
 
 def gate(source: Any, *, file: str = "submission.py", own_spec: str | None = None, **options: Any) -> GateResult:

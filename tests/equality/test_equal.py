@@ -153,3 +153,44 @@ def test_what_a_reference_returns_without_a_name_is_what_the_kernel_writes(capfd
     )
     assert left_out[-1].endswith("more, all in --format json")
     assert len(left_out) <= 7
+
+
+def _inputs(kernel: str, reference: str) -> dict[str, Any]:
+    found = _answer(kernel, reference)
+    assert found.difference is not None
+    assert found.difference.inputs is not None
+    return {name: np.asarray(held).tolist() for name, held in found.difference.inputs.items()}
+
+
+def test_a_difference_is_made_small() -> None:
+    assert _inputs("gelu_off_by_little", "gelu") == {"x": [0.0], "out": [0.0]}
+    assert _inputs("gelu_rounded_constant", "gelu") == {"x": [1.0], "out": [0.0]}
+    assert _inputs("no_step", "step") == {"w": [0.0], "g": [1.0]}
+    large = _inputs("gelu_unless_large", "gelu")["x"]  # one element is neither 0 nor 1: it has to be large
+    assert sum(value not in (0, 1) for value in large) == 1
+    assert max(map(abs, large)) > 20
+    far = _inputs("gelu_of_neighbour", "gelu")["x"]
+    assert len(far) == 129  # the second block is the first that shows it
+    assert set(far) <= {0, 1}
+
+
+def test_playback_shows_the_difference_as_long_as_it_is_there(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run = command_line(capfd)
+    kernels = tmp_path / "kernels.py"
+    kernels.write_text((HERE / "cheats.py").read_text())
+    reference, file = f"{HERE / 'references.py'}::gelu", tmp_path / "tests" / "test_shown.py"
+    file.parent.mkdir()
+    said = run("equal", f"{kernels}::gelu_off_by_little", "--reference", reference, "--playback", str(file))
+    assert said.code == 1
+    names: dict[str, Any] = {"__file__": str(file)}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    names["test_the_difference_shows"]()
+    kernels.write_text(kernels.read_text().replace(" + 9e-5", ""))
+    with pytest.raises(AssertionError, match="there is none any more"):
+        names["test_the_difference_shows"]()
+    none = tmp_path / "test_none.py"
+    said = run("equal", f"{HERE / 'cheats.py'}::gelu", "--reference", reference, "--playback", str(none))
+    assert (said.code, none.exists()) == (0, False)
+    assert "none was written" in said.err

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ..system.errors import UsageError
 from .options import writable
 from .run import pairs, whole
-from .shell import Working, emit
+from .shell import Working, emit, talk
+
+if TYPE_CHECKING:
+    from ..equality.targets import JudgedKernel
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -30,6 +35,12 @@ Exit codes:
 @click.option("--steps", type=click.IntRange(min=1), help="Steps of the interpreter for each kernel.")
 @click.option("--format", "kind", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE, whole.")
+@click.option(
+    "--playback",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write a test that shows the difference, if there is one.",
+)
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--unproved", is_flag=True, help="Compare the kernel even if it is not proved.")
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of earlier runs.")
@@ -44,6 +55,7 @@ def equal(
     steps: int | None,
     kind: str,
     output: Path | None,
+    playback: Path | None,
     spec: Path | None,
     unproved: bool,
     no_cache: bool,
@@ -56,6 +68,7 @@ def equal(
     if (other is None) == (reference is None):
         raise UsageError("equal takes a second kernel or --reference REF.py::FN, one of the two")
     writable(output)
+    writable(playback)
     from ..equality.answer_text import document, text
     from ..equality.deciding import STEPS, Decision, Options
     from ..equality.targets import EqualOptions, judge
@@ -72,5 +85,18 @@ def equal(
     with Working(live=False):
         judged = judge(target, reference or other or "", options)
     emit(f"{json.dumps(document(judged), indent=2)}\n" if kind == "json" else text(judged), output)
+    if playback is not None:
+        _write_test(judged, playback)
     answers = {each.equality.answer for each in judged}
     context.exit(1 if Decision.DIFFERENT in answers else 3 if Decision.NOT_DECIDED in answers else 0)
+
+
+def _write_test(judged: Sequence[JudgedKernel], file: Path) -> None:
+    from ..equality.difference_test import test_of
+
+    text = next((text for each in judged if (text := test_of(each, file)) is not None), None)
+    if text is None:
+        talk("no difference was found that a test could show: none was written")
+        return
+    emit(text, file)
+    talk(f"the difference in {file}; run it with: pytest {file}")

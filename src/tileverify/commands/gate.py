@@ -37,6 +37,7 @@ Exit codes:
 @click.option(
     "--reference", metavar="FILE.py::FUNCTION", help="What a proved kernel must compute, on small inputs (NumPy)."
 )
+@click.option("--no-exact", "exact", flag_value=False, default=True, help="Compare with --reference on floats alone.")
 @click.option(
     "--complete",
     is_flag=True,
@@ -84,6 +85,7 @@ def gate(
     trust_specs: bool,
     bundle: Path | None,
     reference: str | None,
+    exact: bool,
     complete: bool,
     seed: int | None,
     deny_requires: bool,
@@ -126,6 +128,7 @@ def gate(
         isolation=isolation,
         hints=hints,
         reference=reference,
+        exact=exact,
         complete=complete,
         allow_undetermined=allow_undetermined,
         seed=seed,

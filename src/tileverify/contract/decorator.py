@@ -7,10 +7,12 @@ tileverify reads the file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TypeVar
+
+from ..system.errors import UsageError
 
 ATTRIBUTE = "__tileverify_launches__"
 _Kernel = TypeVar("_Kernel")
@@ -25,11 +27,18 @@ class DecoratedLaunch:
     line: int | None
 
 
-def written_at(fields: Mapping[str, Any], frame: FrameType | None) -> Callable[[_Kernel], _Kernel]:
+def written_at(
+    fields: Mapping[str, Any], unnamed: Sequence[object], frame: FrameType | None
+) -> Callable[[_Kernel], _Kernel]:
     """The decorator with these ``fields``, which are those of ``[[launch]]`` without ``kernel``; ``frame``: its caller.
 
     Unknown fields are kept and reported by ``tileverify check``, with this line, like any other mistake in a spec.
+    Raises `UsageError` if anything was given without a name.
     """
+    if any(each is not None for each in unnamed):
+        raise UsageError(
+            "tileverify.launch takes a stream, a grid, a kernel and its arguments; a launch spec, names alone"
+        )
     given = {key: value for key, value in fields.items() if value is not None}
     file, line = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else (None, None)
     spec = DecoratedLaunch(given, file, line)

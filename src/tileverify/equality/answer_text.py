@@ -6,9 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 from .deciding import Decision, ExactAnswer, UnequalElement
 from .targets import JudgedKernel
 
+_FEW: Final = 12
+"""Numbers of all inputs that are shown."""
 _SHOWN: Final = 6
 """Launches that were left out, with a line each."""
 
@@ -48,8 +52,15 @@ def difference(found: UnequalElement) -> str:
     place = ", ".join(map(str, found.index))
     return (
         f"{found.array}[{place}] is {found.kernel!r}, the reference says {found.reference!r} "
-        f"({_sizes(found.point.inputs.values)}; contents: {found.point.filling})"
+        f"({_sizes(found.point.inputs.values)}; contents: {_contents(found)})"
     )
+
+
+def _contents(found: UnequalElement) -> str:
+    """The inputs where they are few, else of what kind they are."""
+    if found.inputs is None or sum(np.size(held) for held in found.inputs.values()) > _FEW:
+        return "small numbers" if found.inputs is not None else found.point.filling
+    return ", ".join(f"{name} = {_nested(held)}" for name, held in found.inputs.items())
 
 
 def _count(number: int, one: str, more: str) -> str:
@@ -86,8 +97,17 @@ def fields(found: ExactAnswer) -> dict[str, Any]:
             "reference": _number(seen.reference),
             "launch": dict(seen.point.inputs.values),
             "contents": seen.point.filling,
+            "inputs": None if seen.inputs is None else {name: _nested(held) for name, held in seen.inputs.items()},
         }
     return result
+
+
+def _nested(held: Any) -> Any:
+    """Nested lists of numbers, as JSON has them."""
+    values = held.tolist() if hasattr(held, "tolist") else held
+    if isinstance(values, list):
+        return [_nested(each) for each in values]
+    return _number(values) if isinstance(values, float) else values
 
 
 def _number(value: float) -> float | str:

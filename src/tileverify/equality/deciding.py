@@ -17,9 +17,10 @@ from ..backend.numbers.trial_launches import Constants, chosen_launches, constan
 from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..system.errors import UsageError
 from .exact_arrays import is_numbers, lifted, presented
-from .points import FILLINGS, TrialPoint, drawn_point
+from .points import FILLINGS, GIVEN, TrialPoint, drawn_point, given_point
 from .running import ExactKernel, run_exactly
 from .sameness import Compared, compared
+from .shrinking import shrunk
 from .undecided import NearTie, Undecided
 
 Other: TypeAlias = Callable[[TrialPoint, Mapping[str, Array], Mapping[str, Any]], Mapping[str, Array]]
@@ -45,13 +46,15 @@ class Decision(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UnequalElement:
-    """One element, in float64, and the point at which it was seen."""
+    """One element, in float64, and the point at which it was seen; ``inputs``: the contents of that point, where they
+    are constants."""
 
     array: str
     index: tuple[int, ...]
     kernel: float
     reference: float
     point: TrialPoint
+    inputs: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +74,20 @@ class ExactAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``values``: the sizes and scalars of the only launch to look at; ``seed`` of everything that is drawn."""
+    """``values``: the sizes and scalars of the only launch to look at; ``inputs``: its contents, arrays and float
+    scalars by name; ``seed`` of everything that is drawn."""
 
     seed: int = 0
     steps: int = STEPS
     launches: int = MOST_LAUNCHES
     values: Mapping[str, int] | None = None
+    inputs: Mapping[str, Any] | None = None
 
 
 @dataclass(slots=True)
-class _Seen:
+class SeenPoints:
+    """Of one launch: points at which all was equal, and why others gave no answer."""
+
     equal: int = 0
     bits: float = 0.0
     opened: list[str] = field(default_factory=list)
@@ -91,39 +98,32 @@ def decide(
 ) -> ExactAnswer:
     """Whether ``other`` computes what the kernel does."""
     known = constants_of(kernel.entry)
-    left_out: list[str] = []
-    launches: Sequence[Mapping[str, int]]
-    if options.values is not None:
-        launches = (options.values,)
-    else:
-        chosen = chosen_launches(contract, known, np.random.default_rng(options.seed))
-        every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]
-        launches, left_out = every[: options.launches], [*chosen.not_tried, *map(_words, every[options.launches :])]
+    launches, left_out = planned(contract, known, options)
     share = min(SHARE, options.steps) if options.values is None else options.steps
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
     done: list[Mapping[str, int]] = []
     points, bits, reasons, refused = 0, float("inf"), [], []
     for number, values in enumerate(launches, 0 if options.values is None else -1):
-        seen = _Seen()
+        seen = SeenPoints()
         try:
             found = trial.launch(number, values, seen)
         except BudgetSpent:
             found = None
             if not seen.equal:
-                left_out.append(f"{_words(values)} (beyond the budget)")
+                left_out.append(f"{words(values)} (beyond the budget)")
                 continue
         except UsageError as error:
-            left_out.append(f"{_words(values)} ({error.message})")
+            left_out.append(f"{words(values)} ({error.message})")
             refused.append(error.message)
             continue
         except InterpreterStop as stop:
-            return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, reason=f"{stop} ({_words(values)})")
+            return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, reason=f"{stop} ({words(values)})")
         if found is not None:
             return _different(trial, found, launches)
         if not seen.equal:
-            reasons.append(f"{'; '.join(seen.opened) or 'nothing was compared'} ({_words(values)})")
+            reasons.append(f"{'; '.join(seen.opened) or 'nothing was compared'} ({words(values)})")
             continue
-        left_out += [f"{_words(values)}: {reason}" for reason in seen.opened]
+        left_out += [f"{words(values)}: {reason}" for reason in seen.opened]
         done.append(values)
         points, bits = points + seen.equal, min(bits, seen.bits)
     steps = trial.steps()
@@ -133,14 +133,25 @@ def decide(
     return ExactAnswer(Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps)
 
 
-def _fillings(number: int) -> tuple[str, ...]:
+def planned(
+    contract: ContractInNumbers, known: Constants, options: Options
+) -> tuple[Sequence[Mapping[str, int]], list[str]]:
+    """The launches to look at, the usual one first, the others by size, and in words those beyond them."""
+    if options.values is not None:
+        return (options.values,), []
+    chosen = chosen_launches(contract, known, np.random.default_rng(options.seed))
+    every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]
+    return every[: options.launches], [*chosen.not_tried, *map(words, every[options.launches :])]
+
+
+def fillings_of(number: int) -> tuple[str, ...]:
     """Of a launch that was asked for all; of others the first, and for the small ones behind the usual one a second."""
     if number < 0:
         return FILLINGS
     return (FILLINGS[0], FILLINGS[1 + number % (len(FILLINGS) - 1)]) if 0 < number <= VARIED else FILLINGS[:1]
 
 
-def _note(seen: _Seen, found: Compared, filling: str) -> None:
+def note(seen: SeenPoints, found: Compared, filling: str) -> None:
     if found.open:
         seen.opened.append(f"{found.open} (contents: {filling})")
     else:
@@ -148,7 +159,7 @@ def _note(seen: _Seen, found: Compared, filling: str) -> None:
         seen.bits += found.bits if np.isfinite(found.bits) else 128.0
 
 
-def _words(values: Mapping[str, int]) -> str:
+def words(values: Mapping[str, int]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in values.items()) or "the only launch"
 
 
@@ -166,17 +177,23 @@ class _Trial:
     def steps(self) -> int:
         return self.options.steps - self.budget.left
 
-    def launch(self, number: int, values: Mapping[str, int], seen: _Seen) -> UnequalElement | None:
+    def launch(self, number: int, values: Mapping[str, int], seen: SeenPoints) -> UnequalElement | None:
         """All points of a launch, which are noted in ``seen``; the usual launch, number 0, is looked at with all
-        contents if that leaves most of the budget."""
-        fillings = list(_fillings(number))
+        contents if that leaves most of the budget, and with inputs that are given there is one point."""
+        if self.options.inputs is not None:
+            found = self.at_point(given_point(self.contract, values, self.options.inputs))
+            if not isinstance(found, UnequalElement):
+                note(seen, found, GIVEN)
+                return None
+            return replace(found, inputs=self.options.inputs)
+        fillings = list(fillings_of(number))
         for place, filling in enumerate(FILLINGS):
             if filling not in fillings and not (number == 0 and place and self.steps() * 5 < self.options.steps):
                 continue
             found = self.at(values, filling)
             if isinstance(found, UnequalElement):
                 return found
-            _note(seen, found, filling)
+            note(seen, found, filling)
             if filling == "normal" and found.undefined:
                 fillings.append("positive")
         return None
@@ -200,26 +217,26 @@ class _Trial:
             after = run_exactly(self.kernel, point.inputs, point.contents, point.floats, budget)
             before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
             expected = self.other(point, before, arguments_of(self.unit, self.contract, point))
-            return self._compared(point, after, expected)
+            return outcome(point, after, expected)
 
-    def _compared(
-        self, point: TrialPoint, after: Mapping[str, Array], expected: Mapping[str, Array]
-    ) -> Compared | UnequalElement:
-        kernel = dict(arrays_of(point, after))
-        wanted_memory = _overwritten(point, expected)
-        worst = Compared()
-        for name, array in kernel.items():
-            wanted = _plain(wanted_memory[name])
-            found = compared(_plain(array), wanted)
-            if found.different is not None:
-                index = np.unravel_index(found.different, array.shape)
-                places = tuple(int(place) for place in index)
-                return UnequalElement(name, places, _float(_plain(array)[places]), _float(wanted[places]), point)
-            if found.open:
-                worst = replace(found, open=f"{name}: {found.open}") if not worst.open else worst
-            elif not worst.open:
-                worst = Compared(bits=min(worst.bits, found.bits), undefined=worst.undefined + found.undefined)
-        return worst
+
+def outcome(point: TrialPoint, after: Mapping[str, Array], expected: Mapping[str, Array]) -> Compared | UnequalElement:
+    """The memory that the kernel leaves at a point beside the arrays that the reference says."""
+    kernel = dict(arrays_of(point, after))
+    wanted_memory = _overwritten(point, expected)
+    worst = Compared()
+    for name, array in kernel.items():
+        wanted = _plain(wanted_memory[name])
+        found = compared(_plain(array), wanted)
+        if found.different is not None:
+            index = np.unravel_index(found.different, array.shape)
+            places = tuple(int(place) for place in index)
+            return UnequalElement(name, places, _float(_plain(array)[places]), _float(wanted[places]), point)
+        if found.open:
+            worst = replace(found, open=f"{name}: {found.open}") if not worst.open else worst
+        elif not worst.open:
+            worst = Compared(bits=min(worst.bits, found.bits), undefined=worst.undefined + found.undefined)
+    return worst
 
 
 def _overwritten(point: TrialPoint, expected: Mapping[str, Array]) -> dict[str, Array]:
@@ -265,26 +282,44 @@ def arrays_of(point: TrialPoint, memory: Mapping[str, Array]) -> Iterator[tuple[
 
 def arguments_of(unit: KernelUnit, contract: ContractInNumbers, point: TrialPoint) -> dict[str, Any]:
     """Everything that a reference may ask for beside the arrays: sizes, scalars and constants."""
-    constants = {
+    floats = {name: presented(value) for name, value in point.floats.items()}
+    return {**constants_among(unit), **point.inputs.values, **point.inputs.launch.scalars, **floats}
+
+
+def constants_among(unit: KernelUnit) -> dict[str, bool | int | float]:
+    """The arguments that are constants and numbers."""
+    return {
         each.name: each.value
         for each in flat(unit.launch.arguments)
         if isinstance(each, ConstantArgument) and isinstance(each.value, int | float)
     }
-    floats = {name: presented(value) for name, value in point.floats.items()}
-    return {**constants, **point.inputs.values, **point.inputs.launch.scalars, **floats}
 
 
 def _different(trial: _Trial, found: UnequalElement, launches: Sequence[Mapping[str, int]]) -> ExactAnswer:
-    """The same at the smallest launch that shows it, of a few."""
+    """The same as small as it is found: first at the smallest launch that shows it, of a few."""
     seen = found
     sizes = sorted(launches, key=lambda values: cost(trial.contract, values))
     most = cost(trial.contract, found.point.inputs.values)
     for values in [values for values in sizes if cost(trial.contract, values) < most][:TRIES]:
         try:
-            again = trial.at(values, found.point.filling)
+            smaller = trial.at(values, found.point.filling)
         except (InterpreterStop, UsageError):
             continue
-        if isinstance(again, UnequalElement):
-            seen = again
+        if isinstance(smaller, UnequalElement):
+            seen = smaller
             break
+    if trial.options.inputs is None:
+        steps = trial.options.steps // 2
+        again = replace(trial, budget=Budget(steps), share=steps)
+        small = shrunk(seen, trial.contract, _where_unequal(again.at), _where_unequal(again.at_point))
+        assert isinstance(small.found, UnequalElement)
+        seen = replace(small.found, inputs=small.inputs)
     return ExactAnswer(Decision.DIFFERENT, difference=seen, points=1, steps=trial.steps())
+
+
+def _where_unequal(ask: Callable[..., Compared | UnequalElement]) -> Callable[..., UnequalElement | None]:
+    def seen(*place: Any) -> UnequalElement | None:
+        found = ask(*place)
+        return found if isinstance(found, UnequalElement) else None
+
+    return seen

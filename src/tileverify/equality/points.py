@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from ..backend.numbers.conditions import ContractInNumbers, scalars
-from ..backend.numbers.inputs import Given, Inputs, make_inputs
+from ..backend.numbers.inputs import Given, Inputs, make_inputs, view
 from ..backend.numbers.trial_launches import Constants
 from ..contract.element_types import ELEMENT_TYPES
+from ..system.errors import UsageError
 from . import field
+from .constants import numbers_of
 from .exact import NUMBER
 from .field import SLOTS, Array
 
 FILLINGS: Final = ("normal", "negative", "borders", "positive", "wide", "tiny")
 """``borders``: at, below and above the numbers that the bytecode holds."""
+
+
+GIVEN: Final = "given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,32 @@ def drawn_point(
         if ELEMENT_TYPES[types[name]].kind == "f"
     }
     return TrialPoint(filling, inputs, contents, {n: drawn(source, np.asarray(value)) for n, value in floats.items()})
+
+
+def given_point(contract: ContractInNumbers, values: Mapping[str, int], inputs: Mapping[str, Any]) -> TrialPoint:
+    """The launch with these contents (arrays and float scalars by name), each float as the constant that it stands for.
+
+    What is not named is 0, float scalars 1; raises `UsageError` for what the launch has not, or the contract rules out.
+    """
+    names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
+    floats = {name: float(inputs.get(name, 1.0)) for name in names}
+    plain = make_inputs(contract, Given(dict(values), floats, {}))
+    arrays = dict(plain.launch.named_arrays())
+    unknown = [name for name in inputs if name not in arrays and name not in floats]
+    if unknown:
+        raise UsageError(f"the launch has no array or float scalar '{unknown[0]}'")
+    exact = {name for name, array in arrays.items() if ELEMENT_TYPES[array.dtype].kind == "f"}
+    integers = {name: np.asarray(inputs[name]) for name in inputs if name in arrays and name not in exact}
+    made = make_inputs(contract, Given(dict(values), floats, integers)) if integers else plain
+    contents = {arrays[name].allocation: np.zeros(len(made.memory[arrays[name].allocation]), NUMBER) for name in exact}
+    for name in exact & inputs.keys():
+        array = arrays[name]
+        held = view(contents[array.allocation], array.shape, array.strides)
+        try:
+            held[...] = numbers_of(np.asarray(inputs[name], np.float64).reshape(array.shape))
+        except (ValueError, TypeError):
+            raise UsageError(f"the input {name} is no array of the shape {tuple(array.shape)}") from None
+    return TrialPoint(GIVEN, made, contents, {name: numbers_of(np.asarray(value)) for name, value in floats.items()})
 
 
 def drawn(source: np.random.Generator, shadow: Array) -> Array:

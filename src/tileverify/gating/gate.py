@@ -19,6 +19,7 @@ from ..system.errors import UsageError
 from ..system.printable import printable
 from .gated import GatedKernel, GateOptions, GateResult, Limits, Reason, TrialSummary
 from .hints import with_hints
+from .jobs.exactness import with_equality, worth_asking
 from .jobs.proved import ProofAnswer, read_proof
 from .jobs.references import ReferenceProcess, own_reference
 from .jobs.requests import SubmissionRequest, TrialRequest
@@ -88,6 +89,10 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
             trial = TrialRequest(submission=request, index=index, requires=kernel.result.requires, seed=seed)
             outcome = box.run(JobKind.TRY, trial, compiled.data, _trial_limits(options.limits))
             kernel = _tried(kernel, outcome, reference, options, seed)
+            if reference is not None and options.exact and worth_asking(kernel):
+                outcome = box.run(JobKind.EXACT, trial, compiled.data, _trial_limits(options.limits))
+                stopped = _stopped(outcome, "running it on exact numbers", options.limits.prove_cpu_s)
+                kernel = with_equality(kernel, outcome.data, stopped, reference)
         kernels.append(kernel)
     result = GateResult(tuple(kernels), box.layers, submission.source)
     hinted = with_hints(result, request, options.limits, box) if options.hints else result

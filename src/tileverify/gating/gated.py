@@ -62,10 +62,10 @@ class GateOptions:
     kernels whose results depend on what the specification leaves open (TV403).  ``bundles``: make a bundle of each
     accepted kernel.  ``isolation``: ``auto``, or a kind of `Isolation`.  ``screen``: only the tests of the sandbox turn
     it off.  ``hints``: look for changes of the source that would be proved.
-    ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small
-    inputs (`trial`).  ``complete``: of each array that a kernel writes it must write every element, there; for which
-    arrays that is proved for every launch stands in the result.  ``seed``: of the inputs of trials; without one they
-    are secret until the result tells it."""
+    ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small inputs (`trial`).
+    ``exact``: and must not differ from on exact numbers (`GatedKernel.equal`).  ``complete``: of each array that a
+    kernel writes it must write every element, there; for which arrays that is proved for every launch stands in the
+    result.  ``seed``: of the inputs of trials; without one they are secret until the result tells it."""
 
     spec: str | None = None
     deny_requires: bool = False
@@ -75,6 +75,7 @@ class GateOptions:
     screen: bool = True
     hints: bool = True
     reference: str | None = None
+    exact: bool = True
     complete: bool = False
     allow_undetermined: bool = False
     seed: int | None = None
@@ -96,6 +97,7 @@ class GatedKernel:
     """The answer for one kernel under one launch; for a submission that was stopped, the one answer for all of it.
 
     ``rejected``: the screen, the sandbox or a limit stopped it.  ``bundle``: the bytes of its ``.tvk``, if accepted.
+    ``equal``: whether it is its reference on exact numbers, as ``tileverify equal --format json`` has it.
     """
 
     result: KernelResult
@@ -104,6 +106,7 @@ class GatedKernel:
     rejected: bool = False
     bundle: bytes | None = None
     trial: TrialSummary | None = None
+    equal: Mapping[str, object] | None = None
 
     @property
     def verdict(self) -> str:
@@ -124,6 +127,8 @@ class GatedKernel:
         }
         if self.trial is not None:
             document["trial"] = asdict(self.trial)
+        if self.equal is not None:
+            document["equal"] = dict(self.equal)
         return document
 
 

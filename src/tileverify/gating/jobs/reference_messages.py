@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ..gated import Reason
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRequest:
-    """``load``: ``FILE.py::FUNCTION``; without it the payload, which `trial_job` sent, is compared."""
+    """``load``: ``FILE.py::FUNCTION``; without it the payload, which `trial_job` sent, is compared, or with ``exact``
+    that of `exact_job`."""
 
     load: str | None = None
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceAnswer:
     """``usage``: the caller's mistake; ``failed``: why these launches could not be compared; ``unreadable``: what came
-    is no trial; else ``reasons`` say how kernel and reference differ."""
+    is no trial; else ``reasons`` say how kernel and reference differ, and ``equal`` what comes of exact numbers."""
 
     usage: str | None = None
     failed: str | None = None
     unreadable: bool = False
     reasons: tuple[Reason, ...] = ()
+    equal: dict[str, Any] | None = None

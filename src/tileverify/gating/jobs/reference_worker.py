@@ -22,8 +22,12 @@ from typing import Final
 import numpy as np
 
 from ...backend.numbers.elements import Array
+from ...equality.answer_text import difference, fields
+from ...equality.sent_answers import answer_to
+from ...equality.sent_points import NoPoints
 from ...frontend.sources.importing import import_file
 from ...system.errors import TileVerifyError, UsageError
+from ..gated import Reason
 from ..sandbox.frames import BrokenFrame, read_frame, write_frame
 from ..screen.plain_values import whole
 from .comparing import NotComparable, Reference, disagreements
@@ -59,7 +63,7 @@ def main(parent: int, memory: int) -> None:
             _limit_memory(memory)
         else:
             assert reference is not None
-            write_frame(answers, _compared(reference, payload))
+            write_frame(answers, (_exactly if request.exact else _compared)(reference, payload))
 
 
 def _end_with(parent: int) -> None:
@@ -103,6 +107,17 @@ def _compared(reference: Reference, payload: bytes) -> ReferenceAnswer:
     except (NotComparable, MemoryError) as error:
         return ReferenceAnswer(failed=whole(str(error)) or "the reference took more memory than it may")
     return ReferenceAnswer(reasons=tuple(reasons))
+
+
+def _exactly(reference: Reference, payload: bytes) -> ReferenceAnswer:
+    try:
+        found = answer_to(payload, reference)
+    except MemoryError:
+        return ReferenceAnswer(failed="the reference took more memory than it may")
+    except (NoPoints, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return ReferenceAnswer(unreadable=True)
+    reasons = () if found.difference is None else (Reason("different", whole(difference(found.difference))),)
+    return ReferenceAnswer(reasons=reasons, equal=fields(found))
 
 
 def _parameters(reference: Reference) -> tuple[inspect.Parameter, ...]:

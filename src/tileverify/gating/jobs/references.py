@@ -21,6 +21,8 @@ MEMORY: Final = 4096 * _MIB
 LOAD_S: Final = 300.0
 COMPARE_S: Final = 120.0
 """For all launches of one kernel."""
+EXACT_S: Final = 30.0
+"""For those on exact numbers."""
 _LARGEST_ANSWER: Final = 1 << 20
 _START: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -39,15 +41,17 @@ class ReferenceProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._start()
 
-    def compare(self, payload: bytes) -> ReferenceAnswer:
-        """What `reference_worker` says of a trial; ``failed`` where it did not come to its own end."""
+    def compare(self, payload: bytes, exact: bool = False) -> ReferenceAnswer:
+        """What `reference_worker` says of a trial, or of one on exact numbers; ``failed`` where it did not come to its
+        own end."""
         if self._process is None:
             self._start()
+        longest = min(self._compare_s, EXACT_S) if exact else self._compare_s
         try:
-            return self._asked(ReferenceRequest(), payload, self._compare_s)
+            return self._asked(ReferenceRequest(exact=exact), payload, longest)
         except TimeoutError:
             self.close()
-            return ReferenceAnswer(failed=f"the reference took longer than {self._compare_s:.0f} s")
+            return ReferenceAnswer(failed=f"the reference took longer than {longest:.0f} s")
         except (OSError, BrokenFrame):
             self.close()
             return ReferenceAnswer(failed="the reference ended its process")

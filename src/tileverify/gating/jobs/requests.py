@@ -32,8 +32,8 @@ class SubmissionRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRequest:
-    """Try the kernel with this ``index`` among those that were compiled, under the clauses ``requires`` too.  The same
-    ``seed`` gives the same launches."""
+    """Try the kernel with this ``index`` among those that were compiled, on floats or on exact numbers, under the
+    clauses ``requires`` too.  The same ``seed`` gives the same launches."""
 
     submission: SubmissionRequest
     index: int

@@ -18,6 +18,7 @@ from ...backend.numbers.blocks import Executed, execute_launch
 from ...backend.numbers.conditions import ContractInNumbers
 from ...backend.numbers.elements import Array
 from ...backend.numbers.inputs import Inputs, view
+from ...backend.numbers.small_launches import sibling
 from ...backend.numbers.trial_launches import MOST_TOLD, chosen_launches, constants_of, extent
 from ...contract.concrete import ConcreteArray
 from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat
@@ -55,9 +56,11 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
         if process_time() > LONGEST_S:
             not_tried.append(", ".join(f"{name} = {value}" for name, value in values.items()) + " (it takes too long)")
             continue
-        for filling in fillings_of(number, extent(contract, values)[0] > LARGE):
+        for place, filling in enumerate(fillings_of(number, extent(contract, values)[0] > LARGE)):
+            # What contents do hardly hangs on sizes, and for two hundred rows it takes as long as all else.
+            sizes = sibling(contract, chosen.launches[0], values) if number and place else values
             try:
-                inputs = inputs_of(contract, values, filling, constants, seed + number)
+                inputs = inputs_of(contract, sizes, filling, constants, seed + number)
             except UsageError:
                 continue  # contents that the contract rules out, as where two arguments are one array
             send(msgspec.json.encode(_tried(unit, module, entry, contract, inputs, filling)) + b"\n")

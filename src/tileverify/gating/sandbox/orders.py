@@ -14,6 +14,7 @@ class JobKind(StrEnum):
     COMPILE = "compile"
     PROVE = "prove"
     TRY = "try"
+    EXACT = "exact"
     PROPOSE = "propose"
 
 

@@ -55,6 +55,7 @@ def main(kind: str) -> None:
 
 def _jobs() -> dict[JobKind, Job]:
     from ..jobs.compile_job import compile_submission
+    from ..jobs.exact_job import run_kernel
     from ..jobs.propose_job import propose_edits
     from ..jobs.prove_job import prove_submission
     from ..jobs.requests import ProposalRequest, SubmissionRequest, TrialRequest
@@ -66,6 +67,7 @@ def _jobs() -> dict[JobKind, Job]:
         JobKind.COMPILE: _reading(SubmissionRequest, compile_submission),
         JobKind.PROVE: _reading(SubmissionRequest, prove_submission),
         JobKind.TRY: _reading(TrialRequest, try_kernel),
+        JobKind.EXACT: _reading(TrialRequest, run_kernel),
         JobKind.PROPOSE: _reading(ProposalRequest, propose_edits),
     }
 

@@ -1,0 +1,108 @@
+"""A kernel's half of a comparison, where the reference must not be: its launches on exact numbers, one message each.
+
+The launches are those of `deciding` in a smaller budget, so small siblings of theirs come first.  What a near tie costs
+the reference is one point: here nobody can draw another one for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
+from ..backend.numbers.conditions import ContractInNumbers
+from ..backend.numbers.small_launches import siblings
+from ..backend.numbers.trial_launches import Constants, constants_of, extent
+from ..contract.launch import KernelUnit
+from ..system.errors import UsageError
+from .deciding import TRIES, Options, constants_among, fillings_of, planned, words
+from .exact_arrays import is_numbers
+from .field import Array
+from .points import TrialPoint, drawn_point
+from .running import ExactKernel, run_exactly
+from .sent_points import Sent, SentEnd, SentGap, sent
+from .undecided import NearTie
+
+MOST_ELEMENTS: Final = 1 << 16
+"""Of all arrays of a launch: an element takes 58 bytes on the way."""
+ALL_ELEMENTS: Final = 1 << 20
+"""Of all points together."""
+_SHARES: Final = 4
+"""A launch takes no more than one of so many parts of the budget."""
+
+
+@dataclass(slots=True)
+class _Runs:
+    unit: KernelUnit
+    kernel: ExactKernel
+    contract: ContractInNumbers
+    known: Constants
+    options: Options
+    budget: Budget
+    elements: int = field(default=ALL_ELEMENTS)
+
+    def launch(self, number: int, values: Mapping[str, int]) -> Iterator[Sent]:
+        """A message for each point; raises `InterpreterStop` where the kernel cannot be run on numbers."""
+        looked_at = False
+        fillings = list(fillings_of(number))
+        for filling in fillings:
+            try:
+                found = self.at(values, filling)
+            except BudgetSpent:
+                if not looked_at:
+                    yield SentGap(number=number, values=dict(values), reason="beyond the budget", left_out=True)
+                return
+            except UsageError as error:
+                if not looked_at:
+                    yield SentGap(number=number, values=dict(values), reason=error.message, left_out=True)
+                return
+            except NearTie as stop:
+                yield SentGap(number=number, values=dict(values), reason=f"{stop} (contents: {filling})")
+                continue
+            looked_at = True
+            point, after = found
+            if filling == "normal" and any(map(_holds_nan, after.values())):
+                fillings.append("positive")
+            yield sent(number, point, after, constants_among(self.unit))
+
+    def at(self, values: Mapping[str, int], filling: str) -> tuple[TrialPoint, dict[str, Array]]:
+        """Another point where two numbers are too close to be compared, a few times."""
+        elements, _ = extent(self.contract, values)
+        self.elements -= elements
+        if elements > MOST_ELEMENTS or self.elements < 0:
+            raise BudgetSpent("too many elements")
+        last = NearTie("nothing was tried")
+        for attempt in range(TRIES):
+            point = drawn_point(self.contract, values, filling, self.known, self.options.seed * 64 + attempt)
+            try:
+                with np.errstate(all="ignore"):
+                    budget = self.budget.part(max(1, self.options.steps // _SHARES))
+                    return point, run_exactly(self.kernel, point.inputs, point.contents, point.floats, budget)
+            except NearTie as stop:
+                last = stop
+        raise last
+
+
+def _holds_nan(memory: Array) -> bool:
+    return is_numbers(memory) and bool(np.isnan(memory["s"]).any())
+
+
+def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, options: Options) -> Iterator[Sent]:
+    """Everything that the kernel does, the last message is a `SentEnd`."""
+    known = constants_of(kernel.entry)
+    every, left_out = planned(contract, known, options)
+    launches = [*every[:1], *siblings(contract, every), *every[1:]]
+    launches, more = launches[: options.launches], launches[options.launches :]
+    left_out += [words(values) for values in more if values in every]
+    made = _Runs(unit, kernel, contract, known, options, Budget(options.steps))
+    stopped = ""
+    for number, values in enumerate(launches):
+        try:
+            yield from made.launch(number, values)
+        except InterpreterStop as stop:
+            stopped = f"{stop} ({words(values)})"
+            break
+    yield SentEnd(stopped=stopped, left_out=tuple(left_out), steps=options.steps - made.budget.left)

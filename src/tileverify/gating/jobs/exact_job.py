@@ -1,0 +1,42 @@
+"""In the sandbox: a proved kernel on exact numbers, for a comparison with a reference outside."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ...backend.numbers.conditions import ContractInNumbers
+from ...equality.deciding import Options
+from ...equality.kernel_runs import runs
+from ...equality.running import ExactKernel
+from ...equality.sent_points import SentEnd, SentGap, framed
+from ...frontend.bytecode import decode
+from ...pipeline import entry_of
+from ..screen.plain_values import harmless_text
+from .compile_job import specs_of
+from .compiled import claims_of
+from .prove_job import Send, unit_of
+from .requests import TrialRequest
+
+STEPS: Final = 1 << 23
+LAUNCHES: Final = 24
+
+
+def run_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
+    """Send a message for each point (`sent_points`)."""
+    items, file = claims_of(compiled).items or (), request.submission.file
+    unit = unit_of(items[request.index], specs_of(request.submission), file)
+    module = decode(unit.bytecode, file=file)
+    kernel = ExactKernel(module, entry_of(module, unit), unit.parameters)
+    contract = ContractInNumbers(unit.launch, request.requires)
+    for message in runs(unit, kernel, contract, Options(request.seed, STEPS, LAUNCHES)):
+        if isinstance(message, SentGap):
+            message = SentGap(
+                number=message.number,
+                values=message.values,
+                reason=harmless_text(message.reason),
+                left_out=message.left_out,
+            )
+        elif isinstance(message, SentEnd):
+            told = tuple(map(harmless_text, message.left_out))
+            message = SentEnd(stopped=harmless_text(message.stopped), left_out=told, steps=message.steps)
+        send(framed(message))

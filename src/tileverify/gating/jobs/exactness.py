@@ -1,0 +1,70 @@
+"""What comes of a kernel's run on exact numbers (`exact_job`), once it was held against the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from ...system.printable import printable
+from ..gated import GatedKernel, Reason
+from .reference_messages import ReferenceAnswer
+from .references import ReferenceProcess
+
+_NOT_DECIDED: Final = "not decided"
+_LIMITS: Final = frozenset({"limit-time", "limit-cpu", "limit-memory", "limit-output"})
+"""Of a run that is longer than that of floats: a kernel that was proved and tried is not refused for them."""
+
+_OTHER_RESULTS: Final = frozenset({"wrong-result", "not-written", "written-elsewhere", "constant-output"})
+
+
+def worth_asking(kernel: GatedKernel) -> bool:
+    """Of a kernel that agreed on floats, or has other results there: whether these are rounding, the answer tells."""
+    return kernel.trial is not None and all(reason.id in _OTHER_RESULTS for reason in kernel.reasons)
+
+
+def with_equality(kernel: GatedKernel, data: bytes, stopped: Reason | None, reference: ReferenceProcess) -> GatedKernel:
+    """The kernel with the answer: one that is different is not accepted, for one that is not decided nothing changes,
+    and one that was refused for its floats stays so.
+
+    ``stopped``: why the run did not come to its own end.
+    """
+    if stopped is not None:
+        if stopped.id in _LIMITS:
+            return replace(kernel, equal=_undecided(stopped.message))
+        return _refused(kernel, stopped)
+    answer: ReferenceAnswer = reference.compare(data, exact=True)
+    if answer.unreadable:
+        return _refused(kernel, Reason("crash", "running it on exact numbers gave no answer"))
+    if answer.equal is None:
+        return replace(kernel, equal=_undecided(answer.usage or answer.failed or "the reference gave no answer"))
+    found = {**answer.equal, "reason": _shown(answer.equal.get("reason"))}
+    if answer.reasons:
+        wrong = tuple(replace(each, message=printable(each.message)) for each in answer.reasons)
+        return replace(kernel, accepted=False, reasons=kernel.reasons or wrong, bundle=None, equal=found)
+    if found["answer"] == "equal" and kernel.result.deterministic is False:
+        reason = "the result depends on the order of blocks, so one run says little"
+        found = {**found, "answer": _NOT_DECIDED, "reason": reason, "probability_log2": None}
+    return replace(kernel, equal=found)
+
+
+def _refused(kernel: GatedKernel, reason: Reason) -> GatedKernel:
+    return replace(kernel, accepted=False, reasons=kernel.reasons or (reason,), bundle=None)
+
+
+def _shown(reason: object) -> str | None:
+    return printable(reason) if isinstance(reason, str) else None
+
+
+def _undecided(reason: str) -> Mapping[str, object]:
+    """As `equality.answer_text.fields` has it."""
+    return {
+        "answer": _NOT_DECIDED,
+        "launches": [],
+        "points": 0,
+        "probability_log2": None,
+        "reason": printable(reason),
+        "left_out": [],
+        "steps": 0,
+        "difference": None,
+    }

@@ -260,11 +260,12 @@ def poly_norm_in_chunks(x_input, weights, bias, eps):
 
 @reference("cutile/poly_norm.py::_poly_norm_bwd_kernel")
 def poly_norm_backward(dy, x_input, weights, rstd3, rstd2, rstd1, dwdb_output):
-    """``rstd``s are inputs here, so their own gradient is written down, not taken by torch."""
+    """The ``rstd`` are inputs here, so the gradient is written down, not taken by torch; sums go on top of what is
+    there."""
     dx, dw = 0, []
     for place, (power, rstd) in enumerate(((3, rstd3), (2, rstd2), (1, rstd1))):
         inner = x_input**power
         hat = inner * rstd[:, None]
         dx = dx + _norm_backward(dy * weights[place], hat, rstd, centred=False) * power * x_input ** (power - 1)
         dw.append((dy * hat).sum())
-    return {"dx": dx, "dwdb_output": torch.stack([*dw, dy.sum()])}
+    return {"dx": dx, "dwdb_output": dwdb_output + torch.stack([*dw, dy.sum()])}

@@ -30,6 +30,8 @@ FORMATS: Final = {
 }  # fmt: skip
 """Element types of launch specs; others are shown to references as float32."""
 _NAMES: Final = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
+_DIGITS: Final = 12
+"""Decimal digits of a float above which it is not what a program says, but a rounding."""
 _OF_THE_DEVICE: Final = frozenset({"device", "layout", "pin_memory", "memory_format", "non_blocking", "copy"})
 
 
@@ -98,8 +100,15 @@ class ExactTorch(TorchDispatchMode):
             return self.array_of(value)
         if isinstance(value, torch.dtype):
             return str(value).removeprefix("torch.")
-        if isinstance(value, float):
-            return self.scalars.get(value, value)
+        return self.scalar(value) if isinstance(value, float) else value
+
+    def scalar(self, value: float) -> Any:
+        """A scalar of the launch as a number; also what torch itself rounded to f32, as the constant that was meant."""
+        if value in self.scalars:
+            return self.scalars[value]
+        digits = repr(value).partition("e")[0].strip("-0.").replace(".", "")
+        if np.isfinite(value) and len(digits) > _DIGITS and float(np.float32(value)) == value:
+            return constants.numbers_of(np.asarray(value), "f32")
         return value
 
     def array_of(self, tensor: Any) -> Array:

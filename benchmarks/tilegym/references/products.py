@@ -16,7 +16,7 @@ _A, _B, _C = "f16[40, 24]", "f16[24, 56]", "f16[40, 56]"
 
 
 @reference(
-    "cutile/matmul.py::_matmul_kernel", grid=["8"],
+    "cutile/matmul.py::_matmul_kernel", grid=["12"],
     args={"A": _A, "B": _B, "C": _C, "TILE_SIZE_M": 16, "TILE_SIZE_N": 16, "TILE_SIZE_K": 16},
     without=("requires",),
 )  # fmt: skip
@@ -65,10 +65,10 @@ def gemm_alpha_beta(a, b, c, alpha, beta, TRANSPOSE_A, TRANSPOSE_B):
 
 
 @reference(
-    "cutile/linear_gluact_linear.py::_linear_gluact_fwd_kernel", grid=["8"],
+    "cutile/linear_gluact_linear.py::_linear_gluact_fwd_kernel", grid=["6"],
     args={
-        "Input": "bf16[24, 32]", "Weight_act": "bf16[40, 32]", "Weight_noact": "bf16[40, 32]",
-        "Act_out": "bf16[24, 40]", "Noact_out": "bf16[24, 40]", "Mul_out": "bf16[24, 40]", "M": 24, "N1": 40, "K": 32,
+        "Input": "bf16[24, 32]", "Weight_act": "bf16[48, 32]", "Weight_noact": "bf16[48, 32]",
+        "Act_out": "bf16[24, 48]", "Noact_out": "bf16[24, 48]", "Mul_out": "bf16[24, 48]", "M": 24, "N1": 48, "K": 32,
         "BLOCK_M": 16, "BLOCK_N": 16, "BLOCK_K": 16,
     },
 )  # fmt: skip
@@ -158,7 +158,7 @@ def gemma_attention(Q, K, V, sm_scale, WINDOW_SIZE, SOFT_CAP, HAS_SOFT_CAP):
     if HAS_SOFT_CAP:
         scores = SOFT_CAP * torch.tanh(scores / SOFT_CAP)
     rows, columns = torch.arange(Q.shape[-2])[:, None], torch.arange(K.shape[-2])
-    seen = (columns <= rows) & (rows - columns < WINDOW_SIZE)
+    seen = (columns <= rows) & (rows - columns <= WINDOW_SIZE)
     return {"Out": torch.softmax(scores.masked_fill(~seen, float("-inf")), -1) @ V}
 
 
@@ -303,9 +303,7 @@ def llama4_rope(query, key, freqs, imag_sign):
 
 
 # ---------------------------------------------------------------------------------------- quantisation
-@reference(
-    "cutile/fp8.py::act_quant_kernel_ct", grid=["5"], args={"x": "bf16[640]", "y": "f8e4m3[640]", "s": "f32[5]"}
-)
+@reference("cutile/fp8.py::act_quant_kernel_ct", grid=["5"], args={"x": "bf16[640]", "y": "f8e4m3[640]", "s": "f32[5]"})
 def act_quant(x, BLOCK_SIZE):
     rows = x.view(-1, BLOCK_SIZE)
     scale = rows.abs().amax(-1) / 448.0

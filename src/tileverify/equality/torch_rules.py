@@ -205,7 +205,7 @@ def product(x: Any, y: Any, **_: Any) -> Array:
 
 def _added_product(x: Any, y: Any, z: Any, beta: Any = 1, alpha: Any = 1) -> Array:
     found = scaled(product(y, z), alpha)
-    return found if beta == 0 else exact.add(scaled(x, beta), found)
+    return found if isinstance(beta, int | float) and beta == 0 else exact.add(scaled(x, beta), found)
 
 
 def _outer_product(x: Any, y: Any) -> Array:

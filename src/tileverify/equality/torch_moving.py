@@ -6,6 +6,7 @@ A view of torch's is a view of NumPy's, so that what is written to the one is wr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -53,7 +54,7 @@ def _split(x: Array, size: Any, dim: int = 0) -> list[Array]:
     length = x.shape[dim]
     sizes = list(size) if isinstance(size, list | tuple) else [size] * -(-length // max(size, 1))
     ends = np.cumsum([0, *sizes]).tolist()
-    return [_slice(x, dim, first, last) for first, last in zip(ends, ends[1:], strict=False)]
+    return [_slice(x, dim, first, last) for first, last in pairwise(ends)]
 
 
 def _diagonal(x: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
@@ -91,7 +92,7 @@ def _roll(x: Array, shifts: Any, dims: Any = ()) -> Array:
 def _triangle(lower: bool) -> Rule:
     def rule(x: Any, diagonal: int = 0) -> Array:
         found = lifted(x)
-        kept = np.tri(*found.shape[-2:], diagonal if lower else diagonal - 1, dtype=np.bool_)
+        kept = np.tri(found.shape[-2], found.shape[-1], diagonal if lower else diagonal - 1, dtype=np.bool_)
         return np.where(kept if lower else ~kept, found, formulas.zeros(()))
 
     return rule

@@ -72,7 +72,7 @@ def truth(x: Any) -> Array:
 
 
 def _differs(x: Any, y: Any) -> Array:
-    return exact.order(lifted(x), lifted(y)) != 0
+    return np.asarray(exact.order(lifted(x), lifted(y)) != 0)
 
 
 def _masked_fill(x: Any, mask: Array, value: Any) -> Array:
@@ -158,7 +158,8 @@ def _sort(x: Any, *args: Any, dim: int = -1, descending: bool = False, stable: A
     given = [each for each in args if each is not None]
     if len(given) != len(args) or (args and isinstance(args[0], bool)) or len(given) > 2:
         raise Undecided("aten.sort in this form has no exact rule")
-    dim, descending = (*args, *(dim, descending)[len(args) :])
+    dim = args[0] if args else dim
+    descending = args[1] if len(args) == 2 else descending
     found = lifted(x)
     order = reducing.ranked(exact.negative(found) if descending else found, dim)
     return np.take_along_axis(found, order, dim), order

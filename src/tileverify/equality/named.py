@@ -17,6 +17,7 @@ from .deciding import Other
 from .exact_arrays import is_numbers
 from .field import Array
 from .points import TrialPoint
+from .torch_use import uses_torch
 from .undecided import Undecided
 
 
@@ -39,6 +40,7 @@ def other_of(function: Callable[..., Any], written: Sequence[str] = ()) -> Other
     """
     parameters = tuple(inspect.signature(function).parameters.values())
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+    in_torch = uses_torch(function)
 
     def other(point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, Any]) -> Mapping[str, Array]:
         given = {name: array.copy() for name, array in arrays.items()}
@@ -49,8 +51,11 @@ def other_of(function: Callable[..., Any], written: Sequence[str] = ()) -> Other
             there = ", ".join(named)
             raise UsageError(f"the reference takes '{missing[0]}', which the launch lacks (there are: {there})")
         try:
-            with exact_numpy(function):
-                result = function(**taken)
+            if in_torch:
+                result = _with_torch(function, taken, point)
+            else:
+                with exact_numpy(function):
+                    result = function(**taken)
         except (InterpreterStop, TileVerifyError):
             raise
         except (Exception, SystemExit) as error:
@@ -60,6 +65,13 @@ def other_of(function: Callable[..., Any], written: Sequence[str] = ()) -> Other
         return {**_changed(given, arrays), **_table(result, (unnamed, written), arrays)}
 
     return other
+
+
+def _with_torch(function: Callable[..., Any], taken: Mapping[str, Any], point: TrialPoint) -> object:
+    from .torch_tensors import run_with_torch  # only now: it loads torch, which need not be there
+
+    dtypes = {name: array.dtype for name, array in point.inputs.launch.named_arrays()}
+    return run_with_torch(function, taken, dtypes)
 
 
 def _changed(given: Mapping[str, Array], before: Mapping[str, Array]) -> dict[str, Array]:

@@ -1,0 +1,273 @@
+"""What torch's operators that make and move elements do to arrays of numbers; as in `torch_rules`, torch is not needed.
+
+A view of torch's is a view of NumPy's, so that what is written to the one is written to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+
+from . import exact, formulas
+from .exact_arrays import cast, lifted, presented
+from .field import Array
+from .torch_rules import Rule, scaled, truth
+from .undecided import Undecided
+
+
+# ------------------------------------------------------------------------------------------------- views
+def _view(x: Array, size: Any) -> Array:
+    if isinstance(size, str):
+        raise Undecided("the bits of exact numbers as another type")
+    found = x.reshape(tuple(size))
+    if x.size and not np.shares_memory(found, x):
+        raise Undecided("aten.view of elements that lie apart")
+    return found
+
+
+def _squeeze(x: Array, dim: Any = None) -> Array:
+    places = range(x.ndim) if dim is None else dim if isinstance(dim, list | tuple) else [dim]
+    gone = {place % max(x.ndim, 1) for place in places}
+    return x.reshape(tuple(n for place, n in enumerate(x.shape) if n != 1 or place not in gone))
+
+
+def _expand(x: Array, size: Sequence[int], implicit: bool = False) -> Array:
+    shape = list(size)
+    for place in range(1, x.ndim + 1):
+        if shape[-place] == -1:
+            shape[-place] = x.shape[-place]
+    return np.broadcast_to(x, shape)
+
+
+def _select(x: Array, dim: int, index: int) -> Array:
+    return np.asarray(np.moveaxis(x, dim, 0)[index, ...])
+
+
+def _slice(x: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Array:
+    return x[(slice(None),) * (dim % x.ndim) + (slice(start, end, step),)]
+
+
+def _split(x: Array, size: Any, dim: int = 0) -> list[Array]:
+    length = x.shape[dim]
+    sizes = list(size) if isinstance(size, list | tuple) else [size] * -(-length // max(size, 1))
+    ends = np.cumsum([0, *sizes]).tolist()
+    return [_slice(x, dim, first, last) for first, last in pairwise(ends)]
+
+
+def _diagonal(x: Array, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Array:
+    found = np.diagonal(x, offset, dim1, dim2)
+    found.flags.writeable = x.flags.writeable
+    return found
+
+
+def _unfold(x: Array, dimension: int, size: int, step: int) -> Array:
+    windows = np.lib.stride_tricks.sliding_window_view(x, size, dimension % x.ndim, writeable=x.flags.writeable)
+    return _slice(windows, dimension % x.ndim, None, None, step)
+
+
+# ------------------------------------------------------------------------------------------------ copies
+def _copied(x: Any, dtype: Any = None, *_: Any, **__: Any) -> Array:
+    """A copy, as elements of the type ``dtype``: floats of all formats are one."""
+    if dtype is None or (str(dtype).startswith(("float", "bfloat")) and lifted(x).dtype == np.asarray(x).dtype):
+        return np.array(x)
+    return np.array(lifted(x)) if str(dtype).startswith(("float", "bfloat")) else np.asarray(cast(presented(x), dtype))
+
+
+def _cat(parts: Sequence[Any], dim: int = 0) -> Array:
+    kept = [lifted(part) for part in parts if np.shape(part) != (0,)]
+    return np.concatenate(kept, dim) if kept else lifted(parts[0])
+
+
+def _repeat(x: Array, repeats: Sequence[int]) -> Array:
+    return np.tile(x, tuple(repeats))
+
+
+def _roll(x: Array, shifts: Any, dims: Any = ()) -> Array:
+    return np.roll(x, shifts, tuple(dims) or None) if not isinstance(dims, int) else np.roll(x, shifts, dims)
+
+
+def _triangle(lower: bool) -> Rule:
+    def rule(x: Any, diagonal: int = 0) -> Array:
+        found = lifted(x)
+        kept = np.tri(found.shape[-2], found.shape[-1], diagonal if lower else diagonal - 1, dtype=np.bool_)
+        return np.where(kept if lower else ~kept, found, formulas.zeros(()))
+
+    return rule
+
+
+def _pad(x: Array, pad: Sequence[int], value: Any = 0) -> Array:
+    """``pad``: before and behind, the last axis first; negative ones cut off."""
+    pairs = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
+    inner = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(pairs, x.shape, strict=True))]
+    wide = [(max(a, 0), max(b, 0)) for a, b in pairs]
+    shape = [n + a + b for (a, b), n in zip(wide, inner.shape, strict=True)]
+    found = np.broadcast_to(lifted(value), shape).copy()
+    found[tuple(slice(a, a + n) for (a, _), n in zip(wide, inner.shape, strict=True))] = inner
+    return found
+
+
+# ----------------------------------------------------------------------------------------------- indices
+def _places(indices: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(slice(None) if each is None else _whole(each) for each in indices)
+
+
+def _whole(index: Any) -> Array:
+    found = np.asarray(index)
+    if found.dtype.kind not in "iub":
+        raise Undecided("an exact number as an index")
+    return found.astype(np.bool_) if found.dtype == np.uint8 else found
+
+
+def _index(x: Array, indices: Sequence[Any]) -> Array:
+    return np.asarray(x[_places(indices)])
+
+
+def _touched(x: Array, place: Any) -> tuple[Array, Array]:
+    """A copy of ``x`` as numbers, and the flat places that an index touches."""
+    return np.array(lifted(x)), np.asarray(np.arange(x.size).reshape(x.shape)[place])
+
+
+def _summed_into(target: Array, places: Array, values: Array) -> Array:
+    """``values`` added at flat ``places``, one after the other where several go to one."""
+    flat, where, given = target.reshape(-1), places.reshape(-1), values.reshape(-1)
+    order = np.argsort(where, kind="stable")
+    ordered = where[order]
+    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    rank = np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
+    for turn in range(int(rank.max(initial=-1)) + 1):
+        lanes = order[rank == turn]
+        flat[where[lanes]] = exact.add(flat[where[lanes]], given[lanes])
+    return target
+
+
+def _once(places: Array, what: str) -> Array:
+    """:raises Undecided: two elements go to one place, in an order that torch does not say."""
+    if len(np.unique(places)) != places.size:
+        raise Undecided(f"aten.{what} with several elements for one place")
+    return places
+
+
+def _index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False, *_: Any) -> Array:
+    found, places = _touched(x, _places(indices))
+    given = np.broadcast_to(lifted(values), places.shape)
+    if accumulate:
+        return _summed_into(found, places, given)
+    found.reshape(-1)[_once(places, "index_put")] = given
+    return found
+
+
+def _along(x: Array, dim: int, index: Array) -> Any:
+    """The index of ``x`` that ``gather`` and ``scatter`` mean."""
+    place = np.indices(index.shape, sparse=True)
+    return tuple(_whole(index) if axis == dim % max(x.ndim, 1) else place[axis] for axis in range(x.ndim))
+
+
+def _gather(x: Array, dim: int, index: Array, sparse_grad: bool = False) -> Array:
+    return np.asarray(x[_along(x, dim, index)])
+
+
+def _scatter(x: Any, dim: int, index: Array, source: Any = None, *, value: Any = None, reduce: Any = None) -> Array:
+    if reduce is not None:
+        raise Undecided("aten.scatter with reduce= has no exact rule")
+    found, places = _touched(x, _along(x, dim, index))
+    if not isinstance(source, np.ndarray) or not source.ndim:  # one number for all places, in whatever order
+        found.reshape(-1)[places] = lifted(value if source is None else source)
+    else:
+        found.reshape(-1)[_once(places, "scatter")] = lifted(source)[tuple(map(slice, index.shape))]
+    return found
+
+
+def _scatter_add(x: Any, dim: int, index: Array, source: Any) -> Array:
+    found, places = _touched(x, _along(x, dim, index))
+    return _summed_into(found, places, lifted(source)[tuple(map(slice, index.shape))])
+
+
+def _index_add(x: Any, dim: int, index: Array, source: Any, alpha: Any = 1) -> Array:
+    found, places = _touched(x, (slice(None),) * (dim % np.ndim(x)) + (_whole(index),))
+    return _summed_into(found, places, np.broadcast_to(scaled(source, alpha), places.shape))
+
+
+def _index_copy(x: Any, dim: int, index: Array, source: Any) -> Array:
+    found, places = _touched(x, (slice(None),) * (dim % np.ndim(x)) + (_whole(index),))
+    found.reshape(-1)[_once(places, "index_copy")] = lifted(source)
+    return found
+
+
+def _index_fill(x: Any, dim: int, index: Array, value: Any) -> Array:
+    found, places = _touched(x, (slice(None),) * (dim % np.ndim(x)) + (_whole(index),))
+    found.reshape(-1)[places] = lifted(value)
+    return found
+
+
+def _index_select(x: Array, dim: int, index: Array) -> Array:
+    return np.take(x, _whole(index).reshape(-1), dim)
+
+
+def _embedding(weight: Array, index: Array, *_: Any) -> Array:
+    return np.asarray(weight[_whole(index)])
+
+
+def _masked_select(x: Array, mask: Array) -> Array:
+    wide, lanes = np.broadcast_arrays(x, truth(mask))
+    return np.asarray(wide[lanes])
+
+
+# ---------------------------------------------------------------------------------------------- creation
+def filled(size: Any, value: Any) -> Array:
+    return np.broadcast_to(lifted(value), tuple(size)).copy()
+
+
+def _nothing(size: Any, *_: Any, **__: Any) -> Array:
+    """NaN, so that nothing that is computed of what was not written is equal to anything."""
+    return filled(size, float("nan"))
+
+
+def _arange(*args: Any, **_: Any) -> Array:
+    start, end, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    count = int(np.ceil((_shadow(end) - _shadow(start)) / _shadow(step)))
+    steps = exact.of_integers(np.arange(max(count, 0)))
+    return exact.add(lifted(start), exact.multiply(steps, lifted(step)))
+
+
+def _linspace(start: Any, end: Any, steps: int, **_: Any) -> Array:
+    places = exact.of_integers(np.arange(steps))
+    width = exact.divide(exact.subtract(lifted(end), lifted(start)), formulas.integers(max(steps - 1, 1)))
+    return exact.add(lifted(start), exact.multiply(places, width))
+
+
+def _shadow(value: Any) -> float:
+    return float(lifted(value)["s"])
+
+
+def _eye(rows: int, columns: int | None = None, **_: Any) -> Array:
+    return exact.of_integers(np.eye(rows, columns, dtype=np.int64))
+
+
+RULES: Final[dict[str, Rule]] = {
+    **dict.fromkeys(("view", "_reshape_alias"), _view),
+    **dict.fromkeys(("_unsafe_view", "reshape"), lambda x, size, *_: x.reshape(tuple(size))),
+    **dict.fromkeys(("detach", "alias", "lift_fresh", "lift", "view_as_real_copy"), lambda x: x),
+    **dict.fromkeys(("clone", "contiguous", "_to_copy", "to"), _copied),
+    "permute": lambda x, dims: x.transpose(dims), "transpose": lambda x, a, b: x.swapaxes(a, b) if x.ndim else x,
+    "t": lambda x: x.T, "unsqueeze": lambda x, dim: np.expand_dims(x, dim), "squeeze": _squeeze, "expand": _expand,
+    "select": _select, "slice": _slice, "split": _split, "split_with_sizes": _split, "diagonal": _diagonal,
+    "unbind": lambda x, dim=0: list(np.moveaxis(x, dim, 0)[:, ...]), "unfold": _unfold,
+    "copy": lambda x, source, *_: np.broadcast_to(source, x.shape), "cat": _cat,
+    "stack": lambda parts, dim=0: np.stack([lifted(part) for part in parts], dim), "repeat": _repeat,
+    "fill": lambda x, value: filled(x.shape, value), "zero": lambda x: filled(x.shape, 0),
+    "flip": lambda x, dims: np.flip(x, tuple(dims)), "roll": _roll, "tril": _triangle(True), "triu": _triangle(False),
+    "constant_pad_nd": _pad, "index": _index, "_unsafe_index": _index, "index_put": _index_put,
+    "_unsafe_index_put": _index_put, "gather": _gather, "scatter": _scatter, "scatter_add": _scatter_add,
+    "index_add": _index_add, "index_copy": _index_copy, "index_fill": _index_fill, "index_select": _index_select,
+    "embedding": _embedding, "masked_select": _masked_select,
+    "zeros": lambda size, **_: filled(size, 0), "ones": lambda size, **_: filled(size, 1),
+    "full": lambda size, value, **_: filled(size, value), "empty": _nothing, "empty_strided": _nothing,
+    "new_zeros": lambda x, size, **_: filled(size, 0), "new_ones": lambda x, size, **_: filled(size, 1),
+    "new_full": lambda x, size, value, **_: filled(size, value), "new_empty": lambda x, size, **_: _nothing(size),
+    "zeros_like": lambda x, **_: filled(x.shape, 0), "ones_like": lambda x, **_: filled(x.shape, 1),
+    "full_like": lambda x, value, **_: filled(x.shape, value), "empty_like": lambda x, **_: _nothing(x.shape),
+    "scalar_tensor": lambda value, **_: filled((), value), "arange": _arange, "linspace": _linspace, "eye": _eye,
+}  # fmt: skip

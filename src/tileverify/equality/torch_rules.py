@@ -1,0 +1,255 @@
+"""What torch's operators do to arrays of numbers, by their names in ``aten``: element by element, reductions, products.
+
+Rules take arrays of numbers or of integers, numbers of Python, shapes as lists and types by name, and are called as the
+operators are.  Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from . import exact, formulas, reducing
+from .exact_arrays import BINARY, UNARY, clipped, lifted
+from .field import Array
+from .undecided import Undecided
+
+Rule = Callable[..., Any]
+
+
+def _one(function: Callable[[Array], Array]) -> Rule:
+    return lambda x, **_: function(lifted(x))
+
+
+def _two(function: Callable[[Array, Array], Array]) -> Rule:
+    return lambda x, y: function(lifted(x), lifted(y))
+
+
+def scaled(x: Any, factor: Any) -> Array:
+    """``factor * x``, and ``x`` itself where the factor is 1."""
+    return lifted(x) if isinstance(factor, int | float) and factor == 1 else exact.multiply(lifted(x), lifted(factor))
+
+
+def _add(x: Any, y: Any, alpha: Any = 1) -> Array:
+    return exact.add(lifted(x), scaled(y, alpha))
+
+
+def _sub(x: Any, y: Any, alpha: Any = 1) -> Array:
+    return exact.subtract(lifted(x), scaled(y, alpha))
+
+
+def _div(x: Any, y: Any, rounding_mode: str | None = None) -> Array:
+    quotient = exact.divide(lifted(x), lifted(y))
+    if rounding_mode is None:
+        return quotient
+    return formulas.rounded(quotient, np.floor if rounding_mode == "floor" else np.trunc)
+
+
+def _addcmul(x: Any, y: Any, z: Any, value: Any = 1) -> Array:
+    return exact.add(lifted(x), scaled(exact.multiply(lifted(y), lifted(z)), value))
+
+
+def _addcdiv(x: Any, y: Any, z: Any, value: Any = 1) -> Array:
+    return exact.add(lifted(x), scaled(exact.divide(lifted(y), lifted(z)), value))
+
+
+def _lerp(start: Any, end: Any, weight: Any) -> Array:
+    apart = exact.subtract(lifted(end), lifted(start))
+    return exact.add(lifted(start), exact.multiply(lifted(weight), apart))
+
+
+def _where(condition: Array, x: Any = None, y: Any = None) -> Any:
+    if x is None:
+        return np.nonzero(truth(condition))
+    return np.where(truth(condition), lifted(x), lifted(y))
+
+
+def truth(x: Any) -> Array:
+    """Which elements are not 0."""
+    return np.asarray(_differs(x, 0) if lifted(x).dtype == np.asarray(x).dtype else np.asarray(x) != 0)
+
+
+def _differs(x: Any, y: Any) -> Array:
+    return np.asarray(exact.order(lifted(x), lifted(y)) != 0)
+
+
+def _masked_fill(x: Any, mask: Array, value: Any) -> Array:
+    return np.where(truth(mask), lifted(value), lifted(x))
+
+
+def _round(x: Any, decimals: int = 0) -> Array:
+    if decimals:
+        raise Undecided("aten.round to decimals has no exact rule")
+    return formulas.rounded(lifted(x), np.rint)
+
+
+def _nan_to_num(x: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Array:
+    found = lifted(x)
+    for lanes, value, what in (
+        (np.isposinf(found["s"]), posinf, "inf"),
+        (np.isneginf(found["s"]), neginf, "-inf"),
+    ):
+        if lanes.any() and value is None:
+            raise Undecided(f"aten.nan_to_num of {what} without a number for it")
+        found = found if value is None else np.where(lanes, lifted(value), found)
+    return np.where(np.isnan(found["s"]), lifted(nan or 0.0), found)
+
+
+def relu(x: Any) -> Array:
+    return formulas.maximum(lifted(x), formulas.integers(0))
+
+
+def _frac(x: Any) -> Array:
+    return exact.subtract(lifted(x), formulas.rounded(lifted(x), np.trunc))
+
+
+# -------------------------------------------------------------------------------------------- reductions
+def axes(dim: Any) -> Any:
+    """``dim`` of torch, an integer, a list (empty for all) or None, as an axis of NumPy."""
+    if isinstance(dim, list | tuple):
+        return tuple(dim) or None
+    return dim
+
+
+def _reduction(function: Callable[..., Array]) -> Rule:
+    return lambda x, dim=None, keepdim=False, **_: function(lifted(x), axes(dim), keepdim)
+
+
+def variance(x: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Array:
+    ddof = 1 if correction is None else correction
+    if ddof != int(ddof):
+        raise Undecided(f"aten.var with the correction {ddof}")
+    return reducing.variance(lifted(x), axes(dim), keepdim, int(ddof))
+
+
+def _std(x: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Array:
+    return formulas.sqrt(variance(x, dim, correction, keepdim))
+
+
+def _var_mean(x: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> tuple[Array, Array]:
+    return variance(x, dim, correction, keepdim), reducing.mean(lifted(x), axes(dim), keepdim)
+
+
+def _std_mean(x: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> tuple[Array, Array]:
+    return _std(x, dim, correction, keepdim), reducing.mean(lifted(x), axes(dim), keepdim)
+
+
+def _extreme(function: Callable[..., Array]) -> Rule:
+    """``max(x)``, or the values along ``dim`` and their places, the first of equal ones."""
+
+    def rule(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+        found = lifted(x)
+        if dim is None:
+            return function(found, None, False)
+        if not found.ndim:
+            return found, np.zeros((), np.int64)
+        return function(found, dim, keepdim), reducing.place_of(found, dim, keepdim, function)
+
+    return rule
+
+
+def _place(function: Callable[..., Array]) -> Rule:
+    return lambda x, dim=None, keepdim=False: reducing.place_of(lifted(x), dim, keepdim, function)
+
+
+def _sort(x: Any, *args: Any, dim: int = -1, descending: bool = False, stable: Any = None) -> tuple[Array, Array]:
+    given = [each for each in args if each is not None]
+    if len(given) != len(args) or (args and isinstance(args[0], bool)) or len(given) > 2:
+        raise Undecided("aten.sort in this form has no exact rule")
+    dim = args[0] if args else dim
+    descending = args[1] if len(args) == 2 else descending
+    found = lifted(x)
+    order = reducing.ranked(exact.negative(found) if descending else found, dim)
+    return np.take_along_axis(found, order, dim), order
+
+
+def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
+    found, order = _sort(x, dim, largest)
+    first = tuple(slice(k) if place == dim % found.ndim else slice(None) for place in range(found.ndim))
+    return found[first], order[first]
+
+
+def log_sum_exp(x: Any, dim: Any, keepdim: bool = False) -> Array:
+    """``log(sum(exp(x - m))) + m`` with ``m`` the largest, as kernels do it: the logarithm has no law for that."""
+    found = lifted(x)
+    top = reducing.largest(found, axes(dim), True)
+    top = np.where(np.isfinite(top["s"]), top, formulas.integers(0))
+    whole = exact.add(formulas.log(reducing.total(formulas.exp(exact.subtract(found, top)), axes(dim), True)), top)
+    return whole if keepdim else reducing.total(whole, axes(dim), False)
+
+
+def _vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Array:
+    found = lifted(x)
+    if ord == 2:
+        return formulas.sqrt(reducing.total(exact.multiply(found, found), axes(dim), keepdim))
+    if ord == 1:
+        return reducing.total(formulas.absolute(found), axes(dim), keepdim)
+    if ord == float("inf"):
+        return reducing.largest(formulas.absolute(found), axes(dim), keepdim)
+    raise Undecided(f"aten.linalg_vector_norm of order {ord} has no exact rule")
+
+
+def _norm(x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Array:
+    return _vector_norm(x, 2 if p is None else p, dim, keepdim)
+
+
+def _cumprod(x: Any, dim: int, **_: Any) -> Array:
+    return reducing.accumulated(lifted(x), dim % max(lifted(x).ndim, 1), exact.multiply)
+
+
+# ---------------------------------------------------------------------------------------------- products
+def product(x: Any, y: Any, **_: Any) -> Array:
+    return reducing.matmul(lifted(x), lifted(y))
+
+
+def _added_product(x: Any, y: Any, z: Any, beta: Any = 1, alpha: Any = 1) -> Array:
+    found = scaled(product(y, z), alpha)
+    return found if isinstance(beta, int | float) and beta == 0 else exact.add(scaled(x, beta), found)
+
+
+def _outer_product(x: Any, y: Any) -> Array:
+    return exact.multiply(lifted(x)[:, None], lifted(y)[None])
+
+
+_BY_UFUNC: Final = {
+    "abs": np.absolute, "neg": np.negative, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
+    "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "sqrt": np.sqrt, "square": np.square, "tanh": np.tanh,
+    "sinh": np.sinh, "cosh": np.cosh, "sin": np.sin, "cos": np.cos, "tan": np.tan, "atan": np.arctan,
+    "asin": np.arcsin, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "sign": np.sign, "sgn": np.sign,
+    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "logical_not": np.logical_not,
+    "signbit": np.signbit, "reciprocal": np.reciprocal, "positive": np.positive,
+}  # fmt: skip
+_BY_PAIRS: Final = {
+    "mul": np.multiply, "true_divide": np.divide, "maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax,
+    "fmin": np.fmin, "pow": np.power, "float_power": np.float_power, "floor_divide": np.floor_divide,
+    "remainder": np.remainder, "fmod": np.fmod, "hypot": np.hypot, "logaddexp": np.logaddexp, "lt": np.less,
+    "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
+
+RULES: Final[dict[str, Rule]] = {
+    **{name: _one(UNARY[ufunc]) for name, ufunc in _BY_UFUNC.items()},
+    **{name: _two(BINARY[ufunc]) for name, ufunc in _BY_PAIRS.items()},
+    "rsqrt": _one(formulas.rsqrt), "sigmoid": _one(formulas.sigmoid), "erf": _one(formulas.erf),
+    "erfc": _one(formulas.erfc), "relu": relu, "round": _round, "frac": _frac, "nan_to_num": _nan_to_num,
+    "add": _add, "sub": _sub, "div": _div, "addcmul": _addcmul, "addcdiv": _addcdiv, "lerp": _lerp,
+    "rsub": lambda x, y, alpha=1: _sub(y, x, alpha), "where": _where, "masked_fill": _masked_fill,
+    "clamp": lambda x, min=None, max=None: clipped(lifted(x), min, max),
+    "clamp_min": lambda x, low: clipped(lifted(x), low, None),
+    "clamp_max": lambda x, high: clipped(lifted(x), None, high),
+    "logical_and": lambda x, y: truth(x) & truth(y), "logical_or": lambda x, y: truth(x) | truth(y),
+    "logical_xor": lambda x, y: truth(x) ^ truth(y), "nonzero": lambda x: np.argwhere(truth(x)),
+    "isneginf": lambda x: np.isneginf(lifted(x)["s"]), "isposinf": lambda x: np.isposinf(lifted(x)["s"]),
+    "sum": _reduction(reducing.total), "mean": _reduction(reducing.mean), "amax": _reduction(reducing.largest),
+    "amin": _reduction(reducing.smallest), "prod": _reduction(reducing.product), "var": variance, "std": _std,
+    "var_mean": _var_mean, "std_mean": _std_mean, "max": _extreme(reducing.largest),
+    "min": _extreme(reducing.smallest), "argmax": _place(reducing.largest), "argmin": _place(reducing.smallest),
+    "any": lambda x, dim=None, keepdim=False: np.asarray(truth(x).any(axis=axes(dim), keepdims=keepdim)),
+    "all": lambda x, dim=None, keepdim=False: np.asarray(truth(x).all(axis=axes(dim), keepdims=keepdim)),
+    "count_nonzero": lambda x, dim=None: np.asarray(np.count_nonzero(truth(x), axis=axes(dim))),
+    "sort": _sort, "topk": _topk, "cumsum": lambda x, dim, **_: reducing.running_total(lifted(x), dim),
+    "cumprod": _cumprod, "logsumexp": log_sum_exp, "linalg_vector_norm": _vector_norm, "norm": _norm,
+    "mm": product, "bmm": product, "mv": product, "dot": product, "vdot": product, "matmul": product,
+    "addmm": _added_product, "baddbmm": _added_product, "addmv": _added_product, "outer": _outer_product,
+}  # fmt: skip

@@ -13,7 +13,7 @@ from tileverify.pipeline import check_paths, check_unit
 from tileverify.reports.causes import with_causes
 from tileverify.reports.fingerprints import with_fingerprints
 from tileverify.reports.snippets import Snippets
-from tileverify.results import KernelResult
+from tileverify.results import KernelResult, Verdict
 
 from ..shared import once
 from .compiled import units
@@ -31,13 +31,26 @@ def results_of(file: Path) -> Results:
 @cache
 def judged_again(file: Path) -> Results:
     """The same from what was compiled for all tests, the last launch first."""
+    return {**_again(file, refuted=False), **refuted_again(file)}
 
+
+@cache
+def refuted_again(file: Path) -> Results:
+    """Of `judged_again` the launches that are refuted, which more tests look at than at the others."""
+    return _again(file, refuted=True)
+
+
+def _again(file: Path, *, refuted: bool) -> Results:
     def judged() -> Results:
-        snippets = Snippets()
-        mine = [unit for unit in reversed(units().values()) if unit.file == file]
+        snippets, first = Snippets(), results_of(file)
+        mine = [
+            unit
+            for unit in reversed(units().values())
+            if unit.file == file and (first[unit.kernel, unit.launch.name].verdict is Verdict.REFUTED) is refuted
+        ]
         return _by_name(tuple(with_causes(with_fingerprints(check_unit(unit), snippets)) for unit in mine))
 
-    return once(f"judged again {file}", judged)
+    return once(f"judged again {file} {refuted}", judged)
 
 
 def _by_name(results: tuple[KernelResult, ...]) -> Results:

@@ -22,7 +22,7 @@ from tileverify.results.claim import claim_from_json
 from tileverify.results.json_report import result_to_json
 
 from .compiled import units
-from .judged import judged_again, results_of
+from .judged import refuted_again, results_of
 from .launches import launch_of, observe
 
 REFUTED = [label for label in corpus_launches() if label.verdict is Verdict.REFUTED and label.needs is None]
@@ -94,7 +94,7 @@ def test_a_witness_replays_as_it_is_reported(label: Labelled) -> None:
 
 @all_refuted
 def test_checking_again_gives_the_same_witness(label: Labelled) -> None:
-    first, again = (judged(label.file)[label.kernel, label.launch] for judged in (results_of, judged_again))
+    first, again = (judged(label.file)[label.kernel, label.launch] for judged in (results_of, refuted_again))
     assert result_to_json(again)["findings"] == result_to_json(first)["findings"]
 
 

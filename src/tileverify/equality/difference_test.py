@@ -23,7 +23,8 @@ from pathlib import Path
 
 import tileverify
 
-HERE = Path(__file__).resolve().parent
+FILE = Path(__file__).resolve()
+HERE = FILE.parent
 TARGET = f"{{HERE / {target_file!r}}}::{target_name}"
 REFERENCE = f"{{HERE / {reference_file!r}}}::{reference_name}"
 LAUNCH = {launch!r}

@@ -243,7 +243,7 @@ LISTS = f'args = {{ a = {LIST}, b = {LIST}, c = "f32[M, N]", n = "i32", tm = 128
     ("text", "problem"),
     [
         ('[[launch]]\nname = "x"\n', 'launch "x", kernel: the name of the kernel function is missing'),
-        ("[[launch]]\nkernel = 3\n", "kernel: the name of the kernel function is missing"),
+        ("[[launch]]\nkernel = 3\n", 'kernel: must be the name of the kernel function, as in kernel = "scale"'),
         (SPEC + 'requries = ["M >= 1"]\n' + ARGS, "unknown key 'requries'; did you mean 'requires'?"),
         (SPEC + 'name = ""\n' + ARGS, "name: a launch name is a non-empty string without '::'"),
         (SPEC + 'name = "a::b"\n' + ARGS, "name: a launch name is a non-empty string without '::'"),

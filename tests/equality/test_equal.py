@@ -76,6 +76,21 @@ def test_cheats_are_different(kernel: str, reference: str) -> None:
     assert found.difference.kernel != found.difference.reference
 
 
+def test_a_power_beyond_float64_makes_no_difference() -> None:
+    unit, reference = _units()["powers_in_parts"], other_of(loaded(f"{HERE / 'references.py'}::powers"))
+    contract = ContractInNumbers(unit.launch)
+
+    def at(*values: float) -> ExactAnswer:
+        options = Options(values={"N": len(values)}, inputs={"x": np.array(values)})
+        return decide(unit, kernel_of(unit), contract, reference, options)
+
+    assert at(600.0, 3.0, -2.0).answer is Decision.EQUAL
+    far = at(3000.0, 3.0, -2.0)
+    assert far.answer is Decision.NOT_DECIDED
+    assert far.reason == "out: a number goes beyond float64 on the way (contents: given) (N = 3)"
+    assert _answer("powers_in_parts", "powers").answer is Decision.EQUAL
+
+
 def test_what_has_no_rule_is_named() -> None:
     unit = _units()["gelu"]
 

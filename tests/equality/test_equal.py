@@ -138,6 +138,17 @@ def test_changed_kernels(table: str, expected: Decision) -> None:
     assert set(answers) == {expected}
 
 
+def test_rounds_that_are_left_out_and_other_axes_are_seen() -> None:
+    kinds = {"one round short", "one round late", "right factor transposed", "along another axis"}
+    places = "product_tail.py::product_padded[", "matmul[transposed-weights]", "sum_rows_by_wrong_axis[square]"
+    seen = [
+        (one.name, found.answer)
+        for name, one in campaign.cases("mutants", places)
+        if one.name in kinds and (found := campaign.judged(name, one, mutant=True)) is not None
+    ]
+    assert set(seen) == {(kind, Decision.DIFFERENT) for kind in kinds}
+
+
 def test_the_command(capfd: pytest.CaptureFixture[str]) -> None:
     run = command_line(capfd)
     target, reference = f"{HERE / 'cheats.py'}::gelu", f"{HERE / 'references.py'}::gelu"

@@ -245,7 +245,8 @@ def matmul(x: Array, y: Array) -> Array:
     dead = np.broadcast_to(row | column, shape)
     lost = None
     if not np.isfinite(s).all():
-        finite = np.isfinite(a.s).all(axis=-1)[..., None] & np.isfinite(b.s).all(axis=-2)[..., None, :]
+        rows, columns = np.isfinite(a.s).all(axis=-1, keepdims=True), np.isfinite(b.s).all(axis=-2, keepdims=True)
+        finite = np.asarray(rows) & np.asarray(columns)
         lost = finite & ~np.isfinite(s)
     return built(Parts(r, s, dead, np.broadcast_to(n, shape), np.broadcast_to(d, shape)), lost=lost)
 

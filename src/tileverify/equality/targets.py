@@ -20,6 +20,7 @@ from .deciding import SHARE, Decision, ExactAnswer, Options, Other, arrays_of, d
 from .field import Array
 from .named import loaded, other_of
 from .points import TrialPoint
+from .rounding_runs import rounding_of
 from .running import ExactKernel, run_exactly
 from .undecided import Undecided
 
@@ -67,13 +68,16 @@ def compared(unit: KernelUnit, verdict: KernelResult, other: Other, options: Equ
         reason = f"the kernel is {verdict.verdict.value}, not proved ({finding.code}: {finding.message})"
         return ExactAnswer(Decision.NOT_DECIDED, reason=reason)
     contract = ContractInNumbers(unit.launch, verdict.requires)
-    found = decide(unit, kernel_of(unit), contract, other, options.exact)
+    kernel = kernel_of(unit)
+    found = decide(unit, kernel, contract, other, options.exact)
     if found.answer is Decision.EQUAL and verdict.deterministic is False:
         return replace(
             found,
             answer=Decision.NOT_DECIDED,
             reason="the result depends on the order of blocks, so one run says little",
         )
+    if found.answer is Decision.EQUAL:
+        return replace(found, rounding=rounding_of(unit, kernel, contract, other, found, options.exact))
     return found
 
 

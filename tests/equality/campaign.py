@@ -14,7 +14,7 @@ from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.corpus import Labelled
 from tileverify.equality.deciding import Decision, ExactAnswer, Options, decide
 
-from .changes import MUTANTS, REWRITES, Changed, DoesNotApply, changed, changes_of
+from .changes import MUTANTS, REWRITES, Changed, DoesNotApply, changed, changed_loop, changes_of
 from .corpus import LABELS, exact_case, other_of, values_of
 
 MOST_STEPS = 1 << 25
@@ -46,7 +46,8 @@ def judged(name: str, one: Changed, *, mutant: bool) -> ExactAnswer | None:
     try:
         other = other_of(REFERENCES[label.kernel])
         contract = ContractInNumbers(unit.launch, label.adds)
-        found = decide(unit, changed(kernel, one, seen), contract, other, options)
+        with changed_loop(one, seen):
+            found = decide(unit, changed(kernel, one, seen), contract, other, options)
         return found if any(seen) or not mutant else None
     except DoesNotApply:
         return None

@@ -6,16 +6,18 @@ A change stands for an edit of the source: its rule takes the place of the op's 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from tileverify.backend.interpreter.control import REGION_OPS
 from tileverify.backend.interpreter.values import Tile
 from tileverify.equality import constants, exact, formulas, reducing
 from tileverify.equality.op_rules import RULES as TYPED_RULES
 from tileverify.equality.running import ExactKernel
-from tileverify.frontend.bytecode.model import Op
+from tileverify.frontend.bytecode.model import Op, Value
 from tileverify.frontend.bytecode.traverse import walk
 
 RULES: dict[str, Callable[..., Any]] = dict(TYPED_RULES)
@@ -79,6 +81,50 @@ def _lost_lane(run: Any, op: Op) -> Any:
     tile = run.tiles(op, "inputs")[0]
     index = (slice(None),) * axis + (slice(1, None),)
     return (Tile(exact.total(tile.data[index], axis)),)
+
+
+def _other_axis(run: Any, op: Op) -> Any:
+    """A reduction or scan along another axis of as many lanes, so that the result has the shape that it had."""
+    axis = op.attributes["dim"]
+    shape = run.tiles(op, "inputs")[0].data.shape
+    others = [place for place, size in enumerate(shape) if place != axis and size == shape[axis] > 1]
+    if not others:
+        raise DoesNotApply
+    return RULES[op.name](run, replace(op, attributes={**op.attributes, "dim": others[0]}))
+
+
+def _transposed(x: Any) -> Any:
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise DoesNotApply
+    return np.swapaxes(x, -1, -2)
+
+
+def _transposed_factor(which: str) -> Change:
+    def change(run: Any, op: Op) -> Tile:
+        lhs, rhs, acc = (run.tile(op, name) for name in ("lhs", "rhs", "acc"))
+        factors = {"lhs": lhs.data, "rhs": rhs.data}
+        factors[which] = _transposed(factors[which])
+        return Tile(add(exact.matmul(factors["lhs"], factors["rhs"]), acc.data), RULES[op.name](run, op).taint)
+
+    return change
+
+
+def _with_bound(name: str, move: Callable[[Any, Any], Any]) -> Change:
+    """A ``for`` with another bound, which takes a value of its own: others may read that of the program."""
+
+    def change(run: Any, op: Op) -> Op:
+        value = Value(-1, op.value(name).type)
+        bound, step = run.tile(op, name), run.tile(op, "step")
+        run.values[value] = Tile(np.asarray(move(bound.data, step.data), bound.data.dtype))
+        return replace(op, operands={**op.operands, name: value})
+
+    return change
+
+
+LOOPS: dict[str, Change] = {
+    "one round short": _with_bound("upper", lambda bound, step: bound - step),
+    "one round late": _with_bound("lower", lambda bound, step: bound + step),
+}
 
 
 def _accumulator(compute: Callable[[Any], Any]) -> Change:
@@ -167,10 +213,18 @@ MUTANTS: dict[str, dict[str, Change]] = {
         "accumulator twice": _accumulator(lambda x: add(x, x)),
         "accumulator subtracted": _accumulator(negative),
         "off by 1e-4": _after(_times(1.0001)),
+        "left factor transposed": _transposed_factor("lhs"),
+        "right factor transposed": _transposed_factor("rhs"),
     },
-    "reduce": {"first lane left out": _lost_lane},
+    "reduce": {"first lane left out": _lost_lane, "along another axis": _other_axis},
+    "scan": {"along another axis": _other_axis},
+    "for": LOOPS,
     "select": {"mask left out": _chosen("t"), "mask always": _chosen("f")},
-    "load_view_tko": {"a neighbour's value": _after(_rolled), "off by 9e-5": _after(lambda x: add(x, _number(9e-5)))},
+    "load_view_tko": {
+        "a neighbour's value": _after(_rolled),
+        "off by 9e-5": _after(lambda x: add(x, _number(9e-5))),
+        "transposed": _after(_transposed),
+    },
     "load_ptr_tko": {"a neighbour's value": _after(_rolled), "off by 9e-5": _after(lambda x: add(x, _number(9e-5)))},
     "constant": {
         "off by 1e-4": _after(_times(1.0001)),
@@ -179,7 +233,7 @@ MUTANTS: dict[str, dict[str, Change]] = {
     "permute": {"transposed back": _one(lambda x: x)},
 }
 for _name in (*MUTANTS, "floor", "ceil", "log", "log2", "sin", "cos"):
-    if _name != "fma":
+    if _name not in ("fma", "for", "scan"):
         MUTANTS[_name] = {
             **MUTANTS.get(_name, {}),
             "nothing": _after(lambda x: multiply(x, formulas.integers(0))),
@@ -251,10 +305,14 @@ def changes_of(kernel: ExactKernel, table: dict[str, dict[str, Change]]) -> list
         if id(op) in combining:
             continue  # bodies of sums are not executed one by one
         for name, change in table.get(op.name, {}).items():
-            if op.name == "reduce" and (len(op.group("inputs")) != 1 or op.regions[0].blocks[0].ops[0].name != "addf"):
+            if name == "first lane left out" and not _sums_one(op):
                 continue
             found.append(Changed(name, op, change))
     return found
+
+
+def _sums_one(op: Op) -> bool:
+    return len(op.group("inputs")) == 1 and op.regions[0].blocks[0].ops[0].name == "addf"
 
 
 def _inside(outer: Op) -> Iterator[Op]:
@@ -265,8 +323,32 @@ class DoesNotApply(Exception):
     """The op has no floats, or the change leaves its value as it is."""
 
 
+@contextmanager
+def changed_loop(one: Changed, seen: list[bool]) -> Iterator[None]:
+    """While this is open, the loop of the change (if it is one of a loop) has other bounds."""
+    plain = REGION_OPS["for"]
+
+    def steps(run: Any, op: Op) -> Any:
+        if op is not one.op:
+            return plain(run, op)
+        lower, upper = (run.tile(op, name).data.astype(np.int64) for name in ("lower", "upper"))
+        seen.append(bool(lower < upper))
+        return plain(run, one.change(run, op))
+
+    REGION_OPS["for"] = steps
+    try:
+        yield
+    finally:
+        REGION_OPS["for"] = plain
+
+
 def changed(kernel: ExactKernel, one: Changed, seen: list[bool]) -> ExactKernel:
-    """The kernel in which the op does what the change says; ``seen`` tells of each time whether its value changed."""
+    """The kernel in which the op does what the change says; ``seen`` tells of each time whether its value changed.
+
+    A loop is `changed_loop`'s.
+    """
+    if one.op.name == "for":
+        return kernel
 
     def rule(run: Any, op: Op) -> Any:
         if op is not one.op:

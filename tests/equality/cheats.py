@@ -125,3 +125,12 @@ def step(w, g):
 def no_step(w, g):
     i = ct.bid(0)
     ct.store(w, (i,), ct.load(w, (i,), (128,)))
+
+
+@tileverify.launch(args=VECTOR, grid=["1"], requires=["N <= 16"])
+@ct.kernel
+def powers_in_parts(x, out):
+    """exp(x) as exp(x - m) * exp(m): where exp(m) is beyond a format, this is not."""
+    row = ct.load(x, (0,), (16,), padding_mode=ct.PaddingMode.NEG_INF)
+    top = ct.max(row)
+    ct.store(out, (0,), ct.exp(row - top) * ct.exp(top))

@@ -76,6 +76,21 @@ def test_cheats_are_different(kernel: str, reference: str) -> None:
     assert found.difference.kernel != found.difference.reference
 
 
+def test_a_power_beyond_float64_makes_no_difference() -> None:
+    unit, reference = _units()["powers_in_parts"], other_of(loaded(f"{HERE / 'references.py'}::powers"))
+    contract = ContractInNumbers(unit.launch)
+
+    def at(*values: float) -> ExactAnswer:
+        options = Options(values={"N": len(values)}, inputs={"x": np.array(values)})
+        return decide(unit, kernel_of(unit), contract, reference, options)
+
+    assert at(600.0, 3.0, -2.0).answer is Decision.EQUAL
+    far = at(3000.0, 3.0, -2.0)
+    assert far.answer is Decision.NOT_DECIDED
+    assert far.reason == "out: a number goes beyond float64 on the way (contents: given) (N = 3)"
+    assert _answer("powers_in_parts", "powers").answer is Decision.EQUAL
+
+
 def test_what_has_no_rule_is_named() -> None:
     unit = _units()["gelu"]
 
@@ -121,6 +136,17 @@ def test_changed_kernels(table: str, expected: Decision) -> None:
     answers = [each.answer for each in found if each is not None]
     assert len(answers) >= 8
     assert set(answers) == {expected}
+
+
+def test_rounds_that_are_left_out_and_other_axes_are_seen() -> None:
+    kinds = {"one round short", "one round late", "right factor transposed", "along another axis"}
+    places = "product_tail.py::product_padded[", "matmul[transposed-weights]", "sum_rows_by_wrong_axis[square]"
+    seen = [
+        (one.name, found.answer)
+        for name, one in campaign.cases("mutants", places)
+        if one.name in kinds and (found := campaign.judged(name, one, mutant=True)) is not None
+    ]
+    assert set(seen) == {(kind, Decision.DIFFERENT) for kind in kinds}
 
 
 def test_the_command(capfd: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 from tileverify.equality import constants, exact, field, formulas, reducing
 from tileverify.equality.exact_arrays import presented
 from tileverify.equality.points import drawn
+from tileverify.equality.sameness import compared
 from tileverify.equality.undecided import NearTie, Undecided
 
 SOURCE = np.random.default_rng(5)
@@ -124,3 +125,55 @@ def test_near_ties_and_unknown_functions_are_said() -> None:
         formulas.maximum(x, y)
     with pytest.raises(Undecided, match="svd"):
         np.linalg.svd(presented(some(3, 3)))
+
+
+BEYOND = decimal(1e6)
+BEYOND_FLOAT64: dict[str, Callable[[], Any]] = {
+    "power": lambda: exp(BEYOND),
+    "product": lambda: multiply(decimal(1e200), decimal(1e200)),
+    "sum": lambda: add(decimal(1.5e308), decimal(1.5e308)),
+    "long sum": lambda: exact.total(np.broadcast_to(decimal(1.5e308), (3,)), 0),
+    "running sum": lambda: exact.running(np.broadcast_to(decimal(1.5e308), (3,)), 0)[-1],
+    "long sum with an infinity": lambda: exact.total(
+        np.stack([decimal(1.5e308), decimal(1.5e308), decimal(-math.inf)]), 0
+    ),
+    "product of matrices": lambda: exact.matmul(
+        np.broadcast_to(decimal(1e160), (2, 2)), np.broadcast_to(decimal(1e160), (2, 2))
+    )[0, 0],
+    "quotient": lambda: divide(decimal(1e200), decimal(1e-200)),
+    "divided by what underflows": lambda: divide(formulas.ONE, multiply(decimal(1e-200), decimal(1e-200))),
+    "1 / infinity": lambda: divide(formulas.ONE, exp(BEYOND)),
+    "tanh": lambda: formulas.tanh(exp(BEYOND)),
+    "a power of it": lambda: exp(exact.negative(exp(BEYOND))),
+    "logarithm": lambda: formulas.log(exp(BEYOND)),
+    "root": lambda: formulas.sqrt(exp(BEYOND)),
+    "root of what rounding made negative": lambda: formulas.sqrt(subtract(decimal(0.1), decimal(0.1 + 1e-14))),
+    "0 times infinity": lambda: multiply(formulas.integers(0), exp(BEYOND)),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND_FLOAT64)
+def test_what_goes_beyond_float64_is_neither_equal_nor_different(name: str) -> None:
+    with np.errstate(all="ignore"):
+        lost = BEYOND_FLOAT64[name]()
+    for other in (formulas.ONE, formulas.integers(0), lost, decimal(math.inf), decimal(math.nan)):
+        for one, two in ((lost, other), (other, lost)):
+            found = compared(presented(np.asarray(one)), presented(np.asarray(two)))
+            assert (found.different, found.open) == (None, "a number goes beyond float64 on the way")
+    with pytest.raises(NearTie, match="beyond float64"):
+        formulas.maximum(lost, formulas.ONE)
+    with pytest.raises(NearTie, match="beyond float64"):
+        np.isfinite(presented(np.asarray(lost)))
+
+
+def test_infinities_of_real_numbers_are_compared() -> None:
+    with np.errstate(all="ignore"):
+        zero = formulas.integers(0)
+        poles = [divide(formulas.ONE, zero), formulas.log(zero), exact.negative(decimal(math.inf)), divide(zero, zero)]
+        poles.append(exact.total(np.stack([formulas.ONE, decimal(-math.inf)]), 0))
+        poles.append(formulas.sqrt(decimal(-2.0)))
+    for each in poles:
+        assert compared(presented(np.asarray(each)), presented(np.asarray(formulas.ONE))).different == 0
+        assert not compared(presented(np.asarray(each)), presented(np.asarray(each))).open
+    assert exp(decimal(-math.inf))["s"] == 0
+    assert compared(presented(formulas.ONE), presented(exp(decimal(-math.inf)))).different == 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from .deciding import Decision, ExactAnswer, UnequalElement
+from .rounding_error import RoundingSeen
 from .targets import JudgedKernel
 
 _FEW: Final = 12
@@ -26,10 +27,29 @@ def _lines(judged: JudgedKernel) -> list[str]:
     lines = [f"{judged.target} and {judged.reference}: {sentence(found)}"]
     if found.answer is not Decision.DIFFERENT and found.launches:
         lines.append(f"  at {'; '.join(_sizes(values) for values in found.launches)}")
+    lines += _rounding(found)
     lines += [f"  left out: {each}" for each in found.left_out[:_SHOWN]]
     if (more := len(found.left_out) - _SHOWN) > 0:
         lines.append(f"  left out: {more} more, all in --format json")
     return lines
+
+
+def _rounding(found: ExactAnswer) -> Iterator[str]:
+    """What formats do to what is equal over the real numbers."""
+    if found.rounding is None:
+        return
+    if found.rounding.reason:
+        yield f"  rounding was not measured: {found.rounding.reason}"
+    for error in found.rounding.arrays:
+        at = f"{error.array}[{', '.join(map(str, error.index))}]"
+        yield (
+            f"  rounding: {error.array} is off by up to {error.units:.3g} units in the last place of {error.format}"
+            f" ({error.of_largest:.3g} of its largest element's): {at} is {error.kernel!r}, in float64"
+            f" {error.reference!r} ({_sizes(error.launch)}; contents: {error.contents})"
+        )
+    for narrow in found.rounding.narrow:
+        place = "" if narrow.line is None else f" at line {narrow.line}"
+        yield f"  adds up in {narrow.format}, which is narrower than f32: {narrow.op}{place}"
 
 
 def sentence(found: ExactAnswer) -> str:
@@ -87,6 +107,7 @@ def fields(found: ExactAnswer) -> dict[str, Any]:
         "left_out": list(found.left_out),
         "steps": found.steps,
         "difference": None,
+        "rounding": None if found.rounding is None else _rounding_fields(found.rounding),
     }
     if found.difference is not None:
         seen = found.difference
@@ -100,6 +121,25 @@ def fields(found: ExactAnswer) -> dict[str, Any]:
             "inputs": None if seen.inputs is None else {name: _nested(held) for name, held in seen.inputs.items()},
         }
     return result
+
+
+def _rounding_fields(seen: RoundingSeen) -> dict[str, Any]:
+    arrays = [
+        {
+            "array": each.array,
+            "format": each.format,
+            "units": _number(each.units),
+            "units_of_largest": _number(each.of_largest),
+            "index": list(each.index),
+            "kernel": _number(each.kernel),
+            "reference": _number(each.reference),
+            "launch": dict(each.launch),
+            "contents": each.contents,
+        }
+        for each in seen.arrays
+    ]
+    narrow = [{"op": each.op, "format": each.format, "line": each.line} for each in seen.narrow]
+    return {"arrays": arrays, "narrow_sums": narrow, "reason": seen.reason or None}
 
 
 def _nested(held: Any) -> Any:

@@ -122,7 +122,7 @@ def _put_along_axis(target: Any, places: Any, values: Any, axis: int) -> None:
 
 def _nan_to_num(x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
     array = lifted(x)
-    if np.isinf(array["s"]).any():
+    if np.isinf(exact.certain(array)).any():
         raise Undecided("nan_to_num of an infinity")
     return np.where(np.isnan(array["s"]), lifted(nan), array)
 
@@ -151,8 +151,8 @@ FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {
     np.nan_to_num: _nan_to_num, np.diff: _diff, np.append: _append, np.nonzero: _method("nonzero"),
     np.count_nonzero: lambda x, **options: np.count_nonzero(x != 0, **options),
     np.cumprod: lambda x, axis=None, **_: reducing.accumulated(lifted(x), axis, exact.multiply),
-    np.astype: cast, np.isneginf: lambda x: np.isneginf(plain(x)["s"]),
-    np.isposinf: lambda x: np.isposinf(plain(x)["s"]),
+    np.astype: cast, np.isneginf: lambda x: np.isneginf(exact.certain(plain(x))),
+    np.isposinf: lambda x: np.isposinf(exact.certain(plain(x))),
 }  # fmt: skip
 MOVING: Final = frozenset({
     np.reshape, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.concatenate, np.stack, np.hstack, np.vstack,

@@ -84,13 +84,26 @@ def exact_numpy(function: Callable[..., Any]) -> Iterator[None]:
 
 
 def _namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
-    """Of the function's module, and of every module of Python code that a function there comes from."""
+    """Of the function's module, and of every module of Python code that a function there comes from.
+
+    What computes with the numbers is none of them, though a reference's module may have imported functions of ours.
+    """
     found: list[dict[str, Any]] = []
     waiting = [getattr(function, "__globals__", {})]
+    own = _room(waiting[0])
     while waiting:
         names = waiting.pop()
-        if any(names is known for known in found) or str(names.get("__name__", "")).split(".")[0] == "numpy":
+        room = _room(names)
+        if any(names is known for known in found) or room[:1] == ["numpy"] or (room[:1] == _OURS and room != own):
             continue
         found.append(names)
         waiting += [value.__globals__ for value in list(names.values()) if isinstance(value, FunctionType)]
     return [names for names in found if any(value is np for value in names.values())]
+
+
+_OURS = __name__.split(".")[:1]
+
+
+def _room(names: dict[str, Any]) -> list[str]:
+    """The first two names of a module."""
+    return str(names.get("__name__", "")).split(".")[:2]

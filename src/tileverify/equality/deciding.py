@@ -18,6 +18,7 @@ from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..system.errors import UsageError
 from .exact_arrays import is_numbers, lifted, presented
 from .points import FILLINGS, GIVEN, TrialPoint, drawn_point, given_point
+from .rounding_error import RoundingSeen
 from .running import ExactKernel, run_exactly
 from .sameness import Compared, compared
 from .shrinking import shrunk
@@ -60,7 +61,8 @@ class UnequalElement:
 @dataclass(frozen=True, slots=True)
 class ExactAnswer:
     """``bits``: a kernel that is not the reference at the worst of these launches is called equal with a chance below
-    2**-bits.  ``left_out``: launches beyond the budget, and contents that gave no answer, in words."""
+    2**-bits.  ``left_out``: launches beyond the budget, and contents that gave no answer, in words.  ``rounding``: of
+    what is equal over the real numbers, how far the formats are from it at a few inputs; None where nobody looked."""
 
     answer: Decision
     launches: tuple[Mapping[str, int], ...] = ()
@@ -70,6 +72,7 @@ class ExactAnswer:
     difference: UnequalElement | None = None
     left_out: tuple[str, ...] = ()
     steps: int = 0
+    rounding: RoundingSeen | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,10 @@ selecting are NumPy's.
 
 Infinity and NaN are their shadows, with residues of 0.  An operation with such an operand gives one again, or an
 integer (1 / inf, exp(-inf)).
+
+That is so for what is infinite or undefined over the real numbers, too (a mask's -inf, 1 / 0, log 0).  Where finite
+numbers give an infinity because float64 ends there, the number is *lost* (a bit of ``dead``), and so is what is made of
+it: it is not compared, and neither equal nor different.
 """
 
 from __future__ import annotations
@@ -18,13 +22,15 @@ import numpy as np
 
 from . import field
 from .field import LANES, SLOTS, Array
-from .undecided import NearTie, Undecided
+from .undecided import NearTie, ShadowLost, Undecided
 
 NUMBER: Final[np.dtype[Any]] = np.dtype(
     [("r", np.uint32, (SLOTS,)), ("dead", np.uint16), ("n", np.float32), ("d", np.float32), ("s", np.float64)]
 )
 _BITS: Final = (1 << np.arange(SLOTS)).astype(np.uint16)
 ALL_DEAD: Final = np.uint16((1 << SLOTS) - 1)
+LOST: Final = np.uint16(1 << 15)
+"""The bit of ``dead`` of a number whose shadow is not its own."""
 CLOSE: Final = 1e-11
 CLOSEST: Final = 1e-15
 
@@ -46,11 +52,14 @@ def parts(array: Array) -> Parts:
     return Parts(r, array["s"], array["dead"], array["n"], array["d"])
 
 
-def built(found: Parts, *operands: Array) -> Array:
-    """The array of these parts; ``operands``: shadows that they were computed of, broadcast to one shape."""
+def built(found: Parts, *operands: Array, lost: Array | None = None) -> Array:
+    """The array of these parts; ``operands``: shadows that they were computed of, broadcast to one shape; ``lost``:
+    lanes that are lost from here on."""
     result = np.empty(found.s.shape, NUMBER)
     result["r"] = np.moveaxis(found.r, 0, -1)
     result["s"], result["dead"], result["n"], result["d"] = found.s, found.dead, found.n, found.d
+    if lost is not None:
+        result["dead"] |= np.where(lost, LOST, np.uint16(0))
     finite = np.isfinite(found.s)
     if not finite.all():
         _clear(result, ~finite)
@@ -58,15 +67,40 @@ def built(found: Parts, *operands: Array) -> Array:
         if not np.isfinite(shadow).all():
             odd = np.broadcast_to(~np.isfinite(shadow), finite.shape) & finite
             whole = np.rint(found.s)
-            if (whole != found.s)[odd].any():
+            if (whole != found.s)[odd & ~is_lost(result)].any():
                 raise Undecided("a finite number that is no integer, of an infinite one")
             _set_plain(result, odd, whole)
     return result
 
 
+def is_lost(x: Array) -> Array:
+    return np.asarray((x["dead"] & LOST) != 0)
+
+
+def certain(x: Array) -> Array:
+    """The shadows, where they decide something.
+
+    :raises ShadowLost: one of them is not its number's.
+    """
+    if is_lost(x).any():
+        raise ShadowLost
+    return np.asarray(x["s"])
+
+
+def beyond(shadow: Array, *operands: Array) -> Array | None:
+    """The lanes in which finite ``operands`` gave what is not finite, None if there are none."""
+    if np.isfinite(shadow).all():
+        return None
+    lanes = ~np.isfinite(shadow)
+    for operand in operands:
+        lanes = lanes & np.isfinite(operand)
+    return np.asarray(lanes)
+
+
 def _clear(result: Array, lanes: Array) -> None:
-    for name in ("r", "dead", "n", "d"):
+    for name in ("r", "n", "d"):
         result[name][lanes] = 0
+    result["dead"][lanes] &= LOST
 
 
 def _set_plain(result: Array, lanes: Array, integers: Array) -> None:
@@ -93,7 +127,8 @@ def _sum_degrees(a: Parts, b: Parts) -> tuple[Array, Array]:
 def add(x: Array, y: Array) -> Array:
     a, b = _both(x, y)
     n, d = _sum_degrees(a, b)
-    return built(Parts(field.add(a.r, b.r), a.s + b.s, a.dead | b.dead, n, d), a.s, b.s)
+    s = a.s + b.s
+    return built(Parts(field.add(a.r, b.r), s, a.dead | b.dead, n, d), a.s, b.s, lost=beyond(s, a.s, b.s))
 
 
 def negative(x: Array) -> Array:
@@ -110,7 +145,9 @@ def subtract(x: Array, y: Array) -> Array:
 
 def multiply(x: Array, y: Array) -> Array:
     a, b = _both(x, y)
-    return built(Parts(field.multiply(a.r, b.r), a.s * b.s, a.dead | b.dead, a.n + b.n, a.d + b.d), a.s, b.s)
+    s = a.s * b.s
+    found = Parts(field.multiply(a.r, b.r), s, a.dead | b.dead, a.n + b.n, a.d + b.d)
+    return built(found, a.s, b.s, lost=beyond(s, a.s, b.s))
 
 
 def reciprocal(x: Array) -> Array:
@@ -120,7 +157,17 @@ def reciprocal(x: Array) -> Array:
     dead = a.dead
     if zero.any():
         dead = np.asarray(dead | np.where(is_zero(x), np.uint16(0), packed(zero)))
-    return built(Parts(field.inverse(a.r), 1 / a.s, dead, a.d, a.n), a.s)
+    return built(Parts(field.inverse(a.r), 1 / a.s, dead, a.d, a.n), a.s, lost=_lost_below(x, 1 / a.s))
+
+
+def _lost_below(y: Array, quotient: Array, *operands: Array) -> Array | None:
+    """The lost lanes of a quotient: beyond float64, or divided by what its shadow alone says is 0, or is not."""
+    lanes = beyond(quotient, y["s"], *operands)
+    zero = y["s"] == 0
+    unsure = np.isfinite(y["s"]) & (zero != is_zero(y))
+    if lanes is not None:
+        unsure = unsure | (lanes & ~zero)
+    return np.asarray(unsure) if unsure.any() else None
 
 
 def divide(x: Array, y: Array) -> Array:
@@ -130,6 +177,9 @@ def divide(x: Array, y: Array) -> Array:
     shadow = a.s / b.s
     odd = ~(np.isfinite(a.s) & np.isfinite(b.s) & np.isfinite(shadow))
     result["s"] = shadow
+    lost = _lost_below(y, shadow, x["s"])
+    if lost is not None:
+        result["dead"] |= np.where(lost, LOST, np.uint16(0))
     if odd.any():
         _set_plain(result, odd, np.where(np.isfinite(shadow), shadow, 0))
     return result
@@ -154,7 +204,18 @@ def total(x: Array, axis: int) -> Array:
     dead = np.bitwise_or.reduce(a.dead, axis=axis)
     n = a.n.max(axis=axis, initial=0) + np.where(d > 0, d, 0)
     r = field.reduced(a.r.sum(axis=axis + 1, dtype=np.uint64))
-    return built(Parts(r, a.s.sum(axis=axis), dead, n, d))
+    s = a.s.sum(axis=axis)
+    return built(Parts(r, s, dead, n, d), lost=_lost_sums(s, a.s, axis))
+
+
+def _lost_sums(sums: Array, terms: Array, axis: int) -> Array | None:
+    """Of sums of ``terms`` along ``axis`` those beyond float64: NaN of numbers, or of infinities of one sign."""
+    if np.isfinite(sums).all():
+        return None
+    infinite = np.isposinf(terms).any(axis=axis), np.isneginf(terms).any(axis=axis)
+    none = ~np.isnan(terms).any(axis=axis) & ~(infinite[0] & infinite[1])
+    wanted = np.where(infinite[0], np.inf, np.where(infinite[1], -np.inf, 0.0))
+    return np.asarray(none & ~np.isfinite(sums) & (sums != wanted))
 
 
 def running(x: Array, axis: int) -> Array:
@@ -164,7 +225,9 @@ def running(x: Array, axis: int) -> Array:
     dead = np.bitwise_or.accumulate(a.dead, axis=axis)
     n = np.maximum.accumulate(a.n, axis=axis) + d
     r = field.reduced(np.cumsum(a.r, axis=axis + 1, dtype=np.uint64))
-    return built(Parts(r, np.cumsum(a.s, axis=axis), dead, n, d))
+    s = np.cumsum(a.s, axis=axis)
+    finite = np.logical_and.accumulate(np.isfinite(a.s), axis=axis)
+    return built(Parts(r, s, dead, n, d), lost=finite & ~np.isfinite(s))
 
 
 def matmul(x: Array, y: Array) -> Array:
@@ -180,7 +243,12 @@ def matmul(x: Array, y: Array) -> Array:
     n = a.n.max(axis=-1, initial=0)[..., None] + b.n.max(axis=-2, initial=0)[..., None, :] + d
     r = field.matmul(_aligned(a.r, len(shape)), _aligned(b.r, len(shape)))
     dead = np.broadcast_to(row | column, shape)
-    return built(Parts(r, s, dead, np.broadcast_to(n, shape), np.broadcast_to(d, shape)))
+    lost = None
+    if not np.isfinite(s).all():
+        rows, columns = np.isfinite(a.s).all(axis=-1, keepdims=True), np.isfinite(b.s).all(axis=-2, keepdims=True)
+        finite = np.asarray(rows) & np.asarray(columns)
+        lost = finite & ~np.isfinite(s)
+    return built(Parts(r, s, dead, np.broadcast_to(n, shape), np.broadcast_to(d, shape)), lost=lost)
 
 
 def _aligned(r: Array, ndim: int) -> Array:
@@ -211,19 +279,19 @@ def same(x: Array, y: Array) -> Array:
         equal |= level[..., start : start + LANES].all(axis=-1)
     a, b = x["s"], y["s"]
     plain = np.isfinite(a) & np.isfinite(b)
-    return np.asarray(np.where(plain, equal, a == b))
+    return np.asarray(np.where(plain, equal, a == b) & ~is_lost(x) & ~is_lost(y))
 
 
 def is_zero(x: Array) -> Array:
-    return np.asarray((x["r"][..., :LANES] == 0).all(axis=-1) & np.isfinite(x["s"]))
+    return np.asarray((x["r"][..., :LANES] == 0).all(axis=-1) & np.isfinite(x["s"]) & ~is_lost(x))
 
 
 def order(x: Array, y: Array) -> Array:
     """-1, 0 or 1 as ``x`` is below, equal to or above ``y``, and 2 where one is NaN.
 
-    :raises NearTie: two numbers differ, but not clearly so in float64.
+    :raises NearTie: two numbers differ, but not clearly so in float64, or one is lost.
     """
-    a, b = np.broadcast_arrays(x["s"], y["s"])
+    a, b = np.broadcast_arrays(certain(x), certain(y))
     with np.errstate(all="ignore"):
         close = np.abs(a - b) <= CLOSE * np.maximum(np.abs(a), np.abs(b)) + CLOSEST
     equal = (a == b) & np.isinf(a)

@@ -219,8 +219,9 @@ UNARY: Final[dict[Any, Callable[[Array], Array]]] = {
     np.cos: formulas.cos, np.tan: formulas.tan, np.arctan: formulas.arctan, np.arcsin: formulas.arcsin,
     np.floor: lambda x: formulas.rounded(x, np.floor), np.ceil: lambda x: formulas.rounded(x, np.ceil),
     np.trunc: lambda x: formulas.rounded(x, np.trunc), np.rint: lambda x: formulas.rounded(x, np.rint),
-    np.sign: formulas.sign, np.isnan: lambda x: np.isnan(x["s"]), np.isfinite: lambda x: np.isfinite(x["s"]),
-    np.isinf: lambda x: np.isinf(x["s"]), np.logical_not: lambda x: exact.order(x, formulas.integers(0)) == 0,
+    np.sign: formulas.sign, np.isnan: lambda x: np.isnan(exact.certain(x)),
+    np.isfinite: lambda x: np.isfinite(exact.certain(x)),
+    np.isinf: lambda x: np.isinf(exact.certain(x)), np.logical_not: lambda x: exact.order(x, formulas.integers(0)) == 0,
     np.conjugate: np.array, np.signbit: lambda x: exact.order(x, formulas.integers(0)) == -1,
 }  # fmt: skip
 BINARY: Final[dict[Any, Callable[[Array, Array], Array]]] = {

@@ -15,6 +15,7 @@ from .undecided import NearTie, Undecided
 
 LOWEST_EXPONENT: Final = -700.0
 """``exp`` of what lies below it is 0: so masks of -1e9 or -3e38 do what -inf does, as they do in floats."""
+_NEAR_ZERO: Final = 1e-12
 _LAST: Final = field.level(LEVELS - 1)
 _LAST_DEAD: Final = np.uint16(sum(1 << slot for slot in range(SLOTS)[_LAST]))
 
@@ -44,8 +45,10 @@ def exp2(x: Array, shadow: Callable[[Array], Array] = np.exp2) -> Array:
             moved = np.zeros(lanes.shape, np.bool_)
             moved[above] = lost
             dead = np.asarray(dead | packed(moved))
-    result = built(Parts(field.exponential(exponent), shadow(a.s), dead | _LAST_DEAD, a.n + a.d + 1, a.d), a.s)
-    vanishing = a.s < LOWEST_EXPONENT
+    s = shadow(a.s)
+    dead = np.asarray(dead | _LAST_DEAD | (a.dead & exact.LOST))
+    result = built(Parts(field.exponential(exponent), s, dead, a.n + a.d + 1, a.d), a.s, lost=exact.beyond(s, a.s))
+    vanishing = (a.s < LOWEST_EXPONENT) & ~exact.is_lost(x)
     if vanishing.any():
         result[vanishing] = integers(0)
     return result
@@ -97,6 +100,7 @@ def _keyed(x: Array, key: int, shadow: Array) -> Array:
 
 def log(x: Array) -> Array:
     found = _keyed(x, 11, np.log(x["s"]))
+    found["dead"] |= np.where(_sign_unknown(x), exact.LOST, np.uint16(0))
     ones = exact.same(x, ONE)
     if ones.any():
         found[ones] = integers(0)
@@ -150,13 +154,21 @@ def erfc(x: Array) -> Array:
     return exact.subtract(ONE, erf(x))
 
 
+def _sign_unknown(x: Array) -> Array:
+    """Where rounding may have decided on which side of 0 a shadow lies: functions end there."""
+    s = x["s"]
+    return np.asarray(np.where(exact.is_zero(x), s != 0, (s <= 0) & (s > -_NEAR_ZERO)))
+
+
 # ------------------------------------------------------------------------------------------------- roots
 def sqrt(x: Array) -> Array:
     """Multiplicative; for residues that are no squares its square is not the number, so these are dead."""
     a = parts(x)
     r, squares = field.root(a.r)
     dead = a.dead if squares.all() else np.asarray(a.dead | packed(~squares))
-    return built(Parts(r, np.sqrt(a.s), dead, (a.n + 1) / 2, a.d / 2), a.s)
+    zero = exact.is_zero(x)
+    s = np.sqrt(np.where(zero, 0, a.s))
+    return built(Parts(r, s, dead, (a.n + 1) / 2, a.d / 2), a.s, lost=_sign_unknown(x) & ~zero)
 
 
 def rsqrt(x: Array) -> Array:
@@ -204,7 +216,7 @@ def to_whole(x: Array, rounding: Callable[[Array], Array]) -> Array:
 
     :raises NearTie: the number may lie on either side of where the rounding jumps.
     """
-    s = x["s"]
+    s = exact.certain(x)
     whole = rounding(s)
     finite = np.isfinite(s)
     for moved in (s * (1 + exact.CLOSE) + exact.CLOSEST, s * (1 - exact.CLOSE) - exact.CLOSEST):
@@ -237,7 +249,7 @@ def remainder(x: Array, y: Array, rounding: Callable[[Array], Array]) -> Array:
 
 def power(x: Array, y: Array) -> Array:
     """``x ** y``: for whole and half exponents by products and a root, else ``exp(y * log(x))``."""
-    exponents = np.unique(np.asarray(y["s"]))
+    exponents = np.unique(exact.certain(y))
     if len(exponents) != 1 or not np.isfinite(exponents[0]) or exponents[0] * 2 != np.rint(exponents[0] * 2):
         return _reshadowed(exp(exact.multiply(y, log(x))), np.power(x["s"], y["s"]), x["s"])
     twice = int(exponents[0] * 2)

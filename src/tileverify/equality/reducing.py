@@ -93,7 +93,7 @@ def running_total(x: Array, axis: int | None = None) -> Array:
 # ------------------------------------------------------------------------------------------------ sorting
 def ranked(x: Array, axis: int = -1) -> Array:
     """What sorts ``x`` upwards, the first of equal numbers first."""
-    shadow = np.array(np.moveaxis(x["s"], axis, -1))
+    shadow = np.array(np.moveaxis(exact.certain(x), axis, -1))
     order = np.argsort(shadow, axis=-1, kind="stable")
     moved = np.moveaxis(x, axis, -1)
     ordered = np.take_along_axis(moved, order, -1)

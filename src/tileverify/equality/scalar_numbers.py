@@ -24,7 +24,7 @@ class ScalarNumber(float):
     known: dict[float, Array]
 
     def __new__(cls, number: Array, known: dict[float, Array]) -> ScalarNumber:
-        made = super().__new__(cls, float(number["s"]))
+        made = super().__new__(cls, float(exact.certain(number)))
         made.number, made.known = number, known
         before = known.setdefault(float(made), number)
         if not bool(exact.same(before, number)):

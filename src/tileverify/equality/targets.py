@@ -13,6 +13,7 @@ from ..backend.numbers.conditions import ContractInNumbers
 from ..contract.launch import KernelUnit
 from ..frontend.bytecode import decode
 from ..frontend.sources.discover import SourceFailure, discover
+from ..frontend.symbolic.summary import Access
 from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
 from ..results import KernelResult, Verdict
 from ..system.errors import UsageError
@@ -20,6 +21,7 @@ from .deciding import SHARE, Decision, ExactAnswer, Options, Other, arrays_of, d
 from .field import Array
 from .named import loaded, other_of
 from .points import TrialPoint
+from .rounding_runs import rounding_of
 from .running import ExactKernel, run_exactly
 from .undecided import Undecided
 
@@ -67,14 +69,40 @@ def compared(unit: KernelUnit, verdict: KernelResult, other: Other, options: Equ
         reason = f"the kernel is {verdict.verdict.value}, not proved ({finding.code}: {finding.message})"
         return ExactAnswer(Decision.NOT_DECIDED, reason=reason)
     contract = ContractInNumbers(unit.launch, verdict.requires)
-    found = decide(unit, kernel_of(unit), contract, other, options.exact)
-    if found.answer is Decision.EQUAL and verdict.deterministic is False:
-        return replace(
-            found,
-            answer=Decision.NOT_DECIDED,
-            reason="the result depends on the order of blocks, so one run says little",
-        )
+    kernel = kernel_of(unit)
+    found = decide(unit, kernel, contract, other, options.exact)
+    if found.answer is Decision.EQUAL and (reason := order_matters(unit, verdict)):
+        return replace(found, answer=Decision.NOT_DECIDED, reason=reason)
+    if found.answer is Decision.EQUAL:
+        return replace(found, rounding=rounding_of(unit, kernel, contract, other, found, options.exact))
     return found
+
+
+def order_matters(unit: KernelUnit, verdict: KernelResult) -> str:
+    """Why one order of the blocks of a proved kernel does not stand for all over the real numbers, empty if it does.
+
+    What is not known to have one result is not taken to have one.  Additions of floats have one in a field.
+    """
+    if verdict.verdict is not Verdict.PROVED or verdict.deterministic or only_adds(unit):
+        return ""
+    if verdict.deterministic is False:
+        return "the result depends on the order of blocks, so one run says little"
+    return "it is not known that every order of blocks gives the same result"
+
+
+def only_adds(unit: KernelUnit) -> bool:
+    """Whether all that blocks order among themselves are additions of floats whose results nobody uses, to arrays that
+    nothing else touches."""
+    sites = summary_of(decode(unit.bytecode, file=str(unit.file)), unit).sites
+    scoped = [site for site in sites if site.atomic]
+    touched = {site.origin.name for site in scoped}
+    shared = {name for group in unit.launch.sharing() if len(group) > 1 for name in group}
+    added = all(
+        site.access is Access.ATOMIC and site.mode == "addf" and not site.used and not site.op.startswith("multimem")
+        for site in scoped
+    )
+    apart = all(site.atomic or site.origin.name not in touched for site in sites)
+    return added and apart and not touched & shared
 
 
 def kernel_of(unit: KernelUnit) -> ExactKernel:

@@ -239,7 +239,7 @@ def _linspace(start: Any, end: Any, steps: int, **_: Any) -> Array:
 
 
 def _shadow(value: Any) -> float:
-    return float(lifted(value)["s"])
+    return float(exact.certain(lifted(value)))
 
 
 def _eye(rows: int, columns: int | None = None, **_: Any) -> Array:

@@ -87,6 +87,7 @@ def _round(x: Any, decimals: int = 0) -> Array:
 
 def _nan_to_num(x: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Array:
     found = lifted(x)
+    exact.certain(found)
     for lanes, value, what in (
         (np.isposinf(found["s"]), posinf, "inf"),
         (np.isneginf(found["s"]), neginf, "-inf"),
@@ -240,7 +241,8 @@ RULES: Final[dict[str, Rule]] = {
     "clamp_max": lambda x, high: clipped(lifted(x), None, high),
     "logical_and": lambda x, y: truth(x) & truth(y), "logical_or": lambda x, y: truth(x) | truth(y),
     "logical_xor": lambda x, y: truth(x) ^ truth(y), "nonzero": lambda x: np.argwhere(truth(x)),
-    "isneginf": lambda x: np.isneginf(lifted(x)["s"]), "isposinf": lambda x: np.isposinf(lifted(x)["s"]),
+    "isneginf": lambda x: np.isneginf(exact.certain(lifted(x))),
+    "isposinf": lambda x: np.isposinf(exact.certain(lifted(x))),
     "sum": _reduction(reducing.total), "mean": _reduction(reducing.mean), "amax": _reduction(reducing.largest),
     "amin": _reduction(reducing.smallest), "prod": _reduction(reducing.product), "var": variance, "std": _std,
     "var_mean": _var_mean, "std_mean": _std_mean, "max": _extreme(reducing.largest),

@@ -11,3 +11,10 @@ class Undecided(InterpreterStop):
 
 class NearTie(Undecided):
     """Two different numbers are too close in float64 for a comparison to be believed; another point may do."""
+
+
+class ShadowLost(NearTie):
+    """A number went beyond float64 on the way, so what float64 says of it decides nothing; another point may do."""
+
+    def __init__(self) -> None:
+        super().__init__("a number is beyond float64, or on one side of 0 by its rounding alone")

@@ -42,8 +42,8 @@ def with_equality(kernel: GatedKernel, data: bytes, stopped: Reason | None, refe
     if answer.reasons:
         wrong = tuple(replace(each, message=printable(each.message)) for each in answer.reasons)
         return replace(kernel, accepted=False, reasons=kernel.reasons or wrong, bundle=None, equal=found)
-    if found["answer"] == "equal" and kernel.result.deterministic is False:
-        reason = "the result depends on the order of blocks, so one run says little"
+    if found["answer"] == "equal" and not kernel.result.deterministic:
+        reason = "it is not known that every order of blocks gives the same result"
         found = {**found, "answer": _NOT_DECIDED, "reason": reason, "probability_log2": None}
     return replace(kernel, equal=found)
 

@@ -1,0 +1,101 @@
+"""Sums that a kernel keeps in a format narrower than f32: each addition rounds there, and the errors add up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..frontend.bytecode.model import Block, Entry, Op, ScalarType, TileType, Value
+from ..frontend.bytecode.traverse import walk
+
+_ADDING = frozenset({"addf", "subf", "fma"})
+_FEWEST_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class NarrowSum:
+    """``op``: a product of matrices, a reduction, a loop, an atomic; ``line``: of its source, where that is known."""
+
+    op: str
+    format: str
+    line: int | None
+
+
+def narrow_sums(entry: Entry) -> tuple[NarrowSum, ...]:
+    """All of a kernel, each once, in the order of the program."""
+    found = dict.fromkeys(
+        NarrowSum(op.name, narrow, None if op.location is None else op.location.line)
+        for op in walk(entry.body)
+        for narrow in _formats(op)
+    )
+    return tuple(found)
+
+
+def _formats(op: Op) -> Iterator[str]:
+    match op.name:
+        case "mmaf" | "mmaf_scaled":
+            yield from _narrow(op.value("acc"))
+        case "reduce" | "scan":
+            if any(inner.name in _ADDING for inner in op.regions[0].blocks[0].ops):
+                for value in op.group("inputs"):
+                    yield from _narrow(value)
+        case "atomic_rmw_tko" if op.attributes["mode"] == "addf":
+            yield from _narrow(op.value("arg"))
+        case "atomic_red_view_tko" if op.attributes["mode"] == "addf":
+            yield from _narrow(op.value("value"))
+        case "for" | "loop":
+            yield from _carried(op)
+
+
+def _narrow(value: Value) -> Iterator[str]:
+    element = value.type.element if isinstance(value.type, TileType) else None
+    if isinstance(element, ScalarType) and element.is_float and element.bits < _FEWEST_BITS:
+        yield element.name
+
+
+def _carried(op: Op) -> Iterator[str]:
+    """The formats of narrow values that a loop hands on with something added to them."""
+    body = op.regions[0].blocks[0]
+    arguments = body.arguments[1:] if op.name == "for" else body.arguments
+    made = {id(result): inner for block in _blocks(body) for inner in block.ops for result in inner.results}
+    for terminator in (block.terminator for block in _blocks(body) if block.terminator.name == "continue"):
+        for argument, handed in zip(arguments, _operands(terminator), strict=False):
+            if _adds_to(handed, argument, made):
+                yield from _narrow(argument)
+
+
+def _blocks(block: Block) -> Iterator[Block]:
+    """A block and those of its branches; an inner loop has values of its own to hand on."""
+    yield block
+    for op in block.ops:
+        if op.name == "if":
+            for region in op.regions:
+                for inner in region.blocks:
+                    yield from _blocks(inner)
+
+
+def _operands(op: Op) -> Iterator[Value]:
+    for operand in op.operands.values():
+        if isinstance(operand, tuple):
+            yield from operand
+        elif operand is not None:
+            yield operand
+
+
+def _adds_to(value: Value, argument: Value, made: dict[int, Op]) -> bool:
+    """Whether ``value`` is computed of ``argument`` by way of an addition."""
+    left, seen = [(value, False)], set()
+    while left:
+        one, added = left.pop()
+        if one is argument and added:
+            return True
+        op = made.get(id(one))
+        if op is None or (id(one), added) in seen:
+            continue
+        seen.add((id(one), added))
+        added = added or op.name in _ADDING
+        left += [(each, added) for each in _operands(op)]
+        if op.name == "if":
+            yields = [inner.blocks[0].terminator for inner in op.regions if inner.blocks[0].terminator.name == "yield"]
+            left += [(each, added) for terminator in yields for each in _operands(terminator)]
+    return False

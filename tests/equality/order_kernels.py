@@ -1,0 +1,32 @@
+"""Kernels whose blocks come in any order, where it matters and where it does not."""
+
+import cuda.tile as ct
+
+import tileverify
+
+RELAXED = ct.MemoryOrder.RELAXED
+
+
+@tileverify.launch(args={"x": "f32[N]", "out": "f32[1]"}, grid=["cdiv(N, 128)"])
+@ct.kernel
+def total(x, out):
+    t = ct.load(x, (ct.bid(0),), (128,), padding_mode=ct.PaddingMode.ZERO)
+    ct.atomic_add(out, (0,), ct.sum(t), memory_order=RELAXED)
+
+
+@tileverify.launch(args={"x": "f32[N]", "out": "f32[1]", "seen": "f32[cdiv(N, 128)]"}, grid=["cdiv(N, 128)"])
+@ct.kernel
+def total_seen(x, out, seen):
+    """What each block found there is stored."""
+    i = ct.bid(0)
+    t = ct.load(x, (i,), (128,), padding_mode=ct.PaddingMode.ZERO)
+    before = ct.atomic_add(out, (0,), ct.sum(t), memory_order=RELAXED)
+    ct.store(seen, (i,), ct.reshape(before, (1,)))
+
+
+@tileverify.launch(args={"queue": "i32[1]", "out": "f32[N]"}, grid=["N"], data=["range(queue, 0, 1)"])
+@ct.kernel
+def places(queue, out):
+    """Each block stores its number where a ticket says."""
+    t = ct.atomic_add(queue, (0,), 1, memory_order=RELAXED).item()
+    ct.store(out, (t,), ct.full((1,), ct.bid(0), ct.float32))

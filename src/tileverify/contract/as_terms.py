@@ -187,6 +187,8 @@ class _Builder:
                 yield scalar.value, 2**bits - 1 if bits > 0 else None
         for listed in _lists(self.launch.arguments):
             yield listed.length, None
+        for name in self.launch.names:
+            yield Name(name), None
 
     def _bind_array(self, array: ArrayArgument) -> None:
         shape = [self._term(size) for size in array.shape]

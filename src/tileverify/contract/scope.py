@@ -11,13 +11,14 @@ from .descriptions import suggestion
 from .divisibility import ADDRESS, alignments
 from .each_array import list_spoken_of, member_of_list
 from .element_types import ELEMENT_TYPES
-from .expressions import GRID_NAMES, flags, free_names, is_condition, substitute
+from .expressions import GRID_NAMES, flags, free_names, is_condition, parse_size, substitute
 from .launch import (
     Argument,
     ArrayArgument,
     ConstantArgument,
     Expression,
     ListArgument,
+    Name,
     Number,
     ScalarArgument,
     TupleArgument,
@@ -66,6 +67,10 @@ class LaunchNames:
             for size in _sizes(argument):
                 plain = (name for name in free_names(size) if "." not in name and "[" not in name)
                 self.integers.update(name for name in plain if name not in taken)
+
+    def taken(self) -> frozenset[str]:
+        """All of them, also those that are no integers."""
+        return frozenset({*self.integers, *self.arrays, *self.lists, *self.constants, *self.others})
 
     def resolved(self, argument: Argument) -> Argument:
         """The argument with integer constants put in for their names."""
@@ -142,6 +147,30 @@ class LaunchNames:
         if name in self.arrays:
             return self.arrays[name]
         raise SpecError(f"'{name}' is not an array argument of this launch{suggestion(name, self.arrays)}")
+
+
+def read_names(value: object, taken: Iterable[str]) -> tuple[str, ...]:
+    """The words of ``names``, as written; ``taken``: names that the launch has without them.
+
+    Raises `SpecError` for what is no list of names, and for a name that is taken or no name in expressions.
+    """
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+        raise SpecError('must be a list of names, as in names = ["G"]')
+    known = set(taken)
+    for name in value:
+        if not _is_plain_name(name):
+            raise SpecError(f"'{name}' is no name that expressions can use")
+        if name in known:
+            raise SpecError(f"'{name}' stands in the launch's arguments, or twice; names are for 'grid' and 'requires'")
+        known.add(name)
+    return tuple(value)
+
+
+def _is_plain_name(text: str) -> bool:
+    try:
+        return text.isidentifier() and parse_size(text) == Name(text)
+    except SpecError:
+        return False
 
 
 def flatten(arguments: Iterable[Argument]) -> Iterator[Argument]:

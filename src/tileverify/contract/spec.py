@@ -32,7 +32,7 @@ from .launch import (
 )
 from .parameters import KernelParameter
 from .partitions import agreements, grid_text, inferred_grid
-from .scope import LaunchNames, flatten
+from .scope import LaunchNames, flatten, read_names
 from .spec_files import RawLaunch
 from .strides import check_meanings
 from .trustable import read_trust
@@ -46,6 +46,7 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
     builder = _Builder(raw, parameters)
     given = builder.arguments()
     scope = builder.scope
+    names = builder.names()
     arguments = tuple(scope.resolved(argument) for argument in given)
     grid, grid_words = builder.grid(arguments)
     requires, requires_text = builder.requires()
@@ -57,6 +58,7 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
     same = {frozenset({fact.first, fact.second}) for fact in requires if isinstance(fact, SameArray)}
     covered = [*alias, *overlap]
     overlap += tuple(sorted((pair for pair in same if not any(pair <= group for group in covered)), key=sorted))
+    builder.all_used(names, (*(grid or ()), *requires))
     launch = LaunchSpec(
         kernel=raw.kernel,
         name=name,
@@ -68,6 +70,7 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
         alias=alias,
         overlap=overlap,
         trust=builder.trust(),
+        names=names,
         where=f"{raw.file}: {raw.label}",
         requires_text=requires_text,
         grid_text=grid_words,
@@ -142,6 +145,21 @@ class _Builder:
                 raise self.at(f"args.{argument.name}", error) from None
 
     # -- the other fields ----------------------------------------------------------------------------
+    def names(self) -> tuple[str, ...]:
+        """Declared names, which the fields that are read behind this may use."""
+        try:
+            names = read_names(self.raw.fields.get("names", []), self.scope.taken())
+        except SpecError as error:
+            raise self.at("names", error) from None
+        self.scope.integers.update(names)
+        return names
+
+    def all_used(self, names: Sequence[str], facts: Iterable[Expression | SameArray]) -> None:
+        used = {name for fact in facts if not isinstance(fact, SameArray) for name in free_names(fact)}
+        for number, name in enumerate(names):
+            if name not in used:
+                raise self.raw.error(f"names[{number}]", f"'{name}' stands neither in 'grid' nor in 'requires'")
+
     def grid(
         self, arguments: Sequence[Argument]
     ) -> tuple[tuple[Expression, Expression, Expression] | None, tuple[str, ...]]:

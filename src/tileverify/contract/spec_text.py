@@ -25,6 +25,8 @@ def _lines(launch: LaunchSpec, name: str, requires: Iterable[str], remarks: Iter
     yield f"name = {_string(name)}"
     if launch.grid_text:
         yield f"grid = {_strings(launch.grid_text)}"
+    if launch.names:
+        yield f"names = {_strings(launch.names)}"
     yield from _list("requires", tuple(dict.fromkeys((*launch.requires_text, *requires))))
     yield from _list("data", [fact.text or print_data_fact(fact) for fact in launch.data])
     for key, groups in (("alias", launch.alias), ("overlap", launch.overlap)):

@@ -18,7 +18,9 @@ from ...contract.launch import (
     ListArgument,
     ScalarArgument,
     TupleArgument,
+    flat,
 )
+from ...contract.scope import read_names
 from ...contract.strides import check_meanings
 from ...contract.trustable import read_trust, trusted_text
 from ...system.errors import SpecError
@@ -37,6 +39,7 @@ def launch_to_json(launch: LaunchSpec) -> Json:
         "alias": [sorted(group) for group in launch.alias],
         "overlap": [sorted(group) for group in launch.overlap],
         **({"trust": list(launch.trust)} if launch.trust else {}),
+        **({"names": list(launch.names)} if launch.names else {}),
     }
 
 
@@ -48,6 +51,8 @@ def contract_lines(launch: LaunchSpec) -> Iterator[tuple[str, str]]:
         yield "grid", "any"
     else:
         yield "grid", f"({', '.join(map(print_expression, launch.grid))})"
+    if launch.names:
+        yield "names", f"{', '.join(launch.names)}, not negative"
     yield from (("given", print_expression(fact)) for fact in launch.requires)
     yield from (("assumes", print_data_fact(fact)) for fact in launch.data)
     for label, groups in (("alias", launch.alias), ("overlap", launch.overlap)):
@@ -78,16 +83,18 @@ def launch_from_json(document: Mapping[str, Any], kernel: str = "") -> LaunchSpe
         axes = None if grid is None else tuple(parse_size(axis) for axis in grid)
         if axes is not None and len(axes) != 3:
             raise SpecError("its grid has not three axes")
+        arguments = tuple(_argument_from_json(argument) for argument in document["arguments"])
         launch = LaunchSpec(
             kernel=kernel,
             name=document["name"],
-            arguments=tuple(_argument_from_json(argument) for argument in document["arguments"]),
+            arguments=arguments,
             grid=None if axes is None else (axes[0], axes[1], axes[2]),
             requires=tuple(parse_condition(text) for text in document["requires"]),
             data=tuple(parse_data_fact(text) for text in document["data"]),
             alias=tuple(frozenset(group) for group in document["alias"]),
             overlap=tuple(frozenset(group) for group in document["overlap"]),
             trust=read_trust(document.get("trust", [])),
+            names=read_names(document.get("names", []), (each.name for each in flat(arguments))),
         )
         check_meanings(launch, widened=True)
         return launch
@@ -108,6 +115,7 @@ def essence(launch: LaunchSpec) -> LaunchSpec:
         alias=launch.alias,
         overlap=launch.overlap,
         trust=launch.trust,
+        names=launch.names,
     )
 
 

@@ -187,7 +187,10 @@ def _without_position(place: Place) -> Place:
 
 # ----------------------------------------------------------------------------------- with a second solver
 def _check_possible(certificate: Certificate, solver: SecondSolver, file: str) -> None:
-    """A contract that no launch satisfies would prove everything, and so would facts that no contents keep."""
+    """A contract that no launch satisfies would prove everything, and so would facts that no contents keep.
+
+    What the solver does not say within a part of the limit is let pass: no launch could ever keep such a contract.
+    """
     contract = build_contract(certificate.launch)
     vocabulary = Vocabulary()
     stated_facts(launch_facts(contract), vocabulary)
@@ -200,13 +203,14 @@ def _check_possible(certificate: Certificate, solver: SecondSolver, file: str) -
         if count is not t.ZERO
     }
     whole = [*promised, *(text for stated in some.values() for text in stated)]
-    if solver.opinion(possibility_script(certificate, vocabulary, known, whole)) is Opinion.MODEL:
-        return  # a launch in which no array is empty shows all of it at once
-    if solver.opinion(possibility_script(certificate, vocabulary, known, promised)) is Opinion.CONTRADICTION:
+    if solver.opinion(possibility_script(certificate, vocabulary, known, whole), part=_FEW) is Opinion.MODEL:
+        return  # a launch in which no array is empty shows all of it at once; where products hide it, that is no loss
+    script = possibility_script(certificate, vocabulary, known, promised)
+    if solver.opinion(script, part=_PARTS) is Opinion.CONTRADICTION:
         raise CertificateError("no launch satisfies the contract of the certificate", file)
     for name, stated in some.items():
         script = possibility_script(certificate, vocabulary, known, (*promised, *stated))
-        if solver.opinion(script) is Opinion.CONTRADICTION:
+        if solver.opinion(script, part=_PARTS) is Opinion.CONTRADICTION:
             raise CertificateError(f"`{name}` is empty in every launch of the certificate's contract", file)
 
 
@@ -292,7 +296,7 @@ _TOGETHER: Final = 32
 """Contradictions that are asked for in one script."""
 
 _FEW: Final = 50
-"""Such a script may take one of so many parts of the limit: it is a short way, where there is one."""
+"""A script that is only a short way, where there is one, may take one of so many parts of the limit."""
 
 _PARTS: Final = 10
 """A first look, and each case, may take one of so many parts of the limit."""

@@ -76,4 +76,8 @@ def excluded(solver: SecondSolver, conditions: Sequence[Term]) -> bool | None:
     vocabulary = Vocabulary()
     written = [vocabulary.write(condition) for condition in conditions]
     text = script(vocabulary.symbols, vocabulary.definitions, written, exact=True)
-    return {Opinion.CONTRADICTION: True, Opinion.MODEL: False}.get(solver.opinion(text))
+    return {Opinion.CONTRADICTION: True, Opinion.MODEL: False}.get(solver.opinion(text, part=_PARTS))
+
+
+_PARTS: Final = 10
+"""Such a question may take one of so many parts of the limit: where it stays open, the executor reads."""

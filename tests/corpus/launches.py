@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import product
 from typing import Any
 
@@ -19,33 +18,17 @@ from tileverify.backend.interpreter.schedule import AccessOrder, BlockOrder, Sch
 from tileverify.backend.replay.explore import Exploration, explore
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.element_types import ELEMENT_TYPES
-from tileverify.contract.expressions import constant_value, evaluate, free_names
-from tileverify.contract.launch import (
-    Apply,
-    ArrayArgument,
-    Expression,
-    KernelUnit,
-    LaunchSpec,
-    ListArgument,
-    Name,
-    Number,
-    SameArray,
-    ScalarArgument,
-    TupleArgument,
-)
-from tileverify.contract.operators import Undefined
+from tileverify.contract.expressions import evaluate
+from tileverify.contract.launch import ArrayArgument, KernelUnit, LaunchSpec, ListArgument, Number
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.pipeline import entry_of
 
 from .fact_contents import has_rich_facts, rich_contents, said, starts_last
 from .further_contents import further_contents
+from .values import Terms, allocations, choices_of, layout, product_of, scalars_of
 
 SIZES = (0, 1, 2, 3, 4, 5, 8, 17, 31, 33, 64, 65, 100, 127, 128, 129, 200, 256, 257, 300, 512, 600, 1025)
-ALIGNED = 256
-"""Bytes to a multiple of which a clause may want an array to be aligned."""
-MOST_ARRAYS = 33
-"""Of a list: no launch is made with a longer one."""
 LARGEST_CONTENTS = 1 << 14
 """Elements of an index array that get values of their own."""
 LARGEST_MEMORY = 1 << 24
@@ -94,7 +77,8 @@ def drawn_variants(
 ) -> list[Drawn]:  # fmt: skip
     """The same launches, each with ``variants`` contents of its index arrays."""
     source = random.Random(seed)
-    choices = _choices(spec, sizes, scalars)
+    terms = Terms.of(spec)
+    choices = choices_of(spec, sizes, scalars)
     found: dict[tuple[int, ...], tuple[dict[str, int], Block]] = {}
     seen: set[tuple[int, ...]] = set()
     for _ in range(tries if choices or spec.grid is None else 1):
@@ -103,14 +87,14 @@ def drawn_variants(
         if spec.grid is not None and drawn_values in seen:
             continue  # few names are drawn again and again, and where they give the grid they give the same one
         seen.add(drawn_values)
-        grid = _grid(spec, values, source, admits)
+        grid = terms.grid(values, source, admits)
         if grid is not None:
             found.setdefault((*drawn_values, *grid), (values, grid))
     drawn = list(found.values())
     if most_blocks is not None:
         drawn = [(values, grid) for values, grid in drawn if 1 < _volume(grid) <= most_blocks] or drawn
     chosen = source.sample(drawn, min(count, len(drawn)))
-    return [Drawn(values, _variants(spec, values, grid, source, variants)) for values, grid in chosen]
+    return [Drawn(values, _variants(terms, values, grid, source, variants)) for values, grid in chosen]
 
 
 def variants_of(
@@ -118,15 +102,15 @@ def variants_of(
     admits: Callable[[Mapping[str, int]], bool] = lambda known: True,
 ) -> Drawn | None:  # fmt: skip
     """The launch with these values of all names and ``variants`` contents, if the contract and ``admits`` allow it."""
-    source = random.Random(seed)
-    grid = _grid(spec, values, source, admits)
-    return None if grid is None else Drawn(values, _variants(spec, values, grid, source, variants))
+    source, terms = random.Random(seed), Terms.of(spec)
+    grid = terms.grid(values, source, admits)
+    return None if grid is None else Drawn(values, _variants(terms, values, grid, source, variants))
 
 
 def _variants(
-    spec: LaunchSpec, values: Mapping[str, int], grid: Block, source: random.Random, variants: int
+    terms: Terms, values: Mapping[str, int], grid: Block, source: random.Random, variants: int
 ) -> tuple[ConcreteLaunch, ...]:
-    return tuple(_launch(spec, values, grid, source, variant) for variant in range(variants))
+    return tuple(_launch(terms, values, grid, source, variant) for variant in range(variants))
 
 
 def launch_of(spec: LaunchSpec, values: Mapping[str, int], grid: Block | None = None) -> ConcreteLaunch | None:
@@ -135,8 +119,9 @@ def launch_of(spec: LaunchSpec, values: Mapping[str, int], grid: Block | None = 
     if spec.grid is None:
         assert grid is not None
         spec = replace(spec, grid=(Number(grid[0]), Number(grid[1]), Number(grid[2])))
-    found = _grid(spec, values, source, lambda known: True)
-    return None if found is None else _launch(spec, values, found, source)
+    terms = Terms.of(spec)
+    found = terms.grid(values, source, lambda known: True)
+    return None if found is None else _launch(terms, values, found, source)
 
 
 def observe(
@@ -203,193 +188,54 @@ def some_blocks(grid: Block) -> Sequence[Block]:
     return list(product(xs, ys, zs))
 
 
-# ------------------------------------------------------------------------------------------- drawing values
-def _expressions(spec: LaunchSpec) -> Iterator[Expression]:
-    yield from spec.grid or ()
-    yield from (clause for clause in spec.requires if not isinstance(clause, SameArray))
-    for array in _arrays(spec):
-        yield from array.shape
-        yield from array.strides or ()
-    for argument in spec.arguments:
-        if isinstance(argument, ListArgument):
-            yield argument.length
-        if isinstance(argument, ScalarArgument) and argument.value is not None:
-            yield argument.value
-
-
-def _arrays(spec: LaunchSpec) -> Iterator[ArrayArgument]:
-    yield from spec.arrays()
-    yield from (argument.element for argument in spec.arguments if isinstance(argument, ListArgument))
-
-
-def _scalars(spec: LaunchSpec) -> Iterator[ScalarArgument]:
-    for argument in spec.arguments:
-        items = argument.items if isinstance(argument, TupleArgument) else (argument,)
-        yield from (item for item in items if isinstance(item, ScalarArgument) and item.dtype[0] in "iu")
-
-
-def _choices(spec: LaunchSpec, sizes: Sequence[int], scalars: Sequence[int]) -> dict[str, tuple[int, ...]]:
-    """Values to try for every free name: usual sizes, and the neighbourhood of what the name is compared with."""
-    names = frozenset[str]().union(*(free_names(expression) for expression in _expressions(spec)))
-    names |= {scalar.name for scalar in _scalars(spec) if scalar.value is None}
-    choices = {name: list(sizes) for name in sorted(names) if "." not in name}
-    for scalar in _scalars(spec):
-        if scalar.name in choices and scalar.dtype[0] == "i":
-            choices[scalar.name] += scalars
-    for clause in spec.requires:
-        if isinstance(clause, Apply) and len(clause.args) == 2:
-            bound = constant_value(clause.args[1])
-            if bound is not None:
-                for name in free_names(clause.args[0]) & choices.keys():
-                    choices[name] += [bound, bound + 1, bound + 70, bound + 2050]
-    return {name: tuple(values) for name, values in choices.items()}
-
-
-def _grid(
-    spec: LaunchSpec, values: Mapping[str, int], source: random.Random, admits: Callable[[Mapping[str, int]], bool]
-) -> Block | None:
-    """The grid that ``values`` give, or ``None`` if the contract does not allow them."""
-    try:
-        grid = _any_grid(source) if spec.grid is None else _evaluated(spec.grid, values)
-        known = {**values, **_layouts(spec, values), **dict(zip(("grid.x", "grid.y", "grid.z"), grid, strict=True))}
-        if not all(evaluate(clause, known) for clause in spec.requires if not isinstance(clause, SameArray)):
-            return None
-        ranges = [(fact.low, fact.high) for fact in spec.data if fact.kind == "range" and not fact.unless]
-        if any(evaluate(low, known) >= evaluate(high, known) for low, high in ranges if low and high):
-            return None
-        if any(fact.amount and evaluate(fact.amount, known) < (fact.kind == "multiples") for fact in spec.data):
-            return None
-        if any(evaluate(a.length, values) > MOST_ARRAYS for a in spec.arguments if isinstance(a, ListArgument)):
-            return None
-        if not admits(known) or not all(_keeps_its_promise(array, values) for array in _arrays(spec)):
-            return None
-    except Undefined:
-        return None
-    x, y, z = grid
-    return (x, y, z) if all(1 <= axis < 1 << 24 for axis in grid) else None
-
-
-def _keeps_its_promise(array: ArrayArgument, values: Mapping[str, int]) -> bool:
-    """Whether an array with a named stride keeps its elements apart: each stride is beyond what smaller ones reach."""
-    if array.strides is None or not any(isinstance(stride, Name) for stride in array.strides):
-        return True
-    shape, strides = _layout(array, values)
-    reach = 0
-    for stride, size in sorted(zip(strides, shape, strict=True)):
-        if size > 1 and stride <= reach:
-            return 0 in shape
-        reach += stride * (size - 1)
-    return True
-
-
-def _any_grid(source: random.Random) -> Block:
-    return source.choice(((1, 1, 1), (2, 1, 1), (3, 1, 1), (source.randint(1, 6), 1, 1), (2, 2, 1), (1, 1, 2)))
-
-
-def _layouts(spec: LaunchSpec, values: Mapping[str, int]) -> dict[str, int]:
-    """What clauses call ``x.shape[0]``, ``x.strides[0]``, ``xs.length`` and a scalar that an expression gives.
-
-    ``x.address`` is the place in the array's allocation, which the interpreter aligns to a page.
-    """
-    known: dict[str, int] = {}
-    places = _allocations(spec)
-    for array in _arrays(spec):  # all arrays of a list are alike here
-        shape, strides = _layout(array, values)
-        address, sizes, steps = _spelled(array.name, len(shape))
-        known[address] = places[array.name][1] * ELEMENT_BYTES[array.dtype] if array.name in places else 0
-        known.update(zip(sizes, shape, strict=True))
-        known.update(zip(steps, strides, strict=True))
-    for argument in spec.arguments:
-        if isinstance(argument, ListArgument):
-            known[f"{argument.name}.length"] = evaluate(argument.length, values)
-    return known | {s.name: evaluate(s.value, values) for s in _scalars(spec) if s.value is not None}
-
-
-@cache
-def _spelled(array: str, rank: int) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-    """How clauses name the address of an array, its sizes, and its strides."""
-    sizes, steps = ([f"{array}.{what}[{axis}]" for axis in range(rank)] for what in ("shape", "strides"))
-    return f"{array}.address", tuple(sizes), tuple(steps)
-
-
-def _layout(array: ArrayArgument, values: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Sizes and strides in elements."""
-    shape = _evaluated(array.shape, values)
-    if array.strides is not None:
-        return shape, _evaluated(array.strides, values)
-    if len(shape) == 1:
-        return shape, (1,)
-    return shape, tuple(_product(shape[dim + 1 :]) for dim in range(len(shape)))
-
-
-def _evaluated(expressions: Sequence[Expression], values: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple([evaluate(expression, values) for expression in expressions])
-
-
+# ------------------------------------------------------------------------------------------- filling arrays
 def _launch(
-    spec: LaunchSpec, values: Mapping[str, int], grid: Block, source: random.Random, variant: int = 0
+    terms: Terms, values: Mapping[str, int], grid: Block, source: random.Random, variant: int = 0
 ) -> ConcreteLaunch:
-    places = _allocations(spec)
+    spec, places = terms.spec, allocations(terms.spec)
     described = {array.name: array for array in spec.arrays()}
     filled: dict[str, ConcreteArray] = {}
     for name in starts_last(spec):
-        filled[name] = _array(described[name], spec, values, source, places.get(name), filled, variant)
+        filled[name] = _array(described[name], terms, values, source, places.get(name), filled, variant)
     arrays = {name: filled[name] for name in described}
     lists = {}
     for argument in spec.arguments:
         if isinstance(argument, ListArgument):
             length = evaluate(argument.length, values)
-            items = (_array(argument.element, spec, values, source, None, {}) for _ in range(length))
+            items = (_array(argument.element, terms, values, source, None, {}) for _ in range(length))
             lists[argument.name] = tuple(items)
     scalars = {
         scalar.name: values[scalar.name] if scalar.value is None else evaluate(scalar.value, values)
-        for scalar in _scalars(spec)
+        for scalar in scalars_of(spec)
     }
     return ConcreteLaunch(grid, arrays, scalars, lists)
 
 
-def _allocations(spec: LaunchSpec) -> dict[str, tuple[str, int]]:
-    """Arrays that share memory: allocation and offset in elements.  Groups without ``is`` are shifted by one, or as far
-    as clauses on addresses may ask for."""
-    places: dict[str, tuple[str, int]] = {}
-    sizes = {array.name: ELEMENT_BYTES[array.dtype] for array in spec.arrays()}
-    aligned = {name for clause in spec.requires if not isinstance(clause, SameArray) for name in free_names(clause)}
-    for group in (*spec.alias, *spec.overlap):
-        first, *others = sorted(group, reverse=True)
-        asked = any(f"{name}.address" in aligned for name in group)
-        for place, name in enumerate((first, *others)):
-            places[name] = (f"{first}'s memory", place * ALIGNED // sizes[name] if asked else place)
-    for group in spec.same_arrays():
-        first = min(group)
-        for name in group:
-            places[name] = (f"{first}'s memory", 0)
-    return places
-
-
 def _array(
     array: ArrayArgument,
-    spec: LaunchSpec,
+    terms: Terms,
     values: Mapping[str, int],
     source: random.Random,
     place: tuple[str, int] | None,
     filled: Mapping[str, ConcreteArray],
     variant: int = 0,
 ) -> ConcreteArray:
-    shape, strides = _layout(array, values)
+    spec = terms.spec
+    shape, strides = layout(array, values)
     contents: Mapping[int, int] = {}
     if array.dtype[0] in "iu":
-        further = _further(array, shape, spec, values, source, filled) if variant >= VARIANTS else None
-        if has_rich_facts(array.name, spec) and _product(shape) > LARGEST_CONTENTS:
+        further = _further(array, shape, terms, values, source, filled) if variant >= VARIANTS else None
+        if has_rich_facts(array.name, spec) and product_of(shape) > LARGEST_CONTENTS:
             contents = {}
         elif further is not None:
             contents = dict(enumerate(map(int, further)))
         elif has_rich_facts(array.name, spec):
-            known_values = {**values, **_layouts(spec, values)}
+            known_values = {**values, **terms.layouts(values)}
             seed = source.randrange(1 << 30)
             made = rich_contents(array.name, array.dtype, shape, spec, known_values, seed, _known(filled), variant)
             contents = dict(enumerate(map(int, made)))
         else:
-            contents = _contents(array, spec, {**values, **_layouts(spec, values)}, source, _product(shape), variant)
+            contents = _contents(array, spec, {**values, **terms.layouts(values)}, source, product_of(shape), variant)
     allocation, offset = place or ("", 0)
     return ConcreteArray(array.dtype, shape, strides, contents, 0, allocation, offset * ELEMENT_BYTES[array.dtype])
 
@@ -399,20 +245,13 @@ def _known(filled: Mapping[str, ConcreteArray]) -> dict[str, NDArray[Any]]:
 
 
 def _further(
-    array: ArrayArgument, shape: Sequence[int], spec: LaunchSpec, values: Mapping[str, int], source: random.Random,
+    array: ArrayArgument, shape: Sequence[int], terms: Terms, values: Mapping[str, int], source: random.Random,
     filled: Mapping[str, ConcreteArray],
 ) -> NDArray[Any] | None:  # fmt: skip
-    if not said(array.name, spec) or not 0 < _product(shape) <= LARGEST_CONTENTS:
+    if not said(array.name, terms.spec) or not 0 < product_of(shape) <= LARGEST_CONTENTS:
         return None
-    known_values = {**values, **_layouts(spec, values)}
-    return further_contents(array.name, array.dtype, shape, spec, known_values, source, _known(filled))
-
-
-def _product(sizes: Sequence[int]) -> int:
-    product = 1
-    for size in sizes:
-        product *= size
-    return product
+    known_values = {**values, **terms.layouts(values)}
+    return further_contents(array.name, array.dtype, shape, terms.spec, known_values, source, _known(filled))
 
 
 def _contents(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from xml.etree.ElementTree import parse
 
 import pytest
 from tests.corpus.judged import results_of
 from tools.codes_page import FOLDER, INDEX, judged_now, page_of, pages
+from tools.race_picture import pictures
 from tools.site_hooks import foreign
 
 from tileverify.corpus.examples import Example
@@ -45,6 +47,19 @@ def test_every_code_has_a_page_and_every_refutable_one_shows_what_the_tool_says(
         assert f"\n  {'warning' if warned else 'error'}[{code.code}]: " in page
         assert "Proved: " in page
         assert page.index(f"[{code.code}]: ") < page.index("## What to do") < page.rindex("\nproved     corpus/")
+
+
+def test_pictures_of_the_first_page_are_what_the_tool_found(request: pytest.FixtureRequest) -> None:
+    found = pictures()
+    if request.config.getoption("--update-golden"):
+        for path, picture in found.items():
+            path.write_text(picture, encoding="utf-8")
+    assert {path: path.read_text(encoding="utf-8") for path in found} == found, "run: python -m tools.race_picture"
+    first = (DOCS / "index.md").read_text(encoding="utf-8")
+    for path, picture in found.items():
+        assert f"](images/{path.name})" in first
+        assert foreign(picture) == []
+        assert parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
 
 def test_pages_speak_of_codes_that_exist() -> None:

@@ -40,7 +40,7 @@ _HEAD: Final = """\
 
 Every finding has a code. Codes are stable and never used again for something else. Each has a page: what is asked, a
 kernel that has the fault, what the tool says of it, how it is mended, and what the code is not. On a command line
-`tileverify explain TV101` tells the same.
+`tileverify explain TV101` tells the same, and which commands to try.
 """
 
 

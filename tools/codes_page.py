@@ -146,7 +146,8 @@ def _further(code: str) -> Iterator[str]:
     labels = [label for label in corpus_launches(ROOT) if code in (label.code, *label.warnings)]
     others = [label for label in labels if f"{label.file}::{label.kernel}::{label.launch}" not in targets]
     if others:
-        rows = "".join(f"| {_linked(label)} | {label.reason} |\n" for label in _varied(others)[:MOST_FURTHER])
+        told = ((_called(label), label.reason.replace("|", "\\|")) for label in _varied(others)[:MOST_FURTHER])
+        rows = "".join(f"| {name} | {reason} |\n" for name, reason in told)
         more = f"{len(others)} further launches" if len(others) > 1 else "One further launch"
         which = ":" if len(others) <= MOST_FURTHER else ", among them:"
         yield f"## More of it\n\n{more} of [the corpus](../corpus.md) with this code{which}\n"
@@ -161,7 +162,7 @@ def _varied(labels: list[Labelled]) -> list[Labelled]:
     return [*first.values(), *(label for label in labels if label not in first.values())]
 
 
-def _linked(label: Labelled) -> str:
+def _called(label: Labelled) -> str:
     return f"`{_shown(str(label.file))}::{label.kernel}::{label.launch}`"
 
 

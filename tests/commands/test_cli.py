@@ -444,7 +444,8 @@ def test_explain_takes_several_codes_and_beginnings(tileverify: Callable[..., Ra
 @pytest.mark.parametrize("code", CODES)
 def test_explain_tells_everything(tileverify: Callable[..., Ran], code: str) -> None:
     text = " ".join(tileverify("explain", code.lower()).out.split())
-    for part in (code, CODES[code].name, CODES[code].meaning, CODES[code].formula, CODES[code].fix):
+    told = CODES[code]
+    for part in (code, told.name, told.meaning, told.formula, told.fix, f"It is not: {told.is_not}"):
         assert part in text
     assert tileverify("explain", CODES[code].name).out == tileverify("explain", code).out
 
@@ -454,7 +455,9 @@ def test_explain_in_json(tileverify: Callable[..., Ran]) -> None:
     assert code["name"] == "race-write-write"
     assert code["family"] == "race between tile blocks"
     assert code["examples"]["wrong"]["verdict"] == "refuted"
-    assert "examples" not in json.loads(tileverify("explain", "TV901", "--format", "json").out)[0]
+    (undecided,) = json.loads(tileverify("explain", "TV901", "--format", "json").out)
+    assert [undecided["examples"][name]["verdict"] for name in ("wrong", "right")] == ["undecided", "proved"]
+    assert "examples" not in json.loads(tileverify("explain", "TV902", "--format", "json").out)[0]
 
 
 def test_the_examples_of_a_code_can_be_checked_as_it_says(tileverify: Callable[..., Ran]) -> None:

@@ -4,33 +4,62 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from xml.etree.ElementTree import parse
 
 import pytest
-from tools.codes_page import PAGE, codes_page
+from tests.corpus.judged import results_of
+from tools.codes_page import FOLDER, INDEX, judged_now, page_of, pages
+from tools.race_picture import pictures
 from tools.site_hooks import foreign
 
-from tileverify.results import WARNINGS
-from tileverify.results.codes import CODES, Family
+from tileverify.corpus.examples import Example
+from tileverify.results import WARNINGS, KernelResult
+from tileverify.results.codes import CODES, Code, Family
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def test_codes_page_is_what_the_registry_says(request: pytest.FixtureRequest) -> None:
+def test_pages_of_codes_are_what_the_registry_and_the_tool_say(request: pytest.FixtureRequest) -> None:
+    found = pages(_judged)
     if request.config.getoption("--update-golden"):
-        PAGE.write_text(codes_page(), encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == codes_page(), "run: python -m tools.codes_page"
+        for path, page in found.items():
+            path.write_text(page, encoding="utf-8")
+    there = {path: path.read_text(encoding="utf-8") for path in (INDEX, *sorted(FOLDER.glob("*.md")))}
+    assert there == found, "run: python -m tools.codes_page"
 
 
-def test_every_code_is_documented_and_every_refutable_one_has_examples() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    entries = {part[:5]: part for part in re.split(r"^### ", page, flags=re.MULTILINE)[1:]}
-    assert list(entries) == list(CODES)
-    for code, entry in entries.items():
-        assert CODES[code].meaning in entry
-        assert CODES[code].fix in entry
-        if CODES[code].family in {Family.BETWEEN_BLOCKS, Family.INSIDE_BLOCK, Family.BOUNDS, Family.PROMISE}:
-            assert (f"Proved, with {code}: " if code in WARNINGS else "Refuted: ") in entry
-            assert "Proved: " in entry
+def _judged(example: Example) -> KernelResult:
+    """What a test run judges once; examples with a finding again, with the repairs that the command line tries."""
+    if example.judged != "proved":
+        return judged_now(example)
+    file, kernel, launch = example.target.split("::")
+    return results_of(Path(file))[kernel, launch]
+
+
+@pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.code)
+def test_every_code_has_a_page_and_every_refutable_one_shows_what_the_tool_says(code: Code) -> None:
+    page = page_of(code.code).read_text(encoding="utf-8")
+    for part in (code.name, code.title, code.meaning, code.formula, code.fix):
+        assert part in page
+    if code.family in {Family.BETWEEN_BLOCKS, Family.INSIDE_BLOCK, Family.BOUNDS, Family.PROMISE}:
+        warned = code.code in WARNINGS
+        assert (f"Proved, with {code.code}: " if warned else "Refuted: ") in page
+        assert f"\n  {'warning' if warned else 'error'}[{code.code}]: " in page
+        assert "Proved: " in page
+        assert page.index(f"[{code.code}]: ") < page.index("## What to do") < page.rindex("\nproved     corpus/")
+
+
+def test_pictures_of_the_first_page_are_what_the_tool_found(request: pytest.FixtureRequest) -> None:
+    found = pictures()
+    if request.config.getoption("--update-golden"):
+        for path, picture in found.items():
+            path.write_text(picture, encoding="utf-8")
+    assert {path: path.read_text(encoding="utf-8") for path in found} == found, "run: python -m tools.race_picture"
+    first = (DOCS / "index.md").read_text(encoding="utf-8")
+    for path, picture in found.items():
+        assert f"](images/{path.name})" in first
+        assert foreign(picture) == []
+        assert parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
 
 def test_pages_speak_of_codes_that_exist() -> None:
@@ -42,7 +71,9 @@ def test_pages_speak_of_codes_that_exist() -> None:
 
 def test_every_page_is_in_the_navigation() -> None:
     nav = (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
-    assert sorted(re.findall(r"([\w-]+\.md)", nav)) == sorted(page.name for page in DOCS.glob("*.md"))
+    assert sorted(re.findall(r"([\w/-]+\.md)", nav)) == sorted(
+        page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("codes", nargs=-1, metavar="[CODE...]")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def explain(codes: tuple[str, ...], format_: str) -> None:
-    """Tell what codes mean, with a kernel that is refuted and a mended one; without CODE, list all codes.
+    """Tell what codes mean, with a kernel that has the fault and a mended one; without CODE, list all codes.
 
     CODE is TV101, its name (race-write-write), or the beginning of several (TV1, TV9xx).
     """
@@ -70,7 +70,7 @@ def _document(code: Code) -> dict[str, Any]:
 
 def _explained(code: Code) -> str:
     parts = [f"{code.code} ({code.name}): {code.title}\n", fill(code.meaning, 100)]
-    for label, text in (("Formula", code.formula), ("What to do", code.fix)):
+    for label, text in (("Formula", code.formula), ("What to do", code.fix), ("It is not", code.is_not)):
         parts.append(f"\n{label}:\n{_filled(text)}")
     shown = examples_of(code.code)
     if shown is not None:

@@ -1,11 +1,15 @@
-"""For every code that a kernel can break, one that has the fault and one without it: the folder ``explained``."""
+"""For every code that a kernel can break, one that has the fault and one without it: the folder ``explained``.
+
+Some codes of what is undecided have a pair, too: two launches of one kernel, from other folders.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from ..results import Verdict
@@ -13,6 +17,14 @@ from ..results.codes import CODES
 from .labels import ROOT, SPEC_SUFFIX, Labelled, corpus_launches
 
 FOLDER: Final = ROOT / "explained"
+
+ELSEWHERE: Final[Mapping[str, tuple[str, str, str, str]]] = MappingProxyType(
+    {
+        "TV901": ("data/row_lengths.py", "sum_prefixes", "no-fact", "range"),
+        "TV905": ("protocols/last_block_again.py", "sum_and_put_back", "one-counted-before", "up-to-16-blocks"),
+    }
+)
+"""Code -> file, kernel, the launch that has the code, and the one that is proved."""
 
 
 def example_file(code: str) -> Path | None:
@@ -34,7 +46,7 @@ class Example:
 
     @property
     def judged(self) -> str:
-        """``refuted``, or ``proved, with TV403``."""
+        """``refuted``, ``undecided``, or ``proved, with TV403``."""
         return ", with ".join((self.verdict.value, *self.warnings))
 
 
@@ -48,17 +60,26 @@ class Explained:
 
 
 def examples_of(code: str) -> Explained | None:
-    """The examples of a code; ``None`` for codes that no kernel can break."""
+    """The examples of a code; ``None`` for one that has no pair of kernels."""
     file = FOLDER / f"{code.lower()}.py"
-    if not file.is_file():
+    if code in ELSEWHERE:
+        name, kernel, *launches = ELSEWHERE[code]
+        file = ROOT / name
+        labels = {label.launch: label for label in _labels(file) if label.kernel == kernel}
+        wrong, right = (labels[launch] for launch in launches)
+    elif file.is_file():
+        wrong, right = (
+            next(each for each in _labels(file) if (each.verdict is Verdict.REFUTED or code in each.warnings) is faulty)
+            for faulty in (True, False)
+        )
+    else:
         return None
-    labels = [label for label in corpus_launches(FOLDER) if label.file == file]
-    wrong, right = (
-        next(label for label in labels if (label.verdict is Verdict.REFUTED or code in label.warnings) is faulty)
-        for faulty in (True, False)
-    )
     about = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
     return Explained(about, _example(wrong), _example(right))
+
+
+def _labels(file: Path) -> list[Labelled]:
+    return [label for label in corpus_launches(file.parent) if label.file == file]
 
 
 def _example(label: Labelled) -> Example:

@@ -61,13 +61,14 @@ class Family(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """``title`` completes "obligation:" (TV1xx to TV5xx) or "reason:" (the others)."""
+    """``title`` completes "obligation:" (TV1xx to TV5xx) or "reason:" (the others), ``is_not`` "It is not"."""
 
     code: TV
     title: str
     meaning: str
     formula: str
     fix: str
+    is_not: str
 
     @property
     def name(self) -> str:
@@ -99,6 +100,7 @@ _ALL: Final = (
         "none: there is no bytecode to reason about.",
         "Mend the line that the message names. If the kernel is right, the launch spec gives it arguments that it "
         "was not written for: compare ranks and element types.",
+        "a verdict on the kernel: other launches of it may compile, and be proved.",
     ),
     Code(
         TV.SPEC_ERROR,
@@ -106,6 +108,7 @@ _ALL: Final = (
         "The launch spec is malformed, names something that the kernel does not have, or leaves a parameter out.",
         "none: without a launch the kernel has no types.",
         "Mend the field that the message names; the documentation of launch specs lists what each field may hold.",
+        "a fault of the kernel.",
     ),
     Code(
         TV.BYTECODE_ERROR,
@@ -114,6 +117,7 @@ _ALL: Final = (
         "know. Nothing is guessed about such a file.",
         "none: what cannot be read cannot be proved.",
         "Write the file again; for a newer bytecode version ask the producer for one between 13.1 and 13.5.",
+        "a fault of the kernel that the file was made from. An op that can be read and has no rule is TV902.",
     ),
     Code(
         TV.CONTRADICTORY_CONTRACT,
@@ -125,6 +129,7 @@ _ALL: Final = (
         "there are sizes, scalars, strides, contents and a grid that satisfy grid, requires, data and the layouts "
         "together, with a block that does something.",
         "Remove or correct one of the lines that are named; sizes are >= 0 and each grid axis is at least 1.",
+        "a proof, although nothing can go wrong where nothing is launched; nor a fault of the kernel.",
     ),
     Code(
         TV.TOOL_FAILURE,
@@ -135,6 +140,7 @@ _ALL: Final = (
         "none.",
         "Please report it, with the archive `tileverify-crash-....zip` that `check` names, once you have looked "
         "through it: it holds the kernel, its spec and bytecode, versions, the command line and the traceback.",
+        "a verdict on the kernel. A proof that merely takes too much is TV903.",
     ),
     Code(
         TV.RACE_WRITE_WRITE,
@@ -145,6 +151,9 @@ _ALL: Final = (
         "Give each block its own part of the output: make the store's index an injective function of the block id "
         "(not `bid // 2`), let every axis of the grid take part, make an axis that the kernel ignores 1 in `grid`, "
         "or use an atomic with device scope where blocks are meant to meet.",
+        "a matter of what a run shows: that both blocks store the same value, or always come in one order on "
+        "today's hardware, does not mend it. Two stores of one block are TV201, two lanes of one store TV202, two "
+        "launches at a time TV504.",
     ),
     Code(
         TV.RACE_READ_WRITE,
@@ -155,6 +164,8 @@ _ALL: Final = (
         "covers both.",
         "Write to a second array, split the work into two launches, or let each block read only what it writes "
         "itself. If two arguments are one array on purpose, say so with `alias`/`overlap` in the launch spec.",
+        "anything that an order inside the blocks could mend: tokens order the accesses of one block. Blocks that "
+        "wait for each other by atomics are proved where the protocol is understood, and TV905 where it is not.",
     ),
     Code(
         TV.RACE_ATOMIC_MIXED,
@@ -165,6 +176,8 @@ _ALL: Final = (
         "no weak access of one block meets an atomic of another on one byte; no `tl_blk` scope across blocks; atomics "
         "that meet are of one width.",
         "Make both accesses atomic, with device scope; to read a counter that others update use an atomic load.",
+        "about atomics alone: those of one width and device scope may meet wherever they like. Where neither side "
+        "is atomic it is TV101 or TV102.",
     ),
     Code(
         TV.UNORDERED_IN_BLOCK,
@@ -176,6 +189,7 @@ _ALL: Final = (
         "Thread the token of the first access into the second (join_tokens where several come together). cuTile "
         "Python inserts tokens itself: then it believes that the arguments do not overlap; declare `alias` if "
         "they do.",
+        "a race between blocks (TV101, TV102). That the source has one access behind the other is no order, either.",
     ),
     Code(
         TV.DUPLICATE_LANES,
@@ -185,6 +199,7 @@ _ALL: Final = (
         "two live lanes of one weak store never write one byte.",
         "Make the indices distinct (state it as `injective(idx)` if the data guarantees it), mask duplicates away, "
         "or use an atomic read-modify-write, which accepts duplicates.",
+        "about loads, whose lanes may read one element together, nor about two stores (TV201).",
     ),
     Code(
         TV.TILE_OUT_OF_INDEX_SPACE,
@@ -194,6 +209,7 @@ _ALL: Final = (
         "0 <= tile index < ceildiv(shape, tile) on every axis, read as unsigned.",
         "Launch no more blocks than tiles (`grid` in the launch spec), or return early from blocks beyond the last "
         "tile; check the bounds of loops over tiles.",
+        "about the tail: a tile that lies partly inside is clipped, and right. Accesses by pointers are TV302.",
     ),
     Code(
         TV.POINTER_OUT_OF_ALLOCATION,
@@ -201,6 +217,8 @@ _ALL: Final = (
         "A live lane of a pointer access lies outside the array that the pointer was derived from.",
         "0 <= offset and offset + element size <= extent of the array, for every lane that the mask leaves.",
         "Mask the access with `index < size` on every axis, computed in an integer type that does not wrap.",
+        "about tiles of views (TV301), and not about addresses that are read from arrays of which nothing is known "
+        "(TV901).",
     ),
     Code(
         TV.INBOUNDS_PROMISE,
@@ -209,6 +227,7 @@ _ALL: Final = (
         "compiler leaves the bounds checks out, and here a tile reaches outside.",
         "tile index * tile size + tile size <= shape on every axis with that promise.",
         "Take the promise back, or make it true: require sizes that are multiples of the tile (`M % 128 == 0`).",
+        "a fault without the promise, where a part of the tile lies inside: it would be clipped.",
     ),
     Code(
         TV.ASSUME_PROMISE,
@@ -217,6 +236,7 @@ _ALL: Final = (
         "contract. The compiler relies on it: if it is false, anything may happen.",
         "every `assume` that is reached holds.",
         "Add the fact to `requires`, so that every launch is held to it, or compile without the assumption.",
+        "about facts of the launch spec: those are yours, and a launch that does not keep one is TV502.",
     ),
     Code(
         TV.ARITHMETIC_UNDEFINED,
@@ -228,6 +248,8 @@ _ALL: Final = (
         "subtile index < number of subtiles.",
         "Add the missing fact to `requires` (for instance `K >= 1`), or keep blocks without work from reaching "
         "the operation.",
+        "about integers that wrap around, which is defined, and followed as it wraps; nor about floats, of which "
+        "nothing is asked.",
     ),
     Code(
         TV.UNDETERMINED,
@@ -242,6 +264,7 @@ _ALL: Final = (
         "Give the load a padding mode (`padding_mode=ct.PaddingMode.ZERO` for sums and products, NEG_INF for a "
         "maximum), choose with `ct.where(index < size, x, ...)`, or require sizes that are whole tiles, as the "
         "message says.",
+        "a race, nor an access out of bounds: the proof stands. Rounding has no part in it.",
     ),
     Code(
         TV.LAUNCH_OVERLAP,
@@ -249,6 +272,7 @@ _ALL: Final = (
         "At launch two arguments that the contract keeps apart share memory.",
         "the byte ranges of distinct arguments are disjoint, but for the groups in `alias` and `overlap`.",
         "Pass distinct arrays, or declare the group in the launch spec and verify again.",
+        "a race that was seen: nothing was launched. Arrays that lie side by side in one allocation do not overlap.",
     ),
     Code(
         TV.LAUNCH_CONTRACT,
@@ -256,6 +280,7 @@ _ALL: Final = (
         "A launch lies outside the contract under which the kernel was proved.",
         "grid, sizes, strides, scalars and data of the launch satisfy every clause of the contract.",
         "Launch with arguments inside the contract, or prove the kernel under a wider one.",
+        "a fault that was seen: nothing was proved of such a launch, so it is not made.",
     ),
     Code(
         TV.LAUNCH_ARTIFACT,
@@ -263,6 +288,7 @@ _ALL: Final = (
         "The binary that is about to run was not made from the bytecode that was proved.",
         "the digests of bytecode and binary are those that the certificate names.",
         "Build and verify again.",
+        "a fault of the kernel: all that is known of the binary is that it is another one.",
     ),
     Code(
         TV.LAUNCH_IN_FLIGHT,
@@ -271,6 +297,7 @@ _ALL: Final = (
         "stands between them.",
         "footprints of concurrent launches do not conflict.",
         "Use one stream, or wait for an event of the other launch.",
+        "about the blocks of one launch (TV101 to TV103), nor about launches that only read what they share.",
     ),
     Code(
         TV.SUPPRESSION_UNUSED,
@@ -280,6 +307,7 @@ _ALL: Final = (
         "none: it says nothing about a kernel.",
         "Remove the suppression, or the code that is not found; it may also stand beside another line than the one "
         "that the finding names.",
+        "a fault of the kernel.",
     ),
     Code(
         TV.SUPPRESSION_EXPIRED,
@@ -287,6 +315,7 @@ _ALL: Final = (
         "The day named with `until` is over. The suppression has no effect any more, and what it hid fails again.",
         "none: it says nothing about a kernel.",
         "Mend the fault, or look at it again and give another day, with the reason why it may still wait.",
+        "a new fault: the old one was hidden, not mended.",
     ),
     Code(
         TV.SUPPRESSION_MALFORMED,
@@ -296,6 +325,7 @@ _ALL: Final = (
         "none: it says nothing about a kernel.",
         "Write `# tileverify: ignore[TV101] -- why this is fine (until 2027-12-31)`. Kernels that could not be checked "
         "(TV0xx) cannot be suppressed.",
+        "a fault of the kernel; what it should hide is reported as if it were not there.",
     ),
     Code(
         TV.DATA_DEPENDENT,
@@ -305,6 +335,8 @@ _ALL: Final = (
         "the obligation holds for some contents of the index array and fails for others.",
         "State what the data guarantees in `data`: injective(idx), permutation(idx), range(idx, 0, N) or "
         "nondecreasing(idx); the message names the array.",
+        "a fault that was seen, nor about data that a block only computes with: what matters is where it reads and "
+        "writes, and whether.",
     ),
     Code(
         TV.UNSUPPORTED_OP,
@@ -312,6 +344,7 @@ _ALL: Final = (
         "The kernel uses an operation that the symbolic executor does not model in this form. It is never guessed.",
         "none: the access summary would be incomplete.",
         "Write the kernel without the operation where that is possible; please report it if it is common.",
+        "a fault of the kernel: it may well compile and run.",
     ),
     Code(
         TV.BUDGET,
@@ -320,6 +353,8 @@ _ALL: Final = (
         "before there was an answer; the message says which stage and which obligation took most.",
         "neither a proof nor a counterexample was found within the budget.",
         "Allow more with --effort (or --timeout), or help it: fix sizes that never change, add facts to `requires`.",
+        "a fault, nor a sign of one, nor (but for --timeout) a matter of a slow machine: steps of the solver are "
+        "counted, not seconds.",
     ),
     Code(
         TV.ARITHMETIC_OUT_OF_REACH,
@@ -328,6 +363,7 @@ _ALL: Final = (
         "counterexample that the replay did not confirm.",
         "the solver answered unknown, or its model is not a real launch.",
         "Fix strides or tile counts to numbers, or state the relation between them in `requires`.",
+        "a fault: a counterexample that no replay confirms is never reported as one.",
     ),
     Code(
         TV.SYNCHRONISATION_PROTOCOL,
@@ -338,6 +374,7 @@ _ALL: Final = (
         "the accesses conflict unless the protocol orders them.",
         "Add what the message names (a data fact such as range(counter, 0, 1), or the memory order of an access), "
         "split the kernel into two launches, or let the reduction use atomics alone.",
+        "a race that was seen: those are TV101 to TV103.",
     ),
     Code(
         TV.UNKNOWN_POINTER,
@@ -346,6 +383,7 @@ _ALL: Final = (
         "anywhere, or to an array of a list whose arrays may overlap.",
         "the access may meet every other one.",
         "Derive the pointer from a kernel parameter; leave the list out of `overlap` if its arrays are distinct.",
+        "a fault that was seen, nor about lists of arrays that are distinct.",
     ),
     Code(
         TV.TOKEN_INCOMPLETE_EXIT,
@@ -354,6 +392,7 @@ _ALL: Final = (
         "exits, so later accesses are not ordered behind the loop's although the source orders them.",
         "the accesses are ordered in the source and unordered in the bytecode.",
         "Restructure the loop so that it ends at its condition, or accept the finding as a limit of the producer.",
+        "a fault of the source, which has the accesses in order.",
     ),
 )
 

@@ -15,7 +15,7 @@ from ..frontend.bytecode.model import Location
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import Finding, Hint, SourceSite
 from ..results.codes import TV
-from .effort import Effort
+from .effort import KERNEL_EFFORT, Effort
 from .rules.fact_instances import loaded_values
 from .rules.obligations import MISALIGNED, Obligation, one_width
 from .rules.two_blocks import CopyLevel
@@ -165,7 +165,7 @@ def spent(effort: Effort) -> str:
     about = f" for {short(obligation)}" if obligation is not None else ""
     return (
         f"the effort of {effort.most:,} units for this kernel's proof is spent, {units:,} of it on {stage}{about} "
-        f"(--effort 2 allows twice as much)"
+        f"(--effort {2 * effort.most / KERNEL_EFFORT:.3g} allows twice as much)"
     )
 
 

@@ -98,7 +98,8 @@ class Desk:
         """What a code, or the id of a repair, means."""
         known = CODES.get(code.upper())
         if known is not None:
-            about = (known.meaning, f"Formula: {known.formula}", f"What to do: {known.fix}")
+            said = {"Formula": known.formula, "What to do": known.fix, "It is not": known.is_not}
+            about = (known.meaning, *(f"{label}: {text}" for label, text in said.items()))
             return _bounded("\n".join((f"{known.code}: {known.title}", *about)) + "\n")
         kind = KINDS.get(code)
         if kind is not None:

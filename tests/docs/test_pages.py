@@ -17,7 +17,18 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 RUN = [page for page in PAGES if any(isinstance(block, Session) for block in blocks(page.read_text(encoding="utf-8")))]
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda page: page.relative_to(ROOT).as_posix())
+def compiles_cpp(page: Path) -> bool:
+    """Whether the page writes a kernel in C++, for which its commands start nvcc."""
+    written = (each for each in blocks(page.read_text(encoding="utf-8")) if isinstance(each, Written))
+    return any(each.name.endswith(".cu") for each in written)
+
+
+NEEDED = {page: [pytest.mark.assembler("nvcc")] if compiles_cpp(page) else [] for page in RUN}
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=marks, id=page.relative_to(ROOT).as_posix()) for page, marks in NEEDED.items()]
+)
 def test_page_tells_what_its_commands_print(
     page: Path, tileverify: CommandLine, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

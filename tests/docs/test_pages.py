@@ -46,6 +46,8 @@ def test_page_tells_what_its_commands_print(
         body, right = "", True
         for command, expected in block.steps():
             printed = shell.run(command)
+            if "IsolationUnavailable" in printed:
+                pytest.skip("no kind of sandbox can be had")
             same = agrees(printed, expected)
             body += f"$ {command}\n{expected if same else printed.rstrip() + chr(10) + chr(10)}"
             right &= same

@@ -51,13 +51,13 @@ def told(*kernels: GatedKernel, longest: int = LONGEST) -> str:
 
 
 def test_what_is_accepted() -> None:
-    assert told(kernel("k")) == "ACCEPTED: 1 of 1 kernel launches are proved.\nk [0]: proved\n"
+    assert told(kernel("k")) == "ACCEPTED: 1 of 1 kernel launches are accepted.\nk [0]: proved\n"
 
 
 def test_both_sides_and_the_repair() -> None:
     hint = Hint("use-atomic", "safe", "add with an atomic", (Edit(4, 0, 4, 8, "new line"),))
     assert told(kernel("k", Verdict.REFUTED, race(hint))) == (
-        "NOT ACCEPTED: 0 of 1 kernel launches are proved.\n"
+        "NOT ACCEPTED: 0 of 1 kernel launches are accepted.\n"
         "k [0]: refuted\n"
         "  TV101: two blocks store to one element\n"
         "  side A: store of out[a] at line 4 in block (0, 0, 0) with the value 1.0\n"
@@ -93,7 +93,7 @@ def test_the_worst_comes_first() -> None:
 def test_what_was_rejected_says_where() -> None:
     text = told(rejected(Reason("import", "the module 'os' may not be imported", 3, 0)))
     assert text.splitlines()[1:] == [
-        "s.py []: rejected",
+        "s.py: rejected",
         "  import: the module 'os' may not be imported (line 3, column 1)",
     ]
 

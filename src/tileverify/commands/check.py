@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 @click.option(
     "--strict/--allow-undecided", default=True, help="Whether undecided fails (exit code 3).  [default: strict]"
 )
+@click.option("--exit-zero", is_flag=True, help="Refuted does not fail (exit code 1); undecided and errors do.")
 @click.option("-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Processes; 0: as many as pay.")
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep verdicts of earlier runs.")
 @click.option(
@@ -138,6 +139,7 @@ def check(
     trust: tuple[str, ...],
     deny_undetermined: bool,
     strict: bool,
+    exit_zero: bool,
     jobs: int,
     no_cache: bool,
     timeout: float | None,
@@ -236,7 +238,7 @@ def check(
         report = make_fixes(report, options, spec, unsafe=unsafe_fixes, diff=diff)
     if not no_worker:
         _start_worker()
-    context.exit(settings.exit_code(report, strict))
+    context.exit(settings.exit_code(report, strict, exit_zero=exit_zero))
 
 
 def _checked(

@@ -12,6 +12,7 @@ from ..system.version import __version__
 from . import (
     bundles,
     check,
+    clean,
     doctor,
     equal,
     explain,
@@ -51,6 +52,7 @@ _COMMANDS: Final = (
     explain.explain,
     explain.schema,
     doctor.doctor,
+    clean.clean,
     warm_worker.worker,
 )
 

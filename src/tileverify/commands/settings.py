@@ -41,10 +41,15 @@ class Settings:
             for each in self.configuration.per_file
         )
 
-    def exit_code(self, report: Report, strict: bool) -> int:
-        """The exit code of the report, in which undecided kernels do not count where that is not strict."""
+    def exit_code(self, report: Report, strict: bool, *, exit_zero: bool = False) -> int:
+        """The exit code of the report, in which undecided kernels do not count where that is not strict.
+
+        With ``exit_zero`` refuted ones do not, either; errors always do.
+        """
 
         def counts(result: KernelResult) -> bool:
+            if result.counts_as is Verdict.REFUTED:
+                return not exit_zero
             if result.counts_as is not Verdict.UNDECIDED:
                 return True
             configured = self.configuration.strict_for(result.file)

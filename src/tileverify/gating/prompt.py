@@ -22,7 +22,7 @@ def prompt_text(result: GateResult, longest: int = LONGEST) -> str:
     lines; as many as there is room for.  Of the submission's text, only printable characters get here."""
     accepted = sum(kernel.accepted for kernel in result.kernels)
     verdict = "ACCEPTED" if result.accepted else "NOT ACCEPTED"
-    head = f"{verdict}: {accepted} of {len(result.kernels)} kernel launches are proved."
+    head = f"{verdict}: {accepted} of {len(result.kernels)} kernel launches are accepted."
     worst_first = sorted(result.kernels, key=lambda each: (each.accepted, each.verdict != "refuted"))
     lines = chain.from_iterable(_kernel(kernel, result.source) for kernel in worst_first)
     return _bounded(chain([head], lines), longest)
@@ -47,7 +47,8 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _kernel(kernel: GatedKernel, source: bytes) -> Iterator[str]:
-    name = f"{kernel.result.kernel or kernel.result.file} [{kernel.result.launch}]"
+    name = kernel.result.kernel or kernel.result.file
+    name += f" [{kernel.result.launch}]" if kernel.result.launch else ""
     if kernel.accepted:
         requires = kernel.result.requires
         yield f"{name}: proved" + (f", if {' and '.join(requires)}" if requires else "")

@@ -241,8 +241,18 @@ class ToolDocument(Struct, frozen=True):
     trusted: list[str]
 
 
+class SummaryDocument(Struct, frozen=True):
+    """Launches by their verdict, whatever is suppressed."""
+
+    proved: int
+    refuted: int
+    undecided: int
+    error: int
+
+
 class ReportDocument(Struct, frozen=True):
     schema: Literal["tileverify/report/1"]
     tool: ToolDocument
     results: list[ResultDocument]
+    summary: SummaryDocument | UnsetType = UNSET
     findings: list[FindingDocument] | UnsetType = UNSET

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from importlib import resources
 from typing import Final, TypeVar
@@ -24,6 +25,7 @@ from . import (
     SourceSite,
     Suppression,
     Times,
+    Verdict,
     Witness,
     WrittenArrays,
 )
@@ -41,6 +43,7 @@ from .documents import (
     SecondReadingDocument,
     SideDocument,
     SiteDocument,
+    SummaryDocument,
     SuppressionDocument,
     TimesDocument,
     ToolDocument,
@@ -61,9 +64,13 @@ _T = TypeVar("_T")
 
 def json_report(report: Report) -> str:
     """The report as one JSON document in plain ASCII, ending with a newline."""
+    count = Counter(result.verdict for result in report.results)
     document = ReportDocument(
         schema=SCHEMA,
         tool=ToolDocument(report.tool_version, report.solver, list(report.rests_on)),
+        summary=SummaryDocument(
+            count[Verdict.PROVED], count[Verdict.REFUTED], count[Verdict.UNDECIDED], count[Verdict.ERROR]
+        ),
         results=list(map(_result, report.results)),
         findings=list(map(_finding, report.findings)) or UNSET,
     )

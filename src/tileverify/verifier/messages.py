@@ -12,6 +12,7 @@ from ..contract import terms as t
 from ..contract.launch import DataFact
 from ..contract.terms import Term
 from ..frontend.bytecode.model import Location
+from ..frontend.sources.bytecode_file import plain_name
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import Finding, Hint, SourceSite
 from ..results.codes import TV
@@ -73,8 +74,9 @@ def _place(location: Location | None, access: str, array: str, expression: str) 
         return SourceSite(None, None, None, access, array, expression=expression)
     frames = list(location.chain())
     user = user_frame(frames)
-    chain = tuple((f.file, f.line, f.column) for f in frames) if len(frames) > 1 else ()
-    return SourceSite(user.file, user.line, user.column, access, array, user.function, chain, expression)
+    chain = tuple((f.file, f.line, f.offset) for f in frames) if len(frames) > 1 else ()
+    function = plain_name(user.function) if user.function else user.function
+    return SourceSite(user.file, user.line, user.offset, access, array, function, chain, expression)
 
 
 def user_frame(frames: list[Location]) -> Location:

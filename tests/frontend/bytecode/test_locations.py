@@ -39,3 +39,15 @@ def test_nvcc_positions_lead_back_to_the_user_file() -> None:
         assert any(location.caller for location in found)
         for location in found:
             assert list(location.chain())[-1].file.endswith("/kernels/views.cu")
+
+
+def test_an_offset_counts_from_0_whoever_counted_the_column() -> None:
+    source = (KERNELS / "views.cu").read_text(encoding="utf-8").splitlines()
+    matmul = decode(recorded("views_nvcc_13.5")).entries[0]
+    (store,) = (op for op in walk(matmul.body) if op.name == "store_view_tko")
+    assert store.location is not None
+    *_, place = store.location.chain()
+    assert source[place.line - 1][place.offset :].startswith("made.store_masked(")
+    entry = decode(recorded("vector_add_13.1")).entries[0]
+    assert entry.location is not None
+    assert entry.location.offset == entry.location.column

@@ -195,7 +195,7 @@ def k(x):
     failure = failed(path)
     assert isinstance(failure.error, SourceError)
     assert (failure.kernel, failure.launch) == ("k", "0")
-    assert (failure.error.file, failure.error.line) == (str(path), 4)
+    assert (failure.error.file, failure.error.line, failure.error.column) == (str(path), 4, 11)
     assert failure.error.message.startswith("cuTile rejects 'k': ")
     assert "\n" not in failure.error.message
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
     from .file_layout import ModuleLayout
@@ -126,6 +126,9 @@ Type: TypeAlias = (
 
 
 # ----------------------------------------------------------------------------------------- locations
+_CPP: Final = (".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """A source position: ``line`` is 1-based, ``column`` as the producer wrote it.
@@ -139,6 +142,11 @@ class Location:
     column: int
     function: str | None = None
     caller: Location | None = None
+
+    @property
+    def offset(self) -> int:
+        """``column`` counted from 0: cuda.tile counts so, nvcc from 1."""
+        return max(self.column - 1, 0) if self.file.endswith(_CPP) else self.column
 
     def chain(self) -> Iterator[Location]:
         """This frame, then its callers, outermost last."""

@@ -176,7 +176,7 @@ def _user_place(kernel: CutileKernel, location: Any) -> tuple[str, int | None, i
         location = location.call_site
     own = [each for each in chain if Path(each.filename).resolve() == kernel.file.resolve()]
     for each in [*own, *chain]:
-        return str(kernel.file) if own else str(each.filename), int(each.line), int(each.col) + 1
+        return str(kernel.file) if own else str(each.filename), int(each.line), int(each.col)
     return str(kernel.file), kernel.line, None
 
 

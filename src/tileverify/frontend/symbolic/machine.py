@@ -293,7 +293,7 @@ class Machine:
             f"operation '{op.name}' has no symbolic rule{f' here: {why}' if why else ''} (TV902)",
             file=place.file if place else None,
             line=place.line if place else None,
-            column=place.column if place else None,
+            column=place.offset if place else None,
             op=op.name,
         )
 

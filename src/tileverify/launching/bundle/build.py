@@ -61,7 +61,7 @@ def _lines(unit: KernelUnit, file: str) -> Iterator[tuple[int, str, int, int]]:
     for op in _ops(entry_of(unit.bytecode, unit.symbol, file).body):
         frame = user_frame(op.location)
         if frame is not None:
-            yield op.offset, _shown(frame.file), frame.line, frame.column
+            yield op.offset, _shown(frame.file), frame.line, frame.offset
 
 
 def _ops(block: Block) -> Iterator[Op]:

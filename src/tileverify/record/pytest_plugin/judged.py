@@ -39,10 +39,11 @@ class Equality:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What fails a test: a sentence, and what its report says beside."""
+    """What fails a test: a sentence, and what its report says beside.  ``unequal``: it is about a reference."""
 
     sentence: str
     report: str
+    unequal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def unequal(launches: Iterable[Judged]) -> list[Failure]:
     """Those that are not what their references say, and references that cannot be asked, each sentence once."""
     found = (launch.equality for launch in launches)
     bad = (each for each in found if each is not None and each.answer in (DIFFERENT, UNUSABLE))
-    return list({each.sentence: Failure(each.sentence, each.report) for each in bad}.values())
+    return list({each.sentence: Failure(each.sentence, each.report, unequal=True) for each in bad}.values())
 
 
 def not_passed(launches: Iterable[Judged], allow: frozenset[str]) -> list[Judged]:

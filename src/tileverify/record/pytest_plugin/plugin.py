@@ -1,7 +1,7 @@
 """pytest plugin: ``pytest --tileverify`` verifies every ``cuda.tile`` launch that a test makes.
 
 A test whose launch is refuted fails, with the kernel's report as a section of its failure; ``--tileverify-strict``
-wants every launch proved.  ``@pytest.mark.tileverify(allow="undecided")`` lets more pass in one test.  With
+wants every launch proved.  ``@pytest.mark.tileverify(reference=...)`` fails a test whose launch is not that function.  ``@pytest.mark.tileverify(allow="undecided")`` lets more pass in one test.  With
 ``--tileverify-no-gpu`` a GPU is imitated and kernels are run by the interpreter.
 
 Without one of its options nothing but this file is loaded.
@@ -9,12 +9,13 @@ Without one of its options nothing but this file is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 if TYPE_CHECKING:
+    from .judged import Failure
     from .launch_session import LaunchSession
 
 _KEY: Final[pytest.StashKey[LaunchSession]] = pytest.StashKey()
@@ -128,11 +129,18 @@ def _phase(item: pytest.Item, when: str) -> Generator[None, object, object]:
         for failure in bad:
             item.add_report_section(when, _SECTION, failure.report or failure.sentence)
     if bad:
-        lines = "\n".join(f"  {failure.sentence}" for failure in bad)
-        pytest.fail(f"launches that are not verified:\n{lines}", pytrace=False)
+        pytest.fail("\n".join(_told(bad)), pytrace=False)
     if skipped is not None:
         raise skipped
     return outcome
+
+
+def _told(bad: Sequence[Failure]) -> Iterator[str]:
+    for heading, unequal in (("not verified", False), ("not what their references say", True)):
+        sentences = [failure.sentence for failure in bad if failure.unequal is unequal]
+        if sentences:
+            yield f"launches that are {heading}:"
+            yield from (f"  {sentence}" for sentence in sentences)
 
 
 def _allowed(item: pytest.Item) -> list[str]:

@@ -21,7 +21,7 @@ from ...hook.described_launch import Described
 from ...pipeline import summary_of
 from ...results import KernelResult
 from ...system.errors import TileVerifyError, UsageError
-from .judged import UNUSABLE, Equality
+from .judged import UNUSABLE, LaunchEquality
 from .stated_references import Function, StatedReference
 
 STEPS: Final = 1 << 23
@@ -52,16 +52,16 @@ def constants_of(parameters: Sequence[str], descriptions: Sequence[Described]) -
     return found
 
 
-def equality_of(launch: ComparedLaunch, stated: StatedReference) -> Equality:
+def equality_of(launch: ComparedLaunch, stated: StatedReference) -> LaunchEquality:
     """The answer; a reference that cannot be asked at all is a mistake of the tests, and no answer."""
     try:
         return _answered(launch, stated)
     except TileVerifyError as error:
         said = f"'{launch.unit.kernel}' was not compared with its reference: {error.message}"
-        return Equality(UNUSABLE, said, said, 0.0)
+        return LaunchEquality(UNUSABLE, said, said, 0.0)
 
 
-def _answered(launch: ComparedLaunch, stated: StatedReference) -> Equality:
+def _answered(launch: ComparedLaunch, stated: StatedReference) -> LaunchEquality:
     unit = launch.unit
     function = stated.function()
     _need_arguments(function, unit, launch.constants)
@@ -75,7 +75,7 @@ def _answered(launch: ComparedLaunch, stated: StatedReference) -> Equality:
     told = JudgedKernel(f"{unit.file}::{unit.kernel}", stated.name, launch.verdict, found)
     said = f"'{unit.kernel}' and {stated.name} at {_sizes(unit)}: {sentence(found)}"
     report = text([told]) if found.answer is Decision.DIFFERENT else said
-    return Equality(found.answer.value, said, report, found.bits)
+    return LaunchEquality(found.answer.value, said, report, found.bits)
 
 
 def _with_constants(other: Other, constants: Mapping[str, bool | int | float]) -> Other:

@@ -26,7 +26,7 @@ NOT_DECIDED: Final = "not decided"
 
 
 @dataclass(frozen=True, slots=True)
-class Equality:
+class LaunchEquality:
     """Of one launch and its reference.  ``answer``: that of `equal`, or `UNUSABLE`; ``bits``: a wrong "equal" is less
     likely than 2**-bits; ``new``: it was found for this launch, not for one before that was the same."""
 
@@ -57,7 +57,7 @@ class Judged:
     report: str
     new: bool
     seconds: float
-    equality: Equality | None = None
+    equality: LaunchEquality | None = None
 
     @property
     def allowed(self) -> str:
@@ -74,7 +74,7 @@ class Judged:
         return msgspec.convert(data, cls)
 
 
-def judged(result: KernelResult, *, new: bool, seconds: float, equality: Equality | None = None) -> Judged:
+def judged(result: KernelResult, *, new: bool, seconds: float, equality: LaunchEquality | None = None) -> Judged:
     if result.verdict is Verdict.PROVED:
         return Judged(result.kernel, PROVED, "", "", new, seconds, equality)
     from ...system.version import __version__

@@ -22,7 +22,7 @@ from ...hook.launch_hooks import LaunchHooks
 from ...system.own_files import PACKAGE
 from ..recorded import Gpu
 from .children import Children
-from .judged import NOT_DECIDED, REFUTED, Equality, Failure, Judged, LaunchCounts, not_passed, unequal
+from .judged import NOT_DECIDED, REFUTED, Failure, Judged, LaunchCounts, LaunchEquality, not_passed, unequal
 from .stated_references import StatedReference, fitting
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class LaunchSession:
         if stated is None:
             return launch
         said = f"'{launch.kernel}' and {stated.name}: not decided: it was launched in a process that a test started"
-        return replace(launch, equality=Equality(NOT_DECIDED, said, said, 0.0))
+        return replace(launch, equality=LaunchEquality(NOT_DECIDED, said, said, 0.0))
 
     def state(self, references: Sequence[StatedReference]) -> None:
         """What a test states for the kernels that it launches from now on; it goes before what holds for all."""

@@ -1,8 +1,9 @@
 """pytest plugin: ``pytest --tileverify`` verifies every ``cuda.tile`` launch that a test makes.
 
 A test whose launch is refuted fails, with the kernel's report as a section of its failure; ``--tileverify-strict``
-wants every launch proved.  ``@pytest.mark.tileverify(reference=...)`` fails a test whose launch is not that function.  ``@pytest.mark.tileverify(allow="undecided")`` lets more pass in one test.  With
-``--tileverify-no-gpu`` a GPU is imitated and kernels are run by the interpreter.
+wants every launch proved.  ``@pytest.mark.tileverify(allow="undecided")`` lets more pass in one test, and
+``reference=`` says what its kernels have to compute.  With ``--tileverify-no-gpu`` a GPU is imitated and kernels are
+run by the interpreter.
 
 Without one of its options nothing but this file is loaded.
 """

@@ -27,7 +27,7 @@ from ...results import Finding, KernelResult, Verdict
 from ...results.codes import TV
 from ...system.errors import TileVerifyError, UsageError
 from ...system.failures import failure_sentence
-from .judged import Equality, Judged, judged
+from .judged import Judged, LaunchEquality, judged
 from .stated_references import StatedReference
 
 _Essence: TypeAlias = tuple[object, ...]
@@ -41,7 +41,7 @@ class _Specialisation:
     unit: KernelUnit
     proofs: list[LaunchProof] = field(default_factory=list)
     others: list[tuple[_Essence, KernelResult]] = field(default_factory=list)
-    compared: list[tuple[tuple[object, ...], Equality]] = field(default_factory=list)
+    compared: list[tuple[tuple[object, ...], LaunchEquality]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Watcher:
         self._note(judged(result, new=new, seconds=time.perf_counter() - begun, equality=equality))
         return None
 
-    def _judge(self, kernel: Kernel, made: _Made) -> tuple[KernelResult, bool, Equality | None]:
+    def _judge(self, kernel: Kernel, made: _Made) -> tuple[KernelResult, bool, LaunchEquality | None]:
         """The result that covers the launch, whether it was made for this one, and what comes of its reference."""
         named = dict(calls.named_values(kernel.parameters, made.descriptions))
         spec = calls.spec_of(kernel, made.descriptions, made.contents, kernel.facts(), False, made.grid, made.alias)
@@ -169,7 +169,7 @@ class Watcher:
         result: KernelResult,
         made: _Made,
         essence: _Essence,
-    ) -> Equality | None:
+    ) -> LaunchEquality | None:
         """With the reference that is stated for the kernel; a launch with the same numbers is not compared again."""
         stated = self._reference(kernel.name)
         if stated is None:

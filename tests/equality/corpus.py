@@ -1,4 +1,7 @@
-"""The corpus' kernels beside their NumPy references, on exact numbers: ``python -m tests.equality.corpus [WORD]``."""
+"""The corpus' kernels beside their NumPy references, on exact numbers: ``python -m tests.equality.corpus [WORD]``.
+
+``--borders``: at sizes beside the borders of tiles, as ``tileverify equal`` chooses them, not at those of the table.
+"""
 
 from __future__ import annotations
 
@@ -104,12 +107,14 @@ def decided(label: Labelled, options: Options | None = None, reference: Referenc
 def main(words: list[str]) -> None:
     counted: Counter[str] = Counter()
     times = []
+    borders, words = "--borders" in words, [word for word in words if word != "--borders"]
     for name, label in LABELS.items():
         if label.id not in NUMBERS or not all(word in name for word in words):
             continue
+        exact_case(label)  # compilation apart
         start = process_time()
         try:
-            found = decided(label)
+            found = decided(label, Options() if borders else None)
             said = found.answer.value
             more = (
                 found.reason + "".join(found.left_out[:1])

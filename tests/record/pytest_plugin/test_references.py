@@ -33,10 +33,15 @@ def bits(x, y):
     t = ct.load(x, (ct.bid(0),), (16,))
     ct.store(y, (ct.bid(0),), ct.bitcast(ct.bitcast(t, ct.int32) ^ 1, ct.float32))
 
+@ct.kernel
+def copy_columns(x, y):
+    ct.store(y, (ct.bid(0), 2), ct.load(x, (ct.bid(0), 0), (1, 4)))
+
 def run(kernel, *more, count=50):
     x = np.linspace(-1, 1, count).astype(np.float32)
     y = np.zeros_like(x)
-    ct.launch(0, (ct.cdiv(count, 16),), kernel, (x, y, *more))
+    tile = more[0] if kernel is gelu else 16
+    ct.launch(0, (ct.cdiv(count, tile),), kernel, (x, y, *more))
     return x, y
 
 def gelu_reference(x):
@@ -70,7 +75,7 @@ if __name__ != "__main__":
     @pytest.mark.xfail(strict=True)
     def test_different_as_expected(): run(scale, 3.0)
     @pytest.mark.tileverify(reference=identity)
-    def test_large(): run(scale, 3.0, count=1 << 20)
+    def test_large(): run(gelu, 4096, count=1 << 19)
     @pytest.mark.tileverify(reference=lambda x, at: {"y": x[at]})
     def test_picked():
         x = np.linspace(-1, 1, 16).astype(np.float32)
@@ -81,6 +86,10 @@ if __name__ != "__main__":
         x = np.linspace(-1, 1, 16).astype(np.float32)
         at = np.arange(15, -1, -1).astype(np.int32)
         ct.launch(0, (1,), picked, (x, at, np.zeros_like(x)))
+    @pytest.mark.tileverify(reference=identity, allow="refuted")
+    def test_shared_memory():
+        x = np.linspace(-1, 1, 256).astype(np.float32).reshape(16, 16)
+        ct.launch(0, (8,), copy_columns, (x[:, :8], x[:, 4:]))
     @pytest.mark.tileverify(reference=identity)
     def test_fork():
         child = multiprocessing.get_context("fork").Process(target=run, args=(scale, 3.0))
@@ -118,7 +127,7 @@ def test_what_is_different_fails_and_what_is_not_decided_does_not(ended: Ended) 
     passed = {name for name, outcome in ended.outcomes.items() if outcome == "passed"}
     assert passed == {
         "test_scaled", "test_not_decided", "test_large", "test_picked", "test_picked_by_the_integers_of_the_launch",
-        "test_subprocess", "test_nothing_stated",
+        "test_subprocess", "test_nothing_stated", "test_shared_memory",
     }  # fmt: skip
 
 
@@ -137,12 +146,14 @@ def test_a_failure_says_what_equal_says(ended: Ended) -> None:
 def test_the_summary_says_what_was_not_compared_and_how_sure_the_rest_is(ended: Ended) -> None:
     summary = ended.text.split("- tileverify -")[1]
     assert "not compared: 'bits' and identity at x[50], y[50]: not decided: " in summary
-    assert "not compared: 'scale' and identity at x[1048576], y[1048576]: not decided: " in summary
+    assert "not compared: 'gelu' and identity at x[524288], y[524288]: not decided: " in summary
     assert (
         "not compared: 'scale' and identity: not decided: it was launched in a process that a test started" in summary
     )
-    assert "10 launches compared with references: 3 equal (a wrong yes is less likely than 2^-" in summary
-    assert "2 different, 3 not decided, 2 unusable" in summary
+    shared = "not decided: x and y share a part of their memory"
+    assert f"not compared: 'copy_columns' and identity at x[16, 8], y[16, 12]: {shared}" in summary
+    assert "11 launches compared with references: 3 equal (a wrong yes is less likely than 2^-" in summary
+    assert "2 different, 4 not decided, 2 unusable" in summary
 
 
 def test_a_marker_that_is_wrong_is_told(project: Path, run_tests: RunTests) -> None:

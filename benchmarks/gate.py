@@ -6,7 +6,7 @@
 Submissions are made up from seeds (`tests/gating/made_up.py`, half of them racy), and every so manyth of the corpus
 with its launch spec.  Each process of the pool has a worker of its own, as in use.  Besides wall clock, the processor's
 time of everything that was started is told, for machines that are not idle.  ``--tasks 60``: instead of them so many
-candidates for tasks with references (`gate_tasks`), compared on floats and on exact numbers.
+candidates for tasks with references (`gate_tasks`), compared on floats and, but for ``--no-exact``, on exact numbers.
 """
 
 from __future__ import annotations
@@ -62,12 +62,15 @@ def submissions(made: int, every: int) -> Iterator[tuple[Submission, GateOptions
         yield Submission(path.read_bytes(), path.name), GateOptions(spec=text)
 
 
-def candidates(count: int, folder: Path) -> Iterator[tuple[Submission, GateOptions]]:
+def candidates(count: int, folder: Path, exact: bool = True) -> Iterator[tuple[Submission, GateOptions]]:
     """For the tasks; their references are written into ``folder``."""
     file = folder / "references.py"
     file.write_text(gate_tasks.REFERENCES, encoding="utf-8")
     for name, source, spec, function in gate_tasks.submissions(count):
-        yield Submission(source.encode(), name), GateOptions(spec=spec, reference=f"{file}::{function}", seed=1)
+        yield (
+            Submission(source.encode(), name),
+            GateOptions(spec=spec, reference=f"{file}::{function}", exact=exact, seed=1),
+        )
 
 
 def share(work: Sequence[tuple[Submission, GateOptions]], isolation: str) -> Share:
@@ -104,7 +107,7 @@ def report(shares: Sequence[Share], arguments: argparse.Namespace) -> str:
     told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
     what = f"--made-up {arguments.made_up} --every {arguments.every}"
     if arguments.tasks:
-        what = f"--tasks {arguments.tasks}"
+        what = f"--tasks {arguments.tasks}{'' if arguments.exact else ' --no-exact'}"
     lines = [
         "# Gate: throughput",
         "",
@@ -131,13 +134,14 @@ def main() -> None:
     parser.add_argument("--made-up", type=int, default=60)
     parser.add_argument("--every", type=int, default=6, help="of the corpus; 0: none of it")
     parser.add_argument("--tasks", type=int, default=0, help="candidates for tasks with references, and nothing else")
+    parser.add_argument("--no-exact", dest="exact", action="store_false", help="compare on floats alone")
     parser.add_argument("--isolation", default="landlock", help="of bubblewrap, processor time cannot be told")
     parser.add_argument("--markdown", type=Path)
     arguments = parser.parse_args()
     context = get_context("spawn")
     with TemporaryDirectory() as folder, ProcessPoolExecutor(arguments.jobs, mp_context=context) as pool:
         if arguments.tasks:
-            work = list(candidates(arguments.tasks, Path(folder)))
+            work = list(candidates(arguments.tasks, Path(folder), arguments.exact))
         else:
             work = list(submissions(arguments.made_up, arguments.every))
         parts = [work[number :: arguments.jobs] for number in range(arguments.jobs)]

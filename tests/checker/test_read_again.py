@@ -190,7 +190,7 @@ def test_wrong_claims_are_rejected(name: str) -> None:
     assert changed != claims
     with pytest.raises((Misread, NotFollowed)) as raised:
         checked(unit, changed)
-    assert sentence in raised.value.message
+    assert sentence in str(raised.value)
 
 
 def test_footprints_of_both_kinds_are_tried() -> None:

@@ -1,10 +1,13 @@
-"""The corpus' kernels beside their NumPy references, on exact numbers: ``python -m tests.equality.corpus [WORD]``."""
+"""The corpus' kernels beside their NumPy references, on exact numbers: ``python -m tests.equality.corpus [WORD]``.
+
+``--borders``: at sizes beside the borders of tiles, as ``tileverify equal`` chooses them, not at those of the table.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from time import process_time
 from typing import Any
@@ -25,7 +28,7 @@ from tileverify.equality.running import ExactKernel
 from tileverify.equality.undecided import Undecided
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import entry_of
+from tileverify.pipeline import check_unit, entry_of
 from tileverify.results import Verdict
 
 LABELS = {
@@ -88,10 +91,18 @@ def values_of(label: Labelled) -> dict[str, int]:
     return {name: value for name, value in {**values, **axes}.items() if name in known}
 
 
-def decided(label: Labelled, options: Options | None = None, reference: Reference | None = None) -> ExactAnswer:
-    """The answer for one launch of the corpus; at the sizes of its table, for which references are written."""
+def decided(
+    label: Labelled,
+    options: Options | None = None,
+    reference: Reference | None = None,
+    clauses: Sequence[str] | None = None,
+) -> ExactAnswer:
+    """The answer for one launch of the corpus; at the sizes of its table, for which references are written.
+
+    ``clauses``: of its proof; the label names those that the tool must find.
+    """
     unit, kernel = exact_case(label)
-    contract = ContractInNumbers(unit.launch, label.adds)
+    contract = ContractInNumbers(unit.launch, label.adds if clauses is None else clauses)
     return decide(
         unit,
         kernel,
@@ -104,12 +115,15 @@ def decided(label: Labelled, options: Options | None = None, reference: Referenc
 def main(words: list[str]) -> None:
     counted: Counter[str] = Counter()
     times = []
+    borders, words = "--borders" in words, [word for word in words if word != "--borders"]
     for name, label in LABELS.items():
         if label.id not in NUMBERS or not all(word in name for word in words):
             continue
+        unit, _ = exact_case(label)  # compilation and proof apart
+        clauses = check_unit(unit).requires if borders else None
         start = process_time()
         try:
-            found = decided(label)
+            found = decided(label, Options() if borders else None, clauses=clauses)
             said = found.answer.value
             more = (
                 found.reason + "".join(found.left_out[:1])

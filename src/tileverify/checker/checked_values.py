@@ -13,7 +13,6 @@ from ..contract.terms import Term
 from ..contract.terms.launch_wide import Opaque
 from ..frontend.bytecode.model import ScalarType
 from ..frontend.symbolic.summary import Origin
-from ..system.errors import TileVerifyError
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +64,15 @@ class Waiting:
 Value: TypeAlias = Term | Opaque | Address | Layout | Tiling | Waiting
 
 
-class Misread(TileVerifyError):
+@dataclass
+class Misread(Exception):
     """The bytecode does something else than what is said of it."""
 
+    message: str
 
-class NotFollowed(TileVerifyError):
+
+@dataclass
+class NotFollowed(Exception):
     """Something that the checker has no rule for, or no answer: it says nothing of this kernel."""
+
+    message: str

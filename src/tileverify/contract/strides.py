@@ -55,7 +55,8 @@ def apart(shape: Sequence[int], strides: Sequence[int], most: int = MOST_COMPARE
         return False
     if len(dims) <= 2:
         return True
-    if prod(size for _, size in dims) > most:
+    count = prod(size for _, size in dims)
+    if count > most or count > reach + 1:  # then there are fewer addresses than indices
         return False
     seen: set[int] = set()
     for index in product(*(range(size) for _, size in dims)):

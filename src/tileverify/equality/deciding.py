@@ -78,13 +78,15 @@ class ExactAnswer:
 @dataclass(frozen=True, slots=True)
 class Options:
     """``values``: the sizes and scalars of the only launch to look at; ``inputs``: its contents, arrays and float
-    scalars by name; ``seed`` of everything that is drawn."""
+    scalars by name; ``seed`` of everything that is drawn; ``held``: what arrays of integers hold at every point, by
+    name."""
 
     seed: int = 0
     steps: int = STEPS
     launches: int = MOST_LAUNCHES
     values: Mapping[str, int] | None = None
     inputs: Mapping[str, Any] | None = None
+    held: Mapping[str, Array] | None = None
 
 
 @dataclass(slots=True)
@@ -209,7 +211,8 @@ class _Trial:
         for attempt in range(TRIES):
             try:
                 seed = self.options.seed * 64 + attempt
-                return self.at_point(drawn_point(self.contract, values, filling, self.known, seed))
+                point = drawn_point(self.contract, values, filling, self.known, seed, self.options.held)
+                return self.at_point(point)
             except NearTie as stop:
                 last = stop
         return Compared(open=str(last))

@@ -36,13 +36,19 @@ class TrialPoint:
 
 
 def drawn_point(
-    contract: ContractInNumbers, values: Mapping[str, int], filling: str, known: Constants, seed: int
+    contract: ContractInNumbers,
+    values: Mapping[str, int],
+    filling: str,
+    known: Constants,
+    seed: int,
+    held: Mapping[str, Array] | None = None,
 ) -> TrialPoint:
-    """The launch with these values; raises `UsageError` where there is none."""
+    """The launch with these values; raises `UsageError` where there is none.  ``held``: integer arrays by name that are
+    not drawn."""
     source = np.random.default_rng([seed, FILLINGS.index(filling)])
     names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
     floats = {name: float(source.uniform(0.25, 2)) for name in names}
-    inputs = make_inputs(contract, Given(dict(values), floats, {}, None, int(source.integers(1 << 62))))
+    inputs = make_inputs(contract, Given(dict(values), floats, dict(held or {}), None, int(source.integers(1 << 62))))
     types = {array.allocation: array.dtype for _, array in inputs.launch.named_arrays()}
     contents = {
         name: drawn(source, shadows(source, filling, memory.size, known))

@@ -28,12 +28,14 @@ from .undecided import Undecided
 
 @dataclass(frozen=True, slots=True)
 class EqualOptions:
-    """``unproved``: compare what is not proved, too; the answer then holds for blocks that run one after the other."""
+    """``unproved``: compare what is not proved, too; the answer then holds for blocks that run one after the other.
+    ``rounding``: measure it of what is equal."""
 
     exact: Options = field(default_factory=Options)
     check: CheckOptions = field(default_factory=CheckOptions)
     unproved: bool = False
     spec: Any = None
+    rounding: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ def compared(unit: KernelUnit, verdict: KernelResult, other: Other, options: Equ
     found = decide(unit, kernel, contract, other, options.exact)
     if found.answer is Decision.EQUAL and (reason := order_matters(unit, verdict)):
         return replace(found, answer=Decision.NOT_DECIDED, reason=reason)
-    if found.answer is Decision.EQUAL:
+    if found.answer is Decision.EQUAL and options.rounding:
         return replace(found, rounding=rounding_of(unit, kernel, contract, other, found, options.exact))
     return found
 
@@ -127,12 +129,12 @@ def _name(unit: KernelUnit) -> str:
 
 def _maker(reference: str | Callable[..., Any], options: EqualOptions) -> Callable[[KernelUnit], Other]:
     if not isinstance(reference, str):
-        return lambda unit: other_of(reference, _written_by(unit))
+        return lambda unit: other_of(reference, written_by(unit))
     from cuda.tile import kernel as kernel_type  # only now: a reference may be written without it
 
     function = loaded(reference)
     if not isinstance(function, kernel_type):
-        return lambda unit: other_of(function, _written_by(unit))
+        return lambda unit: other_of(function, written_by(unit))
     rivals = _units(reference, options)
     for rival in rivals:
         verdict = check_unit(rival, options.check)
@@ -146,7 +148,7 @@ def _maker(reference: str | Callable[..., Any], options: EqualOptions) -> Callab
     return other_kernel
 
 
-def _written_by(unit: KernelUnit) -> list[str]:
+def written_by(unit: KernelUnit) -> list[str]:
     """The arrays that the kernel writes, in the order of its parameters."""
     module = decode(unit.bytecode, file=str(unit.file))
     sites = summary_of(module, unit).sites

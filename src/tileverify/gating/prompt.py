@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Final
 
@@ -52,8 +52,10 @@ def _kernel(kernel: GatedKernel, source: bytes) -> Iterator[str]:
     if kernel.accepted:
         requires = kernel.result.requires
         yield f"{name}: proved" + (f", if {' and '.join(requires)}" if requires else "")
+        yield from _equality(kernel)
         return
     yield f"{name}: {kernel.verdict}"
+    yield from _equality(kernel)
     if not kernel.result.findings:
         yield from (f"  {reason}" for reason in kernel.reasons[:3])
         return
@@ -62,6 +64,26 @@ def _kernel(kernel: GatedKernel, source: bytes) -> Iterator[str]:
     yield from _finding(first, source)
     yield from (f"  {reason}" for reason in kernel.reasons if reason.id not in found)
     yield from (f"  also {finding.code}: {finding.message}" for finding in others)
+
+
+def _equality(kernel: GatedKernel) -> Iterator[str]:
+    """What exact numbers say of the reference; a difference is a reason, which is told for itself."""
+    if kernel.equal is None:
+        return
+    match kernel.equal["answer"]:
+        case "equal":
+            sure = f"a wrong yes is less likely than 2^{kernel.equal['probability_log2']}"
+            yield f"  over the real numbers it is equal to its reference at {_launches(kernel.equal)} ({sure})"
+            if kernel.reasons:
+                yield "  so what its floats show is rounding"
+        case "not decided":
+            yield f"  whether it is its reference over the real numbers is not decided: {kernel.equal['reason']}"
+
+
+def _launches(equal: Mapping[str, object]) -> str:
+    launches = equal["launches"]
+    count = len(launches) if isinstance(launches, list) else 0
+    return f"{count} launch{'' if count == 1 else 'es'}"
 
 
 def _finding(finding: Finding, source: bytes) -> Iterator[str]:

@@ -93,6 +93,39 @@ def test_three_tools_answer(tmp_path: Path) -> None:
     assert "noise" in (tmp_path / "log").read_text()
 
 
+def test_the_answer_says_whether_a_kernel_is_its_reference(tmp_path: Path) -> None:
+    reference = tmp_path / "ref.py"
+    reference.write_text("def copy(x):\n    return x\ndef nearly(x):\n    return x * 1.000001\n")
+
+    async def details(client: Any, answer: str) -> dict[str, Any]:
+        (line,) = [line for line in answer.splitlines() if "  equal  copy [" in line]
+        pages = [await text_of(client, "get_finding", id=line.split()[0])]
+        count = int(pages[0].split("\n")[0].split()[-1])
+        pages += [await text_of(client, "get_finding", id=line.split()[0], page=n) for n in range(2, count + 1)]
+        told: dict[str, Any] = json.loads("".join(page.split("\n", 1)[1].removesuffix("\n") for page in pages))
+        return told
+
+    async def talk(client: Any) -> None:
+        same = await text_of(client, "check_kernel", source=RIGHT, spec=SPEC, reference="copy")
+        assert "ACCEPTED: 1 of 1" in same
+        assert "over the real numbers it is equal to its reference at " in same
+        told = await details(client, same)
+        assert told["equal"]["answer"] == "equal"
+        assert told["equal"]["probability_log2"] < -60
+
+        other = await text_of(client, "check_kernel", source=RIGHT, spec=SPEC, reference="nearly")
+        assert "NOT ACCEPTED" in other
+        assert "different: out[0" in other
+        told = await details(client, other)
+        assert told["equal"]["answer"] == "different"
+        assert told["equal"]["difference"]["array"] == "out"
+
+        without = await text_of(client, "check_kernel", source=RIGHT, spec=SPEC)
+        assert "equal" not in without
+
+    ask(talk, tmp_path / "log", "--reference", f"copy={reference}::copy", "--reference", f"nearly={reference}::nearly")
+
+
 def test_hostile_sources_touch_nothing(tmp_path: Path) -> None:
     target = tmp_path / "touched"
     hostile = {

@@ -96,6 +96,21 @@ def execute_at_once(run: BlockRun, block: Block) -> Exit:
             return left
 
 
+def _combined(run: BlockRun, block: Block) -> tuple[RuntimeValue, ...]:
+    """What the body of a reduction or scan yields.  Nearly all are one op, for which `execute` does much beside it."""
+    if len(block.ops) == 2:
+        op, end = block.ops
+        rules = RULES if run.program.rules is None else run.program.rules
+        rule = rules.get(op.name)
+        if rule is not None and end.name in TERMINATORS and op.declaration.effect not in ACCESSING:
+            result = rule(run, op)
+            if isinstance(result, Tile):
+                run.values[op.results[0]] = result
+                run.budget.spend(2 * OP_COST + result.data.size)
+                return tuple(run.values[value] for value in end.group("args"))
+    return execute_at_once(run, block).values
+
+
 def _computed(run: BlockRun, op: Op, rule: Rule) -> Result:
     """What the rule gives, kept for the other blocks if it is the same in all of them."""
     result = rule(run, op)
@@ -189,11 +204,11 @@ def _same(before: tuple[RuntimeValue, ...], after: tuple[RuntimeValue, ...]) -> 
 
 
 def _reduce(run: BlockRun, op: Op) -> None:
-    run.bind(op.results, reduce_tiles(run, op, lambda block: execute_at_once(run, block).values))
+    run.bind(op.results, reduce_tiles(run, op, lambda block: _combined(run, block)))
 
 
 def _scan(run: BlockRun, op: Op) -> None:
-    run.bind(op.results, scan_tiles(run, op, lambda block: execute_at_once(run, block).values))
+    run.bind(op.results, scan_tiles(run, op, lambda block: _combined(run, block)))
 
 
 REGION_OPS: Final[dict[str, Callable[[BlockRun, Op], RegionSteps]]] = {"if": _if, "for": _for, "loop": _loop}

@@ -129,9 +129,10 @@ def _extreme(pick: Callable[[Array, Array], Array], spread: Callable[[Array, Arr
         lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
         a, b = flushed(op, lhs.data), flushed(op, rhs.data)
         data = spread(a, b) if "nan" in op.flags else pick(a, b)
-        sign = a.dtype.type(zero_sign)
         zeros = (a == 0) & (b == 0)
-        data = np.where(zeros, sign * (sign * a + sign * b), data)
+        if zeros.any():
+            sign = a.dtype.type(zero_sign)
+            data = np.where(zeros, sign * (sign * a + sign * b), data)
         return Tile(np.asarray(data), joint_taint(lhs, rhs))
 
     return rule

@@ -37,7 +37,8 @@ def _combiner(run: BlockRun, op: Op, evaluate: Evaluate) -> tuple[Combine, Block
         for result in evaluate(body):
             if not isinstance(result, Tile):
                 raise NotModelled(f"{op.name} of something else than tiles")
-            results.append(Tile(np.broadcast_to(result.data, shape), result.taint))
+            data = result.data if result.data.shape == shape else np.broadcast_to(result.data, shape)
+            results.append(Tile(data, result.taint))
         return tuple(results)
 
     return combine, body
@@ -45,7 +46,7 @@ def _combiner(run: BlockRun, op: Op, evaluate: Evaluate) -> tuple[Combine, Block
 
 def _slice(tiles: Lanes, place: slice | int, axis: int) -> Lanes:
     index = (slice(None),) * axis + (place,)
-    return tuple(tile.rearranged(lambda lanes: lanes[index]) for tile in tiles)
+    return tuple([tile.rearranged(lambda lanes: lanes[index]) for tile in tiles])
 
 
 def _halving(combine: Combine, tiles: Lanes, axis: int) -> Lanes:

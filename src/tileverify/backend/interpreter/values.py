@@ -58,6 +58,8 @@ class Tile:
 
     def rearranged(self, move: Callable[[Array], Array]) -> Tile:
         """The tile after ``move``, a map that only moves or copies lanes."""
+        if self.taint is None and self.origin is None:
+            return Tile(move(self.data))
         return Tile(move(self.data), self._follow(self.taint, move), self._follow(self.origin, move))
 
     def _follow(self, extra: Array | None, move: Callable[[Array], Array]) -> Array | None:

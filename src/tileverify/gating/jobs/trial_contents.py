@@ -23,7 +23,8 @@ _SPECIAL: Final = (np.inf, -np.inf, np.nan, -0.0, 1e-40, -1e-45, 60000.0, 6e-8)
 
 
 def fillings_of(number: int, large: bool) -> tuple[str, ...]:
-    """The contents that the ``number``-th launch is tried with; of a ``large`` one the first alone."""
+    """The contents that the ``number``-th launch is tried with; of a ``large`` one, or one of many blocks, the first
+    alone."""
     if number == 0:
         return FILLINGS
     return FILLINGS[:1] if large else (FILLINGS[0], FILLINGS[1 + number % (len(FILLINGS) - 1)])

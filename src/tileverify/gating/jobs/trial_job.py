@@ -38,6 +38,8 @@ Send: TypeAlias = Callable[[bytes], None]
 
 LARGE: Final = 1 << 17
 """Elements of a launch that is tried with one filling alone."""
+MANY: Final = 64
+"""Blocks of such a launch: they run one by one, and the usual launch has shown all contents."""
 LONGEST_S: Final = 15.0
 """Of the processor, for all launches of a kernel; what is left then, the largest ones, is told."""
 
@@ -56,7 +58,8 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
         if process_time() > LONGEST_S:
             not_tried.append(", ".join(f"{name} = {value}" for name, value in values.items()) + " (it takes too long)")
             continue
-        for place, filling in enumerate(fillings_of(number, extent(contract, values)[0] > LARGE)):
+        elements, blocks = extent(contract, values)
+        for place, filling in enumerate(fillings_of(number, elements > LARGE or blocks > MANY)):
             # What contents do hardly hangs on sizes, and for two hundred rows it takes as long as all else.
             sizes = sibling(contract, chosen.launches[0], values) if number and place else values
             try:

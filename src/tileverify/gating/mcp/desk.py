@@ -38,8 +38,10 @@ _MOST_FINDINGS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
+    """``finding``: None where it is asked how the kernel compares with its reference."""
+
     kernel: GatedKernel
-    finding: Finding
+    finding: Finding | None
     source: bytes
 
 
@@ -67,23 +69,25 @@ class Desk:
             return _bounded(prompt_text(result, _PROMPT) + self._keep(result))
 
     def _keep(self, result: GateResult) -> str:
-        """A line for each finding."""
+        """A line for each finding, and for each comparison with a reference."""
         lines = []
         for kernel in result.kernels:
-            for place, finding in enumerate(kernel.result.findings):
-                text = f"{kernel.result.kernel} {kernel.result.launch} {place} {finding}".encode(errors="replace")
+            kept: list[Finding | None] = [*kernel.result.findings, *([] if kernel.equal is None else [None])]
+            for place, finding in enumerate(kept):
+                what = kernel.equal if finding is None else finding
+                text = f"{kernel.result.kernel} {kernel.result.launch} {place} {what}".encode(errors="replace")
                 id_ = hashlib.sha256(result.source + b"\0" + text).hexdigest()[:10]
                 self._found[id_] = _Kept(kernel, finding, result.source)
                 self._found.move_to_end(id_)
                 name = printable(f"{kernel.result.kernel} [{kernel.result.launch}]")
-                lines.append(f"{id_}  {finding.code}  {name[:80]}\n")
+                lines.append(f"{id_}  {'equal' if finding is None else finding.code}  {name[:80]}\n")
         while len(self._found) > _MOST_FINDINGS:
             self._found.popitem(last=False)
         more = f"and {len(lines) - 4} more\n" if len(lines) > 4 else ""
         return f"get_finding tells more of:\n{''.join(lines[:4])}{more}" if lines else ""
 
     def get_finding(self, id: str, page: int = 1) -> str:
-        """All that is known of a finding, as JSON in pages."""
+        """All that is known of a finding, or of a comparison with a reference, as JSON in pages."""
         with self._lock:
             kept = self._found.get(id)
         if kept is None:
@@ -109,6 +113,9 @@ class Desk:
 
 def _details(kept: _Kept) -> str:
     result = kept.kernel.result
+    if kept.finding is None:
+        about = {"kernel": result.kernel, "launch": result.launch, "verdict": kept.kernel.verdict}
+        return json.dumps({**about, "equal": kept.kernel.equal}, indent=1)
     document = result_to_json(replace(result, findings=(kept.finding,)))
     (finding,) = document["findings"]
     for hint, shown in zip(kept.finding.hints, finding["hints"], strict=True):

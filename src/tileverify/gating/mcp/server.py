@@ -32,7 +32,8 @@ def server(desk: Desk) -> SdkServer:
 
     async def check_kernel(source: str, spec: str | None = None, reference: str | None = None) -> str:
         """Verify the kernels of a cuda.tile source; answers in less than 2 kB: verdict, the worst finding with both
-        sides of the conflict, a repair that was proved if there is one, and the ids of findings.
+        sides of the conflict, a repair that was proved if there is one, and the ids of findings. With a reference, also
+        whether the kernel computes exactly the same function, and the element where it does not.
 
         source: all of the Python source; it may import cuda.tile and math, and holds kernels, helpers, constants.
         spec: launches as TOML, e.g. [[launch]] kernel = "copy", grid = ["cdiv(N, 64)"], args = { x = "f32[N]" }.
@@ -42,7 +43,8 @@ def server(desk: Desk) -> SdkServer:
         return answer
 
     async def get_finding(id: str, page: int = 1) -> str:
-        """All that is known of a finding that check_kernel named, as JSON in pages of less than 2 kB."""
+        """All that is known of a finding, or of a comparison with a reference, that check_kernel named, as JSON in
+        pages of less than 2 kB."""
         answer: str = await run_sync(desk.get_finding, id, page)
         return answer
 

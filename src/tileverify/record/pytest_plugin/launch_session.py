@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,7 +22,8 @@ from ...hook.launch_hooks import LaunchHooks
 from ...system.own_files import PACKAGE
 from ..recorded import Gpu
 from .children import Children
-from .judged import REFUTED, Judged, LaunchCounts, not_passed
+from .judged import NOT_DECIDED, REFUTED, Failure, Judged, LaunchCounts, LaunchEquality, not_passed, unequal
+from .stated_references import StatedReference, fitting
 
 if TYPE_CHECKING:
     from .watcher import Watcher
@@ -39,15 +40,19 @@ class _SessionData:
 
     counts: LaunchCounts
     tolerated: list[str]
-    outside: list[Judged]
+    undecided: list[str]
+    outside: list[Failure]
 
 
 class LaunchSession:
     """Made before anything of the tests is imported; ``start`` follows once pytest knows all of its options."""
 
     def __init__(self, *, no_gpu: bool, kernels_run: bool) -> None:
-        self.outside: list[Judged] = []
+        self.outside: list[Failure] = []
         self.tolerated: list[str] = []
+        self.undecided: list[str] = []
+        self._stated: Sequence[StatedReference] = ()
+        self._stated_for_all: Sequence[StatedReference] = ()
         self._made: list[Judged] = []
         self._counts = LaunchCounts()
         self._pid = os.getpid()
@@ -78,14 +83,18 @@ class LaunchSession:
         return Watcher(
             self._note,
             CheckOptions(cache=default_folder()),
+            lambda kernel: fitting([*self._stated, *self._stated_for_all], kernel),
             architecture=_no_architecture if self._no_gpu else _own_architecture,
             on_device=not self._no_gpu,
             kernels_run=not self._no_gpu or self._kernels_run,
         )
 
-    def start(self, *, strict: bool, allowed_kernels: Sequence[str], children: bool) -> None:
-        """``children``: this process runs tests, whose child processes are watched too."""
-        self._strict, self._allowed_kernels = strict, allowed_kernels
+    def start(
+        self, *, strict: bool, allowed_kernels: Sequence[str], children: bool, references: Sequence[StatedReference]
+    ) -> None:
+        """``children``: this process runs tests, whose child processes are watched too.  ``references``: of all
+        launches."""
+        self._strict, self._allowed_kernels, self._stated_for_all = strict, allowed_kernels, references
         if children:
             gpu = Gpu.REAL if not self._no_gpu else Gpu.INTERPRETED if self._kernels_run else Gpu.NONE
             self._children = Children(Path(self._folder.name), gpu)
@@ -111,13 +120,25 @@ class LaunchSession:
             return []
         made, self._made = self._made, []
         if self._children is not None:
-            made += self._children.launches()
+            made += map(self._from_a_child, self._children.launches())
         for launch in made:
             self._counts.add(launch)
         return made
 
-    def not_passed(self, allow: Sequence[str]) -> list[Judged]:
-        """The launches of one phase of a test that fail it; ``allow``: what the test itself lets pass."""
+    def _from_a_child(self, launch: Judged) -> Judged:
+        """A launch of a process that was not forked is known by its record, and compared with nothing."""
+        stated = None if launch.equality is not None else fitting([*self._stated, *self._stated_for_all], launch.kernel)
+        if stated is None:
+            return launch
+        said = f"'{launch.kernel}' and {stated.name}: not decided: it was launched in a process that a test started"
+        return replace(launch, equality=LaunchEquality(NOT_DECIDED, said, said, 0.0))
+
+    def state(self, references: Sequence[StatedReference]) -> None:
+        """What a test states for the kernels that it launches from now on; it goes before what holds for all."""
+        self._stated = references
+
+    def not_passed(self, allow: Sequence[str]) -> list[Failure]:
+        """What fails one phase of a test; ``allow``: the verdicts that the test itself lets pass."""
         made = self._taken()
         allowed = {"proved", *allow} | (set() if self._strict else {"undecided"})
         bad = [
@@ -128,26 +149,32 @@ class LaunchSession:
         for launch in not_passed(made, frozenset({"proved"})):
             if launch not in bad and launch.sentence not in self.tolerated:
                 self.tolerated.append(launch.sentence)
-        return bad
+        for launch in made:
+            if (found := launch.equality) is not None and found.answer == NOT_DECIDED:
+                self.undecided += [found.sentence] if found.sentence not in self.undecided else []
+        return [*(Failure(each.sentence, each.report) for each in bad), *unequal(made)]
 
     def outside_tests(self) -> None:
         """Note what was launched by no test: while test files were imported, say."""
+        self._stated = ()
         self.outside += self.not_passed(())
 
     def data(self) -> dict[str, object]:
         """For the process that hands out the tests, as plain data."""
-        return asdict(_SessionData(self._counts, self.tolerated, self.outside))
+        return asdict(_SessionData(self._counts, self.tolerated, self.undecided, self.outside))
 
     def add_all(self, data: object) -> None:
         """The `data` of another process."""
         other = msgspec.convert(data, _SessionData)
         self._counts.add_all(other.counts)
         self.tolerated += [sentence for sentence in other.tolerated if sentence not in self.tolerated]
+        self.undecided += [sentence for sentence in other.undecided if sentence not in self.undecided]
         known = {launch.sentence for launch in self.outside}
         self.outside += [launch for launch in other.outside if launch.sentence not in known]
 
-    def line(self) -> str:
-        return self._counts.line()
+    def lines(self) -> list[str]:
+        """What was counted."""
+        return [line for line in (self._counts.line(), self._counts.compared()) if line]
 
 
 class _LateWatcher:

@@ -1,27 +1,30 @@
 """pytest plugin: ``pytest --tileverify`` verifies every ``cuda.tile`` launch that a test makes.
 
 A test whose launch is refuted fails, with the kernel's report as a section of its failure; ``--tileverify-strict``
-wants every launch proved.  ``@pytest.mark.tileverify(allow="undecided")`` lets more pass in one test.  With
-``--tileverify-no-gpu`` a GPU is imitated and kernels are run by the interpreter.
+wants every launch proved.  ``@pytest.mark.tileverify(allow="undecided")`` lets more pass in one test, and
+``reference=`` says what its kernels have to compute.  With ``--tileverify-no-gpu`` a GPU is imitated and kernels are
+run by the interpreter.
 
 Without one of its options nothing but this file is loaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 if TYPE_CHECKING:
+    from .judged import Failure
     from .launch_session import LaunchSession
 
 _KEY: Final[pytest.StashKey[LaunchSession]] = pytest.StashKey()
 _SECTION: Final = "tileverify"
 _MARKER: Final = (
-    'tileverify(allow=...): verdicts that this test\'s launches may have beside "proved": "undecided", "refuted", or a '
-    "list of them (with --tileverify)"
+    'tileverify(allow=..., reference=...): verdicts that this test\'s launches may have beside "proved": "undecided", '
+    '"refuted", or a list of them; what its kernels have to compute: a function, "FILE.py::FUNCTION", or a table of '
+    "these by name of the kernel (with --tileverify)"
 )
 
 
@@ -50,6 +53,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type="linelist",
         default=[],
     )
+    parser.addini(
+        "tileverify_references",
+        "PATTERN = FILE.py::FUNCTION: what kernels with such names have to compute, over the real numbers.",
+        type="linelist",
+        default=[],
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -69,10 +78,13 @@ def pytest_configure(config: pytest.Config) -> None:
     session = config.stash.get(_KEY, None)
     if session is not None:
         makes_launches = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
+        from .references_of_tests import of_configuration
+
         session.start(
             strict=config.option.tileverify_strict or bool(config.getini("tileverify_strict")),
             allowed_kernels=config.getini("tileverify_allow"),
             children=makes_launches,
+            references=of_configuration(config),
         )
 
 
@@ -103,6 +115,9 @@ def _phase(item: pytest.Item, when: str) -> Generator[None, object, object]:
     session = item.config.stash.get(_KEY, None)
     if session is None:
         return (yield)
+    from .references_of_tests import of_item
+
+    session.state(of_item(item))
     outcome = None
     skipped: BaseException | None = None
     try:
@@ -112,14 +127,21 @@ def _phase(item: pytest.Item, when: str) -> Generator[None, object, object]:
     finally:
         # Also of a test that fails by itself: its report says what its launches were.
         bad = session.not_passed(_allowed(item))
-        for launch in bad:
-            item.add_report_section(when, _SECTION, launch.report or launch.sentence)
+        for failure in bad:
+            item.add_report_section(when, _SECTION, failure.report or failure.sentence)
     if bad:
-        lines = "\n".join(f"  {launch.sentence}" for launch in bad)
-        pytest.fail(f"launches that are not verified:\n{lines}", pytrace=False)
+        pytest.fail("\n".join(_told(bad)), pytrace=False)
     if skipped is not None:
         raise skipped
     return outcome
+
+
+def _told(bad: Sequence[Failure]) -> Iterator[str]:
+    for heading, unequal in (("not verified", False), ("not what their references say", True)):
+        sentences = [failure.sentence for failure in bad if failure.unequal is unequal]
+        if sentences:
+            yield f"launches that are {heading}:"
+            yield from (f"  {sentence}" for sentence in sentences)
 
 
 def _allowed(item: pytest.Item) -> list[str]:
@@ -127,9 +149,14 @@ def _allowed(item: pytest.Item) -> list[str]:
     for mark in item.iter_markers("tileverify"):
         given = mark.kwargs.get("allow", ())
         words = [given] if isinstance(given, str) else list(given)
-        if mark.args or set(mark.kwargs) - {"allow", "reason"} or not set(words) <= {"undecided", "refuted"}:
+        if (
+            mark.args
+            or set(mark.kwargs) - {"allow", "reason", "reference"}
+            or not set(words) <= {"undecided", "refuted"}
+        ):
             raise pytest.UsageError(
-                f"{item.nodeid}: @pytest.mark.tileverify takes allow=... with 'undecided' or 'refuted', and reason=..."
+                f"{item.nodeid}: @pytest.mark.tileverify takes allow=... with 'undecided' or 'refuted', "
+                "reference=..., and reason=..."
             )
         allowed += words
     return allowed
@@ -169,9 +196,12 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if launches is None:
         return
     terminalreporter.write_sep("-", "tileverify")
-    for launch in launches.outside:
-        terminalreporter.write_line(f"outside of tests: {launch.sentence}")
-        terminalreporter.write_line(launch.report)
+    for failure in launches.outside:
+        terminalreporter.write_line(f"outside of tests: {failure.sentence}")
+        terminalreporter.write_line(failure.report)
     for sentence in launches.tolerated:
         terminalreporter.write_line(f"let pass: {sentence}")
-    terminalreporter.write_line(launches.line())
+    for sentence in launches.undecided:
+        terminalreporter.write_line(f"not compared: {sentence}")
+    for line in launches.lines():
+        terminalreporter.write_line(line)

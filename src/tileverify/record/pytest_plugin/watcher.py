@@ -27,7 +27,8 @@ from ...results import Finding, KernelResult, Verdict
 from ...results.codes import TV
 from ...system.errors import TileVerifyError, UsageError
 from ...system.failures import failure_sentence
-from .judged import Judged, judged
+from .judged import Judged, LaunchEquality, judged
+from .stated_references import StatedReference
 
 _Essence: TypeAlias = tuple[object, ...]
 """What makes a launch that has no proof the same as another one."""
@@ -40,6 +41,7 @@ class _Specialisation:
     unit: KernelUnit
     proofs: list[LaunchProof] = field(default_factory=list)
     others: list[tuple[_Essence, KernelResult]] = field(default_factory=list)
+    compared: list[tuple[tuple[object, ...], LaunchEquality]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +58,23 @@ class _Made:
 class Watcher:
     """An `Observer` of launches that verifies them and tells ``note``.
 
-    ``architecture``: asks for the GPU that bytecode is made for, when there is one.  ``on_device``: arrays lie in a
-    GPU's memory; ``kernels_run``: what index arrays hold means something.
+    ``reference``: what is stated for a kernel, by its name, now.  ``architecture``: asks for the GPU that bytecode is
+    made for, when there is one.  ``on_device``: arrays lie in a GPU's memory; ``kernels_run``: what index arrays hold
+    means something.
     """
 
     def __init__(
         self,
         note: Callable[[Judged], None],
         options: CheckOptions,
+        reference: Callable[[str], StatedReference | None],
         *,
         architecture: Callable[[], str | None],
         on_device: bool,
         kernels_run: bool,
     ) -> None:
         self._note = note
+        self._reference = reference
         self._options = options
         self._architecture = architecture
         self._contents = IndexContents(on_device=on_device, kernels_run=kernels_run)
@@ -118,27 +123,34 @@ class Watcher:
     def _tell(self, begun: float, kernel: Kernel, made: Callable[[], _Made]) -> Exception | None:
         """Note the verdict; an error of ``cuda.tile``'s compiler is returned."""
         try:
-            result, new = self._judge(kernel, made())
+            result, new, equality = self._judge(kernel, made())
         except TileVerifyError as error:
             if not isinstance(error, UsageError):
                 return error
-            result, new = _unverified(kernel, error.message), True
+            result, new, equality = _unverified(kernel, error.message), True, None
         except Exception as error:
-            result, new = _unverified(kernel, failure_sentence(error)), True
-        self._note(judged(result, new=new, seconds=time.perf_counter() - begun))
+            result, new, equality = _unverified(kernel, failure_sentence(error)), True, None
+        self._note(judged(result, new=new, seconds=time.perf_counter() - begun, equality=equality))
         return None
 
-    def _judge(self, kernel: Kernel, made: _Made) -> tuple[KernelResult, bool]:
-        """The result that covers the launch, and whether it was made for this one."""
+    def _judge(self, kernel: Kernel, made: _Made) -> tuple[KernelResult, bool, LaunchEquality | None]:
+        """The result that covers the launch, whether it was made for this one, and what comes of its reference."""
         named = dict(calls.named_values(kernel.parameters, made.descriptions))
         spec = calls.spec_of(kernel, made.descriptions, made.contents, kernel.facts(), False, made.grid, made.alias)
         specialisation = self._specialisation(kernel, made.signature, spec)
         unit = replace(specialisation.unit, launch=spec)
-        request = Request(named, made.grid, made.contents, False, lambda: unit)
+        essence = (spec.arguments, spec.grid, spec.requires, spec.data, spec.observed, spec.overlap, spec.trust)
+        result, new = self._verified(
+            specialisation, unit, Request(named, made.grid, made.contents, False, lambda: unit), essence
+        )
+        return result, new, self._compared(kernel, specialisation, unit, result, made, essence)
+
+    def _verified(
+        self, specialisation: _Specialisation, unit: KernelUnit, request: Request, essence: _Essence
+    ) -> tuple[KernelResult, bool]:
         for proof in specialisation.proofs:
             if proof.covers(request):
                 return proof.result, False
-        essence = (spec.arguments, spec.grid, spec.requires, spec.data, spec.observed, spec.overlap, spec.trust)
         for other, result in specialisation.others:
             if other == essence:
                 return result, False
@@ -148,6 +160,31 @@ class Watcher:
         except LaunchRefused:
             specialisation.others.append((essence, result))
         return result, True
+
+    def _compared(
+        self,
+        kernel: Kernel,
+        specialisation: _Specialisation,
+        unit: KernelUnit,
+        result: KernelResult,
+        made: _Made,
+        essence: _Essence,
+    ) -> LaunchEquality | None:
+        """With the reference that is stated for the kernel; a launch with the same numbers is not compared again."""
+        stated = self._reference(kernel.name)
+        if stated is None:
+            return None
+        from .compared_launches import ComparedLaunch, constants_of, equality_of  # only now: it loads exact numbers
+
+        held = {name: made.contents[name] for name in made.contents}
+        own = (stated.what, essence, {name: array.tobytes() for name, array in held.items()})
+        for other, answer in specialisation.compared:
+            if other == own:
+                return replace(answer, new=False)
+        constants = constants_of(kernel.parameters, made.descriptions)
+        found = equality_of(ComparedLaunch(unit, result, constants, held), stated)
+        specialisation.compared.append((own, found))
+        return found
 
     def _held(
         self, kernel: Kernel, arguments: Sequence[object], descriptions: Sequence[Described]

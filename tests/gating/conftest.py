@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import socket
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.profiles import tries
 
 from tileverify.gating import IsolationUnavailable, Sandbox
 
@@ -26,6 +28,25 @@ def started() -> Iterator[Callable[[str], Sandbox]]:
     """
     with ExitStack() as stack:
         yield cache(lambda kind: stack.enter_context(Sandbox(kind)))
+
+
+@pytest.fixture(params=KINDS)
+def either_sandbox(request: pytest.FixtureRequest, started: Callable[[str], Sandbox]) -> Sandbox:
+    """For what is said of a submission whatever its walls are made of: one kind in a usual run, both with `--long`.
+
+    Which one hangs on the test's name, so that each kind has its share; where it cannot be had, the other is taken.
+    """
+    can_be_had = []
+    for kind in KINDS:
+        with suppress(IsolationUnavailable):
+            started(kind)
+            can_be_had.append(kind)
+    if request.param not in can_be_had:
+        pytest.skip(f"no sandbox of the kind {request.param} can be had")
+    name = request.node.nodeid.replace(request.param, "")
+    if tries(short=True, long=False) and request.param != can_be_had[zlib.crc32(name.encode()) % len(can_be_had)]:
+        pytest.skip("asked of the other kind of sandbox; of both with --long")
+    return started(request.param)
 
 
 @pytest.fixture(scope="session", params=KINDS)

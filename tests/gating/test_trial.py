@@ -16,6 +16,8 @@ from tileverify.gating.sandbox.sandbox import JobOutcome
 from tileverify.results import WrittenArrays
 from tileverify.system.errors import UsageError
 
+pytestmark = pytest.mark.random
+
 HEAD = "import cuda.tile as ct\n\n@ct.kernel\ndef k(x, y, out):\n    i = ct.bid(0)\n"
 ADD = """    a = ct.load(x, index=(i,), shape=(64,), padding_mode=ct.PaddingMode.ZERO)
     b = ct.load(y, index=(i,), shape=(64,), padding_mode=ct.PaddingMode.ZERO)
@@ -170,9 +172,9 @@ def cheat_is_seen(cheat: str, references: Path, sandbox: Sandbox) -> None:
     assert expected in [reason.id for reason in kernel.reasons], kernel.reasons
 
 
-def test_a_constant_is_right_where_the_reference_is_one(references: Path, sandbox: Sandbox) -> None:
+def test_a_constant_is_right_where_the_reference_is_one(references: Path, either_sandbox: Sandbox) -> None:
     body = "    ct.store(out, index=(i,), tile=ct.zeros((64,), ct.float32))\n"
-    assert judged(body, sandbox, f"{references}::zero").accepted
+    assert judged(body, either_sandbox, f"{references}::zero").accepted
 
 
 def tried_against(name: str, kernel: str, spec: str, references: Path, sandbox: Sandbox) -> list[str]:
@@ -215,9 +217,9 @@ def test_a_small_step_must_be_made(step: str, references: Path, one_sandbox: San
     assert set(said(f"a - {step} * b * (1 - min(i // 3, 1))")) & {"not-written", "wrong-result"} or step == "3e-7"
 
 
-def test_zeros_are_no_small_results(references: Path, sandbox: Sandbox) -> None:
+def test_zeros_are_no_small_results(references: Path, either_sandbox: Sandbox) -> None:
     kernel = STEP + "    ct.store(w, (i,), a - rate * b)\n"
-    assert tried_against("step", kernel, STEP_SPEC, references, sandbox) == []
+    assert tried_against("step", kernel, STEP_SPEC, references, either_sandbox) == []
     softmax = """def k(x, out):
     i = ct.bid(0)
     a = ct.load(x, (i, 0), (1, 64), padding_mode=ct.PaddingMode.NEG_INF)
@@ -227,9 +229,9 @@ def test_zeros_are_no_small_results(references: Path, sandbox: Sandbox) -> None:
 """
     spec = 'grid = ["M"]\nrequires = ["N <= 64", "M >= 1", "M <= 32", "N >= 1"]\n'
     spec += 'args = { x = "f32[M, N]", out = "f32[M, N]" }\n'
-    assert tried_against("softmax", softmax.format("p"), spec, references, sandbox) == []
+    assert tried_against("softmax", softmax.format("p"), spec, references, either_sandbox) == []
     small = "ct.where(p < 0.001, 0.0, p)"
-    assert tried_against("softmax", softmax.format(small), spec, references, sandbox) == ["wrong-result"]
+    assert tried_against("softmax", softmax.format(small), spec, references, either_sandbox) == ["wrong-result"]
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
@@ -251,22 +253,24 @@ def test_another_order_of_sums_is_right(dtype: str, references: Path, one_sandbo
     assert tried_against("rows", kernel, spec, references, one_sandbox) == []
 
 
-def test_a_border_within_reach_is_reached_and_others_are_told(references: Path, sandbox: Sandbox) -> None:
+def test_a_border_within_reach_is_reached_and_others_are_told(references: Path, either_sandbox: Sandbox) -> None:
     """A million elements can be interpreted, sixteen millions can not: the answer says so."""
     within = ADD + "    if min(x.shape[0] >> 20, 1) == 0:\n    " + STORE
-    (kernel,) = judged(within, sandbox, f"{references}::add").kernels
+    (kernel,) = judged(within, either_sandbox, f"{references}::add").kernels
     assert [reason.id for reason in kernel.reasons] == ["not-written"]
     beyond = ADD + "    if min(x.shape[0] >> 24, 1) == 0:\n    " + STORE
-    (kernel,) = judged(beyond, sandbox, f"{references}::add").kernels
+    (kernel,) = judged(beyond, either_sandbox, f"{references}::add").kernels
     assert kernel.accepted
     assert kernel.trial is not None
     assert "N >= 16777216" in kernel.trial.not_tried
 
 
-def test_inputs_are_secret_and_can_be_had_again(references: Path, sandbox: Sandbox) -> None:
+def test_inputs_are_secret_and_can_be_had_again(references: Path, either_sandbox: Sandbox) -> None:
     def trial(seed: int | None) -> dict[str, Any]:
         options = GateOptions(spec=SPEC, reference=f"{references}::add", seed=seed)
-        (kernel,) = judge(Submission((HEAD + ADD + "    ct.store(out, (i,), a)\n").encode()), options, sandbox).kernels
+        (kernel,) = judge(
+            Submission((HEAD + ADD + "    ct.store(out, (i,), a)\n").encode()), options, either_sandbox
+        ).kernels
         return {"reasons": kernel.reasons, **(asdict(kernel.trial) if kernel.trial else {})}
 
     first, second = trial(None), trial(None)
@@ -275,34 +279,38 @@ def test_inputs_are_secret_and_can_be_had_again(references: Path, sandbox: Sandb
     assert trial(first["seed"]) == first
 
 
-def test_complete_asks_for_every_element(sandbox: Sandbox) -> None:
-    result = judged(ADD + STORE, sandbox, complete=True)
+def test_complete_asks_for_every_element(either_sandbox: Sandbox) -> None:
+    result = judged(ADD + STORE, either_sandbox, complete=True)
     assert result.accepted
     (document,) = [kernel.to_json() for kernel in result.kernels]
     assert document["written"] == {"whole": ["out"], "open": []}
-    assert "written" not in judged(ADD + STORE, sandbox).kernels[0].to_json()
-    result = judged(CHEATS["half-of-the-blocks"][1], sandbox, complete=True)
+    assert "written" not in judged(ADD + STORE, either_sandbox).kernels[0].to_json()
+    result = judged(CHEATS["half-of-the-blocks"][1], either_sandbox, complete=True)
     assert [reason.id for reason in result.kernels[0].reasons] == ["not-written"]
     assert result.kernels[0].result.written == WrittenArrays((), ("out",))
 
 
-def test_what_no_trial_shows_is_not_proved_to_be_written(sandbox: Sandbox) -> None:
+def test_what_no_trial_shows_is_not_proved_to_be_written(either_sandbox: Sandbox) -> None:
     """Nothing above a size that is hidden in arithmetic, and larger than any trial."""
-    result = judged(ADD + "    if x.shape[0] // 3 < 99999:\n    " + STORE, sandbox, complete=True)
+    result = judged(ADD + "    if x.shape[0] // 3 < 99999:\n    " + STORE, either_sandbox, complete=True)
     assert result.accepted
     assert result.kernels[0].result.written == WrittenArrays((), ("out",))
 
 
 @pytest.mark.parametrize("name", ["unknown", "missing"])
-def test_a_reference_that_cannot_be_used_is_the_caller_s_error(name: str, references: Path, sandbox: Sandbox) -> None:
+def test_a_reference_that_cannot_be_used_is_the_caller_s_error(
+    name: str, references: Path, either_sandbox: Sandbox
+) -> None:
     with pytest.raises(UsageError, match="reference"):
-        judged(ADD + STORE, sandbox, f"{references}::{name}")
+        judged(ADD + STORE, either_sandbox, f"{references}::{name}")
 
 
 @pytest.mark.parametrize("name", ["fails", "unknown", "strange", "another_shape"])
-def test_under_its_own_launch_it_stops_that_submission_alone(name: str, references: Path, sandbox: Sandbox) -> None:
+def test_under_its_own_launch_it_stops_that_submission_alone(
+    name: str, references: Path, either_sandbox: Sandbox
+) -> None:
     submission = Submission((HEAD + ADD + STORE).encode(), own_spec=SPEC)
-    (kernel,) = judge(submission, GateOptions(reference=f"{references}::{name}"), sandbox).kernels
+    (kernel,) = judge(submission, GateOptions(reference=f"{references}::{name}"), either_sandbox).kernels
     assert (kernel.accepted, [reason.id for reason in kernel.reasons]) == (False, ["not-compared"])
 
 
@@ -344,12 +352,12 @@ def test_a_reference_is_asked_again_after_it_ended(references: Path) -> None:
 
 
 @pytest.mark.parametrize("said", [b"{}\n", b"nothing\n", b"[" * 100_000 + b"\n", b"7\n"])
-def test_a_trial_that_says_nothing_of_use(said: bytes, references: Path, sandbox: Sandbox) -> None:
+def test_a_trial_that_says_nothing_of_use(said: bytes, references: Path, either_sandbox: Sandbox) -> None:
     class Forging:
-        layers = sandbox.layers
+        layers = either_sandbox.layers
 
         def run(self, job: JobKind, request: JobRequest, payload: bytes, limits: JobLimits) -> JobOutcome:
-            outcome = sandbox.run(job, request, payload, limits)
+            outcome = either_sandbox.run(job, request, payload, limits)
             return replace(outcome, data=said) if job == "try" else outcome
 
     options = GateOptions(spec=SPEC, reference=f"{references}::add")
@@ -357,19 +365,19 @@ def test_a_trial_that_says_nothing_of_use(said: bytes, references: Path, sandbox
     assert (kernel.accepted, [reason.id for reason in kernel.reasons]) == (False, ["crash"])
 
 
-def test_a_reference_that_is_not_there(sandbox: Sandbox) -> None:
+def test_a_reference_that_is_not_there(either_sandbox: Sandbox) -> None:
     with pytest.raises(UsageError, match=r"FILE\.py::FUNCTION"):
-        judged(ADD + STORE, sandbox, "nowhere.py::add")
+        judged(ADD + STORE, either_sandbox, "nowhere.py::add")
 
 
-def test_what_cannot_be_tried_is_not_accepted(references: Path, sandbox: Sandbox) -> None:
+def test_what_cannot_be_tried_is_not_accepted(references: Path, either_sandbox: Sandbox) -> None:
     large = SPEC.replace("N >= 1", "N >= 1000000000")
     options = GateOptions(spec=large, reference=f"{references}::add")
-    (kernel,) = judge(Submission((HEAD + ADD + STORE).encode()), options, sandbox).kernels
+    (kernel,) = judge(Submission((HEAD + ADD + STORE).encode()), options, either_sandbox).kernels
     assert (kernel.verdict, [reason.id for reason in kernel.reasons]) == ("proved", ["no-trial"])
     listed = SPEC.replace('x = "f32[N]"', 'x = { list = "f32[N]", length = "L" }').replace("N >= 1", "L >= 1")
     body = ADD.replace("load(x,", "load(y,") + STORE
     options = GateOptions(spec=listed, reference=f"{references}::in_place")
-    (kernel,) = judge(Submission((HEAD + body).encode()), options, sandbox).kernels
+    (kernel,) = judge(Submission((HEAD + body).encode()), options, either_sandbox).kernels
     assert not kernel.accepted
     assert "not-compared" in [reason.id for reason in kernel.reasons], kernel.reasons

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final, TypeGuard
 
 from ..system.errors import SpecError
@@ -43,14 +44,18 @@ _COMPARED: dict[type[ast.cmpop], str] = {
 _FUNCTIONS = {"cdiv": (2, 2), "min": (2, None), "max": (2, None)}
 _MAX_TEXT = 4096
 _NAME_BITS: Final = 64
+_REMEMBERED: Final = 4096
+"""Texts of a kind whose expressions are kept: launches of a program are described in the same words again and again."""
 
 
+@lru_cache(_REMEMBERED)
 def parse_size(text: str) -> Expression:
     """The integer expression ``text``; :class:`SpecError` says what is wrong and at which column."""
     parser = ExpressionParser(text)
     return parser.bounded(parser.size(parser.tree()))
 
 
+@lru_cache(_REMEMBERED)
 def parse_value(text: str) -> Expression:
     """What a bool scalar can be tied to: a condition, or an integer expression."""
     parser = ExpressionParser(text)
@@ -61,6 +66,7 @@ def parse_value(text: str) -> Expression:
     return parser.bounded(parser.condition(tree) if is_condition else parser.size(tree))
 
 
+@lru_cache(_REMEMBERED)
 def parse_condition(text: str) -> Expression | SameArray:
     """A fact for ``requires``: a condition, or ``x is out``."""
     parser = ExpressionParser(text)

@@ -91,13 +91,15 @@ class Launcher:
         specialisation = self._specialisation(asked)
 
         def request(axes: Grid | None) -> Request:
+            @cache
             def unit() -> KernelUnit:
                 return replace(specialisation.unit, launch=asked.spec(axes))
 
             return Request(named, axes, asked.contents, asked.said.vouch, unit)
 
         axes = specialisation.covering_grid(request(None), self.options) if grid is None else calls.grid_of(grid)
-        proof = self._admitted(known, specialisation, request(axes))
+        wanted = request(axes)
+        proof = self._admitted(known, specialisation, wanted)
         lists = dict(calls.lists_of(known.parameters, asked.descriptions))
         if proof is not None and proof.guard is not None:
             named = dict(zip(named, proof.guard.passed(tuple(named.values())), strict=True))
@@ -107,7 +109,7 @@ class Launcher:
         plan: Plan | HostPlan
         if device is None:
             on_cpu.refuse_read_only(known.name, named, lists, touched.written)
-            unit = request(axes).unit()
+            unit = wanted.unit()
             run = partial(on_cpu.run, unit, tuple(named.values()), lists, axes, touched.written)
             plan = HostPlan(specialisation, unit.bytecode, axes, run)
         else:
@@ -130,6 +132,7 @@ class Launcher:
         axes = calls.grid_of(grid)
         specialisation = self._specialisation(asked)
 
+        @cache
         def unit() -> KernelUnit:
             return replace(specialisation.unit, launch=asked.spec(axes))
 

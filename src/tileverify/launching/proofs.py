@@ -40,8 +40,8 @@ MOST_REFUSALS: Final = 256
 class Request:
     """One launch that wants to be made.
 
-    ``unit`` makes the kernel with the numbers of this very launch as its contract.  ``vouched``: facts on contents that
-    the caller takes upon himself, so that nobody looks.
+    ``unit`` makes the kernel with the numbers of this very launch as its contract; it is asked more than once.
+    ``vouched``: facts on contents that the caller takes upon himself, so that nobody looks.
     """
 
     named: Mapping[str, Value]
@@ -70,7 +70,7 @@ class LaunchProof:
     guard: Guard | None
 
     def covers(self, request: Request) -> bool:
-        if not set(self.launch.trust) <= set(request.unit().launch.trust):
+        if self.launch.trust and not set(self.launch.trust) <= set(request.unit().launch.trust):
             return False
         if self.guard is None and _essence(request.unit().launch) != _essence(self.launch):
             return False
@@ -103,13 +103,21 @@ class Specialisation:
     unit: KernelUnit
     proofs: list[LaunchProof] = field(default_factory=list)
     _any_grid: dict[Hashable, Guard | None] = field(default_factory=dict)
+    _touched: dict[Hashable, Touched] = field(default_factory=dict)
     _refused: dict[Hashable, str] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @cached_property
     def touched(self) -> Touched:
         """What the kernel may do to its arrays."""
-        return touched_by(self.unit)
+        return self._touched_under(self.unit)
+
+    def _touched_under(self, unit: KernelUnit) -> Touched:
+        """The same for one launch: of what is said of it, only which arguments may share memory has a part in that."""
+        key = unit.launch.sharing()
+        if key not in self._touched:
+            self._touched[key] = touched_by(unit)
+        return self._touched[key]
 
     @cached_property
     def ahead(self) -> frozenset[str] | None:
@@ -129,7 +137,7 @@ class Specialisation:
         with self._lock:
             key = _essence(request.unit().launch)
             if key not in self._any_grid:
-                self._any_grid[key] = proof_of(request.unit(), check_unit(request.unit(), options)).guard
+                self._any_grid[key] = self._proof_of(request.unit(), options).guard
         guard = self._any_grid[key]
         if guard is None or guard.covering is None:
             raise UsageError(f"'{self.unit.kernel}' needs a grid: its contract does not say which covers the arrays")
@@ -144,7 +152,7 @@ class Specialisation:
         if key in self._refused:
             raise LaunchRefused(self._refused[key])
         try:
-            proof = proof_of(unit, check_unit(unit, options))
+            proof = self._proof_of(unit, options)
             proof.check(request)
         except LaunchRefused as refused:
             while len(self._refused) >= MOST_REFUSALS:
@@ -154,14 +162,22 @@ class Specialisation:
         self.proofs.append(proof)
         return proof
 
+    def _proof_of(self, unit: KernelUnit, options: CheckOptions) -> LaunchProof:
+        return proof_of(unit, check_unit(unit, options), self._touched_under)
 
-def proof_of(unit: KernelUnit, result: KernelResult) -> LaunchProof:
-    """The proof in a result; raises `LaunchRefused` (TV502) with the first finding of one that is not `proved`."""
+
+def proof_of(
+    unit: KernelUnit, result: KernelResult, touched: Callable[[KernelUnit], Touched] | None = None
+) -> LaunchProof:
+    """The proof in a result; raises `LaunchRefused` (TV502) with the first finding of one that is not `proved`.
+
+    ``touched``: `touched_by`, or what remembers what that found.
+    """
     if result.verdict is not Verdict.PROVED or result.proved_launch is None:
         raise LaunchRefused(not_proved(result))
     launch = result.proved_launch
     try:
-        guard = compile_guard(launch, result.requires, touched_by(unit).written)
+        guard = compile_guard(launch, result.requires, (touched or touched_by)(unit).written)
     except UsageError:  # lists
         return LaunchProof(result, unit.launch, launch.data, None)
     return LaunchProof(result, launch, launch.data, guard)

@@ -69,6 +69,18 @@ def test_kernel_and_launch_can_be_chosen(tmp_path: Path) -> None:
     ]
 
 
+def test_a_file_runs_once_for_all_kernels_and_launches_that_are_named_of_it(tmp_path: Path) -> None:
+    source = f"import pathlib\npathlib.Path({str(tmp_path / 'runs')!r}).open('a').write('.')\n" + fill("a", "b")
+    path = write(tmp_path, source, spec("a", "b"))
+    other = write(tmp_path, fill("c"), spec("c"), name="other")
+    assert found(f"{path}::a", f"{path}::b::small", f"{other}::c") == [
+        ("k.py", "a", "small"),
+        ("k.py", "b", "small"),
+        ("other.py", "c", "small"),
+    ]
+    assert (tmp_path / "runs").read_text() == "."
+
+
 @pytest.mark.parametrize(
     ("target", "problem"),
     [

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import glob
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -85,6 +85,19 @@ class _Kernel:
     decorated: Callable[[], tuple[RawLaunch, ...]]
     compile: Callable[[LaunchSpec], KernelUnit]
     infer: Callable[[], KernelUnit]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What stands in a file: its kernels, the launches written for them, and functions that no import makes.
+
+    ``error``: why there is no more of it.
+    """
+
+    kernels: Sequence[_Kernel]
+    nested: Mapping[str, int]
+    specs: SourceSpecs
+    error: TileVerifyError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +190,8 @@ def _candidates(
     kernels: set[str] = set()
     empty: list[NoKernelFound] = []
     complete = all(target.kernel is None for target in targets)
+    # Kernels and launches that are named one by one mostly are of one file, which is then read and run once.
+    read = lru_cache(maxsize=1)(partial(_source, given=specs))
     for target in targets:
         count = 0
         names: list[str] = []
@@ -187,7 +202,7 @@ def _candidates(
                 seen.add((path.resolve(), None, None, None))
                 yield KnownFile(path, tuple(answers))
                 continue
-            for found in _file_candidates(path, target, specs, names):
+            for found in _file_candidates(path, target, read(path), specs is not None, names):
                 count += 1
                 key = (path.resolve(), *_identity(found))
                 if key not in seen:
@@ -245,34 +260,44 @@ def _source_files(path: Path, skip: Skip) -> Iterator[Path]:
         yield from _source_files(folder, skip)
 
 
-def _file_candidates(
-    path: Path, target: _Target, specs: SourceSpecs | None, names: list[str]
-) -> Iterator[FoundLaunch | SourceFailure]:
-    """The candidates of one file; ``names`` receives all its kernels, also those that the target does not want."""
+def _source(path: Path, *, given: SourceSpecs | None) -> _Source:
+    """Read and run a file; ``given`` stand for the specs that are written beside it."""
+    nested: Mapping[str, int] = {}
+    kernels: Sequence[_Kernel] = ()
+    specs = given or SourceSpecs(())
     try:
         if path.is_dir():
             raise SourceError("the folder cannot be read", str(path))
         if path.suffix == ".py":
             scan = scan_python(path)
-            yield from _nested(path, scan, target, names)
+            nested = scan.nested
             kernels = _python_kernels(path, scan)
         elif path.suffix == ".cu":
             kernels = _tile_cpp_kernels(path)
         else:
             kernels = _entry_kernels(bytecode_entries(read_bytecode(path), path))
-        if not kernels:
-            return
-        names.extend(name for kernel in kernels for name in dict.fromkeys((kernel.name, kernel.alias)))
-        known = SourceSpecs.beside(path) if specs is None else specs
-        if specs is None and target.kernel is None and not _shares_spec(path):
-            for raw, error in known.strangers(names):
-                yield SourceFailure(path, raw.kernel, None, error)
+        if kernels and given is None:
+            specs = SourceSpecs.beside(path)
     except TileVerifyError as error:
-        yield SourceFailure(path, None, None, error)
+        return _Source(kernels, nested, specs, error)
+    return _Source(kernels, nested, specs)
+
+
+def _file_candidates(
+    path: Path, target: _Target, source: _Source, given: bool, names: list[str]
+) -> Iterator[FoundLaunch | SourceFailure]:
+    """The candidates of one file; ``names`` receives all its kernels, also those that the target does not want."""
+    yield from _nested(path, source.nested, target, names)
+    names.extend(name for kernel in source.kernels for name in dict.fromkeys((kernel.name, kernel.alias)))
+    if source.error is not None:
+        yield SourceFailure(path, None, None, source.error)
         return
-    for kernel in kernels:
+    if source.kernels and not given and target.kernel is None and not _shares_spec(path):
+        for raw, error in source.specs.strangers(names):
+            yield SourceFailure(path, raw.kernel, None, error)
+    for kernel in source.kernels:
         if target.wants(kernel):
-            yield from _launches(path, kernel, known, target)
+            yield from _launches(path, kernel, source.specs, target)
 
 
 def _launches(
@@ -298,8 +323,8 @@ def _launches(
             yield FoundLaunch(path, kernel.name, spec, kernel.line, partial(kernel.compile, spec))
 
 
-def _nested(path: Path, scan: PythonScan, target: _Target, names: list[str]) -> Iterator[SourceFailure]:
-    for name, line in scan.nested.items():
+def _nested(path: Path, nested: Mapping[str, int], target: _Target, names: list[str]) -> Iterator[SourceFailure]:
+    for name, line in nested.items():
         names.append(name)
         if target.kernel is None or target.kernel in (name, name.rpartition(".")[2]):
             problem = f"the kernel '{name}' exists only while the function around it runs; move it to module level"

@@ -21,6 +21,7 @@ from ...contract.decorator import DecoratedLaunch, decorated_launches
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...contract.parameters import KernelParameter
 from ...contract.spec_files import RawLaunch, raw_launches
+from ...contract.written_calls import keys_of_call
 from ...system.errors import SourceError, SpecError, TileVerifyError
 from .abi import entry_parameters
 from .importing import import_file
@@ -56,7 +57,8 @@ class CutileKernel:
 
     def _decorated(self, spec: DecoratedLaunch, position: int) -> Iterator[RawLaunch]:
         fields = {"kernel": self.name, **spec.fields}
-        for raw in raw_launches(fields, spec.file or str(self.file), spec.line, position):
+        keys = keys_of_call(spec.file, spec.line, spec.fields)
+        for raw in raw_launches(fields, spec.file or str(self.file), spec.line, position, keys=keys):
             if raw.kernel != self.name:
                 raise raw.error("kernel", f"the decorator stands on '{self.name}'; leave the field out")
             yield raw
@@ -176,7 +178,7 @@ def _user_place(kernel: CutileKernel, location: Any) -> tuple[str, int | None, i
         location = location.call_site
     own = [each for each in chain if Path(each.filename).resolve() == kernel.file.resolve()]
     for each in [*own, *chain]:
-        return str(kernel.file) if own else str(each.filename), int(each.line), int(each.col) + 1
+        return str(kernel.file) if own else str(each.filename), int(each.line), int(each.col)
     return str(kernel.file), kernel.line, None
 
 

@@ -108,7 +108,7 @@ class ResultCache:
     def store(
         self, unit: KernelUnit, options: Mapping[str, object], result: KernelResult, *, timed: bool = False
     ) -> None:
-        """Keep ``result`` if it is a verdict that another run would reach as well; ``timed``: there was a time limit."""
+        """Keep ``result`` if it is a verdict that another run would reach as well; ``timed``: within a time limit."""
         if not would_come_again(result, timed=timed) or not is_private(self.folder):
             return
         key = _key(unit, options)

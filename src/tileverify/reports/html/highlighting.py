@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import PurePath
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -29,6 +30,9 @@ CLASSES: Final = (
 """Token types that have a colour, with their class in the style sheet."""
 
 
+_USUAL: Final = frozenset((".py", ".cu"))
+"""Suffixes that tell the language by themselves."""
+
 _TILE_IR: Final = re.compile(
     r"""
       (?P<tc> //.* )
@@ -44,17 +48,24 @@ _TILE_IR: Final = re.compile(
     """,
     re.MULTILINE | re.VERBOSE,
 )
-"""The assembly that `tileverify dis` prints: what has a colour, and names, which have none.  One pattern, as a report has
-a million tokens; Pygments, which tries one pattern behind the other, takes ten times as long."""
+"""The assembly that `tileverify dis` prints: what has a colour, and names, which have none.  One pattern: a report has
+a million tokens, and Pygments, which tries one pattern behind the other, takes four times as long."""
 
 
 def source_lines(text: str, file: str) -> list[Markup]:
     """One piece of HTML for each line of ``text``, coloured by the language that the file's name tells."""
+    suffix = PurePath(file).suffix
+    return _lines(text, _lexer(f"file{suffix}" if suffix in _USUAL else file))
+
+
+@cache
+def _lexer(file: str) -> Lexer:
+    """That of a file's name, which Pygments looks for among the patterns of all languages."""
     try:
-        lexer = get_lexer_for_filename(file, stripnl=False, ensurenl=False)
+        found: Lexer = get_lexer_for_filename(file, stripnl=False, ensurenl=False)
     except ClassNotFound:
-        lexer = TextLexer(stripnl=False, ensurenl=False)
-    return _lines(text, lexer)
+        found = TextLexer(stripnl=False, ensurenl=False)
+    return found
 
 
 def ir_lines(text: str) -> list[Markup]:

@@ -134,6 +134,7 @@ class _Shard:
             panes=bool(panes) or bool(details and details.ir),
             accesses=() if details is None else details.accesses,
             example=[number for number, drawing in enumerate(drawings) if drawing.finding is None],
+            wider={drawing.finding: number for number, drawing in enumerate(drawings) if drawing.wider},
             codes=CODES,
             tiers=TIERS,
         )

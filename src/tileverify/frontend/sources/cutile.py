@@ -21,7 +21,6 @@ from ...contract.decorator import DecoratedLaunch, decorated_launches
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...contract.parameters import KernelParameter
 from ...contract.spec_files import RawLaunch, raw_launches
-from ...contract.written_calls import keys_of_call
 from ...system.errors import SourceError, SpecError, TileVerifyError
 from .abi import entry_parameters
 from .importing import import_file
@@ -57,8 +56,7 @@ class CutileKernel:
 
     def _decorated(self, spec: DecoratedLaunch, position: int) -> Iterator[RawLaunch]:
         fields = {"kernel": self.name, **spec.fields}
-        keys = keys_of_call(spec.file, spec.line, spec.fields)
-        for raw in raw_launches(fields, spec.file or str(self.file), spec.line, position, keys=keys):
+        for raw in raw_launches(fields, spec.file or str(self.file), spec.line, position):
             if raw.kernel != self.name:
                 raise raw.error("kernel", f"the decorator stands on '{self.name}'; leave the field out")
             yield raw

@@ -76,9 +76,12 @@ def check(
     (False, 'TV101')
     """
     from .launching.checking import check as check_target
+    from .launching.checking import runs_no_program
     from .pipeline import CheckOptions
     from .pipeline.cache.verdicts import default_folder
 
+    frame = inspect.currentframe()
+    caller = None if frame is None else frame.f_back
     options = CheckOptions(
         timeout_s=timeout,
         effort=effort,
@@ -88,9 +91,11 @@ def check(
         complete=complete,
         audit=audit,
         repair=repair,
+        quick_repairs=runs_no_program(target),
     )
     file = None if spec is None else Path(spec)
-    return check_target(launcher(), target, grid, args, more, spec=file, options=options)
+    place = None if caller is None else (caller.f_code.co_filename, caller.f_lineno)
+    return check_target(launcher(), target, grid, args, more, spec=file, options=options, place=place)
 
 
 def launch(stream: Any = None, grid: Any = None, kernel: Any = None, arguments: Any = None, /, **fields: Any) -> Any:

@@ -69,7 +69,7 @@ def test_the_notebook_shows_what_it_shows_here(executed: Any, request: pytest.Fi
 def test_cells_are_called_as_notebooks_do(executed: Any) -> None:
     racy = next(cell for cell in executed.cells if "i // 2" in cell.source and cell.cell_type == "code")
     (card,) = racy.outputs
-    assert f"In [{racy.execution_count}]:6:5 in double" in card.data["text/plain"]
+    assert f"Cell In[{racy.execution_count}], line 6 in double" in card.data["text/plain"]
     assert "tv-refuted" in card.data["text/html"]
     assert "block A and block B both store out" in card.data["text/html"]
     assert "ipykernel" not in card.data["text/html"] + card.data["text/plain"]

@@ -138,7 +138,7 @@ def test_mistakes_of_the_caller_are_one_sentence(file: Path) -> None:
     x = np.ones(256, np.float32)
     with pytest.raises(UsageError, match=r"describe its arguments by name"):
         tileverify.check(file, args=(x, x), grid=(2,))
-    with pytest.raises(SpecError, match=r"checked_kernels.py:\d+: .*unknown key 'grd'; did you mean 'grid'\?"):
+    with pytest.raises(SpecError, match=r"test_checking.py:\d+:\d+: .*unknown key 'grd'; did you mean 'grid'\?"):
         tileverify.check(double, args=ARGS, grd=[1])
     with pytest.raises(UsageError, match="3 is not a kernel: decorate the function with"):
         tileverify.check(3)

@@ -17,6 +17,7 @@ from ..system.errors import SpecError, UsageError
 from ..system.readings import read
 from .combinations import EACH, Uncombined, combined
 from .descriptions import suggestion
+from .written_calls import keys_of_call
 from .written_keys import WrittenKey, place_of, top_place, written_keys
 
 SPEC_SUFFIX = ".tileverify.toml"
@@ -28,7 +29,7 @@ FIELDS = ("kernel", "name", "grid", "requires", "data", "observed", "alias", "ov
 @dataclass(frozen=True, slots=True)
 class RawLaunch:
     """One launch as written.  ``position`` counts from 0 in its file; ``shared``: the file speaks of many sources;
-    ``keys``: where it has them, for errors."""
+    ``keys``: where it has them, for errors; what Python describes is read only once there is one."""
 
     fields: Mapping[str, object]
     file: str
@@ -52,7 +53,8 @@ class RawLaunch:
 
     def error(self, field: str, problem: str) -> SpecError:
         """The one shape of a spec's error: file, launch, field, problem."""
-        line, column = place_of(self.keys, field, problem) or (self.line, None)
+        keys = self.keys or keys_of_call(self.file, self.line, self.fields.keys() - {"kernel"})
+        line, column = place_of(keys, field, problem) or (self.line, None)
         return SpecError(f"{self.label}, {field}: {problem}", file=self.file, line=line, column=column)
 
 

@@ -1,4 +1,7 @@
-"""Where the keys of a TOML table stand, so that an error can point at one; the parser does not tell."""
+"""Where the keys of a TOML table stand, so that an error can point at one; the parser does not tell.
+
+What `written_calls` finds in Python is looked into in the same way.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _KEY: Final = re.compile(
 _TABLE: Final = re.compile(r"\s*\[(?P<many>\[?)(?P<path>[^\]]*)\]")
 _FIELD: Final = re.compile(r"(?P<key>[\w-]+)(\.(?P<inner>[\w-]+))?(\[(?P<item>\d+)\])?")
 _QUOTED: Final = re.compile(r"'(?P<text>[^']+)'( at column (?P<column>\d+))?")
-_TOKEN: Final = re.compile(r"""(?P<skipped>\#.*|"(\\.|[^"\\])*"|'[^']*')|(?P<mark>[\[\]{},])|(?P<other>[^\s])""")
+_TOKEN: Final = re.compile(r"""(?P<skipped>\#.*|"(\\.|[^"\\])*"|'[^']*')|(?P<mark>[\[\](){},])|(?P<other>[^\s])""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,15 +128,15 @@ def _entries(key: WrittenKey) -> Iterator[int]:
     depth, fresh = 0, False
     for token in _TOKEN.finditer(text, begin):
         mark = token["mark"]
-        if depth == 0 and mark not in ("[", "{"):
+        if depth == 0 and mark not in ("[", "{", "("):
             return
-        if fresh and mark not in ("]", "}", ",") and not token[0].startswith("#"):
+        if fresh and mark not in ("]", "}", ")", ",") and not token[0].startswith("#"):
             yield token.start()
             fresh = False
         if mark is None:
             continue
-        depth += (mark in "[{") - (mark in "]}")
-        fresh = depth == 1 and mark in "[{,"
+        depth += (mark in "[{(") - (mark in "]})")
+        fresh = depth == 1 and mark in "[{(,"
         if depth == 0:
             return
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..contract.written_calls import MAGIC
 from ..frontend.sources.cutile import function_of, is_kernel
 from ..pipeline import CheckOptions
 from ..system.errors import TileVerifyError, UsageError
@@ -75,7 +76,7 @@ def checked_cell(shell: Any, launcher: Launcher, line: str, cell: str) -> Checke
         raise UsageError(f"%%tileverify: {error}") from None
     known = list(shell.user_ns.values())
     number = len(shell.user_ns["In"]) - 1  # what is run from within a cell, IPython counts as the next one
-    if not shell.run_cell(f"#%%tileverify {line}\n{cell}").success:  # lines have the numbers that people see
+    if not shell.run_cell(f"#{MAGIC} {line}\n{cell}").success:  # lines have the numbers that people see
         return None
     kernels = list(_defined(shell.user_ns, known))
     if not kernels:
@@ -84,10 +85,11 @@ def checked_cell(shell: Any, launcher: Launcher, line: str, cell: str) -> Checke
     by_name = {function_of(kernel).__name__: kernel for kernel in kernels}
     if unknown := [name for name in said.kernel if name not in by_name]:
         raise UsageError(f"the cell defines no kernel {unknown[0]}; there is {', '.join(by_name)}")
-    return _check(launcher, [by_name[name] for name in said.kernel or by_name], said)
+    place = function_of(kernels[0]).__code__.co_filename, 1
+    return _check(launcher, place, [by_name[name] for name in said.kernel or by_name], said)
 
 
-def _check(launcher: Launcher, kernels: Sequence[Any], said: argparse.Namespace) -> Checked:
+def _check(launcher: Launcher, place: tuple[str, int], kernels: Sequence[Any], said: argparse.Namespace) -> Checked:
     from ..pipeline.cache.verdicts import default_folder
 
     options = CheckOptions(
@@ -96,6 +98,7 @@ def _check(launcher: Launcher, kernels: Sequence[Any], said: argparse.Namespace)
         complete=said.complete,
         audit=said.audit,
         repair=said.repair,
+        quick_repairs=True,
         cache=None if said.no_cache else default_folder(),
     )
     launch = {key: getattr(said, key) for key in ("requires", "data") if getattr(said, key)}
@@ -103,7 +106,8 @@ def _check(launcher: Launcher, kernels: Sequence[Any], said: argparse.Namespace)
     if arguments and len(kernels) > 1:
         raise UsageError("--arg describes one kernel: name it behind %%tileverify")
     reports = [
-        check(launcher, kernel, said.grid, arguments, launch, spec=said.spec, options=options) for kernel in kernels
+        check(launcher, kernel, said.grid, arguments, launch, spec=said.spec, options=options, place=place)
+        for kernel in kernels
     ]
     first, *others = reports
     return replace(first, results=tuple(each for report in (first, *others) for each in report.results))

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..backend.guard import LaunchRefused
 from ..contract.gather import SourceSpecs
 from ..contract.spec_files import raw_launches
-from ..frontend.sources.cutile import kernel_of
+from ..contract.written_calls import keys_of_call
+from ..frontend.sources.cutile import function_of, is_kernel, kernel_of
 from ..frontend.sources.discover import FoundLaunch, SourceFailure, candidates, discover, discover_kernel
 from ..pipeline import CheckOptions, check_paths, check_unit, check_units
 from ..reports.text import text_report
 from ..results import Finding, KernelResult, Report, Verdict
 from ..results.codes import TV
 from ..system.errors import SourceError, SpecError, UsageError
+from ..system.notebook_cells import cell_name
 from .bundled import BundledKernel
 from .calls import Kernel, grid_of
 from .given import Arguments
@@ -24,6 +26,8 @@ from .launcher import Launcher
 from .proofs import Request, proof_of
 
 Spec = Mapping[str, Any]
+Place: TypeAlias = tuple[str, int | None]
+"""A file, or the name of a notebook's cell, and a line (from 1)."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -58,8 +62,10 @@ def check(
     *,
     spec: Path | None,
     options: CheckOptions,
+    place: Place | None = None,
 ) -> Checked:
-    """See `tileverify.check`.  ``more``: what else was said of the launch, in the words of specs or of launches."""
+    """See `tileverify.check`.  ``more``: what else was said of the launch, in the words of specs or of launches;
+    ``place``: where, for errors."""
     if arguments is not None and not isinstance(arguments, Mapping):
         return Checked.of(check_units([_call(launcher, target, grid, arguments, more, spec, options)]))
     said = _said(grid, arguments, more)
@@ -71,13 +77,22 @@ def check(
         paths = [str(path) for path in target]
         if not said:
             return Checked.of(check_paths(paths, spec=spec, options=options))
-        return Checked.of(check_units(discover(paths, specs=_specs(_one_kernel(paths), said, paths[0])), options))
+        specs = _specs(_one_kernel(paths), said, (paths[0], None), place)
+        return Checked.of(check_units(discover(paths, specs=specs), options))
     kernel = kernel_of(Kernel.of(target).object)
     if spec is not None:
         given: SourceSpecs | None = SourceSpecs.from_file(spec)
     else:
-        given = _specs(kernel.name, said, str(kernel.file), kernel.line) if said else None
+        given = _specs(kernel.name, said, (str(kernel.file), kernel.line), place) if said else None
     return Checked.of(check_units(discover_kernel(kernel, given), options))
+
+
+def runs_no_program(target: object) -> bool:
+    """Whether edits of what is checked can be tried without running a program that is running: one that calls `check`
+    would call it again.  So it is with paths, as for the command, and with kernels of a notebook's cell."""
+    if isinstance(target, str | Path | Sequence):
+        return True
+    return is_kernel(target) and cell_name(function_of(target).__code__.co_filename) is not None
 
 
 def _call(
@@ -120,8 +135,11 @@ def _said(grid: object, arguments: Spec | None, more: Spec) -> Spec:
     return {key: value for key, value in given.items() if value is not None}
 
 
-def _specs(kernel: str, said: Spec, file: str, line: int | None = None) -> SourceSpecs:
-    return SourceSpecs(tuple(raw_launches({"kernel": kernel, **said}, file, line, 0)), given=True)
+def _specs(kernel: str, said: Spec, own: Place, place: Place | None) -> SourceSpecs:
+    """``own``: the kernel's place, where errors point if the call at ``place`` cannot be read."""
+    keys = () if place is None else keys_of_call(*place, said)
+    file, line = place if place is not None and keys else own
+    return SourceSpecs(tuple(raw_launches({"kernel": kernel, **said}, file, line, 0, keys=keys)), given=True)
 
 
 def _one_kernel(paths: Sequence[str]) -> str:

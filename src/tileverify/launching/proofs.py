@@ -26,7 +26,7 @@ from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
 from ..reports.causes import mistakes
 from ..results import KernelResult, Verdict
 from ..system.errors import SpecError, UnsupportedOperation, UsageError
-from ..system.notebook_cells import shown_file
+from ..system.notebook_cells import shown_place
 from ..verifier.rules.layout import IndexFootprint, place
 from .arguments import Touched
 from .contents import Contents
@@ -230,7 +230,7 @@ def not_proved(result: KernelResult) -> str:
     if not result.findings:
         return f"{result.kernel} was not launched, as it is {result.verdict.value} (TV502)"
     first, *others = mistakes(result)
-    at = next((f" at {shown_file(site.file or '?')}:{site.line}" for site in first.sites if site.line is not None), "")
+    at = next((f" at {shown_place(site.file or '?', site.line)}" for site in first.sites if site.line is not None), "")
     more = f" (and {len(others)} more)" if others else ""
     return (
         f"{result.kernel} was not launched, as it is {result.verdict.value}: {first.message} [{first.code}]{at}{more}"

@@ -104,7 +104,8 @@ def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | 
     own = [[each.deny_requires, each.effort, *(file.pattern for file in each.files)] for each in options.per_file]
     if own:
         key["per_file"] = own
-    return KnownFiles(options.cache, solver_version(), key, target, illustrated=options.details)
+    timed = options.timeout_s is not None or any(each.timeout is not None for each in options.per_file)
+    return KnownFiles(options.cache, solver_version(), key, target, illustrated=options.details, timed=timed)
 
 
 def check_unit(unit: KernelUnit, options: CheckOptions = _USUAL) -> KernelResult:
@@ -223,7 +224,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
 
         result = audited(module, entry, unit, summary, result)
     if cache and result.verdict is not Verdict.ERROR:
-        cache.store(unit, key, replace(result, second_reading=None))
+        cache.store(unit, key, replace(result, second_reading=None), timed=options.timeout_s is not None)
     if options.certificate and result.proved_launch is not None:
         result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
     if options.complete and result.proved_launch is not None:
@@ -237,7 +238,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
             result = replace(result, notes=(*result.notes, f"no details: {tool_failure(error).message}"))
         else:
             if cache:
-                cache.illustrate(unit, key, result)
+                cache.illustrate(unit, key, result, timed=options.timeout_s is not None)
     return _shown(result, unit)
 
 

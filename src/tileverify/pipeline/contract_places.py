@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ..contract.launch import LaunchSpec
+from ..contract.written_calls import keys_of_call
 from ..contract.written_keys import WrittenKey, place_of, written_keys
 from ..results import Finding, SourceSite
 from ..results.codes import TV
@@ -20,7 +21,7 @@ _NAMED: Final = re.compile(r"`([^`]+)`")
 
 def with_places(findings: tuple[Finding, ...], launch: LaunchSpec) -> tuple[Finding, ...]:
     """``findings``, of which those on the contract have a site for each line of it that they name, in the file's
-    order; the decorator, where that is what the launch stands in."""
+    order."""
     if not launch.file or launch.line is None or all(each.code != TV.CONTRADICTORY_CONTRACT for each in findings):
         return findings
     keys = _keys(launch.file, launch.line)
@@ -36,10 +37,12 @@ def with_places(findings: tuple[Finding, ...], launch: LaunchSpec) -> tuple[Find
 
 
 def _keys(file: str, line: int) -> tuple[WrittenKey, ...]:
-    """Of the launch whose header stands at ``line``; none in what is no spec file, or has changed beyond that."""
+    """Of the launch whose header, or decorator, stands at ``line``; none in what has changed beyond that."""
+    if Path(file).suffix != ".toml":
+        return keys_of_call(file, line, ())
     with contextlib.suppress(OSError, UnicodeDecodeError):
         text = text_of(Path(file))
-        if Path(file).suffix == ".toml" and line <= text.count("\n"):
+        if line <= text.count("\n"):
             return written_keys(text, line)
     return ()
 

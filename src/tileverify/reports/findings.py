@@ -13,7 +13,7 @@ from rich.text import Text
 from ..results import TILE_INDEX, Finding, FindingLevel, Hint, SideValue, SourceSite, Witness
 from ..results.codes import CODES, TV, Family
 from ..results.editing import changed_lines, text_digest
-from ..system.notebook_cells import shown_file
+from ..system.notebook_cells import shown_place
 from ..system.printable import printable
 from .causes import also
 from .reasons import suppressed_because
@@ -186,11 +186,8 @@ def _carets(snippet: Snippet, label: str, pad: str, style: str) -> Iterator[Text
 
 
 def _position(file: str | None, line: int | None, column: int | None) -> str:
-    """``file:line:column`` with the column counted from 1, as editors do."""
-    parts = [shown_file(file) if file else "<unknown>", *([str(line)] if line is not None else [])]
-    if line is not None and column is not None:
-        parts.append(str(column + 1))
-    return printable(":".join(parts))
+    """``file:line:column`` with the column counted from 1, as editors do; a cell as IPython tells it."""
+    return printable(shown_place(file or "<unknown>", line, column))
 
 
 # -------------------------------------------------------------------------------------------- a witness

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from ..contract.spec_files import SPEC_SUFFIX
 from ..results import SourceSite
-from ..system.notebook_cells import cell_lines
+from ..system.notebook_cells import cell_lines, cell_name
 from ..system.printable import printable
 from ..system.readings import text_of
 
@@ -130,6 +130,8 @@ def _cells(text: str) -> int:
 
 def source_text(file: str) -> tuple[str, ...] | None:
     """The lines of a source file or of a notebook's cell; ``None`` if there is none, or it is not called as one."""
+    if (cell := cell_lines(file)) is not None:
+        return cell
     path = Path(file)
     if path.suffix.lower() not in _SOURCE_SUFFIXES and not path.name.endswith(SPEC_SUFFIX):
         return None
@@ -139,7 +141,7 @@ def source_text(file: str) -> tuple[str, ...] | None:
             return None
         text = text_of(path, errors="replace")
     except (OSError, ValueError):
-        return cell_lines(file)
+        return None
     return tuple(re.split(r"\r\n|\r|\n", text.removeprefix("\ufeff")))
 
 
@@ -147,7 +149,11 @@ def _read(file: str) -> _Source | None:
     lines = source_text(file)
     if lines is None:
         return None
-    return _Source(lines, _expressions("\n".join(lines)) if Path(file).suffix.lower() == ".py" else {})
+    return _Source(lines, _expressions("\n".join(lines)) if _is_python(file) else {})
+
+
+def _is_python(file: str) -> bool:
+    return Path(file).suffix.lower() == ".py" or cell_name(file) is not None
 
 
 def _expressions(text: str) -> dict[tuple[int, int], list[ast.expr]]:
@@ -172,7 +178,9 @@ def _span(source: _Source, site: SourceSite) -> tuple[int, int, int]:
     start = _characters(line, site.column)
     node = _expression(source.expressions.get((site.line, site.column), []), site.access)
     if node is None and source.expressions:
-        return start, site.line, whole[2]
+        # Of a launch spec in Python a word of a text is meant; of a kernel, what is no expression goes on to the end.
+        word = None if site.access else re.match(r"\w+", line[start:])
+        return start, site.line, whole[2] if word is None else start + word.end()
     if node is None:
         return start, site.line, start + _length_of_call(line[start:])
     last = node.end_lineno or node.lineno

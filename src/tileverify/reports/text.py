@@ -16,6 +16,7 @@ from rich.text import Text
 
 from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
 from ..results.codes import TV
+from ..results.kernel_names import Names, short_names
 from ..results.second_reading import reading_lines
 from ..system.notebook_cells import shown_file
 from ..system.printable import printable
@@ -87,8 +88,9 @@ def summary_line(report: Report) -> str:
 def _report(report: Report, detail: Detail) -> Iterator[Text]:
     snippets = Snippets()
     shown = [result for result in report.results if detail is not Detail.QUIET or _fails(result)]
+    names = short_names(report.results)
     for result in shown:
-        yield from _kernel(result, detail, snippets)
+        yield from _kernel(result, detail, snippets, names)
     if shown and not shown[-1].findings and (report.findings or detail is not Detail.QUIET):
         yield Text()
     for finding in report.findings:
@@ -102,23 +104,24 @@ def _report(report: Report, detail: Detail) -> Iterator[Text]:
 
 
 # -------------------------------------------------------------------------------------------- a kernel
-def _kernel(result: KernelResult, detail: Detail, snippets: Snippets) -> Iterator[Text]:
+def _kernel(result: KernelResult, detail: Detail, snippets: Snippets, names: Names) -> Iterator[Text]:
     style = _STYLES[result.verdict]
-    head = Text.assemble((f"{result.verdict.value:9}", f"bold {style}"), "  ", (_title(result), "bold"))
+    head = Text.assemble((f"{result.verdict.value:9}", f"bold {style}"), "  ", (_title(result, names), "bold"))
     if measure := _measure(result):
         head.append(f"  {measure}", "dim")
     yield head
-    yield from _contract(result, detail)
+    yield from _contract(result, detail, names)
     for finding, others in cards(result.findings):
         lines = finding_lines(finding, style, snippets, others, result.file)
         yield from (Text("  ").append_text(line) for line in lines)
         yield Text()
 
 
-def _title(result: KernelResult) -> str:
+def _title(result: KernelResult, names: Names) -> str:
     launch = f" [{result.launch}]" if result.launch else ""
     file = shown_file(result.file)
-    return printable(f"{file}::{result.kernel}{launch}" if result.kernel else f"{file}{launch}")
+    kernel = names.get((result.file, result.kernel), result.kernel)
+    return printable(f"{file}::{kernel}{launch}" if kernel else f"{file}{launch}")
 
 
 def _measure(result: KernelResult) -> str:
@@ -133,7 +136,7 @@ def _measure(result: KernelResult) -> str:
     return ", ".join(parts)
 
 
-def _contract(result: KernelResult, detail: Detail) -> Iterator[Text]:
+def _contract(result: KernelResult, detail: Detail, names: Names) -> Iterator[Text]:
     if result.verdict is Verdict.PROVED:
         holds = [_HOLDS_FOR.get(result.holds_for or "", result.holds_for or "")]
         if result.deterministic is not None:
@@ -149,6 +152,7 @@ def _contract(result: KernelResult, detail: Detail) -> Iterator[Text]:
         yield from _clauses("audited", reading_lines(result.second_reading))
     yield from _clauses("note", result.notes)
     if detail is Detail.VERBOSE:
+        yield from _clauses("kernel", (result.kernel,) if (result.file, result.kernel) in names else ())
         yield from _clauses("checked", _checked(result))
         yield from _clauses("bytecode", (result.bytecode_sha256,) if result.bytecode_sha256 else ())
         if result.time_ms != Times():

@@ -103,7 +103,8 @@ class Drawing:
     ``finding``: the position of the finding it belongs to, ``None`` for an example of a launch without a fault.
     ``tile``: the tile size along each dimension, where the accesses have one.  ``shared``: the elements at fault,
     which may lie outside of ``shape``.  ``blocks``: how many blocks the grid has; those behind the last track did not
-    run.
+    run.  ``wider``: not of the finding's own witness, but of a larger launch in which the interpreter saw the same
+    fault, as there is more to be seen.
     """
 
     finding: int | None
@@ -116,6 +117,7 @@ class Drawing:
     sides: tuple[SideDrawing, ...]
     shared: tuple[Box, ...]
     launch: str  # the launch in words: sizes and scalars
+    wider: bool = False
 
 
 @dataclass(frozen=True, slots=True)

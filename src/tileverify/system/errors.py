@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .notebook_cells import shown_place
+
 
 @dataclass
 class TileVerifyError(Exception):
     """Anything the user can cause.  ``check`` maps it to exit code 2 unless a subclass says otherwise.
 
     ``line`` counts from 1, ``column`` from 0; as a text it counts from 1, too, as editors do.
+    A notebook's cell is told as IPython does.
 
     >>> import tileverify
     >>> try:
@@ -32,12 +35,7 @@ class TileVerifyError(Exception):
     exit_code = 2
 
     def __str__(self) -> str:
-        place = self.file or ""
-        if self.file and self.line is not None:
-            place += f":{self.line}"
-            if self.column is not None:
-                place += f":{self.column + 1}"
-        return f"{place}: {self.message}" if place else self.message
+        return f"{shown_place(self.file, self.line, self.column)}: {self.message}" if self.file else self.message
 
 
 class UsageError(TileVerifyError):

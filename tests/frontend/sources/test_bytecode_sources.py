@@ -13,10 +13,11 @@ from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import I32, TOKEN, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.frontend.sources import tile_cpp
-from tileverify.frontend.sources.bytecode_file import is_bytecode, plain_name
+from tileverify.frontend.sources.bytecode_file import is_bytecode
 from tileverify.frontend.sources.importing import import_file
 from tileverify.pipeline import check_paths
 from tileverify.results import Verdict
+from tileverify.results.kernel_names import plain_name
 from tileverify.system.errors import DecodeError, SourceError, SpecError
 
 from .compiling import KERNELS, failed, results, unit

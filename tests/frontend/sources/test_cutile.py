@@ -233,7 +233,7 @@ def wrong(x):
     assert above.launch.grid_text == ("cdiv(N, 16)",)
     assert below.launch.requires_text == ("N >= 1",)
     assert not isinstance(wrong, KernelUnit)
-    assert f"{path}:11: launch 1 (\"wrong\"), grids: unknown key 'grids'; did you mean 'grid'?" == str(wrong.error)
+    assert f"{path}:11:42: launch 1 (\"wrong\"), grids: unknown key 'grids'; did you mean 'grid'?" == str(wrong.error)
 
 
 def test_a_decorator_that_names_another_kernel(tmp_path: Path) -> None:

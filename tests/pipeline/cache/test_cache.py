@@ -58,11 +58,13 @@ def entry_file(cache: ResultCache) -> Path:
     return path
 
 
+@pytest.mark.parametrize("timed", [False, True])
 @pytest.mark.parametrize("verdict", list(Verdict))
-def test_only_decided_results_are_kept(cache: ResultCache, verdict: Verdict) -> None:
+def test_what_would_come_again_is_kept(cache: ResultCache, verdict: Verdict, timed: bool) -> None:
+    """A time limit may leave undecided what another run, or machine, decides."""
     result = dataclasses.replace(PROVED, verdict=verdict, findings=(Finding("TV903", "late"),))
-    cache.store(UNIT, OPTIONS, result)
-    kept = verdict in (Verdict.PROVED, Verdict.REFUTED)
+    cache.store(UNIT, OPTIONS, result, timed=timed)
+    kept = verdict in (Verdict.PROVED, Verdict.REFUTED) or (verdict is Verdict.UNDECIDED and not timed)
     assert cache.load(UNIT, OPTIONS) == (dataclasses.replace(result, cached=True) if kept else None)
 
 

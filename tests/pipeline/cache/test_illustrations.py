@@ -14,13 +14,15 @@ from tileverify.pipeline.cache import known_files, verdicts
 from tileverify.pipeline.cache.illustrations import SUFFIX, Illustration, load_illustrations, store_illustrations
 from tileverify.pipeline.cache.verdicts import ResultCache
 from tileverify.reports.details import collect
-from tileverify.results import KernelResult, PlaybackFile
+from tileverify.results import KernelResult, PlaybackFile, Verdict
 from tileverify.results.details import IrLine, KernelDetails
 
 from .test_cache import OPTIONS, PROVED, UNIT
-from .test_stale import SPEC, kernel, plant
+from .test_stale import SPEC, WAYS, Way, kernel, plant
 
+OPEN = kernel("SHIFT = 0").replace("ct.bid(0) + SHIFT", "ct.load(x, index=(ct.bid(0),), shape=()).item()")
 RACY = kernel("SHIFT = 0").replace("index=(i,), tile", "index=(i // 2,), tile")
+OPEN_SPEC = SPEC.replace('"f32[N]"', '"i32[N]"')
 DETAILS = KernelDetails(ir=(IrLine("entry", "k.py", 3),))
 
 
@@ -92,6 +94,58 @@ def test_what_changed_is_drawn_anew(racy: Path) -> None:
     assert (changed.cached, changed.details == before) == (False, False)
     (racy / "kernels" / "copy.tileverify.toml").write_text(SPEC.replace("N, 64)", "N, 64) + 1"))
     assert not check(racy).cached
+
+
+REMEMBERED = ("a module beside it, before an installed one", "a link to another helper", "a relative import")
+"""Ways that Python itself does not see within a process, or a second."""
+IN_ONE_PROCESS = [
+    way for way in WAYS if not way.environment and way.change.__name__ == "change" and way.name not in REMEMBERED
+]
+
+
+@pytest.mark.parametrize("way", IN_ONE_PROCESS, ids=lambda way: way.name)
+def test_no_change_leaves_an_old_drawing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Way, collected: list[str]
+) -> None:
+    """Every way to change a verdict that `test_stale` knows of, but for variables, which want new processes."""
+    monkeypatch.chdir(tmp_path)
+    plant(tmp_path, way.files)
+    assert check(tmp_path).verdict is Verdict.PROVED
+    way.change(tmp_path)
+    after = check(tmp_path)
+    assert (after.verdict is Verdict.PROVED, after.cached) == (False, False)
+    if after.verdict is not Verdict.ERROR:  # else there is nothing to be drawn
+        assert collected == ["copy", "copy"]
+        assert after.details is not None
+        assert after.playback
+
+
+def test_drawings_of_what_is_undecided_are_kept(tmp_path: Path, collected: list[str]) -> None:
+    """Until its source, its spec, or how it is looked for is another one; none of a run with a time limit."""
+    plant(tmp_path, {"kernels/copy.py": OPEN, "kernels/copy.tileverify.toml": OPEN_SPEC})
+    first, again = check(tmp_path), check(tmp_path)
+    assert [(each.verdict, each.cached) for each in (first, again)] == [
+        (Verdict.UNDECIDED, False),
+        (Verdict.UNDECIDED, True),
+    ]
+    assert first.details is not None
+    assert (again.details, again.findings) == (first.details, first.findings)
+    assert collected == ["copy"]
+    (tmp_path / "kernels" / "copy.tileverify.toml").write_text(OPEN_SPEC.replace("N, 64)", "N, 64) + 1"))
+    assert not check(tmp_path).cached
+    (tmp_path / "kernels" / "copy.py").write_text(OPEN.replace("shape=(TILE,)", "shape=(2 * TILE,)"))
+    assert not check(tmp_path).cached
+    assert collected == ["copy"] * 3
+
+
+def test_drawings_of_what_a_time_limit_left_undecided_are_not_kept(tmp_path: Path, collected: list[str]) -> None:
+    plant(tmp_path, {"kernels/copy.py": OPEN, "kernels/copy.tileverify.toml": OPEN_SPEC})
+    for _ in range(2):
+        options = CheckOptions(cache=tmp_path / "cache", details=True, playback=True, timeout_s=100)
+        (result,) = check_paths([str(tmp_path / "kernels")], options=options).results
+        assert (result.verdict, result.cached) == (Verdict.UNDECIDED, False)
+    assert not pages(tmp_path)
+    assert collected == ["copy", "copy"]
 
 
 @pytest.mark.parametrize("module", [known_files, verdicts])

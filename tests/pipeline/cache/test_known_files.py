@@ -84,15 +84,22 @@ def test_a_change_is_seen(folder: Path, change: str) -> None:
     assert verdicts(check(folder)) == [("refuted", True)]
 
 
-def test_what_is_undecided_is_tried_again(folder: Path) -> None:
+def test_what_is_undecided_within_a_time_limit_is_tried_again(folder: Path) -> None:
     (folder / "copy.py").write_text(
         KERNEL.format(extra="", shift="").replace(
             "i = ct.bid(0)", "i = ct.load(x, index=(ct.bid(0),), shape=()).item()"
         )
     )
     (folder / "copy.tileverify.toml").write_text(SPEC.replace('"f32[N]"', '"i32[N]"'))
-    results = [check(folder) for _ in range(2)]
-    assert [verdicts(each)[0] for each in results] == [("undecided", False)] * 2
+
+    def checked(**limits: float) -> tuple[str, bool]:
+        options = CheckOptions(cache=folder.parent / "cache", **limits)  # type: ignore[arg-type]
+        return verdicts(check_paths([str(folder)], options=options).results)[0]
+
+    assert [checked(timeout_s=100) for _ in range(2)] == [("undecided", False)] * 2
+    assert [checked() for _ in range(2)] == [("undecided", False), ("undecided", True)]
+    assert checked(timeout_s=100) == ("undecided", True)
+    assert checked(effort=2) == ("undecided", False)
 
 
 def test_targets_are_told_apart(folder: Path) -> None:

@@ -20,7 +20,7 @@ def checked(target: str) -> tuple[KernelResult, KernelDetails]:
 
 
 def drawing(target: str) -> Drawing:
-    (found,) = checked(target)[1].drawings
+    (found,) = (each for each in checked(target)[1].drawings if not each.wider)
     return found
 
 

@@ -190,15 +190,26 @@ def test_the_drawing_of_a_race_shows_both_footprints(open_page: Open) -> None:
 def test_sliders_move_the_footprints(open_page: Open) -> None:
     opened = open_page(page())
     opened.open_launch("fill_windows")
-    slider = opened.page.get_by_label("B block")
+    figure = opened.page.locator("[data-drawing]").first  # behind it, the same in a larger launch
+    slider = figure.get_by_label("B block")
     assert slider.get_attribute("aria-valuetext") == "(1, 0, 0)"
     slider.focus()
     opened.page.keyboard.press("ArrowLeft")
     assert slider.get_attribute("aria-valuetext") == "(0, 0, 0)"
     assert "That is one block: it does not race with itself." in caption(opened)
-    assert opened.page.locator(".drawing .stage svg[role=img] rect.foot.x").count() == 0
-    opened.page.get_by_role("button", name="Back to the fault").click()
+    assert figure.locator(".stage svg[role=img] rect.foot.x").count() == 0
+    figure.get_by_role("button", name="Back to the fault").click()
     assert "Both touch out[64]" in caption(opened)
+
+
+def test_the_same_fault_in_a_larger_launch(open_page: Open) -> None:
+    opened = open_page(page())
+    opened.open_launch("fill_windows")
+    assert caption(opened).startswith("Block (0, 0, 0) stores out[0:65]; block (1, 0, 0) stores out[64].")
+    larger = opened.page.locator("[data-drawing] ~ [data-example]").first
+    assert "stores out[64:192]" in larger.inner_text()
+    assert larger.locator(".stage svg[role=img] rect.foot.x").count() >= 1
+    assert opened.page.get_by_text("The same fault in a larger launch").count() == 1
 
 
 def test_a_slider_for_the_iterations_of_a_loop(open_page: Open) -> None:

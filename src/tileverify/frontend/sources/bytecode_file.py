@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...contract.launch import EntryParameter, KernelUnit, LaunchSpec
+from ...results.kernel_names import plain_name
 from ...system.errors import SourceError
 from ...system.readings import read
 from .abi import entry_types, fitting_parameters
 
 MAGIC = b"\x7fTileIR\0"
-_CUTILE_SYMBOL = re.compile(r"(?P<name>\w+?)_Kt\d+(?:_\w*)?")
-_LENGTH = re.compile(r"\d+")
-_NESTED = re.compile(r"_ZN?(?:K?L?)(?=\d)")
 
 
 def is_bytecode(path: Path) -> bool:
@@ -116,22 +113,3 @@ def unit_of(entry: BytecodeEntry, spec: LaunchSpec, parameters: tuple[EntryParam
         line=entry.line,
         notes=spec.notes,
     )
-
-
-def plain_name(symbol: str) -> str:
-    """The function's name in a mangled symbol of cuTile or C++ (its last part, without types), or the symbol."""
-    match = _CUTILE_SYMBOL.fullmatch(symbol)
-    if match:
-        return match["name"]
-    start = _NESTED.match(symbol)
-    if start is None:
-        return symbol
-    name, position = symbol, start.end()
-    while digits := _LENGTH.match(symbol, position):
-        end = digits.end() + int(digits[0])
-        if end > len(symbol):
-            return symbol
-        name, position = symbol[digits.end() : end], end
-        if not symbol.startswith("_ZN"):
-            break
-    return name

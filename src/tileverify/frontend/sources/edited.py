@@ -8,17 +8,21 @@ from pathlib import Path
 
 from ...contract.launch import KernelUnit
 from ...system.errors import SourceError
+from ...system.notebook_cells import cell_text
 from .cutile import compile_kernel, kernels_of_file
+from .edited_cell import edited_cell
 from .importing import visible
 from .python_scan import scan_python
 
 
 def edited_unit(unit: KernelUnit, text: str) -> KernelUnit:
-    """``unit`` compiled from ``text`` in place of its file, which is not touched.
+    """``unit`` compiled from ``text`` in place of its file, which is not touched, or of its notebook's cell.
 
     Raises `SourceError` or `SpecError` where the text does not compile, and where it cannot be imported from elsewhere
     (relative imports).
     """
+    if (cell := cell_text(str(unit.file))) is not None:
+        return edited_cell(unit, cell, text)
     with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
         file = Path(folder) / unit.file.name
         file.write_text(text, encoding="utf-8")

@@ -32,12 +32,13 @@ from ...contract.launch import (
 )
 from ...contract.terms import ONE, ZERO, Scope, Term, TermKind, linear_parts, mul, postorder, transform
 from ...contract.terms.rendering import unsigned_reading
+from ...results.kernel_names import plain_name
 from ...system.errors import SpecError, TileVerifyError
 from ..bytecode import decode
 from ..bytecode.model import Entry, Module, PointerType, TileType
 from ..symbolic.execute import summarize
 from ..symbolic.summary import Footprint, OriginKind, PointerFootprint, Site, ViewFootprint
-from .bytecode_file import BytecodeEntry, entry_unit, noted_source, plain_name, unit_of
+from .bytecode_file import BytecodeEntry, entry_unit, noted_source, unit_of
 from .parameter_names import parameter_names
 from .symbol_launch import is_mangled, launch_of_symbol
 

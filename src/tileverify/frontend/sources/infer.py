@@ -27,6 +27,7 @@ from ...contract.launch import (
 )
 from ...contract.parameters import KernelParameter
 from ...system.errors import SourceError, TileVerifyError
+from ...system.notebook_cells import cell_name
 from .cutile import CutileKernel, compile_kernel, function_of
 from .usage import ParameterUse, parameter_uses
 
@@ -264,21 +265,31 @@ def _notes(arguments: tuple[Argument, ...], kernel: CutileKernel) -> tuple[str, 
 def _give_up(
     kernel: CutileKernel, uses: Mapping[str, ParameterUse], reason: str, cause: TileVerifyError | None = None
 ) -> SourceError:
-    text = skeleton(kernel, uses)
-    place = (cause.file, cause.line) if isinstance(cause, SourceError) and cause.line else (None, None)
-    return SourceError(
-        f"'{kernel.name}' has no launch spec and {reason}; describe a launch in "
-        f"{kernel.file.stem}.tileverify.toml, for example:\n{text}",
-        place[0] or str(kernel.file),
-        place[1] or kernel.line,
-    )
+    place: tuple[str | None, int | None, int | None] = (str(kernel.file), kernel.line, None)
+    if isinstance(cause, SourceError) and cause.line:
+        place = (cause.file or str(kernel.file), cause.line, cause.column)
+    if cell_name(str(kernel.file)) is not None:
+        how = f"describe its arguments, for example:\n{_described_call(kernel, uses)}"
+    else:
+        how = f"describe a launch in {kernel.file.stem}.tileverify.toml, for example:\n{skeleton(kernel, uses)}"
+    return SourceError(f"'{kernel.name}' has no launch spec and {reason}; {how}", *place)
+
+
+def _described_call(kernel: CutileKernel, uses: Mapping[str, ParameterUse]) -> str:
+    """What `skeleton` says, as the call that programs and notebooks make."""
+    arguments = (f'"{name}": {guess}' for name, guess in _guesses(kernel, uses))
+    return f'tileverify.check({kernel.name}, grid=["1"], args={{{", ".join(arguments)}}})'
 
 
 def skeleton(kernel: CutileKernel, uses: Mapping[str, ParameterUse] | None = None) -> str:
     """A launch spec for the kernel with guesses to be corrected."""
     known = uses if uses is not None else parameter_uses(function_of(kernel.kernel))
     lines = ["[[launch]]", f'kernel = "{kernel.name}"', 'grid = ["1"]', "[launch.args]"]
+    return "\n".join([*lines, *(f"{name} = {guess}" for name, guess in _guesses(kernel, known))])
+
+
+def _guesses(kernel: CutileKernel, uses: Mapping[str, ParameterUse]) -> Iterator[tuple[str, str]]:
+    """Each parameter with the likeliest description of it, as specs write it."""
     for parameter in kernel.parameters:
-        guess = next(_alternatives(parameter, known[parameter.name], kernel.names()), None)
-        lines.append(f"{parameter.name} = {print_description(guess) if guess else UNKNOWN}")
-    return "\n".join(lines)
+        guess = next(_alternatives(parameter, uses[parameter.name], kernel.names()), None)
+        yield parameter.name, print_description(guess) if guess else UNKNOWN

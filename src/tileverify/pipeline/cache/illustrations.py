@@ -28,7 +28,7 @@ SUFFIX: Final = ".page"
 class Illustration:
     """Of one result.  ``playback``: where they are not made anew from the kernel, which is at hand."""
 
-    details: KernelDetails
+    details: KernelDetails | None
     playback: tuple[PlaybackFile, ...] = ()
 
 

@@ -3,7 +3,7 @@
 The key is everything that the verdicts depend on beside files: the options, the versions of Python, tileverify, the
 solver and the compiler, the variables that the compiler and Python read, and where modules are looked for.  An entry
 holds the hash of every file that was read for it (`frontend.sources.fixed_inputs`), as it was read, and what must not
-be there.  Only files all of whose kernels are `proved` or `refuted` are kept.
+be there.  Only files all of whose kernels have a verdict that would come again are kept.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ...contract.launch import KernelUnit
 from ...frontend.sources.discover import KnownFile, Skip, SourceFailure, discover_unless
 from ...frontend.sources.fixed_inputs import FixedInputs, fixed_inputs, importable_of
 from ...frontend.sources.tampering import is_untouched
-from ...results import KernelResult
+from ...results import KernelResult, Verdict
 from ...results.json_report import result_from_json, result_to_json
 from ...system.module_folders import foreign_folders, is_installed
 from ...system.private_folder import read_private, write_private
 from ...system.readings import Readings, content, sha256
 from .illustrations import Illustration, load_illustrations, store_illustrations
-from .verdicts import KEPT, digest_of, generation
+from .verdicts import KEPT, digest_of, generation, would_come_again
 
 _PACKAGES: Final = ("cuda-tile", "cuda-tile-preview", "nvidia-cuda-tileiras")
 _VARIABLES: Final = ("CUDA_TILE", "PYTHON")
@@ -59,7 +59,8 @@ class _KnownFile:
 
 @dataclass
 class KnownFiles:
-    """``target``: the kernel and launch that were asked for (``None``: all).  ``illustrated``: with what pages show.
+    """``target``: the kernel and launch that were asked for (``None``: all).  ``illustrated``: with what pages show;
+    ``timed``: there is a time limit.
 
     Made before a file is looked at."""
 
@@ -68,6 +69,7 @@ class KnownFiles:
     options: Mapping[str, object]
     target: tuple[str | None, str | None] = (None, None)
     illustrated: bool = False
+    timed: bool = False
     _surroundings: list[object] = field(init=False)
     _foreign: list[Path] = field(init=False)
     _readings: Readings = field(init=False, default_factory=Readings)
@@ -146,11 +148,13 @@ class KnownFiles:
 
     def store(self, path: Path, results: Sequence[KernelResult]) -> None:
         """Keep the results of ``path``, which are all of its results, if another run would give them again."""
-        if not results or any(result.verdict not in KEPT for result in results):
+        if not results or not all(would_come_again(result, timed=self.timed) for result in results):
             return
-        pages = [Illustration(each.details, each.playback) for each in results if each.details is not None]
-        if self.illustrated and len(pages) < len(results):
+        # What is undecided as there is no rule for an op has nothing to be shown.
+        bare = [each for each in results if each.details is None and each.verdict is not Verdict.UNDECIDED]
+        if self.illustrated and bare:
             return
+        pages = [Illustration(each.details, each.playback) for each in results]
         state = self._state(path)
         if state is None:
             return

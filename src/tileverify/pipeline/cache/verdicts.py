@@ -2,7 +2,7 @@
 
 The key is everything that a verdict depends on: the bytecode, the launch spec and the meaning of the parameters, the
 options, the solver's version, and a digest of tileverify's own source, so that a changed prover never sees the
-answers of another one.  Only `proved` and `refuted` are kept: `undecided` may depend on the machine's speed.
+answers of another one.  What was undecided within a time limit is not kept: it depends on the machine's speed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ...system.private_folder import is_private, read_private, write_private
 from ...verifier.certificate.launches import essence, launch_from_json, launch_to_json
 from .illustrations import SUFFIX, Illustration, load_illustrations, store_illustrations
 
-KEPT: Final = (Verdict.PROVED, Verdict.REFUTED)
+KEPT: Final = (Verdict.PROVED, Verdict.REFUTED, Verdict.UNDECIDED)
 _STALE_AFTER_S: Final = 30 * 24 * 3600
 
 MOST_BYTES: Final = 1 << 30
@@ -105,9 +105,11 @@ class ResultCache:
             return None
         return dataclasses.replace(result, cached=True, proved_launch=launch) if result.verdict in KEPT else None
 
-    def store(self, unit: KernelUnit, options: Mapping[str, object], result: KernelResult) -> None:
-        """Keep ``result`` if it is a verdict that another run would reach as well."""
-        if result.verdict not in KEPT or not is_private(self.folder):
+    def store(
+        self, unit: KernelUnit, options: Mapping[str, object], result: KernelResult, *, timed: bool = False
+    ) -> None:
+        """Keep ``result`` if it is a verdict that another run would reach as well; ``timed``: within a time limit."""
+        if not would_come_again(result, timed=timed) or not is_private(self.folder):
             return
         key = _key(unit, options)
         document = {"verdict": result_to_json(result), "launch": _launch_to_json(result.proved_launch)}
@@ -126,10 +128,12 @@ class ResultCache:
         found = load_illustrations(self._path(_key(unit, options)), _digest_of(known), 1)
         return None if found is None else found[0]
 
-    def illustrate(self, unit: KernelUnit, options: Mapping[str, object], result: KernelResult) -> None:
+    def illustrate(
+        self, unit: KernelUnit, options: Mapping[str, object], result: KernelResult, *, timed: bool = False
+    ) -> None:
         """Keep the details of ``result``, whose verdict was given to `store`, with the files' names as they were
         there."""
-        if result.details is not None and result.verdict in KEPT and is_private(self.folder):
+        if result.details is not None and would_come_again(result, timed=timed) and is_private(self.folder):
             with contextlib.suppress(OSError):
                 path = self._path(_key(unit, options))
                 store_illustrations(path, _digest_of(result), [Illustration(result.details)])
@@ -161,6 +165,11 @@ class ResultCache:
         for old in self.folder.iterdir():
             if old.is_dir() and _is_generation(old.name) and time.time() - old.stat().st_mtime > _STALE_AFTER_S:
                 shutil.rmtree(old, ignore_errors=True)
+
+
+def would_come_again(result: KernelResult, *, timed: bool) -> bool:
+    """Whether another run on the same would give this verdict: the solver's limits are counts, a time limit is not."""
+    return result.verdict in KEPT and not (timed and result.verdict is Verdict.UNDECIDED)
 
 
 def _digest_of(result: KernelResult) -> str:

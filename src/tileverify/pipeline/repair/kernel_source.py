@@ -72,6 +72,15 @@ class KernelSource:
                 for alias in node.names:
                     if alias.name == "tile":
                         return alias.asname or alias.name
+        return next(filter(None, map(self._decorating, ast.walk(self.tree))), None)
+
+    def _decorating(self, node: ast.AST) -> str | None:
+        """``ct`` of a function under ``@ct.kernel``: a notebook's cell need not import it."""
+        for each in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+            called = each.func if isinstance(each, ast.Call) else each
+            if isinstance(called, ast.Attribute) and called.attr == "kernel":
+                owner = self.of(called.value)
+                return None if owner == "tileverify" else owner
         return None
 
     def of(self, node: ast.AST) -> str:

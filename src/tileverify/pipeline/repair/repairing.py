@@ -13,6 +13,7 @@ from ...results import WARNINGS, Finding, Hint, KernelResult, Verdict
 from ...results.codes import TV
 from ...results.editing import text_digest
 from ...system.errors import TileVerifyError
+from ...system.notebook_cells import cell_text
 from ...system.readings import text_of
 from .catalogue import KINDS
 from .edits import edited
@@ -35,13 +36,14 @@ Prove: TypeAlias = Callable[[bool], KernelResult | None]
 def with_repairs(unit: KernelUnit, result: KernelResult, check: Check, most: int = MOST_TRIALS) -> KernelResult:
     """``result`` with hints on what mends its findings; ``check`` decides whether a changed kernel is proved.
 
-    Only what proves the whole kernel under the same contract is offered with edits.  Kernels that are not in a Python
-    file keep the hints that they have.
+    Only what proves the whole kernel under the same contract is offered with edits.  Kernels that are neither in a
+    Python file nor in a notebook's cell keep the hints that they have.
     """
-    if not any(map(can_be_mended, result.findings)) or unit.file.suffix != ".py":
+    cell = cell_text(str(unit.file))
+    if not any(map(can_be_mended, result.findings)) or (cell is None and unit.file.suffix != ".py"):
         return result
     try:
-        text = text_of(unit.file)
+        text = text_of(unit.file) if cell is None else cell
         source = KernelSource(text)
     except (OSError, SyntaxError, ValueError):
         return result

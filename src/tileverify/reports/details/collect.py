@@ -16,6 +16,7 @@ from ...verifier.case import Decided
 from ...verifier.messages import sites, source_site
 from .drawings import fault_drawings
 from .examples import example_drawings
+from .wider import wider_drawings
 
 WIDTH = 160
 """Characters of a rendered term."""
@@ -30,11 +31,13 @@ def collect(
     decided: Sequence[Decided],
 ) -> KernelDetails:
     """Files are named as the bytecode names them, in ``result`` as well."""
+    faults = tuple(fault_drawings(module, entry, unit.parameters, result))
+    wider = tuple(wider_drawings(module, entry, unit, result, faults))
     return KernelDetails(
         ir=ir_lines(entry),
         obligations=(*map(_open, result.findings), *map(_proved, decided)),
         accesses=tuple(_access(site, summary) for site in summary.sites),
-        drawings=(*fault_drawings(module, entry, unit.parameters, result), *_examples(unit, module, entry, result)),
+        drawings=(*faults, *wider, *_examples(unit, module, entry, result)),
     )
 
 

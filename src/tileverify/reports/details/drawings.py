@@ -30,12 +30,26 @@ def fault_drawings(
         if witness is None or witness.launch is None:
             continue
         launch, claim = claim_from_json(witness.launch)
-        try:
-            drawn = _Fault(module, entry, parameters, launch, claim, finding, witness).draw(number)
-        except InterpreterStop:
-            drawn = None
+        drawn = drawing_of(module, entry, parameters, launch, claim, finding, witness, number)
         if drawn is not None:
             yield drawn
+
+
+def drawing_of(
+    module: Module,
+    entry: Entry,
+    parameters: Sequence[EntryParameter],
+    launch: ConcreteLaunch,
+    claim: Claim,
+    finding: Finding,
+    witness: Witness,
+    number: int,
+) -> Drawing | None:
+    """The fault of the finding with this number, as it shows in a ``launch``; ``None`` where nothing can be drawn."""
+    try:
+        return _Fault(module, entry, parameters, launch, claim, finding, witness).draw(number)
+    except InterpreterStop:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,4 +196,4 @@ def loop_name(loop: Op) -> str:
     return "loop" if place is None else f"loop at line {place.line}"
 
 
-__all__ = ["fault_drawings", "loop_name", "tile_of"]
+__all__ = ["drawing_of", "fault_drawings", "loop_name", "tile_of"]

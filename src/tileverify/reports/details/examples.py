@@ -56,11 +56,13 @@ def _inputs(contract: ContractInNumbers) -> Inputs:
         raise UsageError("the sizes of arrays in lists are not known in advance")
     for least, size in product(FEWEST_BLOCKS, ALIKE if contract.sizes else ()):
         with suppress(UsageError):
-            return _small(contract, choose(contract, dict.fromkeys(contract.sizes, size), [_blocks(contract, least)]))
-    return _small(contract, choose(contract, {}))
+            return small_inputs(
+                contract, choose(contract, dict.fromkeys(contract.sizes, size), [_blocks(contract, least)])
+            )
+    return small_inputs(contract, choose(contract, {}))
 
 
-def _small(contract: ContractInNumbers, numbers: dict[str, int]) -> Inputs:
+def small_inputs(contract: ContractInNumbers, numbers: dict[str, int]) -> Inputs:
     """The launch with these numbers.  Raises `UsageError` if its arrays are too large for an example."""
     for array in contract.spec.arrays():
         shape, strides = (

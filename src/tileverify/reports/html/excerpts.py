@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...results import Finding, SourceSite
-from ...system.notebook_cells import shown_file
+from ...system.notebook_cells import shown_place
 from ..findings import side_names
 from ..snippets import Snippet, Snippets
 
@@ -44,8 +44,7 @@ def excerpts(finding: Finding, snippets: Snippets) -> tuple[Excerpt, ...]:
         if snippet is not None and site.file is not None:
             files.setdefault(site.file, []).append((number, site, snippet))
     return tuple(
-        Excerpt(f"{shown_file(file)}:{found[0][1].line}", tuple(_lines(finding, found)))
-        for file, found in files.items()
+        Excerpt(shown_place(file, found[0][1].line), tuple(_lines(finding, found))) for file, found in files.items()
     )
 
 

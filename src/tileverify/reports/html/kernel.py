@@ -13,7 +13,7 @@ from ...results.codes import CODES, Code, Family
 from ...results.details import Drawing, IrLine, ObligationDetail, SideDrawing, State
 from ...results.documents import Json
 from ...results.tiers import Tier
-from ...system.notebook_cells import shown_file
+from ...system.notebook_cells import shown_place
 from ...system.printable import printable
 from ..causes import also, cards
 from ..findings import side_names, values_text
@@ -231,9 +231,8 @@ def _site(position: int, site: SourceSite, finding: Finding) -> SiteView:
 def _place(site: SourceSite) -> str:
     if site.file is None and site.line is None:
         return "no source location in the bytecode"
-    column = f":{site.column + 1}" if site.column is not None else ""
     within = f" in {site.function}" if site.function else ""
-    return f"{shown_file(site.file) if site.file else '?'}:{site.line or '?'}{column}{within}"
+    return f"{shown_place(site.file or '?', site.line, site.column)}{within}"
 
 
 def _launch(witness: Witness) -> Iterator[tuple[str, str]]:

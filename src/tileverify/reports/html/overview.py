@@ -12,6 +12,7 @@ from typing import Final
 from ...results import Finding, KernelResult, Report, Times, Verdict
 from ...results.codes import CODES, Family
 from ...results.details import State
+from ...results.kernel_names import short_names
 from ..causes import cards
 
 SYMBOLS: Final = {State.PROVED: "✓", State.REFUTED: "✗", State.UNDECIDED: "?"}
@@ -34,13 +35,15 @@ class Cell:
 class Row:
     """``place``: among the results; ``message``: what is wrong first.
 
-    ``states``: code and state of every obligation of the launch, as the page's filter reads them.
+    ``title``: what the kernel is called, with its ``symbol_name`` where that is longer; ``states``: code and state of
+    every obligation of the launch, as the page's filter reads them.
     """
 
     id: str
     place: int
     result: KernelResult
     title: str
+    symbol_name: str
     launch: str
     file: str
     symbol: str
@@ -116,6 +119,7 @@ def _rows(
     results: Sequence[KernelResult], states: Sequence[dict[str, State]], codes: Iterable[str], folder: str
 ) -> Iterator[Row]:
     seen: Counter[str] = Counter()
+    short = short_names(results)
     for place, (result, state) in enumerate(zip(results, states, strict=True)):
         name = "\0".join((result.file, result.kernel, result.launch))
         seen[name] += 1
@@ -125,7 +129,8 @@ def _rows(
             id=f"k-{key}",
             place=place,
             result=result,
-            title=result.kernel or result.file,
+            title=short.get((result.file, result.kernel), result.kernel) or result.file,
+            symbol_name=result.kernel if (result.file, result.kernel) in short else "",
             launch=result.launch,
             file=result.file.removeprefix(folder),
             symbol=VERDICT_SYMBOLS[result.verdict],

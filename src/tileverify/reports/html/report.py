@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
 
+    from ...results.details import IrLine
     from .overview import Row
     from .sources import Sources
 
@@ -110,11 +111,11 @@ class _Shard:
     sources: Sources
     snippets: Snippets
     document: Json = field(default_factory=lambda: {"kernels": {}, "sources": {}, "ir": []})
-    _known_ir: dict[str, int] = field(default_factory=dict)
+    _known_ir: dict[tuple[tuple[IrLine, ...], tuple[str, ...]], int] = field(default_factory=dict)
 
     def add(self, row: Row, report: Report, environment: Environment) -> None:
         from .excerpts import excerpts
-        from .kernel import drawing_json, file_html, ir_pane, kernel_view, source_panes
+        from .kernel import drawing_json, file_html, kernel_view, source_panes
 
         result, details = row.result, row.result.details
         panes = source_panes(result, self.sources)
@@ -133,25 +134,28 @@ class _Shard:
             panes=bool(panes) or bool(details and details.ir),
             accesses=() if details is None else details.accesses,
             example=[number for number, drawing in enumerate(drawings) if drawing.finding is None],
+            wider={drawing.finding: number for number, drawing in enumerate(drawings) if drawing.wider},
             codes=CODES,
             tiers=TIERS,
         )
         self.document["kernels"][row.id] = {
             "html": html,
             "panes": panes,
-            "ir": None if not details or not details.ir else self._ir(ir_pane(details.ir, files)),
+            "ir": None if not details or not details.ir else self._ir(details.ir, files),
             "drawings": [
                 drawing_json(each, None if each.finding is None else findings[each.finding]) for each in drawings
             ],
             "playback": {printable(each.name): each.text for each in result.playback},
         }
 
-    def _ir(self, pane: Json) -> int:
+    def _ir(self, lines: tuple[IrLine, ...], files: Sequence[str]) -> int:
         """The number of a Tile IR text; launches that share it share its lines."""
-        key = repr(pane)
+        from .kernel import ir_pane
+
+        key = lines, tuple(files)
         if key not in self._known_ir:
             self._known_ir[key] = len(self.document["ir"])
-            self.document["ir"].append(pane)
+            self.document["ir"].append(ir_pane(lines, files))
         return self._known_ir[key]
 
 

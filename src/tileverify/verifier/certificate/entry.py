@@ -14,9 +14,9 @@ from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.trusting import under_trust
 from ...frontend.sources.abi import entry_parameters, entry_types, mismatch
-from ...frontend.sources.bytecode_file import plain_name
 from ...frontend.symbolic.execute import summarize
 from ...frontend.symbolic.summary import AccessSummary
+from ...results.kernel_names import plain_name
 from ...system.errors import TileVerifyError
 from .model import Certificate, CertificateError
 

@@ -14,8 +14,8 @@ from .field import LEVELS, SLOTS, Array
 from .undecided import NearTie, Undecided
 
 VANISHING: Final = -3000.0
-"""``exp`` of what lies below it is 0: so masks of -1e4, -1e9 or -3e38 do what -inf does, as they do in floats.  Powers that
-float64 holds do not reach from there to any number that it holds; not even three of them, multiplied, do."""
+"""``exp`` of what lies below it is 0: so masks of -1e4, -1e9 or -3e38 do what -inf does, as they do in floats.  No
+number that float64 holds is reached from there by three powers that it holds."""
 _SMALLEST: Final = float(np.finfo(np.float64).tiny)
 """Below it float64 loses digits, then all: a power between is lost."""
 _NEAR_ZERO: Final = 1e-12

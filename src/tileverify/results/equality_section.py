@@ -33,7 +33,8 @@ class DrawnDifference:
 
 @dataclass(frozen=True, slots=True)
 class EqualitySection:
-    """``answer``: equal, different or not decided; ``sentence`` says it whole; ``command`` asks again."""
+    """``answer``: equal, different or not decided; ``sentence`` says it whole, ``detail`` without the answer itself;
+    ``command`` asks again."""
 
     answer: str
     sentence: str
@@ -43,3 +44,7 @@ class EqualitySection:
     left_out: tuple[str, ...] = ()
     command: str = ""
     difference: DrawnDifference | None = None
+
+    @property
+    def detail(self) -> str:
+        return self.sentence.removeprefix(self.answer).lstrip(": ")

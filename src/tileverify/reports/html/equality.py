@@ -21,10 +21,13 @@ Sections = Sequence[EqualitySection]
 
 
 def with_answers(view: Overview, sections: Sections) -> Overview:
-    """The overview with each answer beside its kernel, where nothing else is said of it."""
+    """The overview with each answer beside its kernel, where nothing else is said of it, the worst first."""
     if not sections:
         return view
-    rows = (row if row.message else replace(row, message=_short(sections[row.place])) for row in view.rows)
+    rows = [row if row.message else replace(row, message=_short(sections[row.place])) for row in view.rows]
+    verdicts = list(dict.fromkeys(row.result.verdict for row in rows))
+    answers = ("different", "not decided", "equal")
+    rows.sort(key=lambda row: (verdicts.index(row.result.verdict), answers.index(sections[row.place].answer)))
     return replace(view, rows=tuple(rows))
 
 

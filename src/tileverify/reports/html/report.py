@@ -121,9 +121,7 @@ class _Shard:
     document: Json = field(default_factory=lambda: {"kernels": {}, "sources": {}, "ir": []})
     _known_ir: dict[str, int] = field(default_factory=dict)
 
-    def add(
-        self, row: Row, report: Report, environment: Environment, equality: EqualitySection | None = None
-    ) -> None:
+    def add(self, row: Row, report: Report, environment: Environment, equality: EqualitySection | None = None) -> None:
         from .equality import STATES, SYMBOLS_OF_ANSWERS, difference_json
         from .excerpts import excerpts
         from .kernel import drawing_json, file_html, ir_pane, kernel_view, source_panes

@@ -266,9 +266,8 @@ def tune(*call: Any, **options: Any) -> Any:
     def likeness(variant: Any, first: Any) -> Any:
         from .equality.variants import likeness_of
 
-        proved = [launcher().proved_unit(*each) for each in (variant, first)]
-        units = ((unit, proof.result) for unit, proof in proved)
-        return likeness_of(*units, (variant[2], first[2]))
+        (unit, proof), (plain, earlier) = (launcher().proved_unit(*each) for each in (variant, first))
+        return likeness_of((unit, proof.result), (plain, earlier.result), (variant[2], first[2]))
 
     return on_device(launcher().planned, likeness).tune(*call, **options)
 

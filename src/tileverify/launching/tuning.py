@@ -123,7 +123,7 @@ class Tuner:
         compared = _Comparisons(self.likeness, equal) if equal is not False else None
         variants: dict[str, object] = {}
         trials: list[Trial[T]] = []
-        ready: dict[int, Planned] = {}
+        ready: dict[int, _Ready] = {}
         for number, config in enumerate(search_space):
             variant = self._variant(variants, kernel, config, hints_fn)
             grid, arguments = grid_fn(config), tuple(args_fn(config))
@@ -135,7 +135,6 @@ class Tuner:
             except LaunchRefused as refused:
                 trials.append(Trial(config, refusal=refused.message))
                 continue
-            ready[number] = planned
             provenance = self._timer(planned).provenance(planned.use.device)
             key = _key(config, planned, provenance)
             median = known.time(key)
@@ -144,6 +143,9 @@ class Tuner:
                 median = self._median([planned], stream, SHORT)[0]
                 known.note(key, config, median, provenance)
                 trials[-1] = Trial(config, median, equality=said)
+            ready[number] = _Ready(median, planned, arguments)
+            if len(ready) > 2:
+                del ready[max(ready, key=lambda each: (ready[each].microseconds, each))]
         if not trials:
             raise UsageError("the search space is empty")
         return self._run_off(trials, ready, stream)
@@ -177,14 +179,22 @@ class Tuner:
     def _timer(self, planned: Planned) -> Timer:
         return HostTimer() if isinstance(planned.plan, HostPlan) else self.timer
 
-    def _run_off(self, trials: Sequence[Trial[T]], ready: Mapping[int, Planned], stream: Stream) -> Tuned[T]:
-        timed = sorted((trial.microseconds, n) for n, trial in enumerate(trials) if trial.microseconds is not None)
-        if not timed:
+    def _run_off(self, trials: Sequence[Trial[T]], ready: Mapping[int, _Ready], stream: Stream) -> Tuned[T]:
+        if not ready:
             raise LaunchRefused(f"no variant is proved; the first: {trials[0].refusal}")
-        finalists = [number for _, number in timed[:2]]
-        medians = self._median([ready[number] for number in finalists], stream, LONG)
+        finalists = sorted(ready, key=lambda each: (ready[each].microseconds, each))
+        medians = self._median([ready[number].planned for number in finalists], stream, LONG)
         best, number = min(zip(medians, finalists, strict=True))
         return Tuned(trials[number].config, best, tuple(trials))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """One of the best two so far; ``arguments`` keeps the arrays that its plan knows by address."""
+
+    microseconds: float
+    planned: Planned
+    arguments: Arguments
 
 
 @dataclass

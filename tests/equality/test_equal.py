@@ -166,6 +166,9 @@ def test_the_command(capfd: pytest.CaptureFixture[str]) -> None:
     said = run("equal", target, f"{HERE / 'cheats.py'}::gelu_by_sigmoid", "--size", "N=130")
     assert said.code == 0, said.err
     assert run("equal", target).code == 2
+    rows = f"{HERE / 'cheats.py'}::softmax", "--reference", f"{HERE / 'references.py'}::softmax"
+    said = run("equal", *rows, "--size", "N=130")
+    assert (said.code, "give every size a value, or none: 'M' has none" in said.err) == (2, True)
 
 
 def test_what_a_reference_returns_without_a_name_is_what_the_kernel_writes(capfd: pytest.CaptureFixture[str]) -> None:

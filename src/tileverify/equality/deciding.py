@@ -153,8 +153,15 @@ def decide(
 def planned(
     contract: ContractInNumbers, known: Constants, options: Options
 ) -> tuple[Sequence[Mapping[str, int]], list[str]]:
-    """The launches to look at, the usual one first, the others by size, and in words those beyond them."""
+    """The launches to look at, the usual one first, the others by size, and in words those beyond them.
+
+    :raises UsageError: of the only launch to look at not every size is given.
+    """
     if options.values is not None:
+        try:
+            extent(contract, options.values)
+        except KeyError as missing:
+            raise UsageError(f"give every size a value, or none: '{missing.args[0]}' has none") from None
         return (options.values,), []
     chosen = chosen_launches(contract, known, np.random.default_rng(options.seed))
     every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]

@@ -24,7 +24,7 @@ from .running import ExactKernel
 @dataclass(frozen=True, slots=True)
 class EqualOptions:
     """``unproved``: compare what is not proved, too; the answer then holds for blocks that run one after the other.
-    ``rounding``: tell what rounding does to what is equal."""
+    ``rounding``: measure it of what is equal."""
 
     exact: Options = field(default_factory=Options)
     check: CheckOptions = field(default_factory=CheckOptions)

@@ -252,6 +252,8 @@ def tune(*call: Any, **options: Any) -> Any:
 
     Takes what ``cuda.tile.tune.exhaustive_search`` takes, and ``record``, a file that keeps what was timed.  The result
     has the ``best`` configuration, its median time in ``microseconds``, and all ``trials`` with why some did not run.
+    ``equal=True`` refuses variants that are not the same function as the first, ``equal=lambda config: (grid,
+    arguments)`` compares them at a smaller launch; see `docs/equality.md`.
 
     >>> import cuda.tile as ct
     >>> import numpy as np
@@ -266,7 +268,13 @@ def tune(*call: Any, **options: Any) -> Any:
     """
     from .launching.tuning import on_device
 
-    return on_device(launcher().planned).tune(*call, **options)
+    def likeness(variant: Any, first: Any) -> Any:
+        from .equality.variants import likeness_of
+
+        (unit, proof), (plain, earlier) = (launcher().proved_unit(*each) for each in (variant, first))
+        return likeness_of((unit, proof.result), (plain, earlier.result), (variant[2], first[2]))
+
+    return on_device(launcher().planned, likeness).tune(*call, **options)
 
 
 def equal(

@@ -30,3 +30,18 @@ def places(queue, out):
     """Each block stores its number where a ticket says."""
     t = ct.atomic_add(queue, (0,), 1, memory_order=RELAXED).item()
     ct.store(out, (t,), ct.full((1,), ct.bid(0), ct.float32))
+
+
+@tileverify.launch(args={"out": "f32[N]"}, grid=["N"])
+@ct.kernel
+def own_places(out):
+    ct.store(out, (ct.bid(0),), ct.full((1,), ct.bid(0), ct.float32))
+
+
+@tileverify.launch(args={"queue": "i32[1]", "out": "f32[N]"}, grid=["N"], data=["range(queue, 0, 1)"])
+@ct.kernel
+def places_by_block(queue, out):
+    """As `places`, with the numbers that the tickets have if blocks come in order."""
+    i = ct.bid(0)
+    ct.atomic_add(queue, (0,), 1, memory_order=RELAXED)
+    ct.store(out, (i,), ct.full((1,), i, ct.float32))

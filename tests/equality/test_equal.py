@@ -85,9 +85,11 @@ def test_a_power_beyond_float64_makes_no_difference() -> None:
         return decide(unit, kernel_of(unit), contract, reference, options)
 
     assert at(600.0, 3.0, -2.0).answer is Decision.EQUAL
-    far = at(3000.0, 3.0, -2.0)
-    assert far.answer is Decision.NOT_DECIDED
-    assert far.reason == "out: a number goes beyond float64 on the way (contents: given) (N = 3)"
+    for values in ((3000.0, 3.0, -2.0), (705.0, -4.0, -2.0)):
+        far = at(*values)
+        assert far.answer is Decision.NOT_DECIDED
+        assert far.reason == "out: a number goes beyond float64 on the way (contents: given) (N = 3)"
+    assert at(705.0, 3.0, -2.0).answer is Decision.EQUAL
     assert _answer("powers_in_parts", "powers").answer is Decision.EQUAL
 
 
@@ -164,6 +166,9 @@ def test_the_command(capfd: pytest.CaptureFixture[str]) -> None:
     said = run("equal", target, f"{HERE / 'cheats.py'}::gelu_by_sigmoid", "--size", "N=130")
     assert said.code == 0, said.err
     assert run("equal", target).code == 2
+    rows = f"{HERE / 'cheats.py'}::softmax", "--reference", f"{HERE / 'references.py'}::softmax"
+    said = run("equal", *rows, "--size", "N=130")
+    assert (said.code, "give every size a value, or none: 'M' has none" in said.err) == (2, True)
 
 
 def test_what_a_reference_returns_without_a_name_is_what_the_kernel_writes(capfd: pytest.CaptureFixture[str]) -> None:

@@ -130,6 +130,9 @@ def test_near_ties_and_unknown_functions_are_said() -> None:
 BEYOND = decimal(1e6)
 BEYOND_FLOAT64: dict[str, Callable[[], Any]] = {
     "power": lambda: exp(BEYOND),
+    "power that underflows": lambda: exp(decimal(-710.0)),
+    "power of 2 that underflows": lambda: formulas.exp2(decimal(-1023.0)),
+    "power in parts": lambda: multiply(exp(decimal(-800.0)), exp(decimal(700.0))),
     "product": lambda: multiply(decimal(1e200), decimal(1e200)),
     "sum": lambda: add(decimal(1.5e308), decimal(1.5e308)),
     "long sum": lambda: exact.total(np.broadcast_to(decimal(1.5e308), (3,)), 0),
@@ -164,6 +167,14 @@ def test_what_goes_beyond_float64_is_neither_equal_nor_different(name: str) -> N
         formulas.maximum(lost, formulas.ONE)
     with pytest.raises(NearTie, match="beyond float64"):
         np.isfinite(presented(np.asarray(lost)))
+
+
+def test_powers_down_to_the_last_of_float64_are_compared_and_those_of_masks_are_0() -> None:
+    assert agree(multiply(exp(decimal(-708.0)), exp(decimal(708.0))), formulas.ONE)
+    assert agree(formulas.exp2(multiply(log2e, decimal(-600.0))), exp(decimal(-600.0)))
+    for mask in (-1e4, -65504.0, -1e9, float(np.finfo(np.float32).min), -math.inf):
+        assert exact.is_zero(exp(decimal(mask)))
+        assert exact.is_zero(formulas.exp2(decimal(mask)))
 
 
 def test_infinities_of_real_numbers_are_compared() -> None:

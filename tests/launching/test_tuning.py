@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,3 +129,27 @@ def test_a_function_chooses_the_kernel() -> None:
 def test_a_record_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="cannot write the record"):
         tune(Bench(), [1], record=tmp_path / "missing" / "tuning.jsonl")
+
+
+def test_arrays_live_as_long_as_they_may_be_launched_on() -> None:
+    """A plan knows arrays by address alone; ``args_fn`` may make them anew for each variant."""
+    living: weakref.WeakValueDictionary[int, Kernel] = weakref.WeakValueDictionary()
+
+    class Forgetful(Bench):
+        def plan(self, stream: Any, grid: Any, kernel: Any, arguments: Any) -> Planned:
+            planned = super().plan(stream, grid, kernel, arguments)
+            self.planned.clear()
+            return planned
+
+        def microseconds(self, plan: Any, stream: Any) -> float:
+            assert plan.tile in living
+            assert len(living) <= 3  # the best two, and the one that is timed
+            return super().microseconds(plan, stream)
+
+    def fresh(config: Config) -> tuple[int, Kernel]:
+        made = living[config["tile"]] = Kernel()  # stands for an array
+        return config["tile"], made
+
+    bench = Forgetful()
+    space = [{"tile": tile} for tile in (1, 8, 2, 4)]
+    assert Tuner(bench.plan, bench).tune(space, None, lambda c: (1,), Kernel(), fresh).best == {"tile": 8}

@@ -73,7 +73,8 @@ def gemm_alpha_beta(a, b, c, alpha, beta, TRANSPOSE_A, TRANSPOSE_B):
 )  # fmt: skip
 def linear_gluact(Input, Weight_act, Weight_noact, ACT_TYPE):
     act, other = F.linear(Input, Weight_act), F.linear(Input, Weight_noact)
-    return {"Act_out": act, "Noact_out": other, "Mul_out": (F.silu, F.gelu)[ACT_TYPE](act) * other}
+    act = (F.silu, F.relu, lambda x: F.gelu(x, approximate="tanh"))[ACT_TYPE](act)
+    return {"Act_out": act, "Noact_out": other, "Mul_out": act * other}
 
 
 # -------------------------------------------------------------------------------------------- attention

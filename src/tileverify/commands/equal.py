@@ -11,12 +11,14 @@ import click
 
 from ..system.errors import UsageError
 from .options import writable
+from .outputs import Output, outputs_of, pages
 from .run import pairs, whole
 from .shell import Working, emit, talk
 
 if TYPE_CHECKING:
     from ..equality.targets import JudgedKernel
 
+_FORMATS = ("text", "json", "html")
 _EXIT_CODES = """\b
 Exit codes:
   0  every launch is equal
@@ -33,8 +35,13 @@ Exit codes:
 @click.option("--size", "sizes", multiple=True, metavar="M=256", help="Look at this one launch; value of a free name.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of all that is drawn.")
 @click.option("--steps", type=click.IntRange(min=1), help="Steps of the interpreter for each kernel.")
-@click.option("--format", "kind", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE, whole.")
+@click.option("--format", "kind", type=click.Choice(_FORMATS), default="text", show_default=True)
+@click.option(
+    "--output",
+    multiple=True,
+    metavar="[FORMAT=]FILE",
+    help="Write to FILE, whole; with FORMAT=, once more in another format (html=page.html), as often as you like.",
+)
 @click.option(
     "--playback",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -54,7 +61,7 @@ def equal(
     seed: int,
     steps: int | None,
     kind: str,
-    output: Path | None,
+    output: tuple[str, ...],
     playback: Path | None,
     spec: Path | None,
     unproved: bool,
@@ -67,9 +74,11 @@ def equal(
     """
     if (other is None) == (reference is None):
         raise UsageError("equal takes a second kernel or --reference REF.py::FN, one of the two")
-    writable(output)
+    outputs = outputs_of(kind, output)
+    if strange := [each.format for each in outputs if each.format not in _FORMATS]:
+        raise UsageError(f"--output {strange[0]}=FILE: equal writes {', '.join(_FORMATS)}")
     writable(playback)
-    from ..equality.answer_text import document, text
+    page = pages(outputs)
     from ..equality.deciding import STEPS, Decision, Options
     from ..equality.targets import EqualOptions, judge
     from ..pipeline import CheckOptions
@@ -78,17 +87,36 @@ def equal(
     values = {name: whole(f"--size {name}", value) for name, value in pairs("--size", sizes)}
     options = EqualOptions(
         Options(seed=seed, steps=steps or STEPS, values=values or None),
-        CheckOptions(cache=None if no_cache else default_folder()),
+        CheckOptions(cache=None if no_cache else default_folder(), details=page, playback=page),
         unproved,
         spec,
     )
     with Working(live=False):
         judged = judge(target, reference or other or "", options)
-    emit(f"{json.dumps(document(judged), indent=2)}\n" if kind == "json" else text(judged), output)
+    for each in outputs:
+        emit(_rendered(judged, each), each.file)
     if playback is not None:
         _write_test(judged, playback)
     answers = {each.equality.answer for each in judged}
     context.exit(1 if Decision.DIFFERENT in answers else 3 if Decision.NOT_DECIDED in answers else 0)
+
+
+def _rendered(judged: Sequence[JudgedKernel], output: Output) -> str:
+    from ..equality.answer_text import document, text
+
+    match output.format:
+        case "json":
+            return f"{json.dumps(document(judged), indent=2)}\n"
+        case "html":
+            from ..equality.answer_section import section_of
+            from ..pipeline import solver_version
+            from ..reports.html.report import html_report
+            from ..results import Report
+            from ..system.version import __version__
+
+            results = tuple(each.verdict for each in judged)
+            return html_report(Report(results, __version__, solver_version()), None, [*map(section_of, judged)])
+    return text(judged)
 
 
 def _write_test(judged: Sequence[JudgedKernel], file: Path) -> None:

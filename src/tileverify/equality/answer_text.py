@@ -26,16 +26,16 @@ def _lines(judged: JudgedKernel) -> list[str]:
     found = judged.equality
     lines = [f"{judged.target} and {judged.reference}: {sentence(found)}"]
     if found.answer is not Decision.DIFFERENT and found.launches:
-        lines.append(f"  at {'; '.join(_sizes(values) for values in found.launches)}")
-    lines += _rounding(found)
+        lines.append(f"  at {'; '.join(sizes_text(values) for values in found.launches)}")
+    lines += rounding_lines(found)
     lines += [f"  left out: {each}" for each in found.left_out[:_SHOWN]]
     if (more := len(found.left_out) - _SHOWN) > 0:
         lines.append(f"  left out: {more} more, all in --format json")
     return lines
 
 
-def _rounding(found: ExactAnswer) -> Iterator[str]:
-    """What formats do to what is equal over the real numbers."""
+def rounding_lines(found: ExactAnswer) -> Iterator[str]:
+    """What formats do to what is equal over the real numbers, in lines of the text that `text` is."""
     if found.rounding is None:
         return
     if found.rounding.reason:
@@ -45,7 +45,7 @@ def _rounding(found: ExactAnswer) -> Iterator[str]:
         yield (
             f"  rounding: {error.array} is off by up to {error.units:.3g} units in the last place of {error.format}"
             f" ({error.of_largest:.3g} of its largest element's): {at} is {error.kernel!r}, in float64"
-            f" {error.reference!r} ({_sizes(error.launch)}; contents: {error.contents})"
+            f" {error.reference!r} ({sizes_text(error.launch)}; contents: {error.contents})"
         )
     for narrow in found.rounding.narrow:
         place = "" if narrow.line is None else f" at line {narrow.line}"
@@ -72,7 +72,7 @@ def difference(found: UnequalElement) -> str:
     place = ", ".join(map(str, found.index))
     return (
         f"{found.array}[{place}] is {found.kernel!r}, the reference says {found.reference!r} "
-        f"({_sizes(found.point.inputs.values)}; contents: {_contents(found)})"
+        f"({sizes_text(found.point.inputs.values)}; contents: {_contents(found)})"
     )
 
 
@@ -80,14 +80,15 @@ def _contents(found: UnequalElement) -> str:
     """The inputs where they are few, else of what kind they are."""
     if found.inputs is None or sum(np.size(held) for held in found.inputs.values()) > _FEW:
         return "small numbers" if found.inputs is not None else found.point.filling
-    return ", ".join(f"{name} = {_nested(held)}" for name, held in found.inputs.items())
+    return ", ".join(f"{name} = {nested(held)}" for name, held in found.inputs.items())
 
 
 def _count(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
 
 
-def _sizes(values: Mapping[str, int]) -> str:
+def sizes_text(values: Mapping[str, int]) -> str:
+    """The sizes of one launch."""
     return ", ".join(f"{name} = {value}" for name, value in values.items()) or "the only launch"
 
 
@@ -116,9 +117,11 @@ def fields(found: ExactAnswer) -> dict[str, Any]:
             "index": list(seen.index),
             "kernel": _number(seen.kernel),
             "reference": _number(seen.reference),
+            "shape": list(seen.whole.shape),
+            "differing": seen.whole.count,
             "launch": dict(seen.point.inputs.values),
             "contents": seen.point.filling,
-            "inputs": None if seen.inputs is None else {name: _nested(held) for name, held in seen.inputs.items()},
+            "inputs": None if seen.inputs is None else {name: nested(held) for name, held in seen.inputs.items()},
         }
     return result
 
@@ -142,11 +145,11 @@ def _rounding_fields(seen: RoundingSeen) -> dict[str, Any]:
     return {"arrays": arrays, "narrow_sums": narrow, "reason": seen.reason or None}
 
 
-def _nested(held: Any) -> Any:
+def nested(held: Any) -> Any:
     """Nested lists of numbers, as JSON has them."""
     values = held.tolist() if hasattr(held, "tolist") else held
     if isinstance(values, list):
-        return [_nested(each) for each in values]
+        return [nested(each) for each in values]
     return _number(values) if isinstance(values, float) else values
 
 

@@ -15,6 +15,7 @@ from ..backend.numbers.elements import Array, numbers
 from ..backend.numbers.inputs import view
 from ..backend.numbers.trial_launches import Constants, chosen_launches, constants_of, cost, extent
 from ..contract.launch import ConstantArgument, KernelUnit, flat
+from ..results.equality_section import UnequalValues
 from ..system.errors import UsageError
 from .exact_arrays import is_numbers, lifted, presented
 from .points import FILLINGS, GIVEN, TrialPoint, drawn_point, given_point
@@ -37,6 +38,8 @@ MOST_LAUNCHES: Final = 24
 VARIED: Final = 8
 """Launches, beside the usual one, that are looked at with two kinds of contents."""
 TRIES: Final = 3
+MOST_UNEQUAL: Final = 1024
+"""Elements of an array that differ and are kept with their values."""
 
 
 class Decision(Enum):
@@ -46,15 +49,26 @@ class Decision(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class UnequalArray:
+    """An array in which ``count`` elements differ, and the first of them."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    count: int
+    elements: tuple[UnequalValues, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UnequalElement:
     """One element, in float64, and the point at which it was seen; ``inputs``: the contents of that point, where they
-    are constants."""
+    are constants; ``whole``: the array that it is of."""
 
     array: str
     index: tuple[int, ...]
     kernel: float
     reference: float
     point: TrialPoint
+    whole: UnequalArray
     inputs: Mapping[str, Any] | None = None
 
 
@@ -141,8 +155,15 @@ def decide(
 def planned(
     contract: ContractInNumbers, known: Constants, options: Options
 ) -> tuple[Sequence[Mapping[str, int]], list[str]]:
-    """The launches to look at, the usual one first, the others by size, and in words those beyond them."""
+    """The launches to look at, the usual one first, the others by size, and in words those beyond them.
+
+    :raises UsageError: of the only launch to look at not every size is given.
+    """
     if options.values is not None:
+        try:
+            extent(contract, options.values)
+        except KeyError as missing:
+            raise UsageError(f"give every size a value, or none: '{missing.args[0]}' has none") from None
         return (options.values,), []
     chosen = chosen_launches(contract, known, np.random.default_rng(options.seed))
     every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]
@@ -230,19 +251,28 @@ def outcome(point: TrialPoint, after: Mapping[str, Array], expected: Mapping[str
     """The memory that the kernel leaves at a point beside the arrays that the reference says."""
     kernel = dict(arrays_of(point, after))
     wanted_memory = _overwritten(point, expected)
+    dtypes = {name: array.dtype for name, array in point.inputs.launch.named_arrays()}
     worst = Compared()
     for name, array in kernel.items():
         wanted = _plain(wanted_memory[name])
         found = compared(_plain(array), wanted)
-        if found.different is not None:
-            index = np.unravel_index(found.different, array.shape)
-            places = tuple(int(place) for place in index)
-            return UnequalElement(name, places, _float(_plain(array)[places]), _float(wanted[places]), point)
+        if found.unequal is not None:
+            whole = _unequal(found.unequal, _plain(array), wanted, dtypes[name])
+            first = whole.elements[0]
+            return UnequalElement(name, first.index, first.kernel, first.reference, point, whole)
         if found.open:
             worst = replace(found, open=f"{name}: {found.open}") if not worst.open else worst
         elif not worst.open:
             worst = Compared(bits=min(worst.bits, found.bits), undefined=worst.undefined + found.undefined)
     return worst
+
+
+def _unequal(places: Array, kernel: Array, wanted: Array, dtype: str) -> UnequalArray:
+    """``places``: flat ones of both arrays."""
+    indices = zip(*np.unravel_index(places[:MOST_UNEQUAL], kernel.shape), strict=True)
+    elements = (tuple(int(each) for each in index) for index in indices)
+    found = tuple(UnequalValues(index, _float(kernel[index]), _float(wanted[index])) for index in elements)
+    return UnequalArray(kernel.shape, dtype, len(places), found)
 
 
 def _overwritten(point: TrialPoint, expected: Mapping[str, Array]) -> dict[str, Array]:

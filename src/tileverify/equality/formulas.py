@@ -13,8 +13,11 @@ from .exact import NUMBER, Parts, built, packed, parts, unpacked
 from .field import LEVELS, SLOTS, Array
 from .undecided import NearTie, Undecided
 
-LOWEST_EXPONENT: Final = -700.0
-"""``exp`` of what lies below it is 0: so masks of -1e9 or -3e38 do what -inf does, as they do in floats."""
+VANISHING: Final = -3000.0
+"""``exp`` of what lies below it is 0: so masks of -1e4, -1e9 or -3e38 do what -inf does, as they do in floats.  No
+number that float64 holds is reached from there by three powers that it holds."""
+_SMALLEST: Final = float(np.finfo(np.float64).tiny)
+"""Below it float64 loses digits, then all: a power between is lost."""
 _NEAR_ZERO: Final = 1e-12
 _LAST: Final = field.level(LEVELS - 1)
 _LAST_DEAD: Final = np.uint16(sum(1 << slot for slot in range(SLOTS)[_LAST]))
@@ -30,7 +33,12 @@ HALF: Final = constants.numbers_of(np.asarray(0.5))
 
 
 # -------------------------------------------------------------------------------------------- powers of e
-def exp2(x: Array, shadow: Callable[[Array], Array] = np.exp2) -> Array:
+def exp2(x: Array) -> Array:
+    return _power(x, np.exp2, VANISHING / math.log(2))
+
+
+def _power(x: Array, shadow: Callable[[Array], Array], vanishing: float) -> Array:
+    """2 to the power of the residues; ``shadow`` of the shadows, and 0 where they are below ``vanishing``."""
     a = parts(x)
     lanes = unpacked(a.dead)
     exponent = a.r.copy()
@@ -47,17 +55,18 @@ def exp2(x: Array, shadow: Callable[[Array], Array] = np.exp2) -> Array:
             dead = np.asarray(dead | packed(moved))
     s = shadow(a.s)
     dead = np.asarray(dead | _LAST_DEAD | (a.dead & exact.LOST))
-    result = built(Parts(field.exponential(exponent), s, dead, a.n + a.d + 1, a.d), a.s, lost=exact.beyond(s, a.s))
-    vanishing = (a.s < LOWEST_EXPONENT) & ~exact.is_lost(x)
-    if vanishing.any():
-        result[vanishing] = integers(0)
+    beyond = np.isfinite(a.s) & ((s < _SMALLEST) | np.isposinf(s))
+    result = built(Parts(field.exponential(exponent), s, dead, a.n + a.d + 1, a.d), a.s, lost=beyond)
+    zero = (a.s < vanishing) & ~exact.is_lost(x)
+    if zero.any():
+        result[zero] = integers(0)
     return result
 
 
 def exp(x: Array) -> Array:
     scaled = exact.multiply(x, constants.log2e())
     scaled["s"] = x["s"]
-    return exp2(scaled, np.exp)
+    return _power(scaled, np.exp, VANISHING)
 
 
 def expm1(x: Array) -> Array:

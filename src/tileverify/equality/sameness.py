@@ -7,6 +7,7 @@ on the way nothing is said.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from typing import Final
@@ -33,13 +34,15 @@ class Compared:
     bits: float = math.inf
     undefined: int = 0
     """Elements that are NaN in both."""
+    unequal: Array | None = dataclasses.field(default=None, compare=False)
+    """All elements (flat) that differ."""
 
 
 def compared(kernel: Array, reference: Array) -> Compared:
     """Both of one shape; integers or numbers."""
     if not is_numbers(kernel) and not is_numbers(reference):
         unequal = np.flatnonzero(np.asarray(kernel) != np.asarray(reference))
-        return Compared(different=int(unequal[0])) if len(unequal) else Compared()
+        return Compared(different=int(unequal[0]), unequal=unequal) if len(unequal) else Compared()
     x, y = lifted(kernel).reshape(-1), lifted(reference).reshape(-1)
     a, b = x["s"], y["s"]
     with np.errstate(all="ignore"):
@@ -53,7 +56,7 @@ def compared(kernel: Array, reference: Array) -> Compared:
     lost = exact.is_lost(x) | exact.is_lost(y)
     wrong = np.flatnonzero(apart & ((lanes <= 0) | ~finite) & ~lost)
     if len(wrong):
-        return Compared(different=int(wrong[0]))
+        return Compared(different=int(wrong[0]), unequal=wrong)
     if lost.any():
         return Compared(open="a number goes beyond float64 on the way")
     if (apart & finite).any():

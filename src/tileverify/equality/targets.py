@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
-from ..backend.interpreter import Budget
 from ..backend.numbers.conditions import ContractInNumbers
 from ..contract.launch import KernelUnit
 from ..frontend.bytecode import decode
@@ -17,13 +14,11 @@ from ..frontend.symbolic.summary import Access
 from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
 from ..results import KernelResult, Verdict
 from ..system.errors import UsageError
-from .deciding import SHARE, Decision, ExactAnswer, Options, Other, arrays_of, decide
-from .field import Array
+from .deciding import Decision, ExactAnswer, Options, Other, decide
 from .named import loaded, other_of
-from .points import TrialPoint
+from .rival_kernels import RivalKernel
 from .rounding_runs import rounding_of
-from .running import ExactKernel, run_exactly
-from .undecided import Undecided
+from .running import ExactKernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +102,12 @@ def only_adds(unit: KernelUnit) -> bool:
     return added and apart and not touched & shared
 
 
+def rival_of(unit: KernelUnit, verdict: KernelResult) -> RivalKernel:
+    """A kernel that was checked, as a reference."""
+    contract = ContractInNumbers(unit.launch, verdict.requires)
+    return RivalKernel(_name(unit), unit, kernel_of(unit), contract, order_matters(unit, verdict))
+
+
 def kernel_of(unit: KernelUnit) -> ExactKernel:
     module = decode(unit.bytecode, file=str(unit.file))
     return ExactKernel(module, entry_of(module, unit), unit.parameters)
@@ -135,15 +136,16 @@ def _maker(reference: str | Callable[..., Any], options: EqualOptions) -> Callab
     function = loaded(reference)
     if not isinstance(function, kernel_type):
         return lambda unit: other_of(function, written_by(unit))
-    rivals = _units(reference, options)
-    for rival in rivals:
-        verdict = check_unit(rival, options.check)
+    rivals = []
+    for each in _units(reference, options):
+        verdict = check_unit(each, options.check)
         if verdict.verdict is not Verdict.PROVED and not options.unproved:
-            raise UsageError(f"{_name(rival)} is {verdict.verdict.value}, not proved, so it is no reference")
+            raise UsageError(f"{_name(each)} is {verdict.verdict.value}, not proved, so it is no reference")
+        rivals.append(rival_of(each, verdict))
 
     def other_kernel(unit: KernelUnit) -> Other:
-        same = [rival for rival in rivals if rival.launch.name == unit.launch.name] or rivals
-        return _kernel_as_reference(same[0], unit)
+        same = [rival for rival in rivals if rival.unit.launch.name == unit.launch.name] or rivals
+        return same[0].beside(unit, _name(unit))
 
     return other_kernel
 
@@ -154,31 +156,3 @@ def written_by(unit: KernelUnit) -> list[str]:
     sites = summary_of(module, unit).sites
     written = {site.origin.name for site in sites if site.writes}
     return [array.name for array in unit.launch.arrays() if array.name in written]
-
-
-def _kernel_as_reference(rival: KernelUnit, unit: KernelUnit) -> Other:
-    """The rival on the same launch: arguments of the same names, or in the same places, with a grid of its own."""
-    kernel = kernel_of(rival)
-    contract = ContractInNumbers(rival.launch)
-    ours = [array.name for array in unit.launch.arrays()]
-    theirs = [array.name for array in rival.launch.arrays()]
-    if len(ours) != len(theirs):
-        raise UsageError(f"{_name(rival)} takes {len(theirs)} arrays, {_name(unit)} takes {len(ours)}")
-    names = dict(zip(theirs, ours, strict=True)) if set(theirs) != set(ours) else {name: name for name in ours}
-
-    def other(point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, Any]) -> Mapping[str, Array]:
-        launch = point.inputs.launch
-        values = {name: value for name, value in point.inputs.values.items() if name in contract.roots}
-        if set(contract.roots) - set(values):
-            raise Undecided(f"{_name(rival)} has the size {sorted(set(contract.roots) - set(values))[0]} of its own")
-        grid = tuple(contract.value(axis, values) for axis in contract.grid)
-        own = replace(
-            launch,
-            grid=(grid[0], grid[1], grid[2]),
-            arrays={theirs_: launch.arrays[names[theirs_]] for theirs_ in theirs},
-        )
-        inputs = replace(point.inputs, launch=own)
-        after = run_exactly(kernel, inputs, point.contents, point.floats, Budget(SHARE))
-        return {name: np.asarray(array) for name, array in arrays_of(point, after)}
-
-    return other

@@ -128,6 +128,10 @@ class Launcher:
 
     def proof(self, grid: GivenGrid, kernel: object, arguments: Arguments) -> LaunchProof:
         """The proof that covers a launch of a kernel of cuda.tile; what it raises is what `launch` raises."""
+        return self.proved_unit(grid, kernel, arguments)[1]
+
+    def proved_unit(self, grid: GivenGrid, kernel: object, arguments: Arguments) -> tuple[KernelUnit, LaunchProof]:
+        """The kernel with the numbers of a launch as its contract, and the proof that covers it, as `proof` has it."""
         asked = self.asked(None, kernel, arguments)
         axes = calls.grid_of(grid)
         specialisation = self._specialisation(asked)
@@ -136,7 +140,7 @@ class Launcher:
         def unit() -> KernelUnit:
             return replace(specialisation.unit, launch=asked.spec(axes))
 
-        return specialisation.admit(Request(asked.named, axes, asked.contents, False, unit), self.options)
+        return unit(), specialisation.admit(Request(asked.named, axes, asked.contents, False, unit), self.options)
 
     def _admitted(self, kernel: Kernel, specialisation: Specialisation, request: Request) -> LaunchProof | None:
         """The proof; ``None`` where an opt-out lets the launch pass without one."""

@@ -7,6 +7,9 @@ Takes what ``cuda.tile.tune.exhaustive_search`` takes.  A variant that is not pr
 compiled for the GPU nor run.  The others are timed by events with the L2 cache swept before every launch; the best two
 then run in turns, as neighbours in time differ less than runs minutes apart.  ``record`` keeps every time with what it
 depends on, so that a search that was cut off goes on where it was.
+
+``equal`` asks of each variant, too, whether it is the same function as the first that is proved, over the real numbers;
+one that is not is refused as if it were not proved.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from ..backend.guard import LaunchRefused
 from ..system.errors import TileVerifyError, UsageError
@@ -33,6 +36,9 @@ LONG: Final = 31
 """Timed launches of each of the best two."""
 
 T = TypeVar("T")
+
+Called: TypeAlias = tuple[GivenGrid, object, Arguments]
+"""Grid, kernel and arguments of a launch."""
 
 
 class Timer(Protocol):
@@ -57,14 +63,26 @@ class HostTimer:
         return 1e6 * (time.perf_counter() - start)
 
 
+class Likeness(Protocol):
+    """What a comparison of two kernels came to (`equality.variants`)."""
+
+    @property
+    def different(self) -> bool: ...
+
+    @property
+    def text(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Trial(Generic[T]):
-    """One variant: its median time, or why it did not run.  ``recorded``: the time is that of an earlier search."""
+    """One variant: its median time, or why it did not run.  ``recorded``: the time is that of an earlier search.
+    ``equality``: what its comparison with the first came to, where one was asked for."""
 
     config: T
     microseconds: float | None = None
     refusal: str = ""
     recorded: bool = False
+    equality: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +96,12 @@ class Tuned(Generic[T]):
 
 @dataclass
 class Tuner:
-    """``plan(stream, grid, kernel, arguments)`` verifies, and gives what can be launched."""
+    """``plan(stream, grid, kernel, arguments)`` verifies, and gives what can be launched; ``likeness`` compares a
+    launch with another one, the first."""
 
     plan: Callable[[Stream, GivenGrid, object, Arguments], Planned]
     timer: Timer
+    likeness: Callable[[Called, Called], Likeness] | None = None
 
     def tune(
         self,
@@ -93,28 +113,39 @@ class Tuner:
         hints_fn: Callable[[T], Mapping[str, object]] | None = None,
         *,
         record: str | Path | None = None,
+        equal: bool | Callable[[T], tuple[GivenGrid, Arguments]] = False,
     ) -> Tuned[T]:
-        """Raises `UsageError` for an empty space, and `LaunchRefused` where no variant is proved."""
+        """``equal``: compare the variants; a function gives grid and arguments of a smaller launch to do it at.
+
+        Raises `UsageError` for an empty space, and `LaunchRefused` where no variant is proved.
+        """
         known = _Record(Path(record)) if record is not None else _Record(None)
+        compared = _Comparisons(self.likeness, equal) if equal is not False else None
         variants: dict[str, object] = {}
         trials: list[Trial[T]] = []
-        ready: dict[int, Planned] = {}
+        ready: dict[int, _Ready] = {}
         for number, config in enumerate(search_space):
             variant = self._variant(variants, kernel, config, hints_fn)
+            grid, arguments = grid_fn(config), tuple(args_fn(config))
+            said = ""
             try:
-                planned = self.plan(stream, grid_fn(config), variant, tuple(args_fn(config)))
+                planned = self.plan(stream, grid, variant, arguments)
+                if compared is not None:
+                    said = compared.of(config, (grid, variant, arguments))
             except LaunchRefused as refused:
                 trials.append(Trial(config, refusal=refused.message))
                 continue
-            ready[number] = planned
             provenance = self._timer(planned).provenance(planned.use.device)
             key = _key(config, planned, provenance)
             median = known.time(key)
-            trials.append(Trial(config, median, recorded=median is not None))
+            trials.append(Trial(config, median, recorded=median is not None, equality=said))
             if median is None:
                 median = self._median([planned], stream, SHORT)[0]
                 known.note(key, config, median, provenance)
-                trials[-1] = Trial(config, median)
+                trials[-1] = Trial(config, median, equality=said)
+            ready[number] = _Ready(median, planned, arguments)
+            if len(ready) > 2:
+                del ready[max(ready, key=lambda each: (ready[each].microseconds, each))]
         if not trials:
             raise UsageError("the search space is empty")
         return self._run_off(trials, ready, stream)
@@ -148,21 +179,55 @@ class Tuner:
     def _timer(self, planned: Planned) -> Timer:
         return HostTimer() if isinstance(planned.plan, HostPlan) else self.timer
 
-    def _run_off(self, trials: Sequence[Trial[T]], ready: Mapping[int, Planned], stream: Stream) -> Tuned[T]:
-        timed = sorted((trial.microseconds, n) for n, trial in enumerate(trials) if trial.microseconds is not None)
-        if not timed:
+    def _run_off(self, trials: Sequence[Trial[T]], ready: Mapping[int, _Ready], stream: Stream) -> Tuned[T]:
+        if not ready:
             raise LaunchRefused(f"no variant is proved; the first: {trials[0].refusal}")
-        finalists = [number for _, number in timed[:2]]
-        medians = self._median([ready[number] for number in finalists], stream, LONG)
+        finalists = sorted(ready, key=lambda each: (ready[each].microseconds, each))
+        medians = self._median([ready[number].planned for number in finalists], stream, LONG)
         best, number = min(zip(medians, finalists, strict=True))
         return Tuned(trials[number].config, best, tuple(trials))
 
 
-def on_device(plan: Callable[[Stream, GivenGrid, object, Arguments], Planned]) -> Tuner:
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """One of the best two so far; ``arguments`` keeps the arrays that its plan knows by address."""
+
+    microseconds: float
+    planned: Planned
+    arguments: Arguments
+
+
+@dataclass
+class _Comparisons(Generic[T]):
+    """Of each variant with the first."""
+
+    likeness: Callable[[Called, Called], Likeness] | None
+    at: bool | Callable[[T], tuple[GivenGrid, Arguments]]
+    first: tuple[T, Called] | None = None
+
+    def of(self, config: T, called: Called) -> str:
+        """What to say of the variant; raises `LaunchRefused` for one that is different."""
+        if callable(self.at):
+            grid, arguments = self.at(config)
+            called = (grid, called[1], tuple(arguments))
+        if self.first is None:
+            self.first = config, called
+            return "the one that others are compared with"
+        assert self.likeness is not None
+        found = self.likeness(called, self.first[1])
+        if found.different:
+            raise LaunchRefused(f"it is not the same function as {self.first[0]!r}: {found.text}")
+        return found.text
+
+
+def on_device(
+    plan: Callable[[Stream, GivenGrid, object, Arguments], Planned],
+    likeness: Callable[[Called, Called], Likeness] | None = None,
+) -> Tuner:
     """The tuner of `tileverify.tune`, which times variants on the GPU's own clock."""
     from ..backend.gpu.timing import CudaTimer
 
-    return Tuner(plan, CudaTimer())
+    return Tuner(plan, CudaTimer(), likeness)
 
 
 def _key(config: object, planned: Planned, provenance: Mapping[str, str]) -> str:

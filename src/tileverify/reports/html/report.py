@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from ...results.details import IrLine
+    from ...results.equality_section import EqualitySection
     from .overview import Row
     from .sources import Sources
 
@@ -46,35 +47,40 @@ def available() -> None:
         raise UsageError(MISSING) from None
 
 
-def html_report(report: Report, earlier: Sequence[KernelResult] | None = None) -> str:
-    """One page, with what changed since ``earlier`` results.
+def html_report(
+    report: Report, earlier: Sequence[KernelResult] | None = None, equality: Sequence[EqualitySection] = ()
+) -> str:
+    """One page, with what changed since ``earlier`` results; ``equality``: of each result, whether it is its reference.
 
     Raises `UsageError` without the libraries of the extra ``html``.
     """
     available()
+    from .equality import headline_of, with_answers
     from .overview import overview
     from .packing import content_policy, packed
     from .sources import Sources
 
-    view, sources, snippets, environment = overview(report), Sources(), Snippets(), templates()
+    view, sources, snippets, environment = with_answers(overview(report), equality), Sources(), Snippets(), templates()
     shards: dict[str, _Shard] = {}
     for row in view.rows:
-        shards.setdefault(row.result.file, _Shard(sources, snippets)).add(row, report, environment)
+        section = equality[row.place] if equality else None
+        shards.setdefault(row.result.file, _Shard(sources, snippets)).add(row, report, environment, section)
     numbers = {row.id: list(shards).index(row.result.file) for row in view.rows}
-    style, drawing, page = (asset(name) for name in ("style.css", "drawing.js", "page.js"))
+    style, drawing, difference, page = map(asset, ("style.css", "drawing.js", "difference.js", "page.js"))
     return environment.get_template("page.html").render(
         report=report,
         view=view,
-        headline=_headline(report),
+        headline=_headline(report, headline_of(equality)),
         codes=CODES,
         symbols={verdict.value: symbol for verdict, symbol in _symbols().items()},
         shard_of=numbers,
         shards=[packed(shard.document) for shard in shards.values()],
         json=packed(json_report(report)),
         changes=None if earlier is None else _changes(view.rows, earlier),
-        policy=content_policy(scripts=[drawing, page], styles=[style]),
+        policy=content_policy(scripts=[drawing, difference, page], styles=[style]),
         style=raw(style),
         drawing_script=raw(drawing),
+        difference_script=raw(difference),
         page_script=raw(page),
     )
 
@@ -93,14 +99,17 @@ def _symbols() -> dict[Verdict, str]:
     return VERDICT_SYMBOLS
 
 
-def _headline(report: Report) -> str:
+def _headline(report: Report, compared: str) -> str:
+    """What is worst; ``compared``: the same of kernels beside their references."""
     verdicts = [result.verdict for result in report.results]
     if Verdict.ERROR in verdicts:
         return "Something could not be checked"
     for verdict, words in ((Verdict.REFUTED, "Not safe"), (Verdict.UNDECIDED, "Not everything is proved")):
         if count := verdicts.count(verdict):
             return f"{words}: {count} of {len(verdicts)} {'is' if count == 1 else 'are'} {verdict.value}"
-    return "Everything is proved" if verdicts else "No kernel was found"
+    if not verdicts:
+        return "No kernel was found"
+    return compared or "Everything is proved"
 
 
 # ------------------------------------------------------------------------------------------------ kernels
@@ -113,7 +122,8 @@ class _Shard:
     document: Json = field(default_factory=lambda: {"kernels": {}, "sources": {}, "ir": []})
     _known_ir: dict[tuple[tuple[IrLine, ...], tuple[str, ...]], int] = field(default_factory=dict)
 
-    def add(self, row: Row, report: Report, environment: Environment) -> None:
+    def add(self, row: Row, report: Report, environment: Environment, equality: EqualitySection | None = None) -> None:
+        from .equality import STATES, SYMBOLS_OF_ANSWERS, difference_json
         from .excerpts import excerpts
         from .kernel import drawing_json, file_html, kernel_view, source_panes
 
@@ -137,7 +147,11 @@ class _Shard:
             wider={drawing.finding: number for number, drawing in enumerate(drawings) if drawing.wider},
             codes=CODES,
             tiers=TIERS,
+            equality=equality,
+            states=STATES,
+            symbols=SYMBOLS_OF_ANSWERS,
         )
+        difference = None if equality is None else equality.difference
         self.document["kernels"][row.id] = {
             "html": html,
             "panes": panes,
@@ -145,6 +159,7 @@ class _Shard:
             "drawings": [
                 drawing_json(each, None if each.finding is None else findings[each.finding]) for each in drawings
             ],
+            "difference": None if difference is None else difference_json(difference),
             "playback": {printable(each.name): each.text for each in result.playback},
         }
 

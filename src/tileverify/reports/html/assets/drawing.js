@@ -434,5 +434,5 @@
 
   const verb = access => ({ load: "loads", store: "stores", atomic: "updates" })[access] || "touches";
 
-  window.tileverify = { draw: (figure, data) => new Drawing(figure, data) };
+  window.tileverify = { draw: (figure, data) => new Drawing(figure, data), Drawing, html, svg };
 })();

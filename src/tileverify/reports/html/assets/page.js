@@ -184,6 +184,7 @@
       if (drawing) window.tileverify.draw(figure, drawing);
     }
     for (const figure of all("[data-example]", kernel)) window.tileverify.draw(figure, data.drawings[Number(figure.dataset.example)]);
+    for (const figure of all("[data-difference]", kernel)) window.tileverify.drawDifference(figure, data.difference);
     for (const text of all("[data-text]", kernel)) text.textContent = data.playback[text.dataset.text];
     for (const button of all(".copy", kernel)) button.addEventListener("click", () => copy(data.playback[button.dataset.playback]));
     const panes = one("[data-panes]");

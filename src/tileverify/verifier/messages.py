@@ -12,10 +12,10 @@ from ..contract import terms as t
 from ..contract.launch import DataFact
 from ..contract.terms import Term
 from ..frontend.bytecode.model import Location
-from ..frontend.sources.bytecode_file import plain_name
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import Finding, Hint, SourceSite
 from ..results.codes import TV
+from ..results.kernel_names import plain_name
 from .effort import KERNEL_EFFORT, Effort
 from .rules.fact_instances import loaded_values
 from .rules.obligations import MISALIGNED, Obligation, one_width

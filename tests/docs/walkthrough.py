@@ -4,7 +4,8 @@ A fence like ```` ```python title="blur.py" ```` writes a file; one whose title 
 of the corpus, word for word and perhaps in part.  In ```` ```console ```` every line that begins with ``$``
 is a command, the lines below it are what it prints, stdout before stderr.  Commands begin with ``tileverify`` (run in
 this process), ``python`` (a process of its own) or are ``cat FILE`` and ``echo $?``.  A line ``...`` stands for any
-number of lines; times, sizes of files, versions, addresses and digests may differ.
+number of lines; times, sizes of files, versions, addresses, digests and the number of launches that a secret seed
+draws may differ.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _VARIES: Final = (
     (re.compile(r"\b(tileverify|z3|cvc5|cuda-tile|cuda\.tile) \d+(\.\d+)+"), r"\1 N"),
     (re.compile(r"\baddress = \d+"), "address = N"),
     (re.compile(r"\b[0-9a-f]{12,64}\b"), "DIGEST"),
+    (re.compile(r"\bequal to its reference at \d+ launches \(a wrong yes is less likely than 2\^-\d+\)"), "EQUAL"),
 )
 _ENVIRONMENT: Final = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
 

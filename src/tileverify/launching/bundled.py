@@ -178,7 +178,7 @@ class BundledKernel:
         else:
             early = said.programmatic_dependent_launch and self._ahead == frozenset()
             plan = self._on(device).plan(axes, named, lists, early=early)
-        return Planned(plan, use, again=not guard.data, ahead=self._ahead)
+        return Planned(plan, use, again=not guard.data, ahead=None if on_host else self._ahead)
 
     def _covering(self, guard: Guard, values: Sequence[Value]) -> Grid:
         if guard.covering is None:

@@ -119,7 +119,7 @@ class Launcher:
             plan = self._on(device, specialisation).plan(axes, named, lists, early=early)
         use = use_of(known.name, HOST if device is None else device, axes, named, touched, lists)
         # What depends on contents, or ran by an opt-out, is asked again each time.
-        ahead = None if proof is None else specialisation.ahead
+        ahead = None if proof is None or device is None else specialisation.ahead
         return Planned(plan, use, again=proof is not None and not proof.assumed, ahead=ahead)
 
     def asked(self, stream: Stream, kernel: object, arguments: Arguments, **options: Unpack[GivenOptions]) -> Asked:

@@ -6,7 +6,6 @@ import ctypes
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, Protocol, TypeGuard
 
 import numpy as np
@@ -20,11 +19,11 @@ from ..backend.numbers.blocks import execute_launch
 from ..contract.concrete import ConcreteArray, ConcreteLaunch
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import Argument, ArrayArgument, KernelUnit, ScalarArgument, flat
-from ..frontend.bytecode import decode
 from ..frontend.bytecode.model import Entry, Module
 from ..pipeline import entry_of
 from ..system.errors import TileVerifyError, UsageError
 from .arguments import span
+from .decoded import decoded
 from .given import Stream
 from .turns import turns
 
@@ -138,7 +137,7 @@ def run(
     Raises `RunStopped` where a block cannot go on, and `UsageError` where one wrote what is read-only; then nothing
     is written.
     """
-    module = _decoded(unit.bytecode, str(unit.file))
+    module = decoded(unit)
     entry = entry_of(module, unit)
     named = dict(_named(unit.launch.arguments, values))
     arrays = {name: value for name, value in named.items() if isinstance(value, ArrayValue)}
@@ -149,12 +148,6 @@ def run(
     ]
     with turns().turn(accesses):
         _run(unit, module, entry, named, arrays, elements, lists, grid)
-
-
-@lru_cache(maxsize=256)
-def _decoded(bytecode: bytes, file: str) -> Module:
-    """Once for all launches of a kernel."""
-    return decode(bytecode, file=file)
 
 
 def _run(

@@ -20,7 +20,6 @@ from ..backend.numbers.fact_checks import violation
 from ..contract.expressions import GRID_NAMES, evaluate, parse_condition
 from ..contract.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray
 from ..contract.operators import Undefined
-from ..frontend.bytecode import decode
 from ..frontend.symbolic.summary import OriginKind
 from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
 from ..reports.causes import mistakes
@@ -30,6 +29,7 @@ from ..system.notebook_cells import shown_place
 from ..verifier.rules.layout import IndexFootprint, place
 from .arguments import Touched
 from .contents import Contents
+from .decoded import decoded
 from .reach import Reach
 
 MOST_REFUSALS: Final = 256
@@ -244,7 +244,7 @@ def touched_by(unit: KernelUnit) -> Touched:
     has no summary, which only an opt-out launches, may write everything.
     """
     try:
-        summary = summary_of(decode(unit.bytecode, file=str(unit.file)), unit)
+        summary = summary_of(decoded(unit), unit)
     except UnsupportedOperation:
         pointers = (each for each in unit.parameters if each.role in (Role.POINTER, Role.LIST_POINTER))
         return Touched(frozenset(each.argument for each in pointers), frozenset())
@@ -260,7 +260,7 @@ def arrays_ahead(unit: KernelUnit) -> frozenset[str] | None:
 
     That it reads none means that it may always be, and else where nothing writes them (`backend.early_start`).
     """
-    module = decode(unit.bytecode, file=str(unit.file))
+    module = decoded(unit)
     reads = reads_ahead(entry_of(module, unit))
     if reads is None:
         return None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -73,17 +74,22 @@ def corpus_launches(root: Path = ROOT) -> list[Labelled]:
     return [label for file in sorted(root.rglob(f"*{LABEL_SUFFIX}")) for label in _labels_of(file)]
 
 
-def _labels_of(file: Path) -> Iterator[Labelled]:
+def _labels_of(file: Path) -> tuple[Labelled, ...]:
     stem = file.name.removesuffix(LABEL_SUFFIX)
     kernels = [path for suffix in KERNEL_SUFFIXES if (path := file.with_name(stem + suffix)).exists()]
     if len(kernels) != 1:
         raise SpecError(f"labels need exactly one of {stem}.py, {stem}.cu and {stem}.tileirbc beside them", str(file))
+    return _parsed(file.read_text(encoding="utf-8"), kernels[0], file)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str, kernel_file: Path, file: Path) -> tuple[Labelled, ...]:
+    """The corpus is asked for dozens of times in a process; the same text is read once."""
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"not a TOML file: {error}", str(file)) from error
-    for table in document.get("label", []):
-        yield _label(table, kernels[0], file)
+    return tuple(_label(table, kernel_file, file) for table in document.get("label", []))
 
 
 def _label(table: Mapping[str, Any], kernel_file: Path, file: Path) -> Labelled:

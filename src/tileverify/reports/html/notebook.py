@@ -8,7 +8,6 @@ from typing import Final
 from ...results import KernelResult, Report
 from ...results.codes import CODES
 from ...system.notebook_cells import shown_place
-from ..findings import repair_lines
 from ..snippets import Snippets
 from ..text import summary_line
 from .excerpts import Excerpt, excerpts
@@ -21,15 +20,13 @@ CARDS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One launch; ``excerpts``: those of each finding; ``changes``: for each finding, the lines that each of
-    its hints changes."""
+    """One launch; ``excerpts``: those of each finding."""
 
     result: KernelResult
     symbol: str
     place: str
     view: KernelView
     excerpts: tuple[tuple[Excerpt, ...], ...]
-    changes: tuple[tuple[tuple[str, ...], ...], ...]
 
 
 def notebook_html(report: Report) -> str | None:
@@ -62,7 +59,4 @@ def _card(result: KernelResult, snippets: Snippets) -> Card:
         place=shown_place(result.file, result.line),
         view=kernel_view(result),
         excerpts=tuple(excerpts(finding, snippets) for finding in result.findings),
-        changes=tuple(
-            tuple(tuple(repair_lines(hint, result.file)) for hint in finding.hints) for finding in result.findings
-        ),
     )

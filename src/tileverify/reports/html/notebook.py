@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ...results import KernelResult, Report
+from ...results import KernelResult, Report, Verdict
 from ...results.codes import CODES
 from ...system.notebook_cells import shown_place
+from ..checked import checked
 from ..snippets import Snippets
 from ..text import summary_line
 from .excerpts import Excerpt, excerpts
@@ -20,12 +21,13 @@ CARDS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One launch; ``excerpts``: those of each finding."""
+    """One launch; ``checked``: what was proved of it; ``excerpts``: those of each finding."""
 
     result: KernelResult
     symbol: str
     place: str
     view: KernelView
+    checked: str
     excerpts: tuple[tuple[Excerpt, ...], ...]
 
 
@@ -58,5 +60,6 @@ def _card(result: KernelResult, snippets: Snippets) -> Card:
         symbol=VERDICT_SYMBOLS[result.verdict],
         place=shown_place(result.file, result.line),
         view=kernel_view(result),
+        checked=checked(result) if result.verdict is Verdict.PROVED else "",
         excerpts=tuple(excerpts(finding, snippets) for finding in result.findings),
     )

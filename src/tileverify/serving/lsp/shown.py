@@ -84,6 +84,7 @@ def _diagnostic(
             "fingerprint": finding.fingerprint,
             "kernel": "" if result is None else result.kernel,
             "launch": "" if result is None else result.launch,
+            "shows": finding.witness is not None,
         },
     )
 

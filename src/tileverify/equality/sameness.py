@@ -67,7 +67,8 @@ def compared(kernel: Array, reference: Array) -> Compared:
         return Compared(open="no residue is left for which the laws hold")
     if not len(x):
         return Compared()
-    degree = max(1.0, float(np.max(x["n"] + x["d"] + y["n"] + y["d"])))
+    n, d, m, e = (held.astype(np.float64) for held in (x["n"], x["d"], y["n"], y["d"]))
+    degree = max(1.0, float(np.max([n + e, m + d, d + e])))  # of the numerator of the difference
     bits = int(lanes.min()) * max(0.0, math.log2(field.SMALLEST) - math.log2(degree))
     return Compared(bits=bits, undefined=int(np.count_nonzero(neither)))
 

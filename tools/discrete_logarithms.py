@@ -59,7 +59,7 @@ def _by_fractions(prime: int, table: dict[int, int], modulus: int, order: int) -
     start = 0
     while True:
         values = [(prime << place) % modulus for place in range(start, start + TRIES)]
-        top, bottom = as_fraction(np.array(values, np.uint64), modulus)
+        top, bottom, _ = as_fraction(np.array(values, np.uint64), modulus)
         for place, (a, b) in enumerate(zip(top.tolist(), bottom.tolist(), strict=True), start):
             if a in table and b in table:
                 return (table[a] - table[b] - place) % order

@@ -48,15 +48,21 @@ class Parts:
 
 def parts(array: Array) -> Parts:
     """Residues as uint64, slots first."""
-    r = np.ascontiguousarray(np.moveaxis(array["r"], -1, 0), np.uint64)
+    r = np.ascontiguousarray(slots_first(array["r"]), np.uint64)
     return Parts(r, array["s"], array["dead"], array["n"], array["d"])
+
+
+def slots_first(residues: Array) -> Array:
+    """A view of what has the slots last (``np.moveaxis`` takes as long as all else for a small array)."""
+    last = residues.ndim - 1
+    return residues.transpose(last, *range(last))
 
 
 def built(found: Parts, *operands: Array, lost: Array | None = None) -> Array:
     """The array of these parts; ``operands``: shadows that they were computed of, broadcast to one shape; ``lost``:
     lanes that are lost from here on."""
     result = np.empty(found.s.shape, NUMBER)
-    result["r"] = np.moveaxis(found.r, 0, -1)
+    slots_first(result["r"])[...] = found.r
     result["s"], result["dead"], result["n"], result["d"] = found.s, found.dead, found.n, found.d
     if lost is not None:
         result["dead"] |= np.where(lost, LOST, np.uint16(0))

@@ -227,21 +227,22 @@ def absolute(x: Array) -> Array:
 
 
 def maximum(x: Array, y: Array, nan_wins: bool = True) -> Array:
-    return _extreme(x, y, 1, nan_wins)
+    return np.where(is_extreme(x, y, 1, nan_wins), x, y)
 
 
 def minimum(x: Array, y: Array, nan_wins: bool = True) -> Array:
-    return _extreme(x, y, -1, nan_wins)
+    return np.where(is_extreme(x, y, -1, nan_wins), x, y)
 
 
-def _extreme(x: Array, y: Array, wanted: int, nan_wins: bool) -> Array:
+def is_extreme(x: Array, y: Array, wanted: int, nan_wins: bool) -> Array:
+    """Where ``x`` is the larger (``wanted`` 1) or smaller (-1) of the two."""
     order = exact.order(x, y)
     first = (order == wanted) | (order == 0)
     unordered = order == 2
     if unordered.any():
         is_nan = np.isnan(np.broadcast_to(x["s"], order.shape))
         first = np.where(unordered, is_nan if nan_wins else ~is_nan, first)
-    return np.where(first, x, y)
+    return np.asarray(first)
 
 
 def logaddexp(x: Array, y: Array) -> Array:

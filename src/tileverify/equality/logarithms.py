@@ -30,17 +30,19 @@ def logarithm(a: Array) -> tuple[Array, Array]:
     """
     found, powers = np.zeros_like(a), np.zeros(a.shape, np.bool_)
     for number in range(LEVELS - 1):
-        modulus, order, below = MODULI[number], MODULI[number + 1], level(number + 1)
-        top, bottom = as_fraction(a[level(number)], modulus)
-        table = logarithms_of_integers(number)
+        order, below, residues = MODULI[number + 1], level(number + 1), a[level(number)]
+        top, bottom, opposite = as_fraction(residues, MODULI[number])
+        table, squares = of_integers(number)
         found[below] = (table[top] + np.uint64(order) - table[bottom]) % np.uint64(order)
-        powers[below] = is_square(a[level(number)], modulus)
+        powers[below] = (squares[top] ^ squares[bottom] ^ opposite ^ True) & (residues != 0)  # -1 is no square
     return found, powers
 
 
-def as_fraction(residues: Array, modulus: int) -> tuple[Array, Array]:
-    """(a, b) below the root of the prime with ``a = b * x`` or ``a = -b * x``: Euclid's algorithm, stopped halfway.
-    Of 0 it is (1, 1)."""
+def as_fraction(residues: Array, modulus: int) -> tuple[Array, Array, Array]:
+    """(a, b, opposite) with ``a = b * x`` or, of the opposite, ``a = -b * x``, both below the root of the prime.
+
+    Euclid's algorithm, stopped halfway.  Of 0 it is what it is of 1.
+    """
     bound = isqrt(modulus) + 1
     flat = np.where(residues == 0, 1, residues).reshape(-1).astype(np.int64)
     high, low = np.full_like(flat, modulus), flat
@@ -49,31 +51,26 @@ def as_fraction(residues: Array, modulus: int) -> tuple[Array, Array]:
         quotient = high // low
         high, low = np.where(going, low, high), np.where(going, high - quotient * low, low)
         before, factor = np.where(going, factor, before), np.where(going, before - quotient * factor, factor)
-    return low.reshape(residues.shape), np.abs(factor).reshape(residues.shape)
-
-
-def is_square(residues: Array, modulus: int) -> Array:
-    """Euler's criterion."""
-    result, base, exponent = np.ones_like(residues), residues, (modulus - 1) // 2
-    while exponent:
-        if exponent & 1:
-            result = result * base % np.uint64(modulus)
-        base = base * base % np.uint64(modulus)
-        exponent >>= 1
-    return np.asarray(result == 1)
+    shape = residues.shape
+    return low.reshape(shape), np.abs(factor).reshape(shape), (factor < 0).reshape(shape)
 
 
 @cache
-def logarithms_of_integers(number: int) -> Array:
-    """``L`` modulo the prime of this number, of every integer up to its root; of 0 it is 0."""
-    table = np.zeros(isqrt(MODULI[number]) + 1, np.uint64)
+def of_integers(number: int) -> tuple[Array, Array]:
+    """``L`` modulo the prime of this number, of every integer up to its root, and which of them are squares; of 0 it is
+    what it is of 1."""
+    modulus, order = MODULI[number], MODULI[number + 1]
+    table = np.zeros(isqrt(modulus) + 1, np.uint64)
+    squares = np.ones(table.shape, np.bool_)
     primes = small_primes(number)
-    for prime, value in zip(primes.tolist(), np.load(FILE)[number][: len(primes)].astype(np.uint64), strict=True):
-        power = prime
+    values = np.load(FILE)[number][: len(primes)].tolist()
+    for prime, value in zip(primes.tolist(), values, strict=True):
+        opposite, power = pow(2, value, modulus) != prime, prime
         while power < len(table):
-            table[power::power] += value
+            table[power::power] += np.uint64(value)
+            squares[power::power] ^= opposite
             power *= prime
-    return np.asarray(table % np.uint64(MODULI[number + 1]))
+    return np.asarray(table % np.uint64(order)), squares
 
 
 def small_primes(number: int) -> Array:

@@ -267,7 +267,7 @@ class _Trial:
     def searched(self, values: Mapping[str, int]) -> UnequalElement | None:
         """A difference that contents show which make nothing equal: of finite numbers, or it may be one of limits."""
         for filling in SEARCHING:
-            if filling == "large" and not any(self.kernel.ways.one_way()):
+            if filling != SEARCHING[0] and not any(self.kernel.ways.one_way()):
                 continue
             try:
                 found = self.at(values, filling)

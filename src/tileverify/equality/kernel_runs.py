@@ -73,7 +73,7 @@ class _Runs:
     def searching(self, number: int, values: Mapping[str, int]) -> Iterator[Sent]:
         """Points that may show a difference, and count for nothing else."""
         for filling in SEARCHING:
-            if filling == "large" and not any(self.kernel.ways.one_way()):
+            if filling != SEARCHING[0] and not any(self.kernel.ways.one_way()):
                 continue
             try:
                 point, after = self.at(values, filling)

@@ -20,9 +20,9 @@ from .field import SLOTS, Array
 
 FILLINGS: Final = ("normal", "negative", "borders", "positive", "wide", "tiny")
 """``borders``: at, below and above the numbers that the bytecode holds."""
-SEARCHING: Final = ("zeros", "large")
+SEARCHING: Final = ("zeros", "large", "far below")
 """Contents that may show a difference and count for nothing else: ``zeros``, some of which are no variables, so that
-branches are taken which no random point takes, and ``large`` ones."""
+branches are taken which no random point takes, large numbers, and their opposites."""
 
 
 GIVEN: Final = "given"
@@ -111,7 +111,9 @@ def shadows(source: np.random.Generator, filling: str, count: int, known: Consta
         case "tiny":
             return normal * 1e-3
         case "large":
-            return np.asarray(normal * 2.0 ** source.uniform(4, 17, count))
+            return _large(source, count, known)
+        case "far below":
+            return -_large(source, count, known)
         case "borders":
             borders = [value for value in (*known.floats, *map(float, known.integers[:64])) if 0 < abs(value) < 1e6]
             if borders:
@@ -120,3 +122,14 @@ def shadows(source: np.random.Generator, filling: str, count: int, known: Consta
                 return np.where(source.random(count) < 0.5, near, normal)
             return normal * 8
     return normal
+
+
+def _large(source: np.random.Generator, count: int, known: Constants) -> Array:
+    """Positive numbers of which float64 holds powers of e, or of which 0 is one (`formulas.VANISHING`), and some beside
+    the large numbers that the bytecode holds."""
+    found = np.asarray(2.0 ** source.uniform(4, 17, count))
+    borders = [abs(value) for value in known.floats if 1e2 < abs(value) < 1e37]
+    if borders:
+        near = source.choice(np.asarray(borders), count) * source.choice([1.25, 0.75], count)
+        found = np.where(source.random(count) < 0.25, near, found)
+    return np.asarray(np.where((found > 600) & (found < 3600), found * 8, found))

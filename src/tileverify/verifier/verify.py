@@ -298,7 +298,7 @@ class _Verification:
         own = self.case
         return Case(
             own.summary, own.launch, own.contract, own.options, own.session.anew(),
-            clauses=own.clauses, offered=offered, started=own.started,
+            clauses=list(own.clauses), offered=offered, started=own.started,
         )  # fmt: skip
 
     def with_suggestions(self, outcome: Outcome, groups: Iterable[Sequence[DataFact]]) -> Outcome:

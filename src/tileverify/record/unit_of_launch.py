@@ -1,4 +1,4 @@
-"""A recorded launch of a specialisation as what the verifier is given, and what is known of its arrays without a proof."""
+"""A recorded launch as what the verifier is given, and what is known of its arrays without a proof."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from ..system.errors import TileVerifyError
 from .recorded import GeneralWords, RecordedLaunch, RecordedSpecialisation
 
 
-def unit_of_launch(
-    entry: RecordedSpecialisation, bytecode: bytes, launch: RecordedLaunch | GeneralWords
-) -> KernelUnit:
+def unit_of_launch(entry: RecordedSpecialisation, bytecode: bytes, launch: RecordedLaunch | GeneralWords) -> KernelUnit:
     """Raises a `TileVerifyError`, or `NotExpressible` for what a spec cannot say."""
     symbol, file = entry["symbol"], Path(entry["bytecode"])
     table = launch_table(symbol, entry["parameters"], launch, constants=False, name="general")

@@ -45,3 +45,11 @@ def places_by_block(queue, out):
     i = ct.bid(0)
     ct.atomic_add(queue, (0,), 1, memory_order=RELAXED)
     ct.store(out, (i,), ct.full((1,), i, ct.float32))
+
+
+@tileverify.launch(args={"x": "f32[N]", "out": "f32[1]"}, grid=[1], requires=["N == 4"])
+@ct.kernel
+def doubled_first(x, out):
+    """One addition, which adds nothing up."""
+    t = ct.load(x, (0,), (4,))
+    ct.store(out, (0,), ct.reshape(ct.reduce(t, 0, lambda a, b: a + a, 0.0), (1,)))

@@ -59,3 +59,8 @@ def test_what_hangs_on_the_order_is_not_decided(
     found = _judged(kernel, reference, sizes).equality
     assert found.answer is Decision.NOT_DECIDED
     assert found.reason.startswith(reason), found.reason
+
+
+def test_a_reduction_by_one_addition_need_not_be_a_sum() -> None:
+    found = _judged("doubled_first", lambda x, out: {"out": x.sum(keepdims=True)}, {"N": 4}).equality
+    assert found.answer is not Decision.EQUAL

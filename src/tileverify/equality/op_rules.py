@@ -14,7 +14,7 @@ import numpy as np
 from ..backend.interpreter import floats
 from ..backend.interpreter.control import execute_at_once
 from ..backend.interpreter.integers import COMPARISONS, bits_of
-from ..backend.interpreter.reductions import Lanes, reduce_tiles, scan_tiles
+from ..backend.interpreter.reductions import Lanes, only_op, reduce_tiles, scan_tiles
 from ..backend.interpreter.table import RULES as MACHINE
 from ..backend.interpreter.tiles import constant_tile
 from ..backend.interpreter.values import UNSPECIFIED, Tile, Token, as_signed, joint_taint, with_taint, wrapped
@@ -166,11 +166,11 @@ def _combined(
     run: BlockRun, op: Op, known: Mapping[str, Callable[[Op], Callable[[Array, int], Array]]], general: Combine
 ) -> Result:
     """A ``reduce`` or ``scan``: at once where its body is one op of ``known``, else as the interpreter does it."""
-    inputs, ops = run.tiles(op, "inputs"), op.regions[0].blocks[0].ops
-    by_name = known.get(ops[0].name) if len(ops) == 2 and len(inputs) == 1 else None
-    if by_name is None or inputs[0].taint is not None:
+    inputs, first = run.tiles(op, "inputs"), only_op(op)
+    by_name = None if first is None else known.get(first.name)
+    if first is None or by_name is None or inputs[0].taint is not None:
         return general(run, op, lambda block: execute_at_once(run, block).values)
-    axis, compute = op.attributes["dim"], by_name(ops[0])
+    axis, compute = op.attributes["dim"], by_name(first)
     data = inputs[0].data
     if op.attributes.get("reverse"):
         return (Tile(np.flip(compute(np.flip(data, axis), axis), axis)),)

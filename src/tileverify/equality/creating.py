@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from . import exact
 from .exact_arrays import is_numbers, lifted, presented
 
 
@@ -45,7 +46,7 @@ def _eye(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
 
 def _array(value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
     if is_numbers(value) or (isinstance(value, list | tuple) and any(map(is_numbers, value))):
-        made = presented(np.array(lifted(value)))
+        made = presented(exact.copied(lifted(value)))
         return made if dtype is None else made.astype(dtype)
     return np.array(value, dtype, *args, **kwargs)
 

@@ -72,8 +72,10 @@ def _unfold(x: Array, dimension: int, size: int, step: int) -> Array:
 def _copied(x: Any, dtype: Any = None, *_: Any, **__: Any) -> Array:
     """A copy, as elements of the type ``dtype``: floats of all formats are one."""
     if dtype is None or (str(dtype).startswith(("float", "bfloat")) and lifted(x).dtype == np.asarray(x).dtype):
-        return np.array(x)
-    return np.array(lifted(x)) if str(dtype).startswith(("float", "bfloat")) else np.asarray(cast(presented(x), dtype))
+        return exact.copied(x)
+    return (
+        exact.copied(lifted(x)) if str(dtype).startswith(("float", "bfloat")) else np.asarray(cast(presented(x), dtype))
+    )
 
 
 def _cat(parts: Sequence[Any], dim: int = 0) -> Array:
@@ -127,7 +129,7 @@ def _index(x: Array, indices: Sequence[Any]) -> Array:
 
 def _touched(x: Array, place: Any) -> tuple[Array, Array]:
     """A copy of ``x`` as numbers, and the flat places that an index touches."""
-    return np.array(lifted(x)), np.asarray(np.arange(x.size).reshape(x.shape)[place])
+    return exact.copied(lifted(x)), np.asarray(np.arange(x.size).reshape(x.shape)[place])
 
 
 def _summed_into(target: Array, places: Array, values: Array) -> Array:

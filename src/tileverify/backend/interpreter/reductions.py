@@ -29,7 +29,8 @@ Evaluate: TypeAlias = "Callable[[Block], tuple[RuntimeValue, ...]]"
 Combine: TypeAlias = "Callable[[Lanes, Lanes], Lanes]"
 
 
-def _combiner(run: BlockRun, op: Op, evaluate: Evaluate) -> tuple[Combine, Block]:
+def combiner(run: BlockRun, op: Op, evaluate: Evaluate) -> tuple[Combine, Block]:
+    """The body of ``op`` as a function of two lanes of each input, or of two tiles of lanes."""
     body = op.regions[0].blocks[0]
 
     def combine(left: Lanes, right: Lanes) -> Lanes:
@@ -48,7 +49,7 @@ def _combiner(run: BlockRun, op: Op, evaluate: Evaluate) -> tuple[Combine, Block
 
 
 def _slice(tiles: Lanes, place: slice | int, axis: int) -> Lanes:
-    index = (slice(None),) * axis + (place,)
+    index = (*(slice(None),) * axis, place, ...)  # an array, also of one lane
     return tuple([tile.rearranged(lambda lanes: lanes[index]) for tile in tiles])
 
 
@@ -111,7 +112,7 @@ def reduce_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     """The results of ``reduce``: each input without dimension ``dim``."""
     axis = op.attributes["dim"]
     inputs = run.tiles(op, "inputs")
-    combine, body = _combiner(run, op, evaluate)
+    combine, body = combiner(run, op, evaluate)
     results = _at_once(run, op, axis) or _slice(_halving(combine, inputs, axis), 0, axis)
     if inputs[0].data.shape[axis] <= 2 or _order_free(op):
         return results
@@ -154,7 +155,7 @@ def scan_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     """The results of the inclusive ``scan`` along ``dim``, from the far end if it is reversed."""
     axis = op.attributes["dim"]
     inputs = run.tiles(op, "inputs")
-    combine, body = _combiner(run, op, evaluate)
+    combine, body = combiner(run, op, evaluate)
     if _order_free(op, EXACT):
         return _doubling(combine, inputs, axis, op.attributes["reverse"])
     size = inputs[0].data.shape[axis]

@@ -33,7 +33,7 @@ from ..frontend.bytecode.liveness import used_values
 from ..frontend.bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType
 from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.bytecode.traverse import walk
-from ..frontend.symbolic.summary import AccessSummary, Loop, LoopForm, Promise, Site, earlier
+from ..frontend.symbolic.summary import AccessSummary, Loop, LoopForm, Origin, Promise, Site, earlier
 from ..results.codes import TV
 from .agreement import Comparing, Refutes
 from .checked_values import Address, Layout, Misread, NotFollowed, Tiling, Value, Waiting
@@ -88,6 +88,7 @@ class Evaluator:
         self.inert = inert_assumptions(entry)
         self.elements: dict[str, ScalarType] = {}
         self.ranks: dict[str, int] = {}
+        self.cast: dict[tuple[tuple[int, Term], ...], Origin] = {}  # by the summands of its address
         self.known: set[Symbol | Function] = set()
         self.living = _living(entry.body, self.ordinal)
         self._spoken: list[tuple[Sequence[Term], str]] = []
@@ -257,16 +258,12 @@ class Evaluator:
             raise NotFollowed("nothing is said of a loop")
         return self._forms[op.offset]
 
-    def claimed_function(self, name: str, otherwise: Function) -> Function:
-        """The function that claims call so; its range and scope are still to be checked."""
+    def claimed_function(self, name: str) -> Function | None:
+        """The function that claims call so, if any does; its range and scope are still to be checked."""
         if self._functions is None:
-            spoken = [term for site in self.claims.sites for term in (site.guard, *_place_terms(site))]
-            spoken += [term for form in self.claims.loop_forms for each in form.left for term in (each or {}).values()]
-            spoken += [term for form in self.claims.loop_forms for term in form.carried if isinstance(term, Term)]
-            spoken += [item.guard for item in self.claims.promises]
-            parts = frozenset[Term]().union(*(term.free for term in spoken))
+            parts = frozenset[Term]().union(*(term.free for term in _terms_of(self.claims)))
             self._functions = {part.function.name: part.function for part in parts if part.kind is TermKind.APPLY}
-        return self._functions.get(name, otherwise)
+        return self._functions.get(name)
 
     def speaks_of(self, terms: Sequence[Term], what: str) -> None:
         """Claims may speak of what the walk meets, also later; `finish` looks at that."""
@@ -309,10 +306,20 @@ def _by_offset(sites: Sequence[Site]) -> dict[int, Site]:
     return found
 
 
-def _place_terms(site: Site) -> Iterator[Term]:
-    for field_ in fields(site.footprint):
-        part = getattr(site.footprint, field_.name)
-        yield from (each for each in (part if isinstance(part, tuple) else (part,)) if isinstance(each, Term))
+def _terms_of(claims: AccessSummary) -> Iterator[Term]:
+    """All terms of what is said of accesses and loops, and the guards of promises."""
+    for site in claims.sites:
+        yield site.guard
+        for field_ in fields(site.footprint):
+            part = getattr(site.footprint, field_.name)
+            yield from (each for each in (part if isinstance(part, tuple) else (part,)) if isinstance(each, Term))
+        yield from (wait.condition for wait in site.waits)
+    for form in claims.loop_forms:
+        for said in (*form.carried, *form.left):
+            parts = said.values() if isinstance(said, Mapping) else said if isinstance(said, tuple) else (said,)
+            yield from (each for each in parts if isinstance(each, Term))
+        yield form.reached
+    yield from (item.guard for item in claims.promises)
 
 
 def _living(block: Block, ordinal: Mapping[Op, int]) -> dict[str, frozenset[int]]:

@@ -13,7 +13,7 @@ from tests.corpus.compiled import corpus_kernels
 
 from tileverify.checker.checked_values import Misread, NotFollowed
 from tileverify.checker.read_again import STEPS, ReadAgain, read_again
-from tileverify.contract.launch import KernelUnit
+from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.contract.terms import (
     FALSE,
     ONE,
@@ -33,9 +33,11 @@ from tileverify.contract.terms import (
     transform,
     var,
 )
-from tileverify.frontend.bytecode import decode
+from tileverify.frontend.bytecode import decode, encode
+from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.optable import OPERATIONS
 from tileverify.frontend.bytecode.trusting import under_trust
+from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.summary import Access, AccessSummary, LoopForm, PointerFootprint, Site, ViewFootprint
 from tileverify.pipeline import entry_of, summary_of
 from tileverify.system.errors import UnsupportedOperation
@@ -262,3 +264,33 @@ def test_wrong_claims_are_rejected(name: str) -> None:
 def test_footprints_of_both_kinds_are_tried() -> None:
     kinds = {type(summary(unit_of(*COPY)).sites[0].footprint), type(summary(unit_of(*SCALE)).sites[-1].footprint)}
     assert kinds == {PointerFootprint, ViewFootprint}
+
+
+# ------------------------------------------------------------------------------------------- a few iterations
+def squared(times: int) -> AccessSummary:
+    """A store at what ``times`` iterations make of a number, each the square of the one before and its own number."""
+    builder = ModuleBuilder()
+    with builder.entry("k", (tile(pointer(I32)), tile(I32))) as f:
+        zero, one, limit, small = (f.constant(tile(I32), each) for each in (0, 1, times, 63))
+        with f.for_(zero, limit, one, [f.parameters[1]]) as loop:
+            square = f.op("muli", lhs=loop.arguments[1], rhs=loop.arguments[1])
+            f.op("continue", args=[f.op("andi", lhs=f.op("addi", lhs=square, rhs=loop.arguments[0]), rhs=small)])
+        f.op("store_ptr_tko", ptr=f.op("offset", ptr=f.parameters[0], off=loop.results[0]), val=one)
+        f.op("return")
+    module = decode(encode(builder.build()))
+    parameters = (EntryParameter(Role.POINTER, "a"), EntryParameter(Role.SCALAR, "s"))
+    found = summarize(module, module.entries[0], parameters)
+    claims = reading_of(reading_document(found), found.entry)
+    read_again(module, module.entries[0], parameters, claims, (), lambda asked: excluded(solver(), asked))
+    wrong = one_site(place(offset=lambda at: add(at, const(4))))(claims)
+    with pytest.raises((Misread, NotFollowed)):
+        read_again(module, module.entries[0], parameters, wrong, (), lambda asked: excluded(solver(), asked))
+    return claims
+
+
+@pytest.mark.parametrize("times", [1, 2, 5, 9])
+def test_what_a_few_iterations_make_is_run(times: int) -> None:
+    (site,) = squared(times).sites
+    assert isinstance(site.footprint, PointerFootprint)
+    named = any(part.kind is TermKind.APPLY for part in site.footprint.offset.free)
+    assert named is (times > 8)

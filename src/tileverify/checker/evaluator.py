@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import TypeAlias
 
 from ..contract.terms import (
@@ -92,7 +93,6 @@ class Evaluator:
         self.known: set[Symbol | Function] = set()
         self.living = _living(entry.body, self.ordinal)
         self._spoken: list[tuple[Sequence[Term], str]] = []
-        self._functions: dict[str, Function] | None = None
         for form in claims.loop_forms:  # each is looked at where its loop stands
             self.known |= {form.iteration.symbol, earlier(form.iteration).symbol, form.time.symbol}
         self._sites = _by_offset(claims.sites)
@@ -258,12 +258,15 @@ class Evaluator:
             raise NotFollowed("nothing is said of a loop")
         return self._forms[op.offset]
 
+    @cached_property
+    def spoken_of(self) -> frozenset[Term]:
+        """The variables and applications that claims about accesses and loops, and guards of promises, speak of."""
+        return frozenset[Term]().union(*(term.free for term in _terms_of(self.claims)))
+
     def claimed_function(self, name: str) -> Function | None:
         """The function that claims call so, if any does; its range and scope are still to be checked."""
-        if self._functions is None:
-            parts = frozenset[Term]().union(*(term.free for term in _terms_of(self.claims)))
-            self._functions = {part.function.name: part.function for part in parts if part.kind is TermKind.APPLY}
-        return self._functions.get(name)
+        found = (part.function for part in self.spoken_of if part.kind is TermKind.APPLY)
+        return next((function for function in found if function.name == name), None)
 
     def speaks_of(self, terms: Sequence[Term], what: str) -> None:
         """Claims may speak of what the walk meets, also later; `finish` looks at that."""
@@ -310,6 +313,7 @@ def _terms_of(claims: AccessSummary) -> Iterator[Term]:
     """All terms of what is said of accesses and loops, and the guards of promises."""
     for site in claims.sites:
         yield site.guard
+        yield from (each for each in (site.value, site.argument, site.compare) if each is not None)
         for field_ in fields(site.footprint):
             part = getattr(site.footprint, field_.name)
             yield from (each for each in (part if isinstance(part, tuple) else (part,)) if isinstance(each, Term))

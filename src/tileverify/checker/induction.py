@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from ..contract.terms import (
     ONE,
@@ -39,6 +40,9 @@ from .evaluator import Evaluator, WayOut, shape
 from .lane_moves import lanes
 from .steps_tiles import either_value
 from .steps_tokens import must_await
+
+_MOST_RUNS: Final = 8
+"""Iterations of a loop that are run one by one, where their number is known."""
 
 
 class CarriedClaims:
@@ -215,9 +219,12 @@ class CarriedClaims:
             self.ev.compare.same(way.path, value, said.next, f"{what} later")
 
     # --------------------------------------------------------------------------------------------------- behind
-    def behind(self, trips: Term) -> tuple[Value, ...]:
+    def behind(self, trips: Term, ways: Sequence[WayOut]) -> tuple[Value, ...]:
         """The carried values behind ``trips`` iterations; of tokens, what is claimed of them there."""
         results = list(self.at(trips))
+        for i, number in self._run(trips, ways).items():
+            if self._application(i, trips) not in self.ev.spoken_of:
+                results[i] = number
         for i, value in enumerate(results):
             said = self.claimed.left[i] if i < len(self.claimed.left) else None
             if isinstance(value, Waiting) and said is not None:
@@ -225,6 +232,28 @@ class CarriedClaims:
                 must_await(self.ev, self.path, value, said, f"{self._what(i)} behind the loop")
                 results[i] = Waiting(said)
         return tuple(results)
+
+    def _run(self, trips: Term, ways: Sequence[WayOut]) -> dict[int, Term]:
+        """Numbers without a closed form behind a few iterations: what these make of the initial ones, one by one."""
+        if trips.kind is not TermKind.CONST or not 0 < trips.value <= _MOST_RUNS or not ways:
+            return {}
+        k = self.claimed.iteration
+        now = {i: init for i, init in enumerate(self.inits) if isinstance(init, Term) and self.own[i] is not None}
+        handed = {i: terms_of(either_way(ways, i))[0] for i in now}
+        for t in range(trips.value):
+            time = {k: const(t)}
+            known = {substitute(self._application(i, k), time): self._stood_for(i, now[i]) for i in now}
+            now = {i: substitute(substitute(handed[i], time), known) for i in now}
+        return now
+
+    def _stood_for(self, i: int, value: Term) -> Term:
+        """What the function at position i is, where the carried number is ``value``."""
+        stand_in = self._application(i, self.claimed.iteration)
+        for _, leaf in _leaves(terms_of(self._at(i, self.claimed.iteration))[0], TRUE):
+            if stand_in in leaf.free:
+                modulus, rest = _linear_in(leaf, stand_in, self._what(i))
+                return floordiv(sub(value, const(rest)), const(modulus)) if modulus else value
+        return value
 
     def _what(self, i: int) -> str:
         return f"value {i} of the loop at byte {self.op.offset}"

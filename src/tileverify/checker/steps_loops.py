@@ -127,7 +127,7 @@ def for_loop(ev: Evaluator, op: Op) -> tuple[Value, ...]:
         trips = _number_of_trips(ev, number, (lower, upper, step))
     inside = frozenset(each.offset for each in walk(op.regions[0].blocks[0]))
     ev.facts.append((inside, form.same_around, lt(earlier(k), trips)))
-    return form.behind(trips)
+    return form.behind(trips, ways.on)
 
 
 def _check_counter(ev: Evaluator, op: Op, k: Term, number: int) -> None:

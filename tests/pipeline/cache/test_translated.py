@@ -1,4 +1,4 @@
-"""Files of CUDA Tile C++ are known by the text that nvcc hands to its compiler: headers, wherever they lie, and flags."""
+"""Files of CUDA Tile C++ are known by the text that nvcc hands to its compiler: headers wherever they lie, flags."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.equality.answer_text import sentence
 from tileverify.equality.deciding import Decision, ExactAnswer, Options, decide
 from tileverify.equality.named import loaded, other_of
-from tileverify.equality.targets import kernel_of
+from tileverify.equality.targets import judge, kernel_of
 from tileverify.frontend.sources.discover import discover
 
 from . import campaign
@@ -74,6 +74,52 @@ def test_cheats_are_different(kernel: str, reference: str) -> None:
     assert found.answer is Decision.DIFFERENT, sentence(found)
     assert found.difference is not None
     assert found.difference.kernel != found.difference.reference
+
+
+SILU = [
+    "by_size", "by_grid", "last_tile_copied", "off_by_1e6", "off_by_an_ulp", "wrong_when_large", "wrong_when_huge",
+    "wrong_when_tiny", "wrong_at_zero", "clipped", "nan_trick", "nan_everywhere", "by_first_value", "by_sum",
+    "one_element", "old_output",
+]  # fmt: skip
+
+
+def _silu(kernel: str) -> ExactAnswer:
+    units = {unit.kernel: unit for unit in discover([str(HERE / "branch_cheats.py")]) if isinstance(unit, KernelUnit)}
+    other = other_of(loaded(f"{HERE / 'references.py'}::silu"))
+    return decide(units[kernel], kernel_of(units[kernel]), ContractInNumbers(units[kernel].launch), other, OPTIONS)
+
+
+@pytest.mark.parametrize("kernel", SILU)
+def test_cheats_that_are_wrong_on_one_branch_are_different(kernel: str) -> None:
+    found = _silu(kernel)
+    assert found.answer is Decision.DIFFERENT, (sentence(found), found.one_way)
+
+
+def test_what_is_off_by_less_than_float64_shows_is_not_equal() -> None:
+    assert _silu("right").answer is Decision.EQUAL
+    assert _silu("polynomial").answer is Decision.NOT_DECIDED
+
+
+def test_a_branch_that_no_contents_take_is_told() -> None:
+    found = _silu("unreachable")
+    assert found.answer is Decision.EQUAL
+    assert [each.rpartition(" at line ")[0] for each in found.one_way] == ["the comparison >"]
+    assert found.one_way[0].endswith("was false at every point")
+    assert not _silu("right").one_way
+
+
+def test_an_inferred_launch_makes_no_difference_to_a_reference(tmp_path: Path) -> None:
+    (tmp_path / "means.py").write_text(
+        "import cuda.tile as ct\n\n\n@ct.kernel\ndef means(x, out):\n    i = ct.bid(0)\n"
+        "    row = ct.load(x, (i, 0), (1, 64), padding_mode=ct.PaddingMode.ZERO)\n"
+        "    ct.store(out, (i,), ct.sum(row, axis=1) / x.shape[1])\n"
+    )
+    (found,) = judge(f"{tmp_path / 'means.py'}::means", lambda x: x.mean(axis=1))
+    assert found.equality.answer is Decision.NOT_DECIDED
+    assert found.equality.difference is None
+    assert "write a launch spec (tileverify init means.py): out differs at x0 = 1" in found.equality.reason
+    (itself,) = judge(f"{tmp_path / 'means.py'}::means", f"{tmp_path / 'means.py'}::means")
+    assert itself.equality.answer is Decision.EQUAL
 
 
 def test_a_power_beyond_float64_makes_no_difference() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +15,12 @@ from tests.corpus.compiled import corpus_kernels
 from tileverify.checker.checked_values import Misread, NotFollowed
 from tileverify.checker.read_again import STEPS, ReadAgain, read_again
 from tileverify.contract.launch import KernelUnit
-from tileverify.contract.terms import FALSE, ONE, TRUE, ZERO, Scope, Term, add, const, eq, scale, var
+from tileverify.contract.terms import FALSE, ONE, TRUE, ZERO, Function, Scope, Term, add, const, eq, scale, var
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.optable import OPERATIONS
 from tileverify.frontend.bytecode.trusting import under_trust
+from tileverify.frontend.sources.discover import discover
+from tileverify.frontend.symbolic.recurrences import Recurrence
 from tileverify.frontend.symbolic.summary import Access, AccessSummary, LoopForm, PointerFootprint, Site, ViewFootprint
 from tileverify.pipeline import entry_of, summary_of
 from tileverify.verifier.certificate.reread import excluded
@@ -196,3 +199,39 @@ def test_wrong_claims_are_rejected(name: str) -> None:
 def test_footprints_of_both_kinds_are_tried() -> None:
     kinds = {type(summary(unit_of(*COPY)).sites[0].footprint), type(summary(unit_of(*SCALE)).sites[-1].footprint)}
     assert kinds == {PointerFootprint, ViewFootprint}
+
+
+NEVER_ENTERED = """
+import cuda.tile as ct
+import tileverify
+
+@tileverify.launch(grid=["2"], args={"x": "i32[40]", "out": "i32[64]", "n": "i32"})
+@ct.kernel
+def store_first(x, out, n):
+    place = 0
+    if n < 3:
+        if n > 5:
+            moved = n
+            while ct.load(x, index=(moved,), shape=()).item() < 60:
+                moved = ct.maximum(ct.minimum(moved * 3, n), n - 1)
+            place = moved
+    ct.store(out, index=(place,), tile=ct.full((1,), ct.bid(0), dtype=ct.int32))
+"""
+
+
+def test_a_value_that_is_no_number_is_no_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no block comes to a loop all that is said of its values holds, but a question that mentions one of which
+    it is said that there is none would have no answer either."""
+    file = tmp_path / "kernel.py"
+    file.write_text(NEVER_ENTERED)
+    (unit,) = discover([str(file)])
+    assert isinstance(unit, KernelUnit)
+    checked(unit, summary(unit))
+    found = Recurrence.unknown
+
+    def none(self: Recurrence, *args: Any) -> Function:
+        return replace(found(self, *args), low=5, high=2)
+
+    monkeypatch.setattr(Recurrence, "unknown", none)
+    with pytest.raises(Misread, match="no number"):
+        checked(unit, summary(unit))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from tileverify.contract.terms import (
     ONE,
     TRUE,
     ZERO,
+    Function,
     Scope,
     Term,
     TermKind,
@@ -37,7 +39,9 @@ from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.optable import OPERATIONS
 from tileverify.frontend.bytecode.trusting import under_trust
+from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.execute import summarize
+from tileverify.frontend.symbolic.recurrences import Recurrence
 from tileverify.frontend.symbolic.summary import Access, AccessSummary, LoopForm, PointerFootprint, Site, ViewFootprint
 from tileverify.pipeline import entry_of, summary_of
 from tileverify.system.errors import UnsupportedOperation
@@ -294,3 +298,39 @@ def test_what_a_few_iterations_make_is_run(times: int) -> None:
     assert isinstance(site.footprint, PointerFootprint)
     named = any(part.kind is TermKind.APPLY for part in site.footprint.offset.free)
     assert named is (times > 8)
+
+
+NEVER_ENTERED = """
+import cuda.tile as ct
+import tileverify
+
+@tileverify.launch(grid=["2"], args={"x": "i32[40]", "out": "i32[64]", "n": "i32"})
+@ct.kernel
+def store_first(x, out, n):
+    place = 0
+    if n < 3:
+        if n > 5:
+            moved = n
+            while ct.load(x, index=(moved,), shape=()).item() < 60:
+                moved = ct.maximum(ct.minimum(moved * 3, n), n - 1)
+            place = moved
+    ct.store(out, index=(place,), tile=ct.full((1,), ct.bid(0), dtype=ct.int32))
+"""
+
+
+def test_a_value_that_is_no_number_is_no_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no block comes to a loop all that is said of its values holds, but a question that mentions one of which
+    it is said that there is none would have no answer either."""
+    file = tmp_path / "kernel.py"
+    file.write_text(NEVER_ENTERED)
+    (unit,) = discover([str(file)])
+    assert isinstance(unit, KernelUnit)
+    checked(unit, summary(unit))
+    found = Recurrence.unknown
+
+    def none(self: Recurrence, *args: Any) -> Function:
+        return replace(found(self, *args), low=5, high=2)
+
+    monkeypatch.setattr(Recurrence, "unknown", none)
+    with pytest.raises(Misread, match="no number"):
+        checked(unit, summary(unit))

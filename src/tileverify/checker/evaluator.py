@@ -280,6 +280,9 @@ class Evaluator:
                 lane = part.kind is TermKind.VAR and part.symbol.scope is Scope.LANE
                 if symbol not in self.known and not lane:
                     raise NotFollowed(f"{what} speaks of '{symbol.name}', which the bytecode does not know so")
+                if symbol.low is not None and symbol.high is not None and symbol.low > symbol.high:
+                    # What no block comes to may be said to be anything, but not to be no number at all.
+                    raise Misread(f"{what} speaks of '{symbol.name}', which no number could be")
         if left := self._sites.keys() - self.done_sites.keys():
             raise Misread(f"{len(left)} accesses are claimed that no block makes")
         if any(self._promises.values()) or any(self._assertions.values()):

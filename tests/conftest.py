@@ -12,15 +12,15 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from tests import profiles
+from tests import leftovers, op_coverage, profiles
 from tests.command_line import CommandLine, command_line
-from tests.op_coverage import pytest_sessionfinish, pytest_terminal_summary, pytest_testnodedown
+from tests.op_coverage import pytest_testnodedown
 from tests.shared import FOLDER
 from tests.toolkit import mark_missing
 
 TESTS = Path(__file__).parent
 
-__all__ = ["pytest_sessionfinish", "pytest_terminal_summary", "pytest_testnodedown"]  # hooks, found by their names
+__all__ = ["pytest_testnodedown"]  # a hook, found by its name
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -39,6 +39,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["TILEVERIFY_WORKER"] = "0"  # but for the tests of workers, which set it themselves
     profiles.choose(long=config.getoption("--long"))
+    leftovers.looked_at_first(config)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    op_coverage.looked_at_last(session)
+    leftovers.looked_at_last(session)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    op_coverage.told(terminalreporter)
+    leftovers.told(terminalreporter)
 
 
 @pytest.hookimpl(wrapper=True)

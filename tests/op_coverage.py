@@ -40,7 +40,7 @@ def is_process_of_many(config: pytest.Config) -> bool:
 
 
 # ------------------------------------------------------------------------------ hooks, which conftest takes up
-def pytest_sessionfinish(session: pytest.Session) -> None:
+def looked_at_last(session: pytest.Session) -> None:
     output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["executed_ops"] = sorted(executed) if is_whole(session) else None
@@ -56,6 +56,6 @@ def pytest_testnodedown(node: Any) -> None:
     _everywhere.update(getattr(node, "workeroutput", {}).get("executed_ops") or ())
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def told(terminalreporter: pytest.TerminalReporter) -> None:
     if _untested:
         terminalreporter.write_line(f"FAILED: ops that no test of {FOLDER} executes: {', '.join(_untested)}", red=True)

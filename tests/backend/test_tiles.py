@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
-from tileverify.backend.interpreter import UnspecifiedUse
+from tileverify.backend.interpreter import UnspecifiedUse, reductions
 from tileverify.backend.interpreter.faults import UndefinedStop
 from tileverify.backend.interpreter.values import APPROXIMATE, UNSPECIFIED, Tile
-from tileverify.frontend.bytecode.builder import F32, I1, I8, I16, I32, BodyBuilder, pointer, tile
+from tileverify.frontend.bytecode.builder import BF16, F16, F32, I1, I8, I16, I32, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import (
     Bounded,
     DivBy,
+    FloatAttribute,
     IntegerAttribute,
     SameElements,
+    ScalarType,
     Value,
 )
 
@@ -101,6 +105,52 @@ def test_reduce_and_scan() -> None:
 
     assert lanes(lambda f: scanned(f, False)) == [[0, 1, 3, 6], [4, 9, 15, 22]]
     assert lanes(lambda f: scanned(f, True)) == [[6, 6, 5, 3], [22, 18, 13, 7]]
+
+
+_PATTERNS = {F16: (0x8000, 0x7C00, 0xFE01, 0x0001), BF16: (0x8000, 0xFF80, 0x7FC1, 0x0080), F32: (1 << 31, 0x7FC00001)}
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+@pytest.mark.parametrize("element", _PATTERNS)
+@pytest.mark.parametrize(
+    ("name", "flag"), [*product(("addf", "mulf"), ("", "ftz")), *product(("maxf", "minf"), ("", "nan", "ftz"))]
+)
+def test_reductions_at_once_give_what_their_bodies_do(
+    name: str, flag: str, element: ScalarType, approximate: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = np.random.default_rng(7)
+    drawn = source.integers(0, 1 << element.bits, (4, 8))
+    values = np.where(source.random((4, 8)) < 0.3, source.choice(_PATTERNS[element], (4, 8)), drawn)
+
+    def reduced(f: BodyBuilder) -> Value:
+        numbers = f.constant(tile(element, 4, 8), *values.reshape(-1).tolist())
+        if approximate:
+            numbers = f.op("exp", s=numbers)
+        with f.reduce([numbers], 1, [FloatAttribute(element, 0)]) as body:
+            rounding = {"rnd": "nearest_even"} if name in ("addf", "mulf") else {}
+            f.op(
+                "yield",
+                args=[
+                    f.op(name, lhs=body.arguments[0], rhs=body.arguments[1], flags=[flag] if flag else [], **rounding)
+                ],
+            )
+        return body.results[0]
+
+    _, (at_once,) = run_ops(reduced)
+    with monkeypatch.context() as patched:
+        patched.setattr(reductions, "_halving", lambda *_: pytest.fail("no reduction at once"))
+        if flag != "ftz":
+            run_ops(reduced)
+    monkeypatch.setattr(reductions, "_at_once", lambda *_: None)
+    _, (one_by_one,) = run_ops(reduced)
+    assert at_once.data.dtype == one_by_one.data.dtype
+    assert at_once.data.tobytes() == one_by_one.data.tobytes()
+    assert np.array_equal(
+        *(
+            np.zeros(4, np.uint8) if each is None else np.broadcast_to(each, 4)
+            for each in (at_once.taint, one_by_one.taint)
+        )
+    )
 
 
 def test_a_reduction_that_depends_on_its_order_is_marked() -> None:

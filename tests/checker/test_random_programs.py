@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 from tests.frontend.symbolic.programs import ProgramMaker
+from tests.frontend.symbolic.token_programs import TokenProgramMaker
 from tests.profiles import tries
 
 from tileverify.checker.checked_values import NotFollowed
@@ -23,11 +24,12 @@ pytestmark = pytest.mark.random
 PROGRAMS = tries(short=40, long=1000)
 
 
-def test_random_programs_are_read_alike() -> None:
+@pytest.mark.parametrize("maker", [ProgramMaker, TokenProgramMaker])
+def test_random_programs_are_read_alike(maker: type[ProgramMaker]) -> None:
     told: Counter[str] = Counter()
     solver = SecondSolver(200_000)
     for seed in range(PROGRAMS):
-        made, parameters, _ = ProgramMaker(seed).make()
+        made, parameters, _ = maker(seed).make()
         module = decode(encode(made))
         entry = module.entries[0]
         claims = reading_of(reading_document(summarize(module, entry, parameters)), entry.name)

@@ -279,6 +279,8 @@ def test_several_reports_of_one_run(tileverify: Callable[..., Ran], verdicts: Ca
         (["sarif="], "the file is missing"),
         (["."], "is a folder"),
         (["sarif=no/such"], "there is no folder 'no'"),
+        (["srif=out.sarif"], "no format 'srif'; did you mean 'sarif'? (a file of that name: ./srif=out.sarif)"),
+        (["csv=out"], "no format 'csv'; there are text, json, "),
     ],
 )
 def test_bad_outputs_are_told_before_the_work(

@@ -63,6 +63,12 @@ sys.meta_path.insert(0, Plant())
 """A `sitecustomize` by which the proofs of two kernels fail, in every process that is started."""
 
 
+@pytest.fixture(autouse=True)
+def _archives_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere in a run of the tests none are."""
+    monkeypatch.delenv(crash_report.FOLDER, raising=False)
+
+
 def archives(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.zip"))
 
@@ -137,7 +143,6 @@ def test_traceback_is_printed_too(tmp_path: Path) -> None:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv(crash_report.FOLDER, raising=False)
     monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path
 

@@ -606,6 +606,13 @@ def _fill_rows_of_32(a: Arrays, _: Values) -> Arrays:
     return {"out": out}
 
 
+def _running_states(a: Arrays, _: Values) -> Arrays:
+    out = np.zeros_like(a["out"])
+    for step in range(out.shape[1]):
+        out[:, step] = a["x"][:, step] + (0.5 * out[:, step - 1] if step else 0)
+    return {"out": out}
+
+
 REFERENCES: Final[dict[str, Reference]] = {
     **RUST_REFERENCES,
     "add_vectors": lambda a, v: {"c": a["a"] + a["b"]},
@@ -783,6 +790,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "ring_of_three": _last_round(3),
     "swapped_buffers": _last_round(2),
     "cursor": _last_round(0),
+    "running_states": _running_states,
     "add_columns": lambda a, v: {"out": a["out"] + a["x"].sum(axis=1)},
     "number_tiles": _number_tiles,
     "first_column_writes": lambda a, v: {"out": np.ones_like(a["out"])},
@@ -1016,6 +1024,7 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "protocols/tickets.py::fill_by_two_counters[as-many-even-as-odd]": Numbers({"N": 640}),
     "loops/stages.py::ring_of_three[three-tiles-a-block]": Numbers({"B": 5, "rounds": 7}),
     "loops/stages.py::swapped_buffers[two-tiles-a-block]": Numbers({"B": 5, "rounds": 7}),
+    "loops/recurrence.py::running_states[any-grid]": Numbers({"R": 5, "T": 4}, grid=(2, 1, 1)),
     "loops/stages.py::cursor[row-by-row]": Numbers({"B": 3, "W": 170, "rounds": 8}),
     "loops/while_stride.py::double_one_by_one[any-grid]": Numbers({"N": 50}, grid=(3, 1, 1)),
     "loops/while_stride.py::double_by_stride[any-grid]": Numbers({"N": 1000}, grid=(3, 1, 1)),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tileverify.equality import constants, exact, field, formulas, reducing
+from tileverify.equality import constants, exact, field, formulas, logarithms, reducing
 from tileverify.equality.exact_arrays import presented
 from tileverify.equality.points import drawn
 from tileverify.equality.sameness import compared
@@ -32,8 +32,19 @@ add, subtract, multiply, divide = exact.add, exact.subtract, exact.multiply, exa
 exp, log2e = formulas.exp, constants.numbers_of(np.asarray(math.log2(math.e)))
 
 
+log = formulas.log
+
+
 def decimal(value: float) -> Any:
     return constants.numbers_of(np.asarray(value))
+
+
+def square(x: Any) -> Any:
+    return multiply(x, x)
+
+
+def row_sum(x: Any) -> Any:
+    return reducing.total(x, 1, keepdims=True)
 
 
 LAWS: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
@@ -50,6 +61,20 @@ LAWS: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
         formulas.tanh(x), subtract(formulas.sigmoid(add(x, x)), formulas.sigmoid(exact.negative(add(x, x)))),
     ),
     "roots": lambda x, y: (multiply(formulas.sqrt(exp(x)), formulas.sqrt(exp(y))), formulas.sqrt(exp(add(x, y)))),
+    "logarithm of a power": lambda x, y: (log(exp(x)), x),
+    "logarithm of a product": lambda x, y: (log(multiply(exp(x), square(y))), add(x, log(square(y)))),
+    "logarithm of a quotient": lambda x, y: (
+        log(divide(square(x), square(y))), subtract(log(square(x)), log(square(y))),
+    ),
+    "logarithm of a root": lambda x, y: (log(formulas.sqrt(square(x))), multiply(formulas.HALF, log(square(x)))),
+    "power of a logarithm": lambda x, y: (exp(multiply(formulas.TWO, log(exp(x)))), exp(add(x, x))),
+    "logarithms in base 2": lambda x, y: (multiply(formulas.log2(square(x)), decimal(math.log(2))), log(square(x))),
+    "logarithms in base 10": lambda x, y: (multiply(formulas.log10(square(x)), decimal(math.log(10))), log(square(x))),
+    "softplus": lambda x, y: (formulas.log1p(exp(x)), add(x, formulas.log1p(exp(exact.negative(x))))),
+    "log of softmax": lambda x, y: (
+        log(divide(exp(x), row_sum(exp(x)))),
+        subtract(subtract(x, y[:, :1]), log(row_sum(exp(subtract(x, y[:, :1]))))),
+    ),
     "erf is odd": lambda x, y: (formulas.erf(exact.negative(x)), exact.negative(formulas.erf(x))),
     "variance": lambda x, y: (
         reducing.variance(x, 1),
@@ -78,6 +103,40 @@ def test_the_primes_are_a_chain_in_which_small_numbers_are_squares() -> None:
     assert q == 2 * r + 1
     for prime in (2, 3, 5, 7, 11, 13):
         assert all(pow(prime, (modulus - 1) // 2, modulus) == 1 for modulus in (p, q, r))
+
+
+@pytest.mark.parametrize("number", range(field.LEVELS - 1))
+def test_every_small_prime_is_the_power_that_its_logarithm_says(number: int) -> None:
+    modulus, primes = field.MODULI[number], logarithms.small_primes(number).tolist()
+    table, squares = logarithms.of_integers(number)
+    assert len(table) ** 2 > modulus
+    for prime in primes:
+        assert pow(2, int(table[prime]), modulus) == (prime if squares[prime] else modulus - prime)
+
+
+def test_logarithms_are_the_exponents_of_powers() -> None:
+    x = some(500)["r"].T.astype(np.uint64)
+    found, powers = logarithms.logarithm(x)
+    again = field.exponential(found)
+    for number in range(field.LEVELS - 1):
+        same, opposite = again == x, again == np.asarray(field.negated(x))
+        slots, below = field.level(number), field.level(number + 1)
+        assert (same | opposite)[slots].all()
+        assert (same[slots] == powers[below]).all()
+        assert 0.4 < powers[below].mean() < 0.6
+
+
+def test_many_logarithms_make_a_wrong_yes_more_likely() -> None:
+    def bits(count: int) -> float:
+        x = square(some(count))
+        left, right = exact.total(log(x), 0), log(reducing.product(x, 0))
+        found = compared(np.asarray(left)[None], np.asarray(right)[None])
+        assert not found.open
+        assert found.different is None
+        return found.bits
+
+    one, few, many = bits(1), bits(16), bits(256)
+    assert 50 > one > few > many > 0
 
 
 @pytest.mark.parametrize(

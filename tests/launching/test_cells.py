@@ -81,6 +81,17 @@ def test_a_cell_is_not_run_again(shell: Any) -> None:
     assert shell.user_ns["halve"] is not None
 
 
+def test_a_call_of_a_kernel_with_constants_gets_one_too(shell: Any) -> None:
+    """A call does not describe what is compiled in: the changed kernel is compiled as the call was."""
+    tiled = HALVE.replace("x, out", "x, out, TILE: ct.Constant[int]").replace("(128,)", "(TILE,)")
+    shell.user_ns["arrays"] = arrays()
+    result = run(shell, tiled + "result = tileverify.check(halve, args=(*arrays, 64), grid=(4,))\n")
+    shown = [line.partition(", ct.load")[0] for line in differences(str(result)) if not line.startswith("-->")]
+    assert shown == DIFFERENCE
+    (finding,) = result.results[0].findings
+    assert finding.code == "TV101"
+
+
 DISTURBED = {
     "a decorator of one's own": "def noted(f):\n    globals()['seen'] = seen + 1\n    return f\n\n@noted\n" + HALVE,
     "a default that is computed": "def one():\n    globals()['seen'] = seen + 1\n    return 1\n\n"

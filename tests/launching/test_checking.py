@@ -100,7 +100,7 @@ def test_a_call_for_any_grid_names_the_clauses() -> None:
 def test_a_call_that_no_proof_covers_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
     """Clauses that a proof adds may shut out the very launch that was asked about."""
 
-    def judge_elsewhere(unit: KernelUnit, options: CheckOptions) -> KernelResult:
+    def judge_elsewhere(unit: KernelUnit, options: CheckOptions, compiled_as: object) -> KernelResult:
         result = check_unit(unit, options)
         return replace(result, requires=(*result.requires, "grid.x <= 1"))
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from tileverify.contract.launch import KernelUnit
+from tileverify.contract.terms import Term
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier import of_recording
 from tileverify.verifier.rules.answers import Limits
 from tileverify.verifier.search import fact_choice
+from tileverify.verifier.search.kept_work import KeptWork
 
 KERNELS: Final = """
 import cuda.tile as ct
@@ -38,6 +41,17 @@ def packed(x, starts, lengths, y, TILE: ct.Constant[int]):
         place = k * TILE + ct.arange(TILE, dtype=ct.int32)
         at = ct.where(place < length, start + place, -1)
         ct.scatter(y, (at,), ct.gather(x, (at,), padding_value=0.0))
+
+@ct.kernel
+def chosen(x, idx, y, n, TILE: ct.Constant[int]):
+    row = ct.load(idx, (ct.bid(0),), shape=())
+    ct.store(y, (row, 0), ct.load(x, (n, 0), (1, TILE)))
+
+@ct.kernel
+def chosen_for_few(x, idx, y, n, TILE: ct.Constant[int]):
+    row = ct.load(idx, (ct.bid(0),), shape=())
+    if row < 16:
+        ct.store(y, (row, 0), ct.load(x, (n, 0), (1, TILE)))
 """
 
 LAUNCHES: Final = """
@@ -59,6 +73,18 @@ grid = [5]
 observed = ["range(starts, 0, 400)", "injective(starts)", "nondecreasing(starts)", "range(lengths, 20, 90)",
             "segments(starts, lengths, 0, 470)"]
 args = { x = "f32[500]", starts = "i32[5]", lengths = "i32[5]", y = "f32[500]", TILE = 32 }
+
+[[launch]]
+kernel = "chosen"
+grid = [8]
+observed = ["range(idx, 1, 63)", "injective(idx)"]
+args = { x = "f32[8, 32]", idx = "i32[8]", y = "f32[64, 32]", n = "i32", TILE = 32 }
+
+[[launch]]
+kernel = "chosen_for_few"
+grid = [8]
+observed = ["range(idx, 1, 63)", "injective(idx)"]
+args = { x = "f32[8, 32]", idx = "i32[8]", y = "f32[64, 32]", n = "i32", TILE = 32 }
 """
 
 
@@ -66,20 +92,38 @@ def _checked(folder: Path) -> list[KernelResult]:
     (folder / "made.py").write_text(KERNELS)
     (folder / "made.tileverify.toml").write_text(LAUNCHES)
     units = list(discover([str(folder / "made.py")]))
-    assert len(units) == 3
+    assert len(units) == 5
     assert all(isinstance(unit, KernelUnit) for unit in units), units
     return [check_unit(unit) for unit in units if isinstance(unit, KernelUnit)]
 
 
 def test_facts_are_found_where_the_first_looks_are_too_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usual = _checked(tmp_path)
-    assert [result.verdict for result in usual] == [Verdict.PROVED] * 3
+    assert [result.verdict for result in usual] == [Verdict.PROVED] * 5
     assert all(result.observed for result in usual)
+    assert [len(result.requires) for result in usual[3:]] == [1, 1]  # how large n may be, whatever idx holds
     for units in (100, 1_000, 10_000):
         short = Limits(linear=units, nonlinear=0, rounds=1 if units < 1_000 else 5, total=units, bits=0)
         monkeypatch.setattr(of_recording, "FIRST_LOOK", short)
         monkeypatch.setattr(fact_choice, "EVERY_LIMITS", short)
         found = _checked(tmp_path)
-        assert [result.verdict for result in found] == [Verdict.PROVED] * 3, units
+        assert [result.verdict for result in found] == [Verdict.PROVED] * 5, units
         for mine, other in zip(usual, found, strict=True):
             assert len(other.observed) <= len(mine.observed) + 1, (mine.observed, other.observed)
+
+
+def test_facts_are_found_where_clauses_are_out_of_reach_without_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    possible = KeptWork.possible
+
+    def with_facts(self: KeptWork, conditions: Sequence[Term]) -> bool:
+        return bool(self.case.contract.data) and possible(self, conditions)
+
+    usual = _checked(tmp_path)
+    monkeypatch.setattr(KeptWork, "possible", with_facts)
+    found = _checked(tmp_path)
+    assert [result.verdict for result in found] == [Verdict.PROVED] * 5
+    assert [(result.observed, result.requires) for result in found] == [
+        (result.observed, result.requires) for result in usual
+    ]

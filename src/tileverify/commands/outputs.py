@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..contract.descriptions import suggestion
 from ..reports.formats import FORMATS, PAGE, TEXT, renderer
 from ..system.errors import UsageError
 from .options import writable
@@ -31,8 +32,8 @@ def outputs_of(format_: str, values: Sequence[str]) -> tuple[Output, ...]:
     """What ``--format`` and any number of ``--output FILE`` or ``--output FORMAT=FILE`` ask for.
 
     Without a plain FILE the report in ``format_`` goes to stdout.  A page goes into a folder as ``index.html``, with
-    the JSON report beside it.  Raises `UsageError` for a second plain FILE, one file for two reports, and a folder that
-    does not exist.
+    the JSON report beside it.  Raises `UsageError` for a second plain FILE, one file for two reports, a folder that
+    does not exist, and a word before ``=`` that is no format.
     """
     plain: list[Path] = []
     others: list[Output] = []
@@ -42,6 +43,9 @@ def outputs_of(format_: str, values: Sequence[str]) -> tuple[Output, ...]:
             if not file:
                 raise UsageError(f"--output {value}: the file is missing")
             others.append(Output(name, Path(file)))
+        elif equals and name.isalpha():
+            near = suggestion(name, FORMATS) or f"; there are {', '.join(FORMATS)}"
+            raise UsageError(f"--output {value}: there is no format '{name}'{near} (a file of that name: ./{value})")
         else:
             plain.append(Path(value))
     if len(plain) > 1:

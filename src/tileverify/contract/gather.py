@@ -27,8 +27,14 @@ class SourceSpecs:
 
     @classmethod
     def from_file(cls, path: Path) -> SourceSpecs:
-        """The specs of ``--spec FILE``, which stand for all others, decorators included."""
-        return cls(read_spec_file(path), given=True)
+        """The specs of ``--spec FILE``, which stand for all others, decorators included.
+
+        Raises `SpecError` for a file without any: nobody names it to have launches guessed.
+        """
+        launches = read_spec_file(path)
+        if not launches:
+            raise SpecError("there is no [[launch]] in this file; without --spec launches are guessed", str(path))
+        return cls(launches, given=True)
 
     def of_kernel(self, names: Container[str], decorated: Iterable[RawLaunch] = ()) -> tuple[RawLaunch, ...]:
         """The launches of the kernel with these names."""

@@ -27,6 +27,7 @@ def _lines(judged: JudgedKernel) -> list[str]:
     lines = [f"{judged.target} and {judged.reference}: {sentence(found)}"]
     if found.answer is not Decision.DIFFERENT and found.launches:
         lines.append(f"  at {'; '.join(sizes_text(values) for values in found.launches)}")
+    lines += [f"  seen one way alone: {each}" for each in found.one_way[:_SHOWN]]
     lines += rounding_lines(found)
     lines += [f"  left out: {each}" for each in found.left_out[:_SHOWN]]
     if (more := len(found.left_out) - _SHOWN) > 0:
@@ -106,6 +107,7 @@ def fields(found: ExactAnswer) -> dict[str, Any]:
         "probability_log2": None if found.answer is not Decision.EQUAL else -math.floor(min(found.bits, 999)),
         "reason": found.reason or None,
         "left_out": list(found.left_out),
+        "one_way": list(found.one_way),
         "steps": found.steps,
         "difference": None,
         "rounding": None if found.rounding is None else _rounding_fields(found.rounding),

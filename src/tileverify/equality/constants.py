@@ -23,6 +23,7 @@ import numpy as np
 from . import exact, field
 from .exact import NUMBER
 from .field import SLOTS, Array
+from .logarithms import logarithm
 
 DIGITS: Final = {"f64": 53, "f32": 24, "tf32": 11, "f16": 11, "bf16": 8}
 """Bits of the formats in which constants are looked up; those of all others are exact."""
@@ -132,7 +133,10 @@ def _rational(value: Fraction) -> Array:
 @lru_cache(maxsize=1)
 def _symbols() -> tuple[tuple[float, Array], ...]:
     """Numbers that no fraction is, each with residues of its own, and their inverses; e is 2**log2(e)."""
-    loga, log10, root_pi = (drawn(key) for key in (101, 102, 103))
+    loga, root_pi = drawn(101), drawn(103)
+    ten, _ = logarithm(field.of_fraction(10, 1))
+    ten[field.level(0)] = drawn(102)[field.level(0)]
+    log10 = field.multiply(ten, loga)
     inverse = field.inverse
     log2e = inverse(loga)
     pi = field.multiply(root_pi, root_pi)

@@ -18,7 +18,7 @@ from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..results.equality_section import UnequalValues
 from ..system.errors import UsageError
 from .exact_arrays import is_numbers, lifted, presented
-from .points import FILLINGS, GIVEN, TrialPoint, drawn_point, given_point
+from .points import FILLINGS, GIVEN, SEARCHING, TrialPoint, drawn_point, given_point
 from .rounding_error import RoundingSeen
 from .running import ExactKernel, run_exactly
 from .sameness import Compared, compared
@@ -38,6 +38,9 @@ MOST_LAUNCHES: Final = 24
 VARIED: Final = 8
 """Launches, beside the usual one, that are looked at with two kinds of contents."""
 TRIES: Final = 3
+ENOUGH_BITS: Final = 30.0
+"""A launch whose points have fewer is looked at with further contents; with less than half of that it is not equal."""
+_SEARCHED: Final = 16
 MOST_UNEQUAL: Final = 1024
 """Elements of an array that differ and are kept with their values."""
 
@@ -71,6 +74,13 @@ class UnequalElement:
     whole: UnequalArray
     inputs: Mapping[str, Any] | None = None
 
+    def where_finite(self) -> UnequalElement | None:
+        """The first element of the array that differs and is finite on both sides, if there is one."""
+        for each in self.whole.elements:
+            if np.isfinite(each.kernel) and np.isfinite(each.reference):
+                return replace(self, index=each.index, kernel=each.kernel, reference=each.reference)
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class ExactAnswer:
@@ -87,6 +97,8 @@ class ExactAnswer:
     left_out: tuple[str, ...] = ()
     steps: int = 0
     rounding: RoundingSeen | None = None
+    one_way: tuple[str, ...] = ()
+    """Comparisons of the kernel that came out in one way alone: of the other branch nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +123,14 @@ class SeenPoints:
     bits: float = 0.0
     opened: list[str] = field(default_factory=list)
 
+    def shortfall(self) -> str:
+        """Why these points do not make the launch equal, empty if they do."""
+        if not self.equal:
+            return "; ".join(self.opened) or "nothing was compared"
+        if self.bits < ENOUGH_BITS / 2:
+            return f"with so many logarithms in one element a wrong yes is as likely as 2^-{self.bits:.0f}"
+        return ""
+
 
 def decide(
     unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, other: Other, options: Options
@@ -122,8 +142,9 @@ def decide(
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
     done: list[Mapping[str, int]] = []
     points, bits, reasons, refused = 0, float("inf"), [], []
+    taken: list[tuple[int, Mapping[str, int]]] = []
     for number, values in enumerate(launches, 0 if options.values is None else -1):
-        seen = SeenPoints()
+        seen, before = SeenPoints(), trial.steps()
         try:
             found = trial.launch(number, values, seen)
         except BudgetSpent:
@@ -139,17 +160,35 @@ def decide(
             return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, reason=f"{stop} ({words(values)})")
         if found is not None:
             return _different(trial, found, launches)
-        if not seen.equal:
-            reasons.append(f"{'; '.join(seen.opened) or 'nothing was compared'} ({words(values)})")
+        if shortfall := seen.shortfall():
+            reasons.append(f"{shortfall} ({words(values)})")
             continue
         left_out += [f"{words(values)}: {reason}" for reason in seen.opened]
         done.append(values)
+        taken.append(((trial.steps() - before) // seen.equal, values))
         points, bits = points + seen.equal, min(bits, seen.bits)
     steps = trial.steps()
     if reasons or not done:
         reason = next(iter((*reasons, *refused)), "no launch was small enough")
         return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), steps)
-    return ExactAnswer(Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps)
+    if options.inputs is None:
+        found = replace(trial, budget=Budget(options.steps)).searched(worth_searching(taken, options.steps))
+        if found is not None:
+            return _different(trial, found, launches)
+    one_way = tuple(kernel.ways.one_way())
+    return ExactAnswer(
+        Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps, one_way=one_way
+    )
+
+
+def worth_searching(taken: Sequence[tuple[int, Mapping[str, int]]], steps: int) -> Mapping[str, int]:
+    """Of launches with the steps of a point the longest that takes a small part of ``steps``, or the shortest."""
+    small = [each for each in taken if each[0] * _SEARCHED <= steps]
+    return max(small, key=_steps)[1] if small else min(taken, key=_steps)[1]
+
+
+def _steps(launch: tuple[int, Mapping[str, int]]) -> int:
+    return launch[0]
 
 
 def planned(
@@ -214,7 +253,8 @@ class _Trial:
             return replace(found, inputs=self.options.inputs)
         fillings = list(fillings_of(number))
         for place, filling in enumerate(FILLINGS):
-            if filling not in fillings and not (number == 0 and place and self.steps() * 5 < self.options.steps):
+            cheap = number == 0 and place and self.steps() * 5 < self.options.steps
+            if filling not in fillings and not cheap and not (seen.equal and seen.bits < ENOUGH_BITS):
                 continue
             found = self.at(values, filling)
             if isinstance(found, UnequalElement):
@@ -222,6 +262,19 @@ class _Trial:
             note(seen, found, filling)
             if filling == "normal" and found.undefined:
                 fillings.append("positive")
+        return None
+
+    def searched(self, values: Mapping[str, int]) -> UnequalElement | None:
+        """A difference that contents show which make nothing equal: of finite numbers, or it may be one of limits."""
+        for filling in SEARCHING:
+            if filling != SEARCHING[0] and not any(self.kernel.ways.one_way()):
+                continue
+            try:
+                found = self.at(values, filling)
+            except (InterpreterStop, UsageError):
+                continue
+            if isinstance(found, UnequalElement) and (finite := found.where_finite()) is not None:
+                return finite
         return None
 
     def at(self, values: Mapping[str, int], filling: str) -> Compared | UnequalElement:

@@ -48,15 +48,21 @@ class Parts:
 
 def parts(array: Array) -> Parts:
     """Residues as uint64, slots first."""
-    r = np.ascontiguousarray(np.moveaxis(array["r"], -1, 0), np.uint64)
+    r = np.ascontiguousarray(slots_first(array["r"]), np.uint64)
     return Parts(r, array["s"], array["dead"], array["n"], array["d"])
+
+
+def slots_first(residues: Array) -> Array:
+    """A view of what has the slots last (``np.moveaxis`` takes as long as all else for a small array)."""
+    last = residues.ndim - 1
+    return residues.transpose(last, *range(last))
 
 
 def built(found: Parts, *operands: Array, lost: Array | None = None) -> Array:
     """The array of these parts; ``operands``: shadows that they were computed of, broadcast to one shape; ``lost``:
     lanes that are lost from here on."""
     result = np.empty(found.s.shape, NUMBER)
-    result["r"] = np.moveaxis(found.r, 0, -1)
+    slots_first(result["r"])[...] = found.r
     result["s"], result["dead"], result["n"], result["d"] = found.s, found.dead, found.n, found.d
     if lost is not None:
         result["dead"] |= np.where(lost, LOST, np.uint16(0))
@@ -202,7 +208,7 @@ def total(x: Array, axis: int) -> Array:
     a = parts(x)
     d = a.d.sum(axis=axis)
     dead = np.bitwise_or.reduce(a.dead, axis=axis)
-    n = a.n.max(axis=axis, initial=0) + np.where(d > 0, d, 0)
+    n = np.maximum((a.n - a.d).max(axis=axis, initial=-np.inf) + d, 0)
     r = field.reduced(a.r.sum(axis=axis + 1, dtype=np.uint64))
     s = a.s.sum(axis=axis)
     return built(Parts(r, s, dead, n, d), lost=_lost_sums(s, a.s, axis))
@@ -223,7 +229,7 @@ def running(x: Array, axis: int) -> Array:
     a = parts(x)
     d = np.cumsum(a.d, axis=axis)
     dead = np.bitwise_or.accumulate(a.dead, axis=axis)
-    n = np.maximum.accumulate(a.n, axis=axis) + d
+    n = np.maximum(np.maximum.accumulate(a.n - a.d, axis=axis) + d, 0)
     r = field.reduced(np.cumsum(a.r, axis=axis + 1, dtype=np.uint64))
     s = np.cumsum(a.s, axis=axis)
     finite = np.logical_and.accumulate(np.isfinite(a.s), axis=axis)
@@ -283,7 +289,11 @@ def same(x: Array, y: Array) -> Array:
 
 
 def is_zero(x: Array) -> Array:
-    return np.asarray((x["r"][..., :LANES] == 0).all(axis=-1) & np.isfinite(x["s"]) & ~is_lost(x))
+    """Whether the residues for one of the primes are all 0."""
+    zero = np.zeros(x.shape, np.bool_)
+    for start in range(0, SLOTS, LANES):
+        zero |= (x["r"][..., start : start + LANES] == 0).all(axis=-1)
+    return np.asarray(zero & np.isfinite(x["s"]) & ~is_lost(x))
 
 
 def order(x: Array, y: Array) -> Array:

@@ -217,6 +217,7 @@ UNARY: Final[dict[Any, Callable[[Array], Array]]] = {
     np.square: lambda x: exact.multiply(x, x), np.reciprocal: lambda x: exact.divide(formulas.ONE, x),
     np.tanh: formulas.tanh, np.sinh: formulas.sinh, np.cosh: formulas.cosh, np.sin: formulas.sin,
     np.cos: formulas.cos, np.tan: formulas.tan, np.arctan: formulas.arctan, np.arcsin: formulas.arcsin,
+    np.arcsinh: formulas.arcsinh, np.arccosh: formulas.arccosh, np.arctanh: formulas.arctanh,
     np.floor: lambda x: formulas.rounded(x, np.floor), np.ceil: lambda x: formulas.rounded(x, np.ceil),
     np.trunc: lambda x: formulas.rounded(x, np.trunc), np.rint: lambda x: formulas.rounded(x, np.rint),
     np.sign: formulas.sign, np.isnan: lambda x: np.isnan(exact.certain(x)),

@@ -128,14 +128,15 @@ def root(a: Array) -> tuple[Array, Array]:
 
 
 def _powers_of_two(modulus: int) -> tuple[Array, Array]:
-    low = [1]
-    for _ in range((1 << _WINDOW) - 1):
-        low.append(low[-1] * 2 % modulus)
-    step = low[-1] * 2 % modulus
-    high = [1]
-    for _ in range((1 << _WINDOW) - 1):
-        high.append(high[-1] * step % modulus)
-    return np.array(low, np.uint64), np.array(high, np.uint64)
+    return _powers(2, modulus), _powers(pow(2, 1 << _WINDOW, modulus), modulus)
+
+
+def _powers(base: int, modulus: int) -> Array:
+    """Those whose exponents fit a window."""
+    found = np.ones(1, np.uint64)
+    for place in range(_WINDOW):
+        found = np.concatenate([found, found * np.uint64(pow(base, 1 << place, modulus)) % np.uint64(modulus)])
+    return found
 
 
 _tables: list[tuple[Array, Array]] = []

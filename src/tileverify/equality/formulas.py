@@ -11,6 +11,7 @@ import numpy as np
 from . import constants, exact, field
 from .exact import NUMBER, Parts, built, packed, parts, unpacked
 from .field import LEVELS, SLOTS, Array
+from .logarithms import logarithm
 from .undecided import NearTie, Undecided
 
 VANISHING: Final = -3000.0
@@ -19,6 +20,7 @@ number that float64 holds is reached from there by three powers that it holds.""
 _SMALLEST: Final = float(np.finfo(np.float64).tiny)
 """Below it float64 loses digits, then all: a power between is lost."""
 _NEAR_ZERO: Final = 1e-12
+_FIRST: Final = field.level(0)
 _LAST: Final = field.level(LEVELS - 1)
 _LAST_DEAD: Final = np.uint16(sum(1 << slot for slot in range(SLOTS)[_LAST]))
 
@@ -46,9 +48,13 @@ def _power(x: Array, shadow: Callable[[Array], Array], vanishing: float) -> Arra
     for number in range(LEVELS - 1):
         above, below = field.level(number), field.level(number + 1)
         lost = lanes[below]
-        if lost.any():  # a power on top of a power: a function without laws of the highest residue that there is
+        if (
+            lost.any()
+        ):  # a power on top of a power: a function without laws of the highest residue, where laws hold for it
             exponent[below] = np.where(
-                lost, field.keyed(a.r, 7)[field.level(0)] % np.uint64(field.SMALLEST), a.r[below]
+                lost & ~lanes[field.level(0)],
+                field.keyed(a.r, 7)[field.level(0)] % np.uint64(field.SMALLEST),
+                a.r[below],
             )
             moved = np.zeros(lanes.shape, np.bool_)
             moved[above] = lost
@@ -70,7 +76,7 @@ def exp(x: Array) -> Array:
 
 
 def expm1(x: Array) -> Array:
-    return exact.subtract(exp(x), ONE)
+    return _reshadowed(exact.subtract(exp(x), ONE), np.expm1(x["s"]), x["s"])
 
 
 def sigmoid(x: Array) -> Array:
@@ -101,33 +107,64 @@ def cosh(x: Array) -> Array:
     return _reshadowed(exact.multiply(both, HALF), np.cosh(x["s"]), x["s"])
 
 
-# ------------------------------------------------------------------------------------- without laws of their own
-def _keyed(x: Array, key: int, shadow: Array) -> Array:
+# -------------------------------------------------------------------------------------------- logarithms
+def log2(x: Array) -> Array:
+    """The exponents of powers of 2, which inverts `exp2` and takes products to sums; modulo the first prime, a function
+    without laws.  The logarithm of a residue that is no power of 2 is that of its opposite, and dead.
+
+    Sums of logarithms with any factors take one value at a share of at most D / sqrt(p) of all points (Weil), D the
+    degrees of what they are of: so one counts as a fraction of degree D * sqrt(p).
+    """
     a = parts(x)
-    return built(Parts(field.keyed(a.r, key), shadow, a.dead, a.n + 1, a.d), a.s)
-
-
-def log(x: Array) -> Array:
-    found = _keyed(x, 11, np.log(x["s"]))
-    found["dead"] |= np.where(_sign_unknown(x), exact.LOST, np.uint16(0))
+    lanes = unpacked(a.dead)
+    r, powers = logarithm(a.r)
+    r[_FIRST] = field.keyed(a.r, 11)[_FIRST]
+    for number in range(1, LEVELS):
+        lanes[field.level(number)] = lanes[field.level(number - 1)] | ~powers[field.level(number)]
+    lanes[_FIRST] = True
+    dead = packed(lanes) | (a.dead & exact.LOST) | np.where(_sign_unknown(x), exact.LOST, np.uint16(0))
+    degree = (a.n + a.d) * np.float32(math.sqrt(field.SMALLEST))
+    found = built(Parts(r, np.log2(x["s"]), np.asarray(dead), np.zeros_like(degree), degree), a.s)
     ones = exact.same(x, ONE)
     if ones.any():
         found[ones] = integers(0)
     return found
 
 
-def log2(x: Array) -> Array:
-    found = exact.divide(log(x), constants.ln(2))
-    return _reshadowed(found, np.log2(x["s"]), x["s"])
+def log(x: Array) -> Array:
+    return _reshadowed(exact.multiply(log2(x), constants.ln(2)), np.log(x["s"]), x["s"])
 
 
 def log10(x: Array) -> Array:
-    found = exact.divide(log(x), constants.ln(10))
-    return _reshadowed(found, np.log10(x["s"]), x["s"])
+    return _reshadowed(exact.divide(log(x), constants.ln(10)), np.log10(x["s"]), x["s"])
 
 
 def log1p(x: Array) -> Array:
-    return log(exact.add(ONE, x))
+    return _reshadowed(log(exact.add(ONE, x)), np.log1p(x["s"]), x["s"])
+
+
+def arcsinh(x: Array) -> Array:
+    """log(x + sqrt(x^2 + 1))"""
+    root = sqrt(exact.add(exact.multiply(x, x), ONE))
+    return _reshadowed(log(exact.add(x, root)), np.arcsinh(x["s"]), x["s"])
+
+
+def arccosh(x: Array) -> Array:
+    """log(x + sqrt(x^2 - 1))"""
+    root = sqrt(exact.subtract(exact.multiply(x, x), ONE))
+    return _reshadowed(log(exact.add(x, root)), np.arccosh(x["s"]), x["s"])
+
+
+def arctanh(x: Array) -> Array:
+    """log((1 + x) / (1 - x)) / 2"""
+    quotient = exact.divide(exact.add(ONE, x), exact.subtract(ONE, x))
+    return _reshadowed(exact.multiply(HALF, log(quotient)), np.arctanh(x["s"]), x["s"])
+
+
+# ------------------------------------------------------------------------------------- without laws of their own
+def _keyed(x: Array, key: int, shadow: Array) -> Array:
+    a = parts(x)
+    return built(Parts(field.keyed(a.r, key), shadow, a.dead, a.n + 1, a.d), a.s)
 
 
 def _odd(key: int, shadow: Callable[[Array], Array]) -> Callable[[Array], Array]:
@@ -190,21 +227,22 @@ def absolute(x: Array) -> Array:
 
 
 def maximum(x: Array, y: Array, nan_wins: bool = True) -> Array:
-    return _extreme(x, y, 1, nan_wins)
+    return np.where(is_extreme(x, y, 1, nan_wins), x, y)
 
 
 def minimum(x: Array, y: Array, nan_wins: bool = True) -> Array:
-    return _extreme(x, y, -1, nan_wins)
+    return np.where(is_extreme(x, y, -1, nan_wins), x, y)
 
 
-def _extreme(x: Array, y: Array, wanted: int, nan_wins: bool) -> Array:
+def is_extreme(x: Array, y: Array, wanted: int, nan_wins: bool) -> Array:
+    """Where ``x`` is the larger (``wanted`` 1) or smaller (-1) of the two."""
     order = exact.order(x, y)
     first = (order == wanted) | (order == 0)
     unordered = order == 2
     if unordered.any():
         is_nan = np.isnan(np.broadcast_to(x["s"], order.shape))
         first = np.where(unordered, is_nan if nan_wins else ~is_nan, first)
-    return np.where(first, x, y)
+    return np.asarray(first)
 
 
 def logaddexp(x: Array, y: Array) -> Array:

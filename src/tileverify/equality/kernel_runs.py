@@ -7,7 +7,7 @@ the reference is one point: here nobody can draw another one for it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -18,10 +18,12 @@ from ..backend.numbers.small_launches import siblings
 from ..backend.numbers.trial_launches import Constants, constants_of, extent
 from ..contract.launch import KernelUnit
 from ..system.errors import UsageError
-from .deciding import TRIES, Options, constants_among, fillings_of, planned, words
+from .deciding import TRIES, Options, constants_among, fillings_of, planned, words, worth_searching
 from .exact_arrays import is_numbers
 from .field import Array
-from .points import TrialPoint, drawn_point
+from .narrow_sums import narrow_sums
+from .points import SEARCHING, TrialPoint, drawn_point
+from .rounding_runs import points_in_formats, run_in_formats
 from .running import ExactKernel, run_exactly
 from .sent_points import Sent, SentEnd, SentGap, sent
 from .undecided import NearTie
@@ -68,6 +70,29 @@ class _Runs:
                 fillings.append("positive")
             yield sent(number, point, after, constants_among(self.unit))
 
+    def searching(self, number: int, values: Mapping[str, int]) -> Iterator[Sent]:
+        """Points that may show a difference, and count for nothing else."""
+        for filling in SEARCHING:
+            if filling != SEARCHING[0] and not any(self.kernel.ways.one_way()):
+                continue
+            try:
+                point, after = self.at(values, filling)
+            except (InterpreterStop, UsageError):
+                continue
+            yield sent(number, point, after, constants_among(self.unit))
+
+    def in_formats(self, values: Mapping[str, int]) -> Iterator[Sent]:
+        """What rounding does, where the kernel turns out to be equal."""
+        if extent(self.contract, values)[0] > MOST_ELEMENTS:
+            return
+        try:
+            for point in points_in_formats(self.kernel, self.contract, values, self.options):
+                with np.errstate(all="ignore"):
+                    after = run_in_formats(self.kernel, point.inputs, self.budget.part(self.options.steps // _SHARES))
+                yield sent(0, point, after, constants_among(self.unit), stored=True)
+        except (InterpreterStop, UsageError):
+            return  # nothing of the answer depends on it
+
     def at(self, values: Mapping[str, int], filling: str) -> tuple[TrialPoint, dict[str, Array]]:
         """Another point where two numbers are too close to be compared, a few times."""
         elements, _ = extent(self.contract, values)
@@ -99,10 +124,21 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
     left_out += [words(values) for values in more if values in every]
     made = _Runs(unit, kernel, contract, known, options, Budget(options.steps))
     stopped = ""
+    taken: list[tuple[int, Mapping[str, int]]] = []
     for number, values in enumerate(launches):
+        before = made.budget.left
         try:
             yield from made.launch(number, values)
+            taken.append(((before - made.budget.left) // 2, values))
         except InterpreterStop as stop:
             stopped = f"{stop} ({words(values)})"
             break
-    yield SentEnd(stopped=stopped, left_out=tuple(left_out), steps=options.steps - made.budget.left)
+    spent = options.steps - made.budget.left
+    if launches and not stopped:
+        made = replace(made, budget=Budget(options.steps))
+        chosen = worth_searching(taken, options.steps)
+        yield from made.searching(launches.index(chosen), chosen)
+        yield from made.in_formats(launches[0])
+    narrow = tuple((each.op, each.format, each.line) for each in narrow_sums(kernel.entry))
+    one_way = tuple(kernel.ways.one_way())
+    yield SentEnd(stopped=stopped, left_out=tuple(left_out), steps=spent, one_way=one_way, narrow=narrow)

@@ -11,15 +11,20 @@ from ..backend.interpreter.memory import Memory, MemoryImage
 from ..backend.interpreter.values import storage
 from ..frontend.bytecode.model import ScalarType
 from . import constants
+from .branches import Ways
 from .field import Array
 from .undecided import Undecided
 
 
 class ExactMemory(Memory):
-    """``contents``: flat arrays of numbers by the name of their allocation, which are changed in place."""
+    """``contents``: flat arrays of numbers by the name of their allocation, which are changed in place.
 
-    def __init__(self, image: MemoryImage, contents: Mapping[str, Array]) -> None:
+    ``ways``: where rules note how the block's comparisons come out.
+    """
+
+    def __init__(self, image: MemoryImage, contents: Mapping[str, Array], ways: Ways) -> None:
         super().__init__(image)
+        self.ways = ways
         self._numbers: dict[int, tuple[int, Array]] = {}
         for number, allocation in enumerate(image.allocations):
             held = contents.get(allocation.name)

@@ -21,6 +21,7 @@ from ..backend.interpreter.values import UNSPECIFIED, Tile, Token, as_signed, jo
 from ..frontend.bytecode.model import Op, ScalarType, TileType, Value
 from . import constants, exact, formulas, reducing, touching
 from .field import Array
+from .memory import ExactMemory
 from .undecided import Undecided
 
 Combine: TypeAlias = "Callable[..., Lanes]"
@@ -57,10 +58,17 @@ def _fma(run: BlockRun, op: Op) -> Tile:
     return Tile(exact.add(exact.multiply(lhs.data, rhs.data), acc.data), joint_taint(lhs, rhs, acc))
 
 
-def _extreme(pick: Callable[[Array, Array, bool], Array]) -> Rule:
+def _note(run: BlockRun, op: Op, lanes: Array) -> None:
+    assert isinstance(run.memory, ExactMemory)
+    run.memory.ways.note(op, lanes)
+
+
+def _extreme(wanted: int) -> Rule:
     def rule(run: BlockRun, op: Op) -> Tile:
         lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
-        return Tile(pick(lhs.data, rhs.data, "nan" in op.flags), joint_taint(lhs, rhs))
+        first = formulas.is_extreme(lhs.data, rhs.data, wanted, "nan" in op.flags)
+        _note(run, op, first)
+        return Tile(np.where(first, lhs.data, rhs.data), joint_taint(lhs, rhs))
 
     return rule
 
@@ -71,6 +79,7 @@ def _compare(run: BlockRun, op: Op) -> Tile:
     found = COMPARISONS[op.attributes["pred"]](order, np.asarray(0, np.int8))
     unordered = order == 2
     found = found & ~unordered if op.attributes["fcmp"] == "ordered" else found | unordered
+    _note(run, op, found)
     return Tile(np.asarray(found), joint_taint(lhs, rhs))
 
 
@@ -153,13 +162,15 @@ def _no_print(run: BlockRun, op: Op) -> tuple[Token, ...]:
     return (Token(run.waits(op)),) if op.results else ()
 
 
-def _combined(run: BlockRun, op: Op, known: Mapping[str, Callable[[Array, int], Array]], general: Combine) -> Result:
+def _combined(
+    run: BlockRun, op: Op, known: Mapping[str, Callable[[Op], Callable[[Array, int], Array]]], general: Combine
+) -> Result:
     """A ``reduce`` or ``scan``: at once where its body is one op of ``known``, else as the interpreter does it."""
     inputs, ops = run.tiles(op, "inputs"), op.regions[0].blocks[0].ops
-    compute = known.get(ops[0].name) if len(ops) == 2 and len(inputs) == 1 else None
-    if compute is None or inputs[0].taint is not None:
+    by_name = known.get(ops[0].name) if len(ops) == 2 and len(inputs) == 1 else None
+    if by_name is None or inputs[0].taint is not None:
         return general(run, op, lambda block: execute_at_once(run, block).values)
-    axis = op.attributes["dim"]
+    axis, compute = op.attributes["dim"], by_name(ops[0])
     data = inputs[0].data
     if op.attributes.get("reverse"):
         return (Tile(np.flip(compute(np.flip(data, axis), axis), axis)),)
@@ -171,12 +182,14 @@ def _reduce(run: BlockRun, op: Op) -> Result:
 
 
 def _scan(run: BlockRun, op: Op) -> Result:
-    return _combined(run, op, {"addf": exact.running}, scan_tiles)
+    return _combined(run, op, {"addf": lambda op: exact.running}, scan_tiles)
 
 
-_REDUCED: Final[dict[str, Callable[[Array, int], Array]]] = {
-    "addf": exact.total,
-    "mulf": reducing.folded(exact.multiply, None),
+_REDUCED: Final[dict[str, Callable[[Op], Callable[[Array, int], Array]]]] = {
+    "addf": lambda op: exact.total,
+    "mulf": lambda op: reducing.folded(exact.multiply, None),
+    "maxf": lambda op: reducing.extreme(1, "nan" in op.flags),
+    "minf": lambda op: reducing.extreme(-1, "nan" in op.flags),
 }
 
 
@@ -201,8 +214,8 @@ _FLOATS: Final[dict[str, Rule]] = {
     "mulf": _binary(exact.multiply),
     "divf": _binary(exact.divide),
     "fma": _fma,
-    "maxf": _extreme(formulas.maximum),
-    "minf": _extreme(formulas.minimum),
+    "maxf": _extreme(1),
+    "minf": _extreme(-1),
     "cmpf": _compare,
     "remf": _binary(lambda x, y: formulas.remainder(x, y, np.trunc)),
     "fpowf": _binary(formulas.power),

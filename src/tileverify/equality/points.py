@@ -20,6 +20,9 @@ from .field import SLOTS, Array
 
 FILLINGS: Final = ("normal", "negative", "borders", "positive", "wide", "tiny")
 """``borders``: at, below and above the numbers that the bytecode holds."""
+SEARCHING: Final = ("zeros", "large", "far below")
+"""Contents that may show a difference and count for nothing else: ``zeros``, some of which are no variables, so that
+branches are taken which no random point takes, large numbers, and their opposites."""
 
 
 GIVEN: Final = "given"
@@ -45,13 +48,13 @@ def drawn_point(
 ) -> TrialPoint:
     """The launch with these values; raises `UsageError` where there is none.  ``held``: integer arrays by name that are
     not drawn."""
-    source = np.random.default_rng([seed, FILLINGS.index(filling)])
+    source = np.random.default_rng([seed, (*FILLINGS, *SEARCHING).index(filling)])
     names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
     floats = {name: float(source.uniform(0.25, 2)) for name in names}
     inputs = make_inputs(contract, Given(dict(values), floats, dict(held or {}), None, int(source.integers(1 << 62))))
     types = {array.allocation: array.dtype for _, array in inputs.launch.named_arrays()}
     contents = {
-        name: drawn(source, shadows(source, filling, memory.size, known))
+        name: drawn(source, shadows(source, filling, memory.size, known), filling)
         for name, memory in inputs.memory.items()
         if ELEMENT_TYPES[types[name]].kind == "f"
     }
@@ -84,12 +87,14 @@ def given_point(contract: ContractInNumbers, values: Mapping[str, int], inputs: 
     return TrialPoint(GIVEN, made, contents, {name: numbers_of(np.asarray(value)) for name, value in floats.items()})
 
 
-def drawn(source: np.random.Generator, shadow: Array) -> Array:
-    """Numbers that are variables: residues of their own, of degree 1."""
+def drawn(source: np.random.Generator, shadow: Array, filling: str = FILLINGS[0]) -> Array:
+    """Numbers that are variables: residues of their own, of degree 1.  Of ``zeros`` a quarter is 0."""
     result = np.zeros(shadow.shape, NUMBER)
     residues = source.integers(0, 1 << 62, (SLOTS, *shadow.shape)).astype(np.uint64)
     result["r"] = np.moveaxis(field.reduced(residues), 0, -1)
     result["s"], result["n"] = shadow, 1
+    if filling == "zeros":
+        result[source.random(shadow.shape) < 0.25] = np.zeros((), NUMBER)
     return result
 
 
@@ -105,6 +110,10 @@ def shadows(source: np.random.Generator, filling: str, count: int, known: Consta
             return np.asarray(source.choice([-1.0, 1.0], count) * 2.0 ** source.uniform(-6, 6, count))
         case "tiny":
             return normal * 1e-3
+        case "large":
+            return _large(source, count, known)
+        case "far below":
+            return -_large(source, count, known)
         case "borders":
             borders = [value for value in (*known.floats, *map(float, known.integers[:64])) if 0 < abs(value) < 1e6]
             if borders:
@@ -113,3 +122,14 @@ def shadows(source: np.random.Generator, filling: str, count: int, known: Consta
                 return np.where(source.random(count) < 0.5, near, normal)
             return normal * 8
     return normal
+
+
+def _large(source: np.random.Generator, count: int, known: Constants) -> Array:
+    """Positive numbers of which float64 holds powers of e, or of which 0 is one (`formulas.VANISHING`), and some beside
+    the large numbers that the bytecode holds."""
+    found = np.asarray(2.0 ** source.uniform(4, 17, count))
+    borders = [abs(value) for value in known.floats if 1e2 < abs(value) < 1e37]
+    if borders:
+        near = source.choice(np.asarray(borders), count) * source.choice([1.25, 0.75], count)
+        found = np.where(source.random(count) < 0.25, near, found)
+    return np.asarray(np.where((found > 600) & (found < 3600), found * 8, found))

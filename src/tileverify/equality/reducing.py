@@ -55,12 +55,36 @@ def folded(combine: Callable[[Array, Array], Array], neutral: Array | None) -> C
     return one
 
 
+def extreme(wanted: int, nan_wins: bool = True) -> Callable[[Array, int], Array]:
+    """The largest (``wanted`` 1) or smallest (-1) number along an axis.
+
+    :raises NearTie: another number is as good as equal to it in float64.
+    """
+    pick = formulas.maximum if wanted > 0 else formulas.minimum
+    one_by_one = folded(lambda x, y: pick(x, y, nan_wins), None)
+
+    def one(x: Array, axis: int) -> Array:
+        s = exact.certain(x) * wanted
+        if not s.shape[axis] or np.isnan(s).any():
+            return one_by_one(x, axis)
+        found = np.take_along_axis(x, np.argmax(s, axis=axis, keepdims=True), axis)
+        top = found["s"] * wanted
+        with np.errstate(all="ignore"):
+            close = top - s <= exact.CLOSE * np.maximum(np.abs(top), np.abs(s)) + exact.CLOSEST
+        close &= np.isfinite(s) & np.isfinite(top)
+        if np.count_nonzero(close) > found.size and (close & ~exact.same(x, found)).any():
+            raise NearTie("two different numbers are compared that are as good as equal in float64")
+        return np.asarray(np.squeeze(found, axis), NUMBER)
+
+    return one
+
+
 def largest(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    return along(x, axis, keepdims, folded(formulas.maximum, None))
+    return along(x, axis, keepdims, extreme(1))
 
 
 def smallest(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
-    return along(x, axis, keepdims, folded(formulas.minimum, None))
+    return along(x, axis, keepdims, extreme(-1))
 
 
 def product(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:

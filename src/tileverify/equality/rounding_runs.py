@@ -6,7 +6,7 @@ them.  It is an observation at a few points, not a bound, and nothing of `equal`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from typing import Any, Final
@@ -28,7 +28,7 @@ from .deciding import MOST_ELEMENTS, SHARE, ExactAnswer, Options, Other, argumen
 from .exact import certain
 from .exact_arrays import lifted
 from .field import Array
-from .narrow_sums import narrow_sums
+from .narrow_sums import NarrowSum, narrow_sums
 from .points import TrialPoint, drawn_point, given_point
 from .rounding_error import ArrayError, RoundingSeen, error_of
 from .running import ExactKernel
@@ -46,30 +46,44 @@ def rounding_of(
     options: Options,
 ) -> RoundingSeen:
     """At the first launch of an answer, which is the usual one."""
-    narrow = narrow_sums(kernel.entry)
+
+    def errors(point: TrialPoint) -> Iterator[ArrayError]:
+        after = run_in_formats(kernel, point.inputs, Budget(SHARE))
+        return errors_at(point, after, other, arguments_of(unit, contract, point))
+
+    return rounding_seen(
+        errors, points_in_formats(kernel, contract, found.launches[0], options), narrow_sums(kernel.entry)
+    )
+
+
+def rounding_seen(
+    errors: Callable[[TrialPoint], Iterable[ArrayError]], points: Iterable[TrialPoint], narrow: tuple[NarrowSum, ...]
+) -> RoundingSeen:
+    """The worst of each array, of the points at which there is an answer."""
     worst: dict[str, ArrayError] = {}
     reasons: list[str] = []
     measured = False
-    for point in _points(kernel, contract, found, options):
+    for point in points:
         try:
-            errors = list(_at(unit, kernel, contract, other, point))
+            with np.errstate(all="ignore"):
+                found = list(errors(point))
         except (InterpreterStop, UsageError) as stop:
             reasons.append(stop.message if isinstance(stop, UsageError) else str(stop))
             if isinstance(stop, NearTie):
                 continue
             break
         measured = True
-        for error in errors:
+        for error in found:
             if error.array not in worst or worst[error.array].units < error.units:
                 worst[error.array] = error
     reason = "" if measured else next(iter(reasons), "no launch was small enough")
     return RoundingSeen(tuple(worst.values()), narrow, reason)
 
 
-def _points(
-    kernel: ExactKernel, contract: ContractInNumbers, found: ExactAnswer, options: Options
+def points_in_formats(
+    kernel: ExactKernel, contract: ContractInNumbers, values: Mapping[str, int], options: Options
 ) -> Iterator[TrialPoint]:
-    values = found.launches[0]
+    """What rounding is measured at, of one launch."""
     if extent(contract, values)[0] > MOST_ELEMENTS:
         return
     if options.inputs is not None:
@@ -108,14 +122,13 @@ def _with_shadow(held: Array, shadow: Array) -> Array:
     return result
 
 
-def _at(
-    unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, other: Other, point: TrialPoint
+def errors_at(
+    point: TrialPoint, after: Mapping[str, Array], other: Other, arguments: Mapping[str, Any]
 ) -> Iterator[ArrayError]:
+    """Of each array that the kernel changed; ``after``: the memory that it left, as stored."""
     launch = point.inputs.launch
-    with np.errstate(all="ignore"):
-        after = run_in_formats(kernel, point.inputs, Budget(SHARE))
-        before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
-        expected = other(point, before, arguments_of(unit, contract, point))
+    before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
+    expected = other(point, before, arguments)
     changed = {name for name, array in after.items() if array.tobytes() != point.inputs.memory[name].tobytes()}
     mine = dict(arrays_of(point, after))
     for name, array in launch.named_arrays():

@@ -15,6 +15,7 @@ from ..backend.interpreter.values import OVERFLOWED, UNSPECIFIED, Tile
 from ..backend.numbers.inputs import Inputs
 from ..contract.launch import EntryParameter
 from ..frontend.bytecode.model import Entry, Module, ScalarType, TileType
+from .branches import Ways
 from .field import Array
 from .memory import ExactMemory
 from .op_rules import RULES
@@ -23,12 +24,14 @@ from .undecided import Undecided
 
 @dataclass(frozen=True, slots=True)
 class ExactKernel:
-    """What is run: one entry of a module, and what its parameters mean; ``rules``: what its ops do."""
+    """What is run: one entry of a module, and what its parameters mean; ``rules``: what its ops do; ``ways``: how its
+    comparisons came out in all runs."""
 
     module: Module
     entry: Entry
     parameters: Sequence[EntryParameter]
     rules: Mapping[str, Rule] = field(default_factory=lambda: RULES)
+    ways: Ways = field(default_factory=Ways)
 
 
 def run_exactly(
@@ -52,7 +55,7 @@ def run_exactly(
         if isinstance(element, ScalarType) and element.is_float:
             arguments[value] = Tile(floats[parameter.argument])
     held = {name: array.copy() for name, array in contents.items()}
-    memory = ExactMemory(bound.image, held)
+    memory = ExactMemory(bound.image, held, kernel.ways)
     grid = inputs.launch.grid
     for z, y, x in product(*(range(size) for size in reversed(grid))):
         log = run_block(bound.program, arguments, memory, grid, (x, y, z), budget, conduct=RUN)

@@ -20,6 +20,8 @@ from .field import LANES, LEVELS, SLOTS, Array
 
 RELATIVE: Final = 1e-9
 OF_LARGEST: Final = 1e-11
+UNIT: Final = 1e-12
+"""What is left in float64 where numbers like those that are drawn cancel: numbers with equal residues may differ so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ def compared(kernel: Array, reference: Array) -> Compared:
         largest = np.abs(np.where(finite, b, 0)).max(initial=0)
         room = RELATIVE * np.maximum(np.abs(a), np.abs(b)) + OF_LARGEST * largest
         apart = np.where(finite, np.abs(a - b) > room, ~((a == b) | neither))
+        far = apart & finite & (np.abs(a - b) > UNIT)
     lanes = matched(x, y)
     lanes[~finite] = LANES
     lost = exact.is_lost(x) | exact.is_lost(y)
@@ -59,7 +62,7 @@ def compared(kernel: Array, reference: Array) -> Compared:
         return Compared(different=int(wrong[0]), unequal=wrong)
     if lost.any():
         return Compared(open="a number goes beyond float64 on the way")
-    if (apart & finite).any():
+    if far.any():
         return Compared(open="residues are equal, but the float64 values are far apart")
     if (lanes < 0).any():
         return Compared(open="residues differ where float64 values do not: a law that is not known, or too small")
@@ -67,7 +70,8 @@ def compared(kernel: Array, reference: Array) -> Compared:
         return Compared(open="no residue is left for which the laws hold")
     if not len(x):
         return Compared()
-    degree = max(1.0, float(np.max(x["n"] + x["d"] + y["n"] + y["d"])))
+    n, d, m, e = (held.astype(np.float64) for held in (x["n"], x["d"], y["n"], y["d"]))
+    degree = max(1.0, float(np.max([n + e, m + d, d + e])))  # of the numerator of the difference
     bits = int(lanes.min()) * max(0.0, math.log2(field.SMALLEST) - math.log2(degree))
     return Compared(bits=bits, undefined=int(np.count_nonzero(neither)))
 

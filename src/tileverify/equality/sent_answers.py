@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ..backend.interpreter import InterpreterStop
 from ..system.errors import UsageError
-from .deciding import Decision, ExactAnswer, SeenPoints, UnequalElement, arrays_of, note, outcome, words
+from .deciding import Decision, ExactAnswer, Other, SeenPoints, UnequalElement, arrays_of, note, outcome, words
 from .named import other_of
+from .narrow_sums import NarrowSum
+from .points import SEARCHING, TrialPoint
+from .rounding_error import ArrayError, RoundingSeen
+from .rounding_runs import errors_at, rounding_seen
 from .sent_points import NoPoints, SentEnd, SentGap, SentPoint, arguments_at, messages, received
 from .undecided import NearTie
 
@@ -37,21 +41,11 @@ def answer_to(data: bytes, function: Callable[..., Any]) -> ExactAnswer:
     launches: dict[int, _Launch] = {}
     # Smaller launches first: the first difference is the one to tell.
     for message in sorted(points, key=lambda each: (sum(map(len, each.before.values())), each.number)):
-        point, after = received(message)
-        launch = launches.setdefault(message.number, _Launch(message.values))
-        before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
-        try:
-            with np.errstate(all="ignore"):
-                found = outcome(point, after, other(point, before, arguments_at(message, point)))
-        except NearTie as stop:
-            launch.seen.opened.append(f"{stop} (contents: {point.filling})")
-            continue
-        except (InterpreterStop, UsageError) as stop:
-            reason = stop.message if isinstance(stop, UsageError) else str(stop)
-            return ExactAnswer(Decision.NOT_DECIDED, reason=f"{reason} ({words(message.values)})", steps=end.steps)
-        if isinstance(found, UnequalElement):
-            return ExactAnswer(Decision.DIFFERENT, difference=found, points=1, steps=end.steps)
-        note(launch.seen, found, point.filling)
+        if not message.stored:
+            launch = launches.setdefault(message.number, _Launch(message.values))
+            decided = _looked_at(message, other, launch.seen)
+            if decided is not None:
+                return replace(decided, steps=end.steps)
     for gap in (each for each in every if isinstance(each, SentGap)):
         launch = launches.setdefault(gap.number, _Launch(gap.values))
         if gap.left_out:
@@ -60,7 +54,45 @@ def answer_to(data: bytes, function: Callable[..., Any]) -> ExactAnswer:
             launch.seen.opened.append(gap.reason)
     if end.stopped:
         return ExactAnswer(Decision.NOT_DECIDED, reason=end.stopped, steps=end.steps)
-    return _summed([launches[number] for number in sorted(launches)], end)
+    found = _summed([launches[number] for number in sorted(launches)], end)
+    if found.answer is not Decision.EQUAL:
+        return found
+    return replace(found, rounding=_rounding([each for each in points if each.stored], other, end))
+
+
+def _looked_at(message: SentPoint, other: Other, seen: SeenPoints) -> ExactAnswer | None:
+    """The answer that one point gives, if it does; else it is noted in ``seen``, unless it was to find differences."""
+    point, after = received(message)
+    searching = point.filling in SEARCHING
+    before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
+    try:
+        with np.errstate(all="ignore"):
+            found = outcome(point, after, other(point, before, arguments_at(message, point)))
+    except (InterpreterStop, UsageError) as stop:
+        reason = stop.message if isinstance(stop, UsageError) else str(stop)
+        if not searching and not isinstance(stop, NearTie):
+            return ExactAnswer(Decision.NOT_DECIDED, reason=f"{reason} ({words(message.values)})")
+        if not searching:
+            seen.opened.append(f"{reason} (contents: {point.filling})")
+        return None
+    if not isinstance(found, UnequalElement):
+        if not searching:
+            note(seen, found, point.filling)
+        return None
+    shown = found.where_finite() if searching else found
+    return None if shown is None else ExactAnswer(Decision.DIFFERENT, difference=shown, points=1)
+
+
+def _rounding(points: Iterable[SentPoint], other: Other, end: SentEnd) -> RoundingSeen:
+    read = [(message, *received(message)) for message in points]
+    known = {id(point): (message, after) for message, point, after in read}
+
+    def errors(point: TrialPoint) -> Iterator[ArrayError]:
+        message, after = known[id(point)]
+        return errors_at(point, after, other, arguments_at(message, point))
+
+    narrow = tuple(NarrowSum(*each) for each in end.narrow)
+    return rounding_seen(errors, [point for _, point, _ in read], narrow)
 
 
 def _summed(launches: Iterable[_Launch], end: SentEnd) -> ExactAnswer:
@@ -70,8 +102,8 @@ def _summed(launches: Iterable[_Launch], end: SentEnd) -> ExactAnswer:
         if launch.reason:
             left_out.append(f"{words(launch.values)} ({launch.reason})")
             refused.append(launch.reason)
-        elif not launch.seen.equal:
-            reasons.append(f"{'; '.join(launch.seen.opened) or 'nothing was compared'} ({words(launch.values)})")
+        elif shortfall := launch.seen.shortfall():
+            reasons.append(f"{shortfall} ({words(launch.values)})")
         else:
             left_out += [f"{words(launch.values)}: {reason}" for reason in launch.seen.opened]
             done.append(launch.values)
@@ -79,7 +111,9 @@ def _summed(launches: Iterable[_Launch], end: SentEnd) -> ExactAnswer:
     if reasons or not done:
         reason = next(iter((*reasons, *refused)), "no launch was small enough")
         return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), end.steps)
-    return ExactAnswer(Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=end.steps)
+    return ExactAnswer(
+        Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=end.steps, one_way=end.one_way
+    )
 
 
 def _written(points: Iterable[SentPoint]) -> list[str]:

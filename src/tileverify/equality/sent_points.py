@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import numpy as np
 
-from ..backend.numbers.elements import storage_type
+from ..backend.numbers.elements import rounded, storage_type
 from ..backend.numbers.inputs import Inputs
 from ..contract.concrete import ConcreteArray, ConcreteLaunch
 from .exact import NUMBER
@@ -37,7 +37,8 @@ class SentArray(msgspec.Struct, frozen=True):
 
 class SentPoint(msgspec.Struct, frozen=True, kw_only=True, tag="point"):
     """One point at the launch ``number``.  ``exact``: the allocations that hold numbers; ``after``: those that the
-    kernel changed; ``constants``: arguments of the launch that are constants."""
+    kernel changed; ``constants``: arguments of the launch that are constants; ``stored``: the kernel ran in its own
+    formats, and ``after`` holds stored elements."""
 
     number: int
     filling: str
@@ -51,6 +52,7 @@ class SentPoint(msgspec.Struct, frozen=True, kw_only=True, tag="point"):
     exact: tuple[str, ...]
     before: dict[str, bytes]
     after: dict[str, bytes]
+    stored: bool = False
 
 
 class SentGap(msgspec.Struct, frozen=True, kw_only=True, tag="gap"):
@@ -65,11 +67,14 @@ class SentGap(msgspec.Struct, frozen=True, kw_only=True, tag="gap"):
 
 class SentEnd(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
     """The last message.  ``stopped``: why the kernel cannot be run on numbers; ``left_out``: launches beyond those that
-    were chosen."""
+    were chosen; ``one_way``: comparisons that came out in one way alone, in words;
+    ``narrow``: sums in narrow formats, each as a `NarrowSum` has it."""
 
     stopped: str = ""
     left_out: tuple[str, ...] = ()
     steps: int = 0
+    one_way: tuple[str, ...] = ()
+    narrow: tuple[tuple[str, str, int | None], ...] = ()
 
 
 Sent: TypeAlias = SentPoint | SentGap | SentEnd
@@ -100,10 +105,13 @@ def messages(data: bytes) -> Iterator[Sent]:
 
 
 # ------------------------------------------------------------------------------------------------- writing
-def sent(number: int, point: TrialPoint, after: Mapping[str, Array], constants: Mapping[str, Any]) -> SentPoint:
-    """``after``: the memory that the kernel left, by allocation."""
+def sent(
+    number: int, point: TrialPoint, after: Mapping[str, Array], constants: Mapping[str, Any], *, stored: bool = False
+) -> SentPoint:
+    """``after``: the memory that the kernel left, by allocation; ``stored``: in its own formats."""
     launch = point.inputs.launch
     before = {**point.inputs.memory, **point.contents}
+    was = point.inputs.memory if stored else before
     return SentPoint(
         number=number,
         filling=point.filling,
@@ -116,7 +124,8 @@ def sent(number: int, point: TrialPoint, after: Mapping[str, Array], constants: 
         floats={name: value.tobytes() for name, value in point.floats.items()},
         exact=tuple(point.contents),
         before={name: array.tobytes() for name, array in before.items()},
-        after={name: array.tobytes() for name, array in after.items() if _changed(array, before[name])},
+        after={name: array.tobytes() for name, array in after.items() if _changed(array, was[name])},
+        stored=stored,
     )
 
 
@@ -148,16 +157,22 @@ def _received(message: SentPoint) -> tuple[TrialPoint, dict[str, Array]]:
     types = {each.allocation: each.dtype for _, each in launch.named_arrays()}
     kinds = {name: NUMBER if name in message.exact else storage_type(dtype) for name, dtype in types.items()}
     before = {name: np.frombuffer(message.before[name], kind).copy() for name, kind in kinds.items()}
+    left = {name: storage_type(dtype) for name, dtype in types.items()} if message.stored else kinds
+    was = {name: _as_stored(held, types[name]) for name, held in before.items()} if message.stored else before
     after = {
-        name: np.frombuffer(message.after[name], kind).copy() if name in message.after else before[name]
-        for name, kind in kinds.items()
+        name: np.frombuffer(message.after[name], kind).copy() if name in message.after else was[name]
+        for name, kind in left.items()
     }
     for _, each in launch.named_arrays():
         _check_place(each, min(len(before[each.allocation]), len(after[each.allocation])))
-    memory = {name: array for name, array in before.items() if name not in message.exact}
+    memory = was if message.stored else {name: held for name, held in before.items() if name not in message.exact}
     contents = {name: array for name, array in before.items() if name in message.exact}
     inputs = Inputs(launch, memory, message.values, ())
     return TrialPoint(message.filling, inputs, contents, floats), after
+
+
+def _as_stored(held: Array, dtype: str) -> Array:
+    return rounded(held["s"].copy(), dtype) if held.dtype == NUMBER else held
 
 
 def _concrete(array: SentArray) -> ConcreteArray:

@@ -173,7 +173,7 @@ def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tr
 
 
 def log_sum_exp(x: Any, dim: Any, keepdim: bool = False) -> Array:
-    """``log(sum(exp(x - m))) + m`` with ``m`` the largest, as kernels do it: the logarithm has no law for that."""
+    """``log(sum(exp(x - m))) + m`` with ``m`` the largest, so that no power goes beyond float64."""
     found = lifted(x)
     top = reducing.largest(found, axes(dim), True)
     top = np.where(np.isfinite(top["s"]), top, formulas.integers(0))
@@ -218,6 +218,7 @@ _BY_UFUNC: Final = {
     "abs": np.absolute, "neg": np.negative, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
     "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "sqrt": np.sqrt, "square": np.square, "tanh": np.tanh,
     "sinh": np.sinh, "cosh": np.cosh, "sin": np.sin, "cos": np.cos, "tan": np.tan, "atan": np.arctan,
+    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "asin": np.arcsin, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "sign": np.sign, "sgn": np.sign,
     "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "logical_not": np.logical_not,
     "signbit": np.signbit, "reciprocal": np.reciprocal, "positive": np.positive,

@@ -9,14 +9,22 @@ from __future__ import annotations
 import ctypes
 import itertools
 import sys
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from math import prod
+from typing import NamedTuple
 
 from .described_launch import Described, DescribedArray
-from .unfilled import Span, is_from_empty, note_given, was_given_to_others
+from .unfilled import Span, User, Writer, is_from_empty, note_given, other_writers
 
 MOST_ELEMENTS = 1 << 17
 """Larger arrays are not read."""
+
+
+class Content(NamedTuple):
+    """Elements in row-major order, which are known if nothing was written through any of ``unless_written``."""
+
+    elements: bytes
+    unless_written: frozenset[Writer] = frozenset()
 
 
 class IndexContents:
@@ -31,31 +39,71 @@ class IndexContents:
         self._kernels_run = kernels_run
 
     def of_launch(
-        self, kernel: Hashable, names: Sequence[str], arguments: Sequence[object], described: Sequence[Described]
-    ) -> dict[str, bytes]:
-        """The elements in row-major order of the integer arrays among a launch's arguments that are known."""
-        found: dict[str, bytes] = {}
+        self,
+        kernel: Hashable,
+        names: Sequence[str],
+        arguments: Sequence[object],
+        described: Sequence[Described],
+        number: int | None = None,
+    ) -> dict[str, Content]:
+        """What the integer arrays among a launch's arguments hold, where it is known.
+
+        ``number``: the one that the notes have for the specialisation; ``None``: they have none.
+        """
+        found: dict[str, Content] = {}
         given = [
-            (name, argument, known)
+            (argument, known, self._user(kernel, name, known, number, names, described))
             for name, argument, known in zip(names, arguments, described, strict=True)
             if known["kind"] == "array" and known["dtype"][0] in "iu" and known["bits"] >= 8
         ]
-        for name, argument, known in given:
+        for argument, known, user in given:
             if 0 < prod(known["shape"]) <= MOST_ELEMENTS:
-                content = _from_device(argument) if self._on_device else _from_memory(known)
-                if content is not None and (self._kernels_run or self._is_meant(content, known, (kernel, name))):
-                    found[name] = content
-        for name, _, known in given:
-            note_given(_span(known), (kernel, name))
+                elements = _from_device(argument) if self._on_device else _from_memory(known)
+                content = None if elements is None else self._as_meant(elements, known, user)
+                if content is not None:
+                    found[user.parameter] = content
+        for _, known, user in given:
+            note_given(_span(known), user)
         return found
 
-    def _is_meant(self, content: bytes, known: DescribedArray, user: Hashable) -> bool:
-        """Different numbers, or one that is not 0, were put in by the program."""
+    @staticmethod
+    def _user(
+        kernel: Hashable,
+        name: str,
+        array: DescribedArray,
+        number: int | None,
+        names: Sequence[str],
+        described: Sequence[Described],
+    ) -> User:
+        """Who is given the array, of which other arguments may be a part."""
+        span, writers = _span(array), set[Writer]()
+        for other, argument in zip(names, described, strict=True):
+            if any(start < span[1] and span[0] < end for start, end in map(_span, _arrays(argument))):
+                if number is None or argument["kind"] != "array":
+                    return User(kernel, name)
+                writers.add((number, other))
+        return User(kernel, name, frozenset(writers))
+
+    def _as_meant(self, elements: bytes, known: DescribedArray, user: User) -> Content | None:
+        """Different numbers, or one that is not 0, were put in by the program; of others it has to be asked who was
+        given the memory since."""
         width = known["bits"] // 8
-        alike = content == content[:width] * (len(content) // width)
-        if not alike or (len(content) == width and any(content)):
-            return True
-        return not is_from_empty(_span(known)) and not was_given_to_others(_span(known), user)
+        alike = elements == elements[:width] * (len(elements) // width)
+        if self._kernels_run or not alike or (len(elements) == width and any(elements)):
+            return Content(elements)
+        writers = None if is_from_empty(_span(known)) else other_writers(_span(known), user)
+        return None if writers is None else Content(elements, writers)
+
+
+def _arrays(argument: Described) -> Iterator[DescribedArray]:
+    """The arrays that an argument is, or has in it."""
+    if argument["kind"] == "array":
+        yield argument
+    elif argument["kind"] == "list":
+        yield from argument["items"]
+    elif argument["kind"] == "tuple":
+        for item in argument["items"]:
+            yield from _arrays(item)
 
 
 def _span(known: DescribedArray) -> Span:

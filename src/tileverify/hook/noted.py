@@ -58,8 +58,16 @@ class Again(TypedDict):
     number: int
 
 
-class ArrayContents(TypedDict):
-    """What integer arrays of a launch held, by parameter: the SHA-256 that names the file."""
+class _Doubts(TypedDict, total=False):
+    unless_written: dict[str, list[tuple[int, str]]]
+
+
+class ArrayContents(_Doubts):
+    """What integer arrays of a launch held, by parameter: the SHA-256 that names the file.
+
+    ``unless_written``: the parameters of earlier launches, each with the number of its specialisation, through which
+    it may have been overwritten.
+    """
 
     event: Literal["contents"]
     key: int

@@ -14,10 +14,11 @@ from typing import Literal, SupportsInt
 
 from .described_launch import ConstraintWords, Described, conflicts, describe, describe_constraint
 from .foreign import Grid, JitSignature, TileKernel
-from .index_contents import IndexContents
+from .index_contents import Content, IndexContents
 from .modules import NotedEntry, TileModule
-from .noted import NotedSpecialisation, Source
+from .noted import ArrayContents, NotedSpecialisation, Source
 from .notes import Notes
+from .unfilled import forget_numbers
 
 MAX_GRID_AXIS = 2**24 - 1
 """Tile blocks along one axis of a grid."""
@@ -76,7 +77,8 @@ class Recorder:
         self._per_source: dict[str, int] = {}
         self._lock = threading.RLock()
         self._next_key = 0
-        self._noted: set[tuple[int, int, tuple[tuple[str, str], ...]]] = set()
+        self._noted: set[tuple[int, int, str]] = set()
+        forget_numbers()
 
     def launch(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object], how: str) -> Exception | None:
         """Record one launch.
@@ -144,7 +146,7 @@ class Recorder:
                 self._known[identity] = _Specialisation(self._specialise_entry(module, entry))
             specialisation = self._known[identity]
             names = [parameter["name"] for parameter in entry["parameters"]]
-            contents = self._contents.of_launch(identity, names, arrays, described)
+            contents = self._contents.of_launch(identity, names, arrays, described, specialisation.key)
             number = self._record(specialisation, _grid(tuple(grid)), described, how)
             if number is not None and specialisation.key is not None:
                 self._record_contents(contents, specialisation.key, number)
@@ -181,7 +183,7 @@ class Recorder:
         specialisation = self._specialisation(kernel, signature)
         described = [describe(value, c) for value, c in zip(arguments, signature.parameters, strict=True)]
         names = list(inspect.signature(function).parameters)
-        contents = self._contents.of_launch(function, names, arguments, described)
+        contents = self._contents.of_launch(function, names, arguments, described, specialisation.key)
         number = self._record(specialisation, grid, described, how)
         if number is not None and specialisation.key is not None:
             self._record_contents(contents, specialisation.key, number)
@@ -225,13 +227,17 @@ class Recorder:
             self._notes.write({"event": "again", "key": specialisation.key, "number": number})
         return specialisation.seen[fingerprint]
 
-    def _record_contents(self, contents: dict[str, bytes], key: int, number: int) -> None:
+    def _record_contents(self, contents: dict[str, Content], key: int, number: int) -> None:
         """Note what the integer arrays of launch ``number`` of a specialisation hold, once for each content."""
-        stored = {name: self._notes.store(content, "contents") for name, content in contents.items()}
-        noted = (key, number, tuple(stored.items()))
+        stored = {name: self._notes.store(content.elements, "contents") for name, content in contents.items()}
+        doubts = {name: sorted(each.unless_written) for name, each in contents.items() if each.unless_written}
+        event: ArrayContents = {"event": "contents", "key": key, "number": number, "arrays": stored}
+        if doubts:
+            event["unless_written"] = doubts
+        noted = (key, number, repr((stored, doubts)))
         if noted not in self._noted:
             self._noted.add(noted)
-            self._notes.write({"event": "contents", "key": key, "number": number, "arrays": stored})
+            self._notes.write(event)
 
     def _specialise(self, kernel: TileKernel, signature: JitSignature, options: str) -> int | None:
         function = kernel._annotated_function.pyfunc

@@ -7,13 +7,27 @@ computed on the host; equal numbers may be what ``empty`` gave, or what should h
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import NamedTuple
 
 Span = tuple[int, int]
 """First byte and the one behind the last."""
 
+Writer = tuple[int, str]
+"""The number that the notes have for a specialisation, and one of its parameters."""
+
+
+class User(NamedTuple):
+    """A kernel with a parameter.  ``writers``: through which of its parameters it would write there, if it does;
+    ``None``: through others than the notes have, too."""
+
+    kernel: Hashable
+    parameter: str
+    writers: frozenset[Writer] | None = None
+
+
 _from_empty: dict[Span, None] = {}
-_users: dict[Span, set[Hashable]] = {}
-"""Kernels, each with a parameter, that were given memory since the program filled it."""
+_users: dict[Span, set[User]] = {}
+"""Who was given memory since the program filled it."""
 
 
 def note_empty(start: int, size: int) -> None:
@@ -55,9 +69,15 @@ def _without(span: Span, put: Span) -> list[Span] | None:
     return [(start, end) for start, end in ((span[0], put[0]), (put[1], span[1])) if start < end]
 
 
-def note_given(span: Span, user: Hashable) -> None:
-    """``user``, a kernel and its parameter, may have been meant to write there."""
+def note_given(span: Span, user: User) -> None:
+    """``user`` may have been meant to write there."""
     _users.setdefault(span, set()).add(user)
+
+
+def forget_numbers() -> None:
+    """The notes begin anew, as they do in a fork."""
+    for span, users in _users.items():
+        _users[span] = {user._replace(writers=None) for user in users}
 
 
 def is_from_empty(span: Span) -> bool:
@@ -69,6 +89,15 @@ def is_unknown(span: Span) -> bool:
     return is_from_empty(span) or any(start < span[1] and span[0] < end for start, end in _users)
 
 
-def was_given_to_others(span: Span, user: Hashable) -> bool:
-    """Another kernel, or another parameter, had memory of this span."""
-    return any(start < span[1] and span[0] < end and users - {user} for (start, end), users in _users.items())
+def other_writers(span: Span, user: User) -> frozenset[Writer] | None:
+    """Through which parameters memory of this span may have been written, by another kernel than the user's or
+    through another parameter of it; ``None``: through any."""
+    found: set[Writer] = set()
+    for (start, end), users in _users.items():
+        if start < span[1] and span[0] < end:
+            for other in users:
+                if other[:2] != user[:2]:
+                    if other.writers is None:
+                        return None
+                    found |= other.writers
+    return frozenset(found)

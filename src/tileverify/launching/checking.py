@@ -116,7 +116,7 @@ def _call(
         unit = asked.compiled(axes)
     except (SourceError, SpecError) as error:
         return SourceFailure(asked.kernel.file, asked.kernel.name, None, error)
-    result = check_unit(unit, options)
+    result = check_unit(unit, options, lambda changed: replace(asked, kernel=Kernel.of(changed.kernel)).compiled(axes))
     if axes is None or result.verdict is not Verdict.PROVED:
         return result
     try:

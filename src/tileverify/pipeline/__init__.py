@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..contract.launch import KernelUnit
     from ..frontend.bytecode.model import Entry, Module
     from ..frontend.sources.discover import SourceFailure
+    from ..frontend.sources.edited_cell import Compile
     from ..frontend.symbolic.summary import AccessSummary
     from .cache.illustrations import Illustration
     from .cache.known_files import KnownFiles
@@ -108,8 +109,11 @@ def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | 
     return KnownFiles(options.cache, solver_version(), key, target, illustrated=options.details, timed=timed)
 
 
-def check_unit(unit: KernelUnit, options: CheckOptions = _USUAL) -> KernelResult:
-    """The verdict on one compiled kernel.  Never raises: what goes wrong becomes a result that says so."""
+def check_unit(unit: KernelUnit, options: CheckOptions = _USUAL, compiled_as: Compile | None = None) -> KernelResult:
+    """The verdict on one compiled kernel.  Never raises: what goes wrong becomes a result that says so.
+
+    ``compiled_as``: how its repairs are compiled, where its launch does not say it all.
+    """
     from ..contract.trustable import trusting
 
     if options.trust:
@@ -120,7 +124,7 @@ def check_unit(unit: KernelUnit, options: CheckOptions = _USUAL) -> KernelResult
         with waited, collector_paused(), deadline(options.timeout_s and options.timeout_s * _GRACE):
             result = _decide(unit, compiled, options)
             if options.repair or options.quick_repairs:
-                result = _with_repairs(unit, result, options)
+                result = _with_repairs(unit, result, options, compiled_as)
             return _with_playback(unit, result) if options.playback else result
     except KernelTimeout:
         limit = f"the time limit of {options.timeout_s:g} s for this kernel was reached"
@@ -297,7 +301,9 @@ def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
     return replace(result, playback=playback_files(unit, result))
 
 
-def _with_repairs(unit: KernelUnit, result: KernelResult, options: CheckOptions) -> KernelResult:
+def _with_repairs(
+    unit: KernelUnit, result: KernelResult, options: CheckOptions, compiled_as: Compile | None
+) -> KernelResult:
     from .repair.repairing import MOST_TRIALS, QUICK_EFFORT, QUICK_TRIALS, with_repairs
 
     most, effort = (MOST_TRIALS, options.effort) if options.repair else (QUICK_TRIALS, QUICK_EFFORT)
@@ -308,7 +314,14 @@ def _with_repairs(unit: KernelUnit, result: KernelResult, options: CheckOptions)
         witnesses=False,
     )
     exact = replace(trial, deny_requires=True)
-    return with_repairs(unit, result, lambda changed, deny: check_unit(changed, exact if deny else trial), most)
+    try:
+        return with_repairs(
+            unit, result, lambda changed, deny: check_unit(changed, exact if deny else trial), most, compiled_as
+        )
+    except KernelTimeout:  # a verdict outlives what only adds to it
+        return result
+    except (Exception, RecursionError, MemoryError) as error:
+        return replace(result, notes=(*result.notes, f"no repairs: {tool_failure(error).message}"))
 
 
 def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,11 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ..backend.guard.arguments import Grid
-from ..contract.as_table import NotExpressible, launch_table
-from ..contract.launch import KernelUnit
-from ..contract.spec import build_launch
-from ..contract.spec_files import raw_launch
-from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
+from ..contract.as_table import NotExpressible
 from ..hook.described_launch import ConstraintWords, Described, DescribedArray
 from ..launching.calls import named_values
 from ..launching.proofs import proof_of, touched_by
@@ -24,13 +19,13 @@ from ..system.errors import TileVerifyError, UsageError
 from .generalise import GeneralLaunch, general_launches, items_of
 from .recorded import (
     Generalised,
-    GeneralWords,
     NotGeneralised,
     RecordedArgument,
     RecordedArray,
     RecordedLaunch,
     RecordedSpecialisation,
 )
+from .unit_of_launch import unit_of_launch
 
 MOST_PROOFS: Final = 4
 """Of general launches of one kernel, over all its specialisations."""
@@ -88,14 +83,14 @@ class _Attempts:
     def launches(self) -> list[GeneralLaunch]:
         """None for a kernel that the tool cannot read."""
         try:
-            written = touched_by(self._unit(self.entry["launches"][0])).written
+            written = touched_by(unit_of_launch(self.entry, self.bytecode, self.entry["launches"][0])).written
         except (TileVerifyError, NotExpressible):
             return []
         return list(general_launches(self.entry, written))
 
     def proved(self, general: GeneralLaunch) -> list[str]:
         """The clauses of the proof; raises a `TileVerifyError` where there is none that admits what was recorded."""
-        unit = self._unit(general.launch)
+        unit = unit_of_launch(self.entry, self.bytecode, general.launch)
         result = check_unit(unit, self.options)
         if result.verdict is not Verdict.PROVED:
             first = f": {result.findings[0].message} [{result.findings[0].code}]" if result.findings else ""
@@ -109,13 +104,6 @@ class _Attempts:
             values = dict(named_values(self.entry["parameters"], list(_placed(self.entry, launch))))
             guard.check(list(values.values()), grid)
         return list(result.requires)
-
-    def _unit(self, launch: RecordedLaunch | GeneralWords) -> KernelUnit:
-        symbol, file = self.entry["symbol"], Path(self.entry["bytecode"])
-        table = launch_table(symbol, self.entry["parameters"], launch, constants=False, name="general")
-        spec = build_launch(raw_launch(tomllib.loads(table)["launch"][0], str(file), None, 0), "general", None)
-        known = next(each for each in bytecode_entries(self.bytecode, file) if each.symbol == symbol)
-        return entry_unit(known, spec)
 
 
 def _placed(entry: RecordedSpecialisation, launch: RecordedLaunch) -> Iterator[Described]:

@@ -75,6 +75,7 @@ class Recording:
     left_out: int = 0
     imported_cuda_tile: bool = False
     _journals: dict[Path, _ProcessNotes] = field(default_factory=dict)
+    _read_alone: dict[str, frozenset[str]] = field(default_factory=dict)  # parameters, by specialisation
 
     @property
     def launches(self) -> int:
@@ -101,7 +102,8 @@ class Recording:
                     launch = self._made(event, stem, notes, launches)
                     made[id(launch)] = stem, launch
                     if event["event"] == "contents":
-                        found = _contents(self.specialisations[stem]["parameters"], launch, event["arrays"], folder)
+                        arrays = self._known(event, notes)
+                        found = _contents(self.specialisations[stem]["parameters"], launch, arrays, folder)
                         held.setdefault(id(launch), (launch, []))[1].append(found)
                 else:
                     self._add_event(event, notes, folder)
@@ -120,6 +122,26 @@ class Recording:
         self.observed += 1
         numbered.append(_add_launch(entry, _launch(entry["parameters"], event), limit))
         return numbered[-1]
+
+    def _known(self, event: noted.ArrayContents, notes: _ProcessNotes) -> dict[str, str]:
+        """The contents that no earlier launch has overwritten."""
+
+        def written(number: int, parameter: str) -> bool:
+            return parameter not in self._only_read(notes.stems[number])
+
+        doubts = event.get("unless_written", {})
+        return {
+            name: content
+            for name, content in event["arrays"].items()
+            if not any(written(*writer) for writer in doubts.get(name, ()))
+        }
+
+    def _only_read(self, stem: str) -> frozenset[str]:
+        if stem not in self._read_alone:
+            from .unit_of_launch import only_read  # the verifier, which few recordings need
+
+            self._read_alone[stem] = only_read(self.specialisations[stem], self.bytecode[stem].read_bytes())
+        return self._read_alone[stem]
 
     def _add_event(
         self,

@@ -256,20 +256,26 @@ def _assignments(values: Mapping[str, int]) -> str:
     return "   ".join(f"{name} = {value}" for name, value in values.items())
 
 
+def differing(witness: Witness) -> Iterator[tuple[str, ...]]:
+    """A name, and a value for each side: its block, and what else differs between the two; all where there is one side.
+
+    The line of the block has its numbers.
+    """
+    others = [each for each in witness.variables if not each[0].startswith("bid.")]
+    if witness.block_b is None:
+        yield "block", str(witness.block_a)
+        yield from ((name, _signed(name, first)) for name, first, _ in others)
+        return
+    yield "block", str(witness.block_a), str(witness.block_b)
+    yield from (
+        (name, _signed(name, first), _signed(name, second)) for name, first, second in others if first != second
+    )
+
+
 def _table(witness: Witness) -> Iterator[str]:
     """What differs between the two sides, one column a side; one column where there is one side only."""
-    rows: list[tuple[str, ...]]
-    if witness.block_b is None:
-        rows = [("block", str(witness.block_a))]
-        rows += [(name, _signed(name, first)) for name, first, _ in witness.variables if not name.startswith("bid.")]
-    else:
-        heads = ("first", "second") if witness.block_a == witness.block_b else ("block A", "block B")
-        rows = [("", *heads), ("block", str(witness.block_a), str(witness.block_b))]
-        rows += [
-            (name, _signed(name, first), _signed(name, second))
-            for name, first, second in witness.variables
-            if first != second and not name.startswith("bid.")  # the line above has these
-        ]
+    heads = ("first", "second") if witness.block_a == witness.block_b else ("block A", "block B")
+    rows = [*([] if witness.block_b is None else [("", *heads)]), *differing(witness)]
     rows = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

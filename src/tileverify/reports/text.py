@@ -15,12 +15,12 @@ from rich.console import Console
 from rich.text import Text
 
 from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
-from ..results.codes import TV
 from ..results.kernel_names import Names, short_names
 from ..results.second_reading import reading_lines
 from ..system.notebook_cells import shown_file
 from ..system.printable import printable
 from .causes import cards
+from .checked import checked
 from .findings import finding_lines
 from .reasons import undetermined
 from .snippets import Snippets
@@ -37,13 +37,12 @@ _HOLDS_FOR: Final = {
     "launch": "this launch only",
 }
 _LABEL: Final = 10
-RACES: Final = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
 
 
 class Detail(enum.Enum):
     QUIET = "quiet"  # only what is not proved
     NORMAL = "normal"
-    VERBOSE = "verbose"  # also checked codes, hash and the time of every phase
+    VERBOSE = "verbose"  # also what holds of what is not proved, hash and the time of every phase
 
 
 def text_report(report: Report, *, detail: Detail = Detail.NORMAL, color: bool = False) -> str:
@@ -142,6 +141,8 @@ def _contract(result: KernelResult, detail: Detail, names: Names) -> Iterator[Te
         if result.deterministic is not None:
             holds.append("deterministic" if result.deterministic else _differs(result))
         yield _labelled("holds for", "; ".join(part for part in holds if part))
+    if (proved := checked(result)) and (result.verdict is Verdict.PROVED or detail is Detail.VERBOSE):
+        yield _labelled("checked", proved)
     if result.verdict is not Verdict.ERROR:
         yield from _clauses("contract", result.contract)
         yield from _clauses("requires", result.requires, "yellow")
@@ -153,17 +154,9 @@ def _contract(result: KernelResult, detail: Detail, names: Names) -> Iterator[Te
     yield from _clauses("note", result.notes)
     if detail is Detail.VERBOSE:
         yield from _clauses("kernel", (result.kernel,) if (result.file, result.kernel) in names else ())
-        yield from _clauses("checked", _checked(result))
         yield from _clauses("bytecode", (result.bytecode_sha256,) if result.bytecode_sha256 else ())
         if result.time_ms != Times():
             yield _labelled("time", _phases(result.time_ms))
-
-
-def _checked(result: KernelResult) -> Iterator[str]:
-    if result.proved_codes:
-        yield ", ".join(result.proved_codes)
-    if result.verdict is Verdict.PROVED and result.proved_codes and not set(RACES) & set(result.proved_codes):
-        yield f"no two accesses for {', '.join(RACES)}: blocks meet in atomics of their scope, or not at all"
 
 
 def _fails(result: KernelResult) -> bool:

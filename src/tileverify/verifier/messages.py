@@ -88,12 +88,38 @@ def user_frame(frames: list[Location]) -> Location:
 
 
 def index_text(site: Site) -> str:
-    """``out[bid.x, 0]`` for views (tile numbers), the byte offset for pointers; ``xs[bid.x][0]`` in a list."""
+    """``out[bid.x, 0]`` for views (tile numbers), ``xs[bid.x][0]`` in a list; ``out[bid.x*32 + lane]`` for pointers
+    into what lies in one row, else how many elements, or bytes, behind the first one.
+    """
     footprint, origin = site.footprint, site.origin
     array = origin.name if origin.index is None else f"{origin.name}[{in_plain_words(origin.index, 80)}]"
     if isinstance(footprint, ViewFootprint):
         return f"{array}[{', '.join(in_plain_words(_as_written(i), 80) for i in footprint.index)}]"
-    return f"{array} + {in_plain_words(footprint.offset, 120)} bytes"
+    elements = _in_elements(footprint.offset, origin.element_bytes)
+    if elements is None:
+        return f"{array} + {_of_lanes(site, footprint.offset)} bytes"
+    in_a_row = len(origin.shape) < 2 and origin.strides in ((), (t.ONE,))
+    text = _of_lanes(site, elements)
+    return f"{array}[{text}]" if in_a_row else f"{array} + {text} elements"
+
+
+def _in_elements(offset: Term, size: int) -> Term | None:
+    """``offset``, in bytes, counted in elements, if it is a sum of whole ones."""
+    constant, parts = t.linear_parts(offset)
+    if any(number % size for number in (constant, *(coefficient for coefficient, _ in parts))):
+        return None
+    return t.from_linear(constant // size, {summand: coefficient // size for coefficient, summand in parts})
+
+
+def _of_lanes(site: Site, term: Term) -> str:
+    """``term`` as text, in which lanes are called so."""
+    names = ["lane"] if len(site.lanes) == 1 else [f"lane{axis}" for axis in range(len(site.lanes))]
+    pairs = ((lane.variable, name) for lane, name in zip(site.lanes, names, strict=True))
+    called = {old: t.var(name, old.symbol.scope, old.low, old.high) for old, name in pairs if old.kind is _VAR}
+    return in_plain_words(t.substitute(term, called), 120)
+
+
+_VAR = t.TermKind.VAR
 
 
 def _as_written(index: Term) -> Term:

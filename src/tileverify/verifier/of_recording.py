@@ -41,8 +41,8 @@ class Look(Protocol):
     def explained(self) -> Outcome:
         """What stayed open, refuted by a witness or with the reason why it is undecided."""
 
-    def choose(self, groups: Sequence[Sequence[DataFact]]) -> tuple[DataFact, ...]:
-        """As few of the facts as close what stayed open; none if that stays open."""
+    def choose(self, groups: Sequence[Sequence[DataFact]], clauses: Sequence[Clause] = ()) -> tuple[DataFact, ...]:
+        """As few of the facts as close what stayed open, under more ``clauses``; none if that stays open."""
 
 
 Own: TypeAlias = Callable[[LaunchSpec, Limits], Look]
@@ -77,9 +77,14 @@ def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Li
     facts = look.choose(weaker) or look.choose([launch.observed])
     if facts:
         return FirstSeen(None, (*starts, *facts))
-    look = own(_with(launch, launch.observed), limits)
-    found = look.attempt() or look.explained()
-    if found.verdict is not Verdict.REFUTED or _of_three_arrays(look.case, found):
+    informed = own(_with(launch, launch.observed), limits)
+    found = informed.attempt() or informed.explained()
+    if found.verdict is Verdict.PROVED:
+        # It takes clauses that are found once facts are known.
+        clauses = informed.case.clauses
+        facts = look.choose(weaker, clauses) or look.choose([launch.observed], clauses) or launch.observed
+        return FirstSeen(None, tuple(dict.fromkeys((*starts, *facts))))
+    if found.verdict is not Verdict.REFUTED or _of_three_arrays(informed.case, found):
         return FirstSeen(None)
     return FirstSeen(replace(found, notes=(*found.notes, messages.AS_OBSERVED)))
 

@@ -287,18 +287,18 @@ class _Verification:
         )
         return self.case.decider.decide([*opened.conditions, *inside]).answer is Answer.UNSATISFIABLE
 
-    def choose(self, groups: Sequence[Sequence[DataFact]]) -> tuple[DataFact, ...]:
+    def choose(self, groups: Sequence[Sequence[DataFact]], clauses: Sequence[Clause] = ()) -> tuple[DataFact, ...]:
         """As few of the facts, which hold together, as close what this left open; none if that stays open."""
-        choice = FactChoice(self._anew())
+        choice = FactChoice(self._anew(clauses=clauses))
         with self._effort.at("a choice of facts"):
             return choice.choose(groups, {key_of(opened.obligation) for opened in self._left})
 
-    def _anew(self, offered: Groups = ()) -> Case:
-        """Another attempt under the same contract and clauses, with a solver of its own; ``offered``: facts on data."""
+    def _anew(self, offered: Groups = (), clauses: Sequence[Clause] = ()) -> Case:
+        """Another attempt under the same contract and more clauses, with a solver of its own; ``offered``: facts."""
         own = self.case
         return Case(
             own.summary, own.launch, own.contract, own.options, own.session.anew(),
-            clauses=own.clauses, offered=offered, started=own.started,
+            clauses=list(dict.fromkeys((*own.clauses, *clauses))), offered=offered, started=own.started,
         )  # fmt: skip
 
     def with_suggestions(self, outcome: Outcome, groups: Iterable[Sequence[DataFact]]) -> Outcome:

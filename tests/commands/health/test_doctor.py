@@ -14,6 +14,7 @@ from tests.command_line import CommandLine
 from tileverify import pipeline
 from tileverify.commands.health import cuda_driver, looks
 from tileverify.commands.health.diagnosis import Diagnosis, HealthState
+from tileverify.frontend.sources import tile_cpp
 from tileverify.results import KernelResult, Report, Verdict
 
 
@@ -25,10 +26,23 @@ def test_it_proves_and_refutes_and_needs_no_gpu(tileverify: CommandLine) -> None
     states = {each["name"]: each["state"] for each in document["diagnoses"]}
     for name in ("tileverify", "python", "solver", "cuda.tile", "proof", "refutation", "configuration", "cache"):
         assert states[name] == "ok"
-    assert {"tileiras", "nvcc", "driver", "sandbox", "recheck", "cuda", "watch"} <= states.keys()
+    assert {"tileiras", "nvcc", "driver", "sandbox", "recheck", "cuda", "watch", "lsp", "mcp"} <= states.keys()
     for each in document["diagnoses"]:
         assert each["found"]
         assert each["state"] == "ok" or each["advice"]
+
+
+@pytest.mark.parametrize(("help_", "state"), [("--enable-tile (-enable-tile)", "ok"), ("--gpu-architecture", "absent")])
+def test_an_nvcc_that_knows_no_tile_code_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, help_: str, state: str
+) -> None:
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text(f"#!/bin/sh\necho '{help_}'\n")
+    nvcc.chmod(0o755)
+    monkeypatch.setattr(tile_cpp, "find_nvcc", lambda: nvcc)
+    (found,) = (each for each in looks.examine() if each.name == "nvcc")
+    assert found.state.value == state
+    assert str(nvcc) in found.found
 
 
 def test_text_has_a_line_for_each(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

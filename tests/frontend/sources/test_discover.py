@@ -172,6 +172,9 @@ def test_spec_files_given_by_hand_stand_for_all_others(tmp_path: Path) -> None:
     assert found(f"{path}::a", spec_file=other) == [("k.py", "a", "other")]
     with pytest.raises(UsageError, match="there is no spec file"):
         discover([str(path)], spec_file=tmp_path / "none.toml")
+    other.write_text("# later\n")
+    with pytest.raises(SpecError, match=r"other\.toml: there is no \[\[launch\]\] in this file"):
+        discover([str(path)], spec_file=other)
 
 
 def test_pyproject_serves_many_files(tmp_path: Path) -> None:

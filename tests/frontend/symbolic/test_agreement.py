@@ -15,6 +15,7 @@ from ...profiles import tries
 from .agreement import LaunchMaker, Outcome, OutOfReach, compare
 from .compiled import decoded, summary
 from .programs import ProgramMaker
+from .token_programs import TokenProgramMaker
 
 KERNELS = (  # the others go by values that are not known before the run
     "copy",
@@ -86,3 +87,20 @@ def test_random_programs_touch_what_their_summary_says(chunk: int) -> None:
     assert total.blocks
     assert total.accesses
     assert total.unclaimed <= 5 + total.waits // 10, "waits of the run that the summary does not know"
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_tokens_that_loops_hand_around_await_what_they_do_in_a_run(chunk: int) -> None:
+    total = Outcome()
+    for seed in range(chunk * 2 * PROGRAMS, (chunk + 1) * 2 * PROGRAMS):
+        module, parameters, launch = TokenProgramMaker(seed).make()
+        try:
+            outcome = compare(module, module.entries[0], parameters, launch, budget=1 << 18)
+        except (OutOfReach, InterpreterStop):
+            continue
+        total.accesses += outcome.accesses
+        total.waits += outcome.waits
+        total.unclaimed += outcome.unclaimed
+    assert total.accesses
+    assert total.waits
+    assert total.unclaimed <= 10 + total.waits // 10, "waits of the run that the summary does not know"

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -192,14 +193,17 @@ MALFORMED = {
 }
 
 
-def test_every_line_gets_an_answer() -> None:
-    """And the server goes on behind each."""
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+FIRST = [
+    json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}).encode(),
+    json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode(),
+]
+
+
+@contextmanager
+def served() -> Iterator[subprocess.Popen[bytes]]:
+    """A server whose pipes are at hand, killed after a minute."""
     pytest.importorskip("mcp", reason="needs the extra 'mcp'")
-    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    first = [
-        json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}).encode(),
-        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode(),
-    ]
     path = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
     server = subprocess.Popen(
         [sys.executable, "-m", "tileverify", "mcp"],
@@ -207,12 +211,19 @@ def test_every_line_gets_an_answer() -> None:
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
     )
-    assert server.stdin is not None
-    assert server.stdout is not None
     impatient = threading.Timer(60, server.kill)
     impatient.start()
     with server:
-        server.stdin.write(b"\n".join(first) + b"\n")
+        yield server
+    impatient.cancel()
+
+
+def test_every_line_gets_an_answer() -> None:
+    """And the server goes on behind each."""
+    with served() as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(b"\n".join(FIRST) + b"\n")
         server.stdin.flush()
         assert json.loads(server.stdout.readline())["id"] == 0
         for name, (line, id_) in MALFORMED.items():
@@ -228,4 +239,78 @@ def test_every_line_gets_an_answer() -> None:
             assert answer["id"] in (id_, None), name
         server.stdin.close()
         assert server.wait(30) == 0
-    impatient.cancel()
+
+
+def asked(id_: Any, method: str, **parameters: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": id_, "method": method, "params": parameters}).encode()
+
+
+def test_what_was_asked_before_the_client_hung_up_is_answered() -> None:
+    """All at once, the input closed behind it, as a pipe from a file does: the long ones, too, those that are no method
+    of the server, and two of one number."""
+    check = asked("check", "tools/call", name="check_kernel", arguments={"source": RIGHT, "spec": SPEC})
+    several = [
+        asked(1, "tools/list"),
+        check,
+        message(2, code="TV101"),
+        asked(3, "no/such/method"),
+        MALFORMED["not-a-number"][0],
+        asked(4, "ping"),
+        message(2, code="TV102"),
+    ]
+    with served() as server:
+        written, _ = server.communicate(b"\n".join([*FIRST, *several]) + b"\n")
+        answers = [json.loads(line) for line in written.splitlines()]
+        assert sorted(str(each["id"]) for each in answers) == ["0", "1", "2", "2", "3", "4", "None", "check"]
+        (checked,) = (each for each in answers if each["id"] == "check")
+        assert "ACCEPTED: 1 of 1" in str(checked["result"])
+        assert server.returncode == 0
+
+
+class Written:
+    """What a server writes to."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    async def write(self, text: str, /) -> None:
+        self.lines.append(text)
+
+    async def flush(self) -> None: ...
+
+
+@pytest.mark.parametrize("why", ["answered", "given up", "nobody reads"])
+def test_the_end_is_kept_back_while_an_answer_is_owed(why: str) -> None:
+    """Not for one that was cancelled, which may be left without an answer, nor for readers that are gone."""
+    anyio = pytest.importorskip("anyio", reason="needs the extra 'mcp'")
+    from tileverify.gating.mcp.stdio import Answers
+
+    reader, writer = os.pipe()
+
+    async def talk() -> None:
+        text = Written()
+        answers = Answers(text, writer)
+        answers.owe({"method": "ping"})  # a notification
+        with anyio.fail_after(5):
+            await answers.all_given()
+        answers.owe({"id": 7, "method": "ping"})
+        await answers.write('{"id": 7, "method": "roots/list"}\n')  # a question of the server's own
+        with anyio.move_on_after(0.5) as waiting:
+            await answers.all_given()
+        assert waiting.cancelled_caught
+        if why == "answered":
+            await answers.write('{"id": 7, "result": {}}\n')
+        elif why == "given up":
+            answers.owe({"method": "notifications/cancelled", "params": {"requestId": 7}})
+        else:
+            os.close(reader)
+        with anyio.fail_after(5):
+            await answers.all_given()
+        assert len(text.lines) == 1 + (why == "answered")
+
+    try:
+        anyio.run(talk)
+    finally:
+        os.close(writer)
+        if why != "nobody reads":
+            os.close(reader)

@@ -10,9 +10,11 @@ from tests.command_line import CommandLine
 
 from tileverify.corpus import ROOT
 from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline.repair import repairing
 from tileverify.pipeline.repair.catalogue import KINDS
 from tileverify.pipeline.repair.edits import edited
 from tileverify.results import Hint, KernelResult, Verdict
+from tileverify.system.pace import KernelTimeout
 
 
 def repaired(target: str) -> KernelResult:
@@ -45,6 +47,24 @@ OFFERED = {
     "determined/row_largest.py::row_largest_unpadded::any-width": [("TV403", "pad-load", "maybe")],
     "protocols/look_back.py::look_back_relaxed_wait": [("TV102", "strengthen-order", "safe")],
 }
+
+
+@pytest.mark.parametrize(
+    ("failure", "note"),
+    [(ValueError("odd"), ["no repairs: tileverify failed (ValueError: odd)"]), (KernelTimeout(), [])],
+    ids=["failure", "timeout"],
+)
+def test_a_verdict_outlives_its_repairs(
+    monkeypatch: pytest.MonkeyPatch, failure: BaseException, note: list[str]
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(repairing, "with_repairs", fail)
+    result = repaired(str(ROOT / "racy/naive_reduction.py"))
+    assert result.verdict is Verdict.REFUTED
+    assert [finding.code for finding in result.findings] == ["TV102", "TV101"]
+    assert [each.partition(";")[0] for each in result.notes if "tileverify failed" in each] == note
 
 
 @pytest.mark.parametrize("target", OFFERED)

@@ -250,13 +250,15 @@ def test_suppressed_findings_say_why() -> None:
     (racy,) = (result for result in report().results if result.kernel == "fill_windows")
     known = Suppression(SuppressionKind.COMMENT, "<b>benign</b>", "2099-01-01", racy.file, 3)
     finding = replace(racy.findings[0], suppression=known)
-    hint = Hint("use-atomic", "safe", "use an atomic", (Edit(11, 4, 11, 9, "ct.atomic_add"),))
-    finding = replace(finding, hints=(hint,))
+    edits = (Edit(11, 4, 11, 9, "ct.atomic_add"),)
+    hints = [Hint("use-atomic", "safe", "use an atomic", edits), Hint("widen-scope", "maybe", "", edits, "of old")]
+    finding = replace(finding, hints=tuple(hints))
     about = Finding("TV006", "a suppression is out of date", (SourceSite(racy.file, 3, 0, "", ""),))
     text = html_report(replace(report(), results=(replace(racy, findings=(finding,)),), findings=(about,)))
     (fragment,) = fragments(text)
     assert "&lt;b&gt;benign&lt;/b&gt;" in fragment
-    assert "<code>ct.atomic_add</code>" in fragment
+    assert '<span class="in">+11:     ct.atomic_add' in fragment
+    assert fragment.count("<code>ct.atomic_add</code>") == 1  # the source has changed since
     assert "a suppression is out of date" in text
 
 

@@ -18,6 +18,7 @@ from tests.serving.lsp.editor import Editor
 from tests.serving.worker.worker import Workers, workers
 
 from tileverify import corpus
+from tileverify.reports.history import read_report
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are for Linux")
 
@@ -110,6 +111,13 @@ def test_what_is_offered(editor: Editor, place: Workers) -> None:
     assert edit.new_text.startswith("    # tileverify: ignore[TV101] -- ")
     editor.command(offered["Show an example of TV101, and its mended twin"].command)
     assert editor.examples[-1].endswith("tv101.py")
+    editor.type(path, path.read_text().replace("// 2", "// 4"))  # it is the buffer that is drawn
+    editor.command(offered["Draw the launch that shows TV101, in a browser"].command)
+    page, _, launch = editor.examples[-1].removeprefix("file://").partition("#")
+    drawn = Path(page).read_text()
+    assert f'data-id="{launch}"' in drawn
+    (result,) = read_report(Path(page))
+    assert {site.expression for site in result.findings[0].sites} == {"out[bid.x // 4]"}
     assert not any("launch spec" in title for title in offered), "there is one"
 
 

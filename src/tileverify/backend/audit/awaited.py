@@ -8,11 +8,13 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from ...contract.terms import FALSE, Term
-from ...frontend.symbolic.summary import AccessSummary, Site, earlier
+from ...frontend.bytecode.liveness import operands
+from ...frontend.bytecode.model import Block, TokenType, Value
+from ...frontend.symbolic.summary import Site, earlier
 from ...results.second_reading import ReadingTally
 from ..interpreter.access_log import DynamicAccess
 from ..interpreter.values import Array
-from .block_terms import BlockTerms
+from .block_terms import BlockTerms, KernelTerms
 from .lane_values import Known
 from .run_records import Context
 from .symbol_values import Disagreement
@@ -23,24 +25,27 @@ OPEN_ORDER: Final = "an order that depends on a value that the run does not give
 
 
 def compare_order(
-    summary: AccessSummary,
+    kernel: KernelTerms,
     terms: BlockTerms,
     executions: Mapping[tuple[int, Context], Sequence[DynamicAccess]],
     counts: ReadingTally,
     named: Callable[[Site, Context], str],
 ) -> None:
-    """Every wait of the summary is one of the run.  Those of the run are the summary's, too, but in loops, where it may
-    leave some out.
+    """Every wait of the summary is one of the run.  Those of the run are the summary's, too, but for accesses in loops
+    and those whose token comes out of one: there it may leave some out.
 
     :raises Disagreement: the first wait that only one of the two has.
     """
+    summary = kernel.summary
     sites = {site.offset: site for site in summary.sites}
     by_site: dict[int, list[_Execution]] = {}
     for (offset, iterations), accesses in executions.items():
         if offset in sites:
             by_site.setdefault(sites[offset].number, []).append((iterations, accesses))
     pairs = 0
+    out_of_loops = _out_of_loops(kernel.entry.body, set())
     for site in summary.sites:
+        partial = bool(site.loops) or site.offset in out_of_loops
         conditions = {wait.site: wait.condition for wait in site.waits}
         for execution in by_site.get(site.number, ()):
             for other in summary.sites:
@@ -53,7 +58,21 @@ def compare_order(
                     counts.not_compared[f"the order of pairs of accesses beyond {MOST_PAIRS} in a block"] += 1
                     return
                 claimed, known = _claimed(terms, site, execution, other, others, condition)
-                _compare(site, execution, other, others, (really, claimed, known), counts, named)
+                _compare(site, execution, other, others, (really, claimed, known), counts, named, partial=partial)
+
+
+def _out_of_loops(block: Block, tokens: set[Value]) -> set[int]:
+    """The offsets of the ops that are given a token which a loop of ``block`` handed on; ``tokens``: those so far."""
+    found: set[int] = set()
+    for op in block.ops:
+        bodies = [body for region in op.regions for body in region.blocks]
+        for body in bodies:
+            found |= _out_of_loops(body, tokens)
+        given = [op, *(body.ops[-1] for body in bodies if body.ops)]
+        if op.name in ("for", "loop") or any(tokens.intersection(operands(each)) for each in given):
+            found.add(op.offset)
+            tokens.update(result for result in op.results if isinstance(result.type, TokenType))
+    return found
 
 
 _Execution: TypeAlias = "tuple[Context, Sequence[DynamicAccess]]"
@@ -79,10 +98,10 @@ def _claimed(
 
 def _compare(
     site: Site, execution: _Execution, other: Site, others: Sequence[_Execution],
-    order: tuple[Array, Array, Array], counts: ReadingTally, named: Callable[[Site, Context], str],
+    order: tuple[Array, Array, Array], counts: ReadingTally, named: Callable[[Site, Context], str], *, partial: bool,
 ) -> None:  # fmt: skip
     """``order``: for each of ``others``, whether it is waited for in the run, in the summary, and whether that can be
-    told."""
+    told.  ``partial``: the summary may leave some out."""
     really, claimed, known = order
     if not known.all():
         counts.not_compared[OPEN_ORDER] += int((~known).sum())
@@ -92,7 +111,7 @@ def _compare(
         raise Disagreement(
             f"{named(site, execution[0])}: the proof lets it wait for {named(other, context)}, in the run it does not"
         )
-    if missing.any() and not site.loops and not other.loops:
+    if missing.any() and not partial and not other.loops:
         context = others[int(np.flatnonzero(missing)[0])][0]
         raise Disagreement(
             f"{named(site, execution[0])}: in the run it waits for {named(other, context)}, in the proof it does not"

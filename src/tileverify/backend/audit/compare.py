@@ -87,7 +87,7 @@ class _Block:
         else:
             for site in sites.values():
                 self._absences(site)
-        compare_order(self.kernel.summary, self.terms, self.executions, self.counts, self._named)
+        compare_order(self.kernel, self.terms, self.executions, self.counts, self._named)
         self.counts.blocks += 1
 
     # ------------------------------------------------------------------------------- what the run did

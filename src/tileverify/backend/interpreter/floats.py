@@ -8,7 +8,8 @@ innocuous?").
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -62,6 +63,21 @@ def _arithmetic(nearest: Callable[[Array, Array], Array], exact: Callable[[Array
         return _finish(op, nearest(a, b), element, taint, op.attributes["rnd"] == EXACT_ROUNDING)
 
     return rule
+
+
+def lanes_of(op: Op) -> Callable[[Array, Array], Array] | None:
+    """What a sum, product or extreme does to lanes, whatever their taint; None where that takes more than NumPy."""
+    if "ftz" in op.flags:
+        return None
+    if op.name in _EXTREMES:
+        return partial(extreme, *_EXTREMES[op.name], "nan" in op.flags)
+    if op.name not in _NEAREST or op.attributes["rnd"] != EXACT_ROUNDING:
+        return None
+    nearest, element = _NEAREST[op.name], scalar_type(op.result)
+    return lambda a, b: round_to(nearest(a, b), element)
+
+
+_NEAREST: Final[dict[str, Callable[[Array, Array], Array]]] = {"addf": np.add, "mulf": np.multiply}
 
 
 def _difference(a: Array, b: Array) -> Exact:
@@ -122,20 +138,27 @@ def _integer_power(run: BlockRun, op: Op) -> Tile:
     return _finish(op, data, scalar_type(op.result), joint_taint(base, exponent), False)
 
 
-def _extreme(pick: Callable[[Array, Array], Array], spread: Callable[[Array, Array], Array], zero_sign: int) -> Rule:
-    """maxf/minf: the other operand wins over a NaN unless ``nan`` propagates it; +0 is above -0."""
+def extreme(pick: _Pick, spread: _Pick, zero_sign: int, nan_wins: bool, a: Array, b: Array) -> Array:
+    """maxf/minf: the other operand wins over a NaN unless that is propagated; +0 is above -0."""
+    data = spread(a, b) if nan_wins else pick(a, b)
+    zeros = (a == 0) & (b == 0)
+    if zeros.any():
+        sign = a.dtype.type(zero_sign)
+        data = np.where(zeros, sign * (sign * a + sign * b), data)
+    return np.asarray(data)
 
-    def rule(run: BlockRun, op: Op) -> Tile:
-        lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
-        a, b = flushed(op, lhs.data), flushed(op, rhs.data)
-        data = spread(a, b) if "nan" in op.flags else pick(a, b)
-        zeros = (a == 0) & (b == 0)
-        if zeros.any():
-            sign = a.dtype.type(zero_sign)
-            data = np.where(zeros, sign * (sign * a + sign * b), data)
-        return Tile(np.asarray(data), joint_taint(lhs, rhs))
 
-    return rule
+_Pick: TypeAlias = Callable[[Array, Array], Array]
+_EXTREMES: Final[dict[str, tuple[_Pick, _Pick, int]]] = {
+    "maxf": (np.fmax, np.maximum, 1),
+    "minf": (np.fmin, np.minimum, -1),
+}
+
+
+def _extreme(run: BlockRun, op: Op) -> Tile:
+    lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
+    a, b = flushed(op, lhs.data), flushed(op, rhs.data)
+    return Tile(extreme(*_EXTREMES[op.name], "nan" in op.flags, a, b), joint_taint(lhs, rhs))
 
 
 def _compare(run: BlockRun, op: Op) -> Tile:
@@ -156,8 +179,8 @@ RULES: Final[dict[str, Rule]] = {
     "mulf": _arithmetic(np.multiply, exact_product),
     "divf": _arithmetic(np.divide, exact_quotient),
     "fma": _fma,
-    "maxf": _extreme(np.fmax, np.maximum, 1),
-    "minf": _extreme(np.fmin, np.minimum, -1),
+    "maxf": _extreme,
+    "minf": _extreme,
     "cmpf": _compare,
     "remf": _remainder,
     "fpowf": _approximate(np.power),

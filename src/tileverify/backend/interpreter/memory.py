@@ -138,7 +138,8 @@ class Provenance:
     strides: tuple[int, ...] | None = None
 
     def element(self, address: int) -> str:
-        """The element at ``address`` as ``c[1, 0]``, or ``c+0x40`` where the layout has none there."""
+        """The element at ``address`` as ``c[1, 0]``, or ``c+0x40`` where the layout has none there; those before and
+        behind a single row are counted on: ``c[-1]``."""
         place = address - self.base
         if self.shape is not None and self.strides is not None and 0 <= place < self.size:
             rest = place // self.element_bytes
@@ -149,6 +150,8 @@ class Provenance:
                     rest -= index[axis] * self.strides[axis]
             if rest == 0:
                 return f"{self.name}[{', '.join(map(str, index))}]"
+        elif self.strides == (1,) and place % self.element_bytes == 0:
+            return f"{self.name}[{place // self.element_bytes}]"
         sign = "-" if place < 0 else "+"
         return f"{self.name}{sign}{abs(place):#x}"
 

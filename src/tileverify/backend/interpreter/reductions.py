@@ -13,6 +13,8 @@ import numpy as np
 
 from ...frontend.bytecode.model import Block, Op
 from .faults import NotModelled
+from .floats import lanes_of
+from .machine import OP_COST
 from .values import APPROXIMATE, Array, RuntimeValue, Tile, with_taint
 
 if TYPE_CHECKING:
@@ -56,6 +58,25 @@ def _halving(combine: Combine, tiles: Lanes, axis: int) -> Lanes:
     return tiles
 
 
+def _at_once(run: BlockRun, op: Op, axis: int) -> Lanes | None:
+    """The same of one input whose lanes have one taint, where the body is one op of NumPy's; None elsewhere."""
+    inputs, body = run.tiles(op, "inputs"), op.regions[0].blocks[0]
+    taint = inputs[0].taint
+    if len(inputs) != 1 or len(body.ops) != 2 or run.program.rules is not None or not (taint is None or not taint.ndim):
+        return None
+    first, end = body.ops
+    combine = lanes_of(first)
+    if combine is None or end.group("args") != first.results:
+        return None
+    if (first.value("lhs"), first.value("rhs")) != body.arguments:
+        return None
+    lanes = np.moveaxis(inputs[0].data, axis, 0)
+    while (half := len(lanes) // 2) > 0:
+        lanes = combine(lanes[:half], lanes[half:])
+        run.budget.spend(2 * OP_COST + lanes.size)
+    return (Tile(lanes[0], taint),)
+
+
 def _pairing(combine: Combine, tiles: Lanes, axis: int) -> Lanes:
     """Another order: after a rotation by one lane, lane 2i + 1 with lane 2i."""
     tiles = tuple(tile.rearranged(lambda lanes: np.roll(lanes, 1, axis)) for tile in tiles)
@@ -81,7 +102,7 @@ def reduce_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     axis = op.attributes["dim"]
     inputs = run.tiles(op, "inputs")
     combine, body = _combiner(run, op, evaluate)
-    results = _slice(_halving(combine, inputs, axis), 0, axis)
+    results = _at_once(run, op, axis) or _slice(_halving(combine, inputs, axis), 0, axis)
     if inputs[0].data.shape[axis] <= 2 or _order_free(body):
         return results
     if any(inner.name in ROUNDING for inner in body.ops):

@@ -40,6 +40,8 @@ MOST_BLOCKS: Final = 1 << 15
 ALL_ELEMENTS: Final = 5 << 20
 ALL_BLOCKS: Final = 5 << 12
 """Of all launches together."""
+OTHER_BLOCKS: Final = 1 << 11
+"""Of those for no border: a kernel with a block for each row tells little in its thousandth row."""
 MOST_ROOTS: Final = 6
 MOST_TOLD: Final = 8
 _DIVIDING: Final = frozenset({"divi", "remi"})
@@ -116,11 +118,13 @@ def chosen_launches(contract: ContractInNumbers, constants: Constants, source: n
     kept: list[Values] = []
     elements = blocks = 0
     budget = {True: MOST_LAUNCHES - 1, False: MOST_LAUNCHES}
+    room = {True: ALL_BLOCKS, False: OTHER_BLOCKS}
     for values, border in [(first, False), *((v, True) for v in at_borders), *((v, False) for v in others)]:
         more = extent(contract, values)
         fits = elements + more[0] <= ALL_ELEMENTS and blocks + more[1] <= ALL_BLOCKS
-        if values not in kept and fits and budget[border]:
+        if values not in kept and fits and budget[border] and (more[1] <= room[border] or not kept):
             budget[border] -= 1
+            room[border] -= more[1]
             elements, blocks = elements + more[0], blocks + more[1]
             kept.append(values)
     kept[1:] = sorted(kept[1:], key=lambda values: cost(contract, values))

@@ -25,6 +25,8 @@ _EXTRAS: Final = (
     ("sign", "cryptography", "sign bundles"),
     ("cuda", "cuda.bindings", "launch on a GPU"),
     ("watch", "watchfiles", "check again when a file changes"),
+    ("lsp", "pygls", "serve an editor"),
+    ("mcp", "mcp", "serve the gate to a model"),
 )
 """Extra, a module that it brings, what it is for."""
 
@@ -90,11 +92,14 @@ def _assembler() -> Iterator[Diagnosis]:
 
 
 def _tile_cpp() -> Iterator[Diagnosis]:
-    from ...frontend.sources.tile_cpp import find_nvcc
+    from ...frontend.sources.tile_cpp import compiles_tile_code, find_nvcc
 
     found = find_nvcc()
+    advice = "CUDA Tile C++ (.cu) needs nvcc 13.3 or later: pip install 'tileverify[assemble]'"
     if found is None:
-        yield Diagnosis("nvcc", HealthState.ABSENT, "not installed", "CUDA Tile C++ (.cu) needs nvcc 13.3 or later")
+        yield Diagnosis("nvcc", HealthState.ABSENT, "not installed", advice)
+    elif not compiles_tile_code(found):
+        yield Diagnosis("nvcc", HealthState.ABSENT, f"{found} does not compile tile code", advice)
     else:
         yield Diagnosis("nvcc", HealthState.OK, str(found))
 

@@ -17,16 +17,17 @@ def used_values(entry: Entry) -> frozenset[Value]:
     for op in reversed(list(walk(entry.body))):
         pure = op.declaration.effect == "none" and not op.regions and not op.declaration.terminator
         if not pure or any(result in used for result in op.results):
-            used.update(_operands(op))
+            used.update(operands(op))
     return frozenset(used)
 
 
 def read_values(entry: Entry) -> frozenset[Value]:
     """Values that some op takes, whatever becomes of what it makes of them."""
-    return frozenset(value for op in walk(entry.body) for value in _operands(op))
+    return frozenset(value for op in walk(entry.body) for value in operands(op))
 
 
-def _operands(op: Op) -> Iterator[Value]:
+def operands(op: Op) -> Iterator[Value]:
+    """Every value that ``op`` itself takes, not its bodies."""
     for operand in op.operands.values():
         for value in operand if isinstance(operand, tuple) else (operand,):
             if value is not None:

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ...contract.launch import KernelUnit
 from ...system.errors import SourceError
 from ...system.notebook_cells import cell_text
 from .cutile import compile_kernel, kernels_of_file
-from .edited_cell import edited_cell
+from .edited_cell import Compile, edited_cell
 from .importing import visible
 from .python_scan import scan_python
 
 
-def edited_unit(unit: KernelUnit, text: str) -> KernelUnit:
+def edited_unit(unit: KernelUnit, text: str, compiled: Compile | None = None) -> KernelUnit:
     """``unit`` compiled from ``text`` in place of its file, which is not touched, or of its notebook's cell.
 
+    ``compiled``: how a kernel is compiled for its launch, where that does not say it all, as those of calls do not.
     Raises `SourceError` or `SpecError` where the text does not compile, and where it cannot be imported from elsewhere
     (relative imports).
     """
+    compiled = compiled or partial(compile_kernel, spec=unit.launch)
     if (cell := cell_text(str(unit.file))) is not None:
-        return edited_cell(unit, cell, text)
+        return edited_cell(unit, cell, text, compiled)
     with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
         file = Path(folder) / unit.file.name
         file.write_text(text, encoding="utf-8")
@@ -33,5 +36,5 @@ def edited_unit(unit: KernelUnit, text: str) -> KernelUnit:
             kernels = kernels_of_file(file, scan)
         for kernel in kernels:
             if kernel.name == unit.kernel:
-                return replace(compile_kernel(kernel, unit.launch), notes=unit.notes)
+                return replace(compiled(kernel), notes=unit.notes)
     raise SourceError(f"the changed source has no kernel '{unit.kernel}'", str(unit.file))

@@ -8,35 +8,38 @@ from __future__ import annotations
 
 import ast
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from ...contract.launch import KernelUnit
 from ...system.errors import SourceError
 from ...system.notebook_cells import flags_of_cells, names_of_cells
-from .cutile import compile_kernel, is_kernel, kernel_of
+from .cutile import CutileKernel, is_kernel, kernel_of
+
+Compile: TypeAlias = Callable[[CutileKernel], KernelUnit]
+"""A kernel as it is compiled for the launch."""
 
 _OURS: Final = ("cuda.tile", "tileverify")
 """What they offer does nothing but describe when a kernel is defined."""
 
 
-def edited_cell(unit: KernelUnit, cell: str, text: str) -> KernelUnit:
-    """``unit`` compiled from ``text`` in the place of its ``cell``.
+def edited_cell(unit: KernelUnit, cell: str, text: str, compiled: Compile) -> KernelUnit:
+    """``unit``, which ``compiled`` made, from ``text`` in the place of its ``cell``.
 
     Raises `SourceError` where more than the kernel itself was changed, where to define the kernel alone does not give
-    what the cell gave, or runs what it may not, and what `compile_kernel` raises.
+    what the cell gave, or runs what it may not, and what ``compiled`` raises.
     """
     before, after = _parsed(unit, cell), _parsed(unit, text)
     if _others(before, unit.kernel) != _others(after, unit.kernel):
         raise _no(unit, "more than the kernel was changed")
-    if _defined(unit, unit.file, before).bytecode != unit.bytecode:
+    if compiled(_defined(unit, unit.file, before)).bytecode != unit.bytecode:
         raise _no(unit, "its definition alone does not make the kernel that the cell made")
     with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
         file = Path(folder) / "cell.py"  # the compiler reads the source
         file.write_text(text, encoding="utf-8")
-        return replace(_defined(unit, file, after), file=unit.file)
+        return replace(compiled(_defined(unit, file, after)), file=unit.file, notes=unit.notes)
 
 
 def _no(unit: KernelUnit, reason: str) -> SourceError:
@@ -59,7 +62,7 @@ def _is_definition(statement: ast.stmt, name: str) -> bool:
     return isinstance(statement, ast.FunctionDef) and statement.name == name
 
 
-def _defined(unit: KernelUnit, file: Path, tree: ast.Module) -> KernelUnit:
+def _defined(unit: KernelUnit, file: Path, tree: ast.Module) -> CutileKernel:
     """The kernel once its function in ``tree``, which is the text of ``file``, is defined anew."""
     names = names_of_cells()
     found = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == unit.kernel]
@@ -71,7 +74,7 @@ def _defined(unit: KernelUnit, file: Path, tree: ast.Module) -> KernelUnit:
         raise _no(unit, f"{type(error).__name__}: {error}") from None
     if not is_kernel(names[unit.kernel]):
         raise _no(unit, "it is no kernel any more")
-    return replace(compile_kernel(kernel_of(names[unit.kernel]), unit.launch), notes=unit.notes)
+    return kernel_of(names[unit.kernel])
 
 
 def _only_describes(function: ast.FunctionDef, names: Mapping[str, Any]) -> bool:

@@ -41,6 +41,12 @@ def find_nvcc() -> Path | None:
     return Path(found) if found else None
 
 
+def compiles_tile_code(nvcc: Path) -> bool:
+    """Whether this ``nvcc`` knows of tile code, as those from 13.3 on do; raises `OSError` where it does not start."""
+    told = subprocess.run([str(nvcc), "--help"], capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+    return "--enable-tile" in told.stdout
+
+
 def compile_tile_cpp(path: Path) -> bytes:
     """The Tile IR bytecode of a ``.cu`` file.
 

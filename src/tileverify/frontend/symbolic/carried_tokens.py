@@ -7,7 +7,7 @@ in ``T_j(t)`` for every ``t >= 0`` that is reached.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -60,10 +60,11 @@ class CarriedTokens:
     """Solves the carried tokens of one loop together.
 
     A token that holds itself unconditionally (*accumulating*) awaits ``init[j]`` and, for every ``k' < t``, all that
-    ``next[j](k')`` added: for a site of this loop that is added for the instance of the same iteration the witness k'
-    is ``earlier(k)``, otherwise ``t - 1`` is one.  Any other token awaits ``init[j]`` for ``t = 0`` and
-    ``next[j](t - 1)`` for ``t > 0``.  A carried key inside ``next[j]`` is replaced by what is already known of that
-    token, starting from nothing: by induction over the rounds every ``L`` stays included in its ``T``.
+    ``next[j](k')`` added: two witnesses are tried for k', ``t - 1`` and, for a site of this loop, the iteration of the
+    instance, ``earlier(k)``.  Any other token awaits ``init[j]`` for ``t = 0`` and ``next[j](t - 1)`` for ``t > 0``.
+    A carried key inside ``next[j]`` is replaced by what is already known of that token, starting from nothing: by
+    induction over the rounds every ``L`` stays included in its ``T``.  A round never knows less than the one before,
+    so what comes out is inductive as it stands, and whoever reads it can check that by itself.
 
     What a token holds only by way of others (cuTile's "last store" takes over "last access", or stays itself) does not
     show that way.  Therefore every token is also tried with all that the accumulating ones hold: a guess is kept if it
@@ -165,13 +166,20 @@ class CarriedTokens:
         return ite(eq(time, ZERO), before, after)
 
     def _earlier_than(self, inside: bool, condition: Term, time: Term) -> Term:
-        """Some ``k' < time`` satisfies ``condition``, by one of the two witnesses."""
-        if inside:
-            instance = earlier(self.loop.iteration)
-            same = eq(instance, self.loop.iteration)
-            if condition is same or (condition.kind is TermKind.AND and same in condition.args):
-                return and_(substitute(condition, {self.loop.iteration: instance}), lt(instance, time))
-        return self._after(FALSE, condition, time)
+        """Some ``k' < time`` satisfies ``condition``, by either of the two witnesses.
+
+        Which one tells more depends on the case, so each has its own; where a case speaks of k, but not of the
+        instance being of this iteration, it has both.  So of a condition is never known less than of a part of it.
+        """
+        k, instance = self.loop.iteration, earlier(self.loop.iteration)
+        found = FALSE
+        for case in _cases(condition, k):
+            same = eq(instance, k) in _parts(case)
+            if inside and k in case.free:
+                found = weaken(found, and_(substitute(case, {k: instance}), lt(instance, time)))
+            if not (inside and same):
+                found = weaken(found, self._after(FALSE, case, time))
+        return found
 
     # -------------------------------------------------------------------------------------------- guessing
     def _proved_guesses(self) -> list[Token]:
@@ -202,6 +210,27 @@ class CarriedTokens:
                 return [Token(guess) for guess in guesses]
             for j, key in refuted:
                 del guesses[j][key]
+
+
+def _cases(condition: Term, k: Term) -> Iterator[Term]:
+    """Conditions without a choice that depends on ``k``, of which one holds where ``condition`` does."""
+    parts = _parts(condition)
+    choice = next((p for p in parts if p.kind in (TermKind.OR, TermKind.ITE) and k in p.free), None)
+    if choice is None:
+        yield condition
+        return
+    if choice.kind is TermKind.OR:
+        sides = choice.args
+    else:
+        test, then, otherwise = choice.args
+        sides = and_(test, then), and_(not_(test), otherwise)
+    rest = and_(*(part for part in parts if part is not choice))
+    for side in sides:
+        yield from _cases(and_(rest, side), k)
+
+
+def _parts(condition: Term) -> tuple[Term, ...]:
+    return condition.args if condition.kind is TermKind.AND else (condition,)
 
 
 def _expanded(token: Token, values: Mapping[Carried, Token]) -> Token:

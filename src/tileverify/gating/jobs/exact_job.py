@@ -37,6 +37,11 @@ def run_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
                 left_out=message.left_out,
             )
         elif isinstance(message, SentEnd):
-            told = tuple(map(harmless_text, message.left_out))
-            message = SentEnd(stopped=harmless_text(message.stopped), left_out=told, steps=message.steps)
+            message = SentEnd(
+                stopped=harmless_text(message.stopped),
+                left_out=tuple(map(harmless_text, message.left_out)),
+                steps=message.steps,
+                one_way=tuple(map(harmless_text, message.one_way)),
+                narrow=message.narrow,
+            )
         send(framed(message))

@@ -65,6 +65,7 @@ def _undecided(reason: str) -> Mapping[str, object]:
         "probability_log2": None,
         "reason": printable(reason),
         "left_out": [],
+        "one_way": [],
         "steps": 0,
         "difference": None,
     }

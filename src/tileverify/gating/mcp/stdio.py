@@ -1,19 +1,24 @@
-"""The protocol's messages on stdin and stdout, a line of JSON each: what is none is answered with an error.
+"""The protocol's messages on stdin and stdout, a line of JSON each: what is none is answered with an error, and what
+was asked before the client hung up is answered all the same.
 
 The SDK drops a line that it cannot read (a lone surrogate, NaN, a thousand brackets), and the client waits for ever.
+At the end of its input it gives up what it is at: so the end is kept from it until nothing is owed.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
 from collections.abc import AsyncIterator
-from typing import IO, Final, NoReturn, Protocol, TypedDict
+from typing import IO, Any, Final, NoReturn, Protocol, TypedDict
 
 LONGEST_LINE: Final = 1 << 24
 """Bytes of a message."""
 _PARSE_ERROR: Final = -32700
 _INVALID_REQUEST: Final = -32600
+_SECONDS_BETWEEN: Final = 0.2
+"""From one look whether anybody still reads the answers to the next."""
 
 
 class AsyncText(Protocol):
@@ -61,7 +66,7 @@ async def serve_lines(made: SdkServer) -> None:
 
     reading, writing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     _divert()
-    stdout = anyio.wrap_file(writing)
+    stdout = Answers(anyio.wrap_file(writing), writing.fileno())
     async with stdio_server(ReadableLines(reading, stdout), stdout) as streams:  # type: ignore[arg-type, unused-ignore]
         server = made._lowlevel_server
         await server.run(streams[0], streams[1], server.create_initialization_options())
@@ -75,10 +80,48 @@ def _divert() -> None:
     os.dup2(2, 1)
 
 
+class Answers:
+    """What is written, and which requests it does not answer yet.
+
+    ``descriptor``: where ``text`` goes, to see whether anybody reads it.
+    """
+
+    def __init__(self, text: AsyncText, descriptor: int) -> None:
+        self._text, self._descriptor = text, descriptor
+        self._owed: list[object] = []
+
+    async def write(self, text: str, /) -> object:
+        written = await self._text.write(text)
+        message = json.loads(text)
+        if "method" not in message and message.get("id") in self._owed:
+            self._owed.remove(message["id"])
+        return written
+
+    async def flush(self) -> object:
+        return await self._text.flush()
+
+    def owe(self, message: dict[str, Any]) -> None:
+        """Note that ``message`` has to be answered, or that its sender does not want an answer any more."""
+        if message.get("method") == "notifications/cancelled":
+            given_up = (message.get("params") or {}).get("requestId")
+            self._owed = [id_ for id_ in self._owed if id_ != given_up]
+        elif "method" in message and message.get("id") is not None:
+            self._owed.append(message["id"])
+
+    async def all_given(self) -> None:
+        """Wait until nothing is owed, or nobody is there to read it."""
+        from anyio import sleep
+
+        reader = select.poll()
+        reader.register(self._descriptor, 0)  # errors are told anyway
+        while self._owed and not reader.poll(0):
+            await sleep(_SECONDS_BETWEEN)
+
+
 class ReadableLines:
     """The lines that the SDK can read; the others are answered here, through ``stdout``."""
 
-    def __init__(self, reading: IO[bytes], stdout: AsyncText) -> None:
+    def __init__(self, reading: IO[bytes], stdout: Answers) -> None:
         self._reading, self._stdout = reading, stdout
 
     async def __aiter__(self) -> AsyncIterator[str]:
@@ -87,10 +130,13 @@ class ReadableLines:
         while True:
             line = await run_sync(self._line, abandon_on_cancel=True)
             if line is None:
+                await self._stdout.all_given()
                 return
             problem = problem_of(line)
             if problem is None:
-                yield line.decode("utf-8")
+                text = line.decode("utf-8")
+                self._stdout.owe(json.loads(text))
+                yield text
             else:
                 await self._stdout.write(json.dumps(problem) + "\n")
                 await self._stdout.flush()

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 from ...contract.launch import KernelUnit
 from ...frontend.sources.edited import edited_unit
+from ...frontend.sources.edited_cell import Compile
 from ...results import WARNINGS, Finding, Hint, KernelResult, Verdict
 from ...results.codes import TV
 from ...results.editing import text_digest
@@ -33,8 +34,16 @@ Prove: TypeAlias = Callable[[bool], KernelResult | None]
 """The same of one kernel; ``None`` where there is no verdict to be had."""
 
 
-def with_repairs(unit: KernelUnit, result: KernelResult, check: Check, most: int = MOST_TRIALS) -> KernelResult:
+def with_repairs(
+    unit: KernelUnit,
+    result: KernelResult,
+    check: Check,
+    most: int = MOST_TRIALS,
+    compiled: Compile | None = None,
+) -> KernelResult:
     """``result`` with hints on what mends its findings; ``check`` decides whether a changed kernel is proved.
+
+    ``compiled``: how a kernel is compiled for the launch, where that does not say it all.
 
     Only what proves the whole kernel under the same contract is offered with edits.  Kernels that are neither in a
     Python file nor in a notebook's cell keep the hints that they have.
@@ -48,7 +57,9 @@ def with_repairs(unit: KernelUnit, result: KernelResult, check: Check, most: int
     except (OSError, SyntaxError, ValueError):
         return result
     has_grid = unit.launch.grid is not None and most > QUICK_TRIALS  # any grid is a large question
-    trials = Trials(text, partial(_prepared, unit, check), has_grid=has_grid, most=most, requires=result.requires)
+    trials = Trials(
+        text, partial(_prepared, unit, check, compiled), has_grid=has_grid, most=most, requires=result.requires
+    )
     findings = (repaired(finding, proposals(source, finding, result.findings), trials) for finding in result.findings)
     return replace(result, findings=tuple(findings))
 
@@ -137,11 +148,11 @@ class Trials:
         return exact if exact is not None and exact.verdict is Verdict.PROVED else outcome
 
 
-def _prepared(unit: KernelUnit, check: Check, text: str | None) -> Prove | None:
+def _prepared(unit: KernelUnit, check: Check, compiled: Compile | None, text: str | None) -> Prove | None:
     if text is None:
         return partial(check, replace(unit, launch=replace(unit.launch, grid=None, grid_text=())))
     try:
-        return partial(check, edited_unit(unit, text))
+        return partial(check, edited_unit(unit, text, compiled))
     except TileVerifyError:
         return None
 

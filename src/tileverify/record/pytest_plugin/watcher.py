@@ -195,7 +195,7 @@ class Watcher:
         for name, described in zip(kernel.parameters, descriptions, strict=True):
             if described["kind"] == "array" and name in found:
                 dtype = np.dtype(f"{described['dtype'][0]}{described['bits'] // 8}")
-                yield name, np.frombuffer(found[name], dtype).reshape(described["shape"])
+                yield name, np.frombuffer(found[name].elements, dtype).reshape(described["shape"])
 
     def _specialisation(self, kernel: Kernel, signature: JitSignature, spec: LaunchSpec) -> _Specialisation:
         options = repr(kernel.object._compiler_options)

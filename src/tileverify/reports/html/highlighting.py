@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from html import escape
 from pathlib import PurePath
 from typing import Final
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_for_filename
+from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.lexers.special import TextLexer
 from pygments.token import Comment, Keyword, Name, Number, String, Text, _TokenType
 from pygments.util import ClassNotFound
@@ -30,8 +31,8 @@ CLASSES: Final = (
 """Token types that have a colour, with their class in the style sheet."""
 
 
-_USUAL: Final = frozenset((".py", ".cu"))
-"""Suffixes that tell the language by themselves."""
+_LANGUAGES: Final = {".py": "python", ".cu": "cuda"}
+"""Suffixes that tell the language by themselves; Pygments would look through the patterns of all that it knows."""
 
 _TILE_IR: Final = re.compile(
     r"""
@@ -54,13 +55,19 @@ a million tokens, and Pygments, which tries one pattern behind the other, takes 
 
 def source_lines(text: str, file: str) -> list[Markup]:
     """One piece of HTML for each line of ``text``, coloured by the language that the file's name tells."""
-    suffix = PurePath(file).suffix
-    return _lines(text, _lexer(f"file{suffix}" if suffix in _USUAL else file))
+    language = _LANGUAGES.get(PurePath(file).suffix)
+    return _lines(text, _lexer_of(file) if language is None else _lexer(language))
 
 
 @cache
-def _lexer(file: str) -> Lexer:
-    """That of a file's name, which Pygments looks for among the patterns of all languages."""
+def _lexer(language: str) -> Lexer:
+    found: Lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    return found
+
+
+@cache
+def _lexer_of(file: str) -> Lexer:
+    """That of a file's name."""
     try:
         found: Lexer = get_lexer_for_filename(file, stripnl=False, ensurenl=False)
     except ClassNotFound:
@@ -75,9 +82,9 @@ def ir_lines(text: str) -> list[Markup]:
     for found in _TILE_IR.finditer(text):
         name = found.lastgroup
         if name is not None:
-            parts += (escape(text[behind : found.start()]), f'<i class="{name}">{escape(found[0])}</i>')
+            parts += (_shown(text[behind : found.start()]), f'<i class="{name}">{_shown(found[0])}</i>')
             behind = found.end()
-    parts.append(escape(text[behind:]))
+    parts.append(_shown(text[behind:]))
     return [Markup(line) for line in "".join(parts).split("\n")]
 
 
@@ -89,9 +96,14 @@ def _lines(text: str, lexer: Lexer) -> list[Markup]:
             if number:
                 lines.append([])
             if part:
-                shown = escape(part)
+                shown = _shown(part)
                 lines[-1].append(f'<i class="{name}">{shown}</i>' if name else shown)
     return [Markup("".join(line)) for line in lines]
+
+
+def _shown(text: str) -> str:
+    """Between tags, where quotes are themselves; `markupsafe.escape` makes an object of each of a million pieces."""
+    return escape(text, quote=False)
 
 
 def _tokens(text: str, lexer: Lexer) -> Iterator[tuple[_TokenType, str]]:

@@ -16,7 +16,7 @@ from ...results.tiers import Tier
 from ...system.notebook_cells import shown_place
 from ...system.printable import printable
 from ..causes import also, cards
-from ..findings import side_names, values_text
+from ..findings import differing, repair_lines, side_names, values_text
 from ..reasons import suppressed_because, undetermined
 from .highlighting import ir_lines
 from .overview import SYMBOLS
@@ -55,8 +55,8 @@ class SiteView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """``rows``: what differs between the sides; ``heads``: a title for each side.  ``rest``: what else comes of its
-    cause, and ``also`` the same in lines."""
+    """``rows``: what differs between the sides; ``heads``: a title for each side.  ``changes``: the lines that each of
+    its hints changes.  ``rest``: what else comes of its cause, and ``also`` the same in lines."""
 
     number: int
     state: State
@@ -69,6 +69,7 @@ class FindingView:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     values: str
+    changes: tuple[tuple[str, ...], ...]
     playback: str | None
     drawing: bool
     suppressed: str
@@ -177,14 +178,14 @@ def _findings(result: KernelResult, drawings: set[int | None]) -> Iterator[Findi
     for number, finding in enumerate(result.findings):
         witness = finding.witness
         playback = next(files, None) if witness is not None and witness.launch else None
-        views[id(finding)] = _finding(number, finding, playback, drawing=number in drawings)
+        views[id(finding)] = _finding(number, finding, result.file, playback, drawing=number in drawings)
     for first, others in cards(result.findings):
         rest = tuple(views[id(other)] for other in others)
         yield replace(views[id(first)], also=tuple(also(first, others)), rest=rest)
 
 
-def _finding(number: int, finding: Finding, playback: PlaybackFile | None, *, drawing: bool) -> FindingView:
-    """The finding by itself."""
+def _finding(number: int, finding: Finding, file: str, playback: PlaybackFile | None, *, drawing: bool) -> FindingView:
+    """The finding by itself; ``file``: the source that its hints change."""
     witness = finding.witness
     heads, rows = _table(finding)
     return FindingView(
@@ -199,6 +200,7 @@ def _finding(number: int, finding: Finding, playback: PlaybackFile | None, *, dr
         heads=heads,
         rows=rows,
         values=values_text(finding),
+        changes=tuple(tuple(repair_lines(hint, file)) for hint in finding.hints),
         playback=None if playback is None else playback.name,
         drawing=drawing,
         suppressed="" if finding.suppression is None else suppressed_because(finding.suppression),
@@ -248,17 +250,9 @@ def _table(finding: Finding) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ..
     witness = finding.witness
     if witness is None:
         return (), ()
-    if witness.block_b is None:
-        rows = [("block", str(witness.block_a)), *((name, _number(a)) for name, a, _ in witness.variables)]
-        return ("value",), tuple(rows)
     names = side_names(finding)
-    wide = [("block", str(witness.block_a), str(witness.block_b))]
-    wide += [(name, _number(a), _number(b)) for name, a, b in witness.variables]
-    return (names["a"], names["b"]), tuple(wide)
-
-
-def _number(value: int | None) -> str:
-    return "–" if value is None else str(value)
+    heads = ("value",) if witness.block_b is None else (names["a"], names["b"])
+    return heads, tuple(differing(witness))
 
 
 # ------------------------------------------------------------------------------------------ obligations

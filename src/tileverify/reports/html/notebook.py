@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ...results import KernelResult, Report
+from ...results import KernelResult, Report, Verdict
 from ...results.codes import CODES
 from ...system.notebook_cells import shown_place
-from ..findings import repair_lines
+from ..checked import checked
 from ..snippets import Snippets
 from ..text import summary_line
 from .excerpts import Excerpt, excerpts
@@ -21,15 +21,14 @@ CARDS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One launch; ``excerpts``: those of each finding; ``changes``: for each finding, the lines that each of
-    its hints changes."""
+    """One launch; ``checked``: what was proved of it; ``excerpts``: those of each finding."""
 
     result: KernelResult
     symbol: str
     place: str
     view: KernelView
+    checked: str
     excerpts: tuple[tuple[Excerpt, ...], ...]
-    changes: tuple[tuple[tuple[str, ...], ...], ...]
 
 
 def notebook_html(report: Report) -> str | None:
@@ -61,8 +60,6 @@ def _card(result: KernelResult, snippets: Snippets) -> Card:
         symbol=VERDICT_SYMBOLS[result.verdict],
         place=shown_place(result.file, result.line),
         view=kernel_view(result),
+        checked=checked(result) if result.verdict is Verdict.PROVED else "",
         excerpts=tuple(excerpts(finding, snippets) for finding in result.findings),
-        changes=tuple(
-            tuple(tuple(repair_lines(hint, result.file)) for hint in finding.hints) for finding in result.findings
-        ),
     )

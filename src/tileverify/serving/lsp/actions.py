@@ -1,4 +1,5 @@
-"""What an editor offers at a finding: repairs that were proved, a suppression, an example; and to write a spec."""
+"""What an editor offers at a finding: repairs that were proved, a suppression, its drawing, an example; and to write a
+spec."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from .shown import units
 
 WRITE_SPEC: Final = "tileverify.writeSpec"
 SHOW_EXAMPLE: Final = "tileverify.showExample"
+DRAW: Final = "tileverify.drawCounterexample"
 CHECK: Final = "tileverify.check"
 
 _WHY: Final = "TODO: why this is fine"
@@ -29,6 +31,14 @@ def actions_at(
         code = str(each.code)
         if code and not wrong_codes((code,)):
             yield _suppression(uri, each, code, text)
+        data = each.data if isinstance(each.data, dict) else {}
+        if data.get("shows"):
+            command = types.Command(
+                f"Draw the launch that shows {code}, in a browser",
+                command=DRAW,
+                arguments=[uri, data["kernel"], data["launch"]],
+            )
+            yield types.CodeAction(command.title, kind="", diagnostics=[each], command=command)
         if example_file(code) is not None:
             command = types.Command(
                 f"Show an example of {code}, and its mended twin", command=SHOW_EXAMPLE, arguments=[code]

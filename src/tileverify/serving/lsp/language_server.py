@@ -12,9 +12,11 @@ from pygls.lsp.server import LanguageServer
 
 from ...contract.spec_files import spec_path
 from ...corpus.examples import example_file
+from ...system.errors import UsageError
 from ...system.version import __version__
-from .actions import CHECK, SHOW_EXAMPLE, WRITE_SPEC, actions_at, spec_action
+from .actions import CHECK, DRAW, SHOW_EXAMPLE, WRITE_SPEC, actions_at, spec_action
 from .asking import run
+from .drawn import DrawnPages
 from .shown import SOURCE, def_line, finding_told, labels, told, units, uri_of
 from .shown_sources import TYPING, ShownSource, ShownSources
 
@@ -31,13 +33,14 @@ def made() -> LanguageServer:
     """A server with all that it answers."""
     server = LanguageServer(SOURCE, __version__)
     desk = ShownSources(server)
-    _documents(server, desk)
+    pages = DrawnPages()
+    _documents(server, desk, pages)
     _questions(server, desk)
-    _commands(server, desk)
+    _commands(server, desk, pages)
     return server
 
 
-def _documents(server: LanguageServer, desk: ShownSources) -> None:
+def _documents(server: LanguageServer, desk: ShownSources, pages: DrawnPages) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     async def opened(params: types.DidOpenTextDocumentParams) -> None:
         desk.changed(params.text_document.uri, opened=True)
@@ -57,6 +60,7 @@ def _documents(server: LanguageServer, desk: ShownSources) -> None:
     @server.feature(types.SHUTDOWN)
     async def shutdown(params: None) -> None:
         await desk.ended()
+        pages.end()
 
 
 def _questions(server: LanguageServer, desk: ShownSources) -> None:
@@ -93,11 +97,23 @@ def _questions(server: LanguageServer, desk: ShownSources) -> None:
         return found
 
 
-def _commands(server: LanguageServer, desk: ShownSources) -> None:
+def _commands(server: LanguageServer, desk: ShownSources, pages: DrawnPages) -> None:
     @server.command(SHOW_EXAMPLE)
     async def example(code: str) -> None:
         if (file := example_file(code)) is not None:
             await server.window_show_document_async(types.ShowDocumentParams(uri_of(file), take_focus=True))
+
+    @server.command(DRAW)
+    async def draw(uri: str, kernel: str, launch: str) -> None:
+        source = desk.source(uri)
+        if source is None:
+            return
+        try:
+            page = await pages.draw(source.path, source.folder, kernel, launch, desk.overlay())
+        except UsageError as problem:
+            server.window_show_message(types.ShowMessageParams(types.MessageType.Error, problem.message))
+            return
+        await server.window_show_document_async(types.ShowDocumentParams(page, external=True))
 
     @server.command(CHECK)
     async def check(uri: str) -> None:

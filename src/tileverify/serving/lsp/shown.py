@@ -14,6 +14,7 @@ from lsprotocol import types
 from pygls.uris import from_fs_path
 
 from ...corpus.examples import example_file
+from ...reports.checked import checked
 from ...reports.explanation import action, explanation, sides, title
 from ...reports.snippets import Snippets
 from ...results import Finding, FindingLevel, KernelResult, Report, SourceSite, Verdict
@@ -83,6 +84,7 @@ def _diagnostic(
             "fingerprint": finding.fingerprint,
             "kernel": "" if result is None else result.kernel,
             "launch": "" if result is None else result.launch,
+            "shows": finding.witness is not None,
         },
     )
 
@@ -167,8 +169,8 @@ def told(result: KernelResult) -> str:
     ]
     if result.deterministic is not None:
         lines.append("- deterministic" if result.deterministic else "- results may differ between runs")
-    if result.proved_codes:
-        lines.append(f"- checked: {', '.join(result.proved_codes)}")
+    if proved := checked(result):
+        lines.append(f"- checked: {proved}")
     return "\n".join(lines)
 
 

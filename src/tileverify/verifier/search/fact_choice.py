@@ -12,12 +12,14 @@ from ...contract.facts.kinds import subject_of
 from ...contract.facts.statements import DataTerm
 from ...contract.facts.strongest import strongest
 from ...contract.launch import DataFact
-from ..case import Case
+from ..case import Case, Open
 from ..rules.answers import Answer, Limits
 from ..rules.clause_search import fewest
+from ..rules.fact_instances import loaded_values
 from ..rules.fact_use import FactUse
 from ..rules.obligations import Obligation, every_obligation
 from ..rules.prepare import launch_facts
+from .clauses import launch_clause
 from .fact_trial import Key, key_of, with_terms
 
 CHOICE_LIMITS: Final = Limits(linear=400_000, nonlinear=0, rounds=60, total=800_000)
@@ -50,6 +52,8 @@ class FactChoice:
     """Looks for facts that all hold of one launch, so that no set of them is contradictory.
 
     Accesses are prepared anew for every set, because facts are also needed to read machine integers as they are meant.
+    What no data is part of is left to clauses, which the proof under the facts looks for once more: before facts are
+    known, it may be out of reach whether clauses leave the kernel any work.
     """
 
     case: Case
@@ -69,6 +73,7 @@ class FactChoice:
         self._own = self.case.contract
         self.case.assume((*launch_facts(self.case.contract), *(clause.condition for clause in self.case.clauses)))
         self.case.prepare()
+        self._adopt_own_clauses(wanted)
         every = [fact for group in groups for fact in group]
         (terms,) = with_terms([every], self.case.launch)
         self._terms = dict(zip(every, terms, strict=True))
@@ -100,6 +105,14 @@ class FactChoice:
             if self._close(every, wanted, hard, self._spent):
                 return tuple(fewest(every, closes))
         return ()
+
+    def _adopt_own_clauses(self, wanted: Collection[Key]) -> None:
+        """What speaks of the launch alone is itself the clause that closes it; the rest is asked under that."""
+        for obligation in every_obligation(self.case.sites, self.case.promises, self.case.contract):
+            if key_of(obligation) in wanted and not loaded_values(obligation.conditions):
+                opened = self.case.decide_one(obligation)
+                if opened is not None and _is_for_clauses(opened):
+                    self.case.adopt(launch_clause(obligation, opened.conditions, self.case.use))
 
     def _limit(self, limits: Limits) -> None:
         """From now on; what the solver gave up within other limits is not known."""
@@ -134,10 +147,15 @@ class FactChoice:
             self._spent = self.case.decider.spent - start
             if opened is not None and opened.unknown and obligation.blocked is None:
                 self._given_up = key_of(obligation)
-            if too_much or opened is not None:
+            if too_much or (opened is not None and not _is_for_clauses(opened)):
                 return False
         if self._effort is None:
             self._effort = max(LEAST_EFFORT, MORE_EFFORT * self._spent)
             each = min(self._effort, MOST_EACH)
             self._limit(replace(CHOICE_LIMITS, linear=each, total=each))
         return True
+
+
+def _is_for_clauses(opened: Open) -> bool:
+    """Whether no fact can close this: it has no data in it."""
+    return opened.obligation.blocked is None and not loaded_values(opened.conditions)

@@ -1,21 +1,37 @@
-"""Changed kernels beside their references: ``python -m tests.equality.campaign mutants|rewrites COUNT [SEED]``."""
+"""Changed kernels beside their references.
+
+    python -m tests.equality.campaign mutants|rewrites COUNT [SEED] [--again] [--jobs N] [--units FILE]
+
+References of the corpus are written for the sizes of a table.  With ``--again`` a mutant that is equal there is held
+against the kernel that it was made of, at the launches that ``tileverify equal`` chooses: one that is equal at all of
+those, too, computes the same function as far as anybody sees.  ``--units``: kernels that were compiled elsewhere, as
+``python -m tests.equality.corpus --keep FILE`` writes them.
+"""
 
 from __future__ import annotations
 
+import argparse
 import random
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from time import process_time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
 
 from tests.corpus.references import NUMBERS, REFERENCES
 
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.corpus import Labelled
+from tileverify.equality.answer_text import difference
 from tileverify.equality.deciding import Decision, ExactAnswer, Options, decide
+from tileverify.equality.rival_kernels import RivalKernel
+from tileverify.equality.targets import kernel_of
+from tileverify.pipeline import check_unit
 
 from .changes import MUTANTS, REWRITES, Changed, DoesNotApply, changed, changed_loop, changes_of
-from .corpus import LABELS, exact_case, other_of, values_of
+from .corpus import LABELS, exact_case, other_of, take_units, values_of
 
 MOST_STEPS = 1 << 25
 
@@ -53,31 +69,82 @@ def judged(name: str, one: Changed, *, mutant: bool) -> ExactAnswer | None:
         return None
 
 
+def judged_again(name: str, one: Changed) -> ExactAnswer:
+    """The changed kernel beside the one that it was made of, at sizes beside the borders of tiles."""
+    unit, kernel = exact_case(LABELS[name])
+    contract = ContractInNumbers(unit.launch, check_unit(unit).requires)
+    plain = RivalKernel("the kernel", unit, kernel_of(unit), contract)
+    with changed_loop(one, []):
+        return decide(unit, changed(kernel, one, []), contract, plain.beside(unit, name), Options(seed=3))
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is told of one case; ``answer`` is None where the change does not apply."""
+
+    answer: Decision | None
+    reason: str = ""
+    again: Decision | None = None
+    more: str = ""
+
+
+def looked_at(number: int) -> Seen:
+    """One of `CASES`."""
+    (name, one), mutant, again = CASES[number], TABLE[0] == "mutants", TABLE[1]
+    found = judged(name, one, mutant=mutant)
+    if found is None:
+        return Seen(None)
+    if not again or found.answer is not Decision.EQUAL:
+        return Seen(found.answer, found.reason)
+    other = judged_again(name, one)
+    told = other.reason if other.difference is None else difference(other.difference)
+    return Seen(found.answer, found.reason, other.answer, f"at {len(other.launches)} launches {told}")
+
+
+CASES: list[tuple[str, Changed]] = []
+TABLE: list[Any] = []
+"""The table's name, and whether what is equal is looked at again; both are set before processes are forked."""
+
+
 def main(words: list[str]) -> None:
-    table, wanted = words[0], int(words[1])
-    source = random.Random(int(words[2]) if len(words) > 2 else 1)
-    all_cases = cases(table)
-    source.shuffle(all_cases)
-    print(f"{len(all_cases)} {table} of {len({name for name, _ in all_cases})} launches")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("table", choices=["mutants", "rewrites"])
+    parser.add_argument("count", type=int)
+    parser.add_argument("seed", type=int, nargs="?", default=1)
+    parser.add_argument("--again", action="store_true")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--units", type=Path)
+    asked = parser.parse_args(words)
+    if asked.units is not None:
+        take_units(asked.units)
+    CASES[:] = cases(asked.table)
+    TABLE[:] = asked.table, asked.again
+    random.Random(asked.seed).shuffle(CASES)
+    print(f"{len(CASES)} {asked.table} of {len({name for name, _ in CASES})} launches")
+    with get_context("fork").Pool(asked.jobs) as pool:
+        report(asked.table, asked.count, pool.imap(looked_at, range(len(CASES))))
+
+
+def report(table: str, wanted: int, found: Iterable[Seen]) -> None:
+    """A line for each case that is worth reading, and the counts."""
     counted: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
-    start = process_time()
-    for name, one in all_cases:
-        found = judged(name, one, mutant=table == "mutants")
-        if found is None:
+    odd = Decision.EQUAL if table == "mutants" else Decision.DIFFERENT
+    for (name, one), seen in zip(CASES, found, strict=True):
+        if seen.answer is None:
             counted["does not apply"] += 1
             continue
-        counted[found.answer.value] += 1
+        counted[seen.answer.value] += 1
         kinds[f"{one.op.name}: {one.name}"] += 1
-        odd = Decision.EQUAL if table == "mutants" else Decision.DIFFERENT
-        if found.answer in (odd, Decision.NOT_DECIDED):
-            print(
-                f"{found.answer.value}: {name}, {one.op.name} at {one.op.offset:#x}: {one.name} {found.reason[:150]}",
-                flush=True,
-            )
+        if seen.answer in (odd, Decision.NOT_DECIDED):
+            place = f"{name}, {one.op.name} at {one.op.offset:#x}"
+            print(f"{seen.answer.value}: {place}: {one.name} {seen.reason[:150]}", flush=True)
+        if seen.again is not None:
+            print(f"  beside the kernel: {seen.again.value} {seen.more}", flush=True)
+            counted[f"equal, beside the kernel {seen.again.value}"] += 1
         if sum(kinds.values()) == wanted:
             break
-    print(dict(counted), f"{process_time() - start:.0f} s")
+    print(dict(counted))
     print(dict(kinds))
 
 

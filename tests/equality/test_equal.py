@@ -76,6 +76,38 @@ def test_cheats_are_different(kernel: str, reference: str) -> None:
     assert found.difference.kernel != found.difference.reference
 
 
+SILU = [
+    "by_size", "by_grid", "last_tile_copied", "off_by_1e6", "off_by_an_ulp", "wrong_when_large", "wrong_when_huge",
+    "wrong_when_tiny", "wrong_at_zero", "clipped", "nan_trick", "nan_everywhere", "by_first_value", "by_sum",
+    "one_element", "old_output",
+]  # fmt: skip
+
+
+def _silu(kernel: str) -> ExactAnswer:
+    units = {unit.kernel: unit for unit in discover([str(HERE / "branch_cheats.py")]) if isinstance(unit, KernelUnit)}
+    other = other_of(loaded(f"{HERE / 'references.py'}::silu"))
+    return decide(units[kernel], kernel_of(units[kernel]), ContractInNumbers(units[kernel].launch), other, OPTIONS)
+
+
+@pytest.mark.parametrize("kernel", SILU)
+def test_cheats_that_are_wrong_on_one_branch_are_different(kernel: str) -> None:
+    found = _silu(kernel)
+    assert found.answer is Decision.DIFFERENT, (sentence(found), found.one_way)
+
+
+def test_what_is_off_by_less_than_float64_shows_is_not_equal() -> None:
+    assert _silu("right").answer is Decision.EQUAL
+    assert _silu("polynomial").answer is Decision.NOT_DECIDED
+
+
+def test_a_branch_that_no_contents_take_is_told() -> None:
+    found = _silu("unreachable")
+    assert found.answer is Decision.EQUAL
+    assert [each.rpartition(" at line ")[0] for each in found.one_way] == ["the comparison >"]
+    assert found.one_way[0].endswith("was false at every point")
+    assert not _silu("right").one_way
+
+
 def test_a_power_beyond_float64_makes_no_difference() -> None:
     unit, reference = _units()["powers_in_parts"], other_of(loaded(f"{HERE / 'references.py'}::powers"))
     contract = ContractInNumbers(unit.launch)

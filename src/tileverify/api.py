@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypeVar, Unpack, cast, overload
 from .contract.decorator import written_at
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from .equality.targets import JudgedKernel
     from .gating import GateResult
     from .gating.gated import GivenGateOptions
@@ -325,7 +327,7 @@ def equal(
     *,
     seed: int = 0,
     sizes: Mapping[str, int] | None = None,
-    inputs: Mapping[str, object] | None = None,
+    inputs: Mapping[str, ArrayLike] | None = None,
 ) -> list[JudgedKernel]:
     """Whether a kernel computes exactly what a reference does, as ``tileverify equal`` says; see `docs/equality.md`.
 

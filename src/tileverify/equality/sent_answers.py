@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ class _Launch:
     """Why it was left out."""
 
 
-def answer_to(data: bytes, function: Callable[..., Any]) -> ExactAnswer:
+def answer_to(data: bytes, function: Callable[..., object]) -> ExactAnswer:
     """Whether ``function`` computes what the kernel did; the difference is one at the smallest launch that has one.
 
     :raises NoPoints: the bytes are none of `kernel_runs.runs`.

@@ -57,8 +57,8 @@ PADDING: Final[dict[str, float]] = {
 class LiveLanes:
     """The live lanes of one access in one origin.
 
-    ``region`` indexes the tile's lanes (slices of a box, a bool mask, or all); ``offsets`` are their byte offsets in the
-    allocation, shaped as ``tile[region]``.
+    ``region`` indexes the tile's lanes (slices of a box, a bool mask, or all); ``offsets`` are their byte offsets in
+    the allocation, shaped as ``tile[region]``.
     """
 
     origin: int

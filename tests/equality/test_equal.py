@@ -17,7 +17,7 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.equality.answer_text import sentence
 from tileverify.equality.deciding import Decision, ExactAnswer, Options, decide
 from tileverify.equality.named import loaded, other_of
-from tileverify.equality.targets import kernel_of
+from tileverify.equality.targets import judge, kernel_of
 from tileverify.frontend.sources.discover import discover
 
 from . import campaign
@@ -106,6 +106,20 @@ def test_a_branch_that_no_contents_take_is_told() -> None:
     assert [each.rpartition(" at line ")[0] for each in found.one_way] == ["the comparison >"]
     assert found.one_way[0].endswith("was false at every point")
     assert not _silu("right").one_way
+
+
+def test_an_inferred_launch_makes_no_difference_to_a_reference(tmp_path: Path) -> None:
+    (tmp_path / "means.py").write_text(
+        "import cuda.tile as ct\n\n\n@ct.kernel\ndef means(x, out):\n    i = ct.bid(0)\n"
+        "    row = ct.load(x, (i, 0), (1, 64), padding_mode=ct.PaddingMode.ZERO)\n"
+        "    ct.store(out, (i,), ct.sum(row, axis=1) / x.shape[1])\n"
+    )
+    (found,) = judge(f"{tmp_path / 'means.py'}::means", lambda x: x.mean(axis=1))
+    assert found.equality.answer is Decision.NOT_DECIDED
+    assert found.equality.difference is None
+    assert "write a launch spec (tileverify init means.py): out differs at x0 = 1" in found.equality.reason
+    (itself,) = judge(f"{tmp_path / 'means.py'}::means", f"{tmp_path / 'means.py'}::means")
+    assert itself.equality.answer is Decision.EQUAL
 
 
 def test_a_power_beyond_float64_makes_no_difference() -> None:

@@ -25,6 +25,8 @@ class _Launch:
     seen: SeenPoints = field(default_factory=SeenPoints)
     reason: str = ""
     """Why it was left out."""
+    ties: int = 0
+    """Points at which the reference compared what is too close: here nobody can draw others for it."""
 
 
 def answer_to(data: bytes, function: Callable[..., object]) -> ExactAnswer:
@@ -42,7 +44,7 @@ def answer_to(data: bytes, function: Callable[..., object]) -> ExactAnswer:
     for message in sorted(points, key=lambda each: (sum(map(len, each.before.values())), each.number)):
         if not message.stored:
             launch = launches.setdefault(message.number, _Launch(message.values))
-            decided = _looked_at(message, other, launch.seen)
+            decided = _looked_at(message, other, launch)
             if decided is not None:
                 return replace(decided, steps=end.steps)
     for gap in (each for each in every if isinstance(each, SentGap)):
@@ -59,8 +61,8 @@ def answer_to(data: bytes, function: Callable[..., object]) -> ExactAnswer:
     return replace(found, rounding=_rounding([each for each in points if each.stored], other, end))
 
 
-def _looked_at(message: SentPoint, other: Other, seen: SeenPoints) -> ExactAnswer | None:
-    """The answer that one point gives, if it does; else it is noted in ``seen``, unless it was to find differences."""
+def _looked_at(message: SentPoint, other: Other, launch: _Launch) -> ExactAnswer | None:
+    """The answer that one point gives, if it does; else it is noted, unless it was to find differences."""
     point, after = received(message)
     searching = point.filling in SEARCHING
     before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
@@ -72,11 +74,12 @@ def _looked_at(message: SentPoint, other: Other, seen: SeenPoints) -> ExactAnswe
         if not searching and not isinstance(stop, NearTie):
             return ExactAnswer(Decision.NOT_DECIDED, reason=f"{reason} ({words(message.values)})")
         if not searching:
-            seen.opened.append(f"{reason} (contents: {point.filling})")
+            launch.seen.opened.append(f"{reason} (contents: {point.filling})")
+            launch.ties += 1
         return None
     if not isinstance(found, UnequalElement):
         if not searching:
-            note(seen, found, point.filling)
+            note(launch.seen, found, point.filling)
         return None
     shown = found.where_finite() if searching else found
     return None if shown is None else ExactAnswer(Decision.DIFFERENT, difference=shown, points=1)
@@ -101,6 +104,9 @@ def _summed(launches: Iterable[_Launch], end: SentEnd) -> ExactAnswer:
         if launch.reason:
             left_out.append(f"{words(launch.values)} ({launch.reason})")
             refused.append(launch.reason)
+        elif launch.ties and launch.ties == len(launch.seen.opened) and not launch.seen.equal:
+            left_out.append(f"{words(launch.values)} ({launch.seen.opened[0]})")
+            refused.append(launch.seen.opened[0])
         elif shortfall := launch.seen.shortfall():
             reasons.append(f"{shortfall} ({words(launch.values)})")
         else:

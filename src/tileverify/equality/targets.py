@@ -14,7 +14,7 @@ from ..frontend.symbolic.summary import Access
 from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
 from ..results import KernelResult, Verdict
 from ..system.errors import UsageError
-from .deciding import Decision, ExactAnswer, Options, Other, decide
+from .deciding import Decision, ExactAnswer, Options, Other, decide, words
 from .named import loaded, other_of
 from .rival_kernels import RivalKernel
 from .rounding_runs import rounding_of
@@ -53,11 +53,14 @@ def judge(
     options = options or EqualOptions()
     units = _units(target, options)
     name = reference if isinstance(reference, str) else getattr(reference, "__name__", "the reference")
-    make = _maker(reference, options)
+    make, is_kernel = _maker(reference, options)
     found = []
     for unit in units:
         verdict = check_unit(unit, options.check)
-        found.append(JudgedKernel(_name(unit), name, verdict, compared(unit, verdict, make(unit), options)))
+        answer = compared(unit, verdict, make(unit), options)
+        if unit.launch.inferred and not is_kernel and (answer.difference is not None or answer.launches):
+            answer = _of_inferred(unit, answer)
+        found.append(JudgedKernel(_name(unit), name, verdict, answer))
     return found
 
 
@@ -75,6 +78,20 @@ def compared(unit: KernelUnit, verdict: KernelResult, other: Other, options: Equ
     if found.answer is Decision.EQUAL and options.rounding:
         return replace(found, rounding=rounding_of(unit, kernel, contract, other, found, options.exact))
     return found
+
+
+def _of_inferred(unit: KernelUnit, found: ExactAnswer) -> ExactAnswer:
+    """A launch that nobody described leaves sizes and grid free of each other: that may make the difference."""
+    if found.answer is Decision.EQUAL:
+        return found
+    what = found.reason
+    if found.difference is not None:
+        what = f"{found.difference.array} differs at {words(found.difference.point.inputs.values)}"
+    reason = (
+        "its launch is inferred, where sizes and grid are free of each other, and the reference may tie them; "
+        f"write a launch spec (tileverify init {unit.file.name}): {what}"
+    )
+    return replace(found, answer=Decision.NOT_DECIDED, reason=reason, difference=None)
 
 
 def order_matters(unit: KernelUnit, verdict: KernelResult) -> str:
@@ -130,14 +147,15 @@ def _name(unit: KernelUnit) -> str:
     return f"{unit.file}::{unit.kernel} [{unit.launch.name}]"
 
 
-def _maker(reference: str | Callable[..., object], options: EqualOptions) -> Callable[[KernelUnit], Other]:
+def _maker(reference: str | Callable[..., object], options: EqualOptions) -> tuple[Callable[[KernelUnit], Other], bool]:
+    """What makes the reference of each unit, and whether it is a kernel."""
     if not isinstance(reference, str):
-        return lambda unit: other_of(reference, written_by(unit))
+        return lambda unit: other_of(reference, written_by(unit)), False
     from cuda.tile import kernel as kernel_type  # only now: a reference may be written without it
 
     function = loaded(reference)
     if not isinstance(function, kernel_type):
-        return lambda unit: other_of(function, written_by(unit))
+        return lambda unit: other_of(function, written_by(unit)), False
     rivals = []
     for each in _units(reference, options):
         verdict = check_unit(each, options.check)
@@ -149,7 +167,7 @@ def _maker(reference: str | Callable[..., object], options: EqualOptions) -> Cal
         same = [rival for rival in rivals if rival.unit.launch.name == unit.launch.name] or rivals
         return same[0].beside(unit, _name(unit))
 
-    return other_kernel
+    return other_kernel, True
 
 
 def written_by(unit: KernelUnit) -> list[str]:

@@ -193,8 +193,8 @@ def _convolution(
     axes = kernel.ndim - 2
     stride, padding, dilation = ((list(each) * axes)[:axes] for each in (stride, padding, dilation))
     wide = formulas.zeros((*found.shape[:2], *(n + 2 * p for n, p in zip(found.shape[2:], padding, strict=True))))
-    inner = [slice(p, p + n) for p, n in zip(padding, found.shape[2:], strict=True)]
-    wide[..., *inner] = found
+    inner: tuple[slice, ...] = tuple(slice(p, p + n) for p, n in zip(padding, found.shape[2:], strict=True))
+    wide[(slice(None), slice(None), *inner)] = found
     sizes = [
         (n - d * (k - 1) - 1) // s + 1
         for n, k, s, d in zip(wide.shape[2:], kernel.shape[2:], stride, dilation, strict=True)

@@ -26,7 +26,7 @@ ROUNDS = 20
 FACTS = ("injective(places)", "range(places, 0, y.shape[0])")
 
 
-def put_all(stream: Any, places: Any, x: Any, y: Any, **options: object) -> None:
+def put_all(stream: Any, places: Any, x: Any, y: Any, **options: Any) -> None:
     """``y[places] = x``, with the facts checked."""
     tileverify.launch(stream, (-(-len(places) // 1024),), put, (places, x, y, 1024), data=FACTS, **options)
 

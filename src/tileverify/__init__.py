@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .system.version import __version__ as __version__
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .api import kernel as kernel
     from .api import launch as launch
     from .api import load as load
+    from .api import load_ipython_extension as load_ipython_extension
     from .api import patch as patch
     from .api import tune as tune
     from .backend.guard import LaunchRefused as LaunchRefused
@@ -38,7 +39,7 @@ _PLACES = {
 _HOOKS = {"load_ipython_extension": "tileverify.api"}  # asked for by other programs, for themselves
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # Kernels import this package for the decorator alone, so nothing else is loaded with it.
     place = _PLACES.get(name) or _HOOKS.get(name)
     if place is None:

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar, Unpack, cast, overload
 
 from .contract.decorator import written_at
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from .equality.targets import JudgedKernel
     from .gating import GateResult
+    from .gating.gated import GivenGateOptions
+    from .launching.bundled import BundledKernel
+    from .launching.cell_magic import Shell
     from .launching.checking import Checked
+    from .launching.given import Arguments, GivenGrid, GivenOptions, LaunchedKernel, Stream
+    from .launching.graphs import Graph
     from .launching.in_flight import InFlight
     from .launching.launcher import Launcher
+    from .launching.programs import Patch
+    from .launching.tuning import Called, Likeness, Tuned
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 @cache
@@ -27,11 +39,11 @@ def launcher() -> Launcher:
 
 
 def check(
-    target: Any,
+    target: object,
     /,
     *,
-    grid: Any = None,
-    args: Mapping[str, Any] | Sequence[Any] | None = None,
+    grid: GivenGrid = None,
+    args: Mapping[str, object] | Arguments | None = None,
     spec: str | Path | None = None,
     timeout: float | None = None,
     effort: float = 1,
@@ -41,7 +53,7 @@ def check(
     repair: bool = False,
     jobs: int = 1,
     cache: bool = True,
-    **more: Any,
+    **more: object,
 ) -> Checked:
     """The verdicts of ``tileverify check``; true if all that was found is proved, and prints as the command does.
 
@@ -98,7 +110,20 @@ def check(
     return check_target(launcher(), target, grid, args, more, spec=file, options=options, place=place)
 
 
-def launch(stream: Any = None, grid: Any = None, kernel: Any = None, arguments: Any = None, /, **fields: Any) -> Any:
+@overload
+def launch(
+    stream: Stream, grid: GivenGrid, kernel: object, arguments: Arguments, /, **options: Unpack[GivenOptions]
+) -> None: ...
+@overload
+def launch(**fields: object) -> Callable[[K], K]: ...
+def launch(
+    stream: Stream = None,
+    grid: GivenGrid = None,
+    kernel: object = None,
+    arguments: Arguments | None = None,
+    /,
+    **fields: object,
+) -> object:
     """Verify and run a kernel, or describe a launch of the kernel below.
 
     ``launch(stream, grid, kernel, args, data=[...], vouch=False)`` takes what ``cuda.tile.launch`` takes, and makes the
@@ -120,24 +145,25 @@ def launch(stream: Any = None, grid: Any = None, kernel: Any = None, arguments: 
     >>> float(out.sum())
     -256.0
     """
-    try:
-        again = kernel.tileverify_again
-    except AttributeError:
-        if kernel is None and arguments is None:
-            return _written(fields, stream, grid)
-    else:
+    again = getattr(kernel, "tileverify_again", None)
+    if again is not None:
         if not fields and again(stream, grid, arguments):
             return None
-    return launcher().look_and_launch(stream, grid, kernel, arguments, **fields)
+    elif kernel is None and arguments is None:
+        return _written(fields, stream, grid)
+    # What was given in place of arguments or options, the launcher says.
+    given, options = cast("Arguments", arguments), cast("GivenOptions", fields)
+    launcher().look_and_launch(stream, grid, kernel, given, **options)
+    return None
 
 
-def _written(fields: dict[str, Any], *given: Any) -> Any:
+def _written(fields: dict[str, object], *given: object) -> Callable[[K], K]:
     frame = inspect.currentframe()
     caller = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
     return written_at(fields, given, caller)
 
 
-def graph() -> Any:
+def graph() -> Graph:
     """Launches that are checked together and made together, as often as wanted; see `launching.graphs`.
 
     A launch comes behind the latest one, or behind those of ``after``.  Those without such a path between them may run
@@ -176,7 +202,9 @@ def in_flight() -> InFlight:
     return of_this_machine()
 
 
-def load(file: Any, **options: Any) -> Any:
+def load(
+    file: str | Path, *, keys: Sequence[str | Path] = (), only_signed: bool = False, trust_proof: bool = False
+) -> BundledKernel:
     """The kernel of a bundle, for `launch`; see `launching.bundled.load`.
 
     ``keys``: Ed25519 public keys (PEM files) of those who are believed; the bundles of all others are proved again.
@@ -203,10 +231,14 @@ def load(file: Any, **options: Any) -> Any:
     """
     from .launching.bundled import load as load_bundle
 
-    return load_bundle(file, **options)
+    return load_bundle(file, keys=keys, only_signed=only_signed, trust_proof=trust_proof)
 
 
-def kernel(function: Any = None, /, **hints: Any) -> Any:
+@overload
+def kernel(function: Callable[..., object], /, **hints: object) -> LaunchedKernel: ...
+@overload
+def kernel(**hints: object) -> Callable[[Callable[..., object]], LaunchedKernel]: ...
+def kernel(function: Callable[..., object] | None = None, /, **hints: object) -> object:
     """``@ct.kernel`` for kernels that run verified or not at all: ``cuda.tile.launch`` refuses them.
 
     >>> import cuda.tile as ct
@@ -225,7 +257,7 @@ def kernel(function: Any = None, /, **hints: Any) -> Any:
     return verified_kernel(function, **hints)
 
 
-def patch() -> Any:
+def patch() -> Patch:
     """Turn every ``cuda.tile.launch`` of this process into a verified one; gives what undoes it.
 
     ``with tileverify.patch(): ...`` undoes it at the end of the block.
@@ -247,7 +279,17 @@ def patch() -> Any:
     return Patch(launcher())
 
 
-def tune(*call: Any, **options: Any) -> Any:
+def tune(
+    search_space: Iterable[T],
+    stream: Stream,
+    grid_fn: Callable[[T], GivenGrid],
+    kernel: object,
+    args_fn: Callable[[T], Arguments],
+    hints_fn: Callable[[T], Mapping[str, object]] | None = None,
+    *,
+    record: str | Path | None = None,
+    equal: bool | Callable[[T], tuple[GivenGrid, Arguments]] = False,
+) -> Tuned[T]:
     """The fastest of the variants that are proved; see `launching.tuning`.
 
     Takes what ``cuda.tile.tune.exhaustive_search`` takes, and ``record``, a file that keeps what was timed.  The result
@@ -268,23 +310,24 @@ def tune(*call: Any, **options: Any) -> Any:
     """
     from .launching.tuning import on_device
 
-    def likeness(variant: Any, first: Any) -> Any:
+    def likeness(variant: Called, first: Called) -> Likeness:
         from .equality.variants import likeness_of
 
         (unit, proof), (plain, earlier) = (launcher().proved_unit(*each) for each in (variant, first))
         return likeness_of((unit, proof.result), (plain, earlier.result), (variant[2], first[2]))
 
-    return on_device(launcher().planned, likeness).tune(*call, **options)
+    tuner = on_device(launcher().planned, likeness)
+    return tuner.tune(search_space, stream, grid_fn, kernel, args_fn, hints_fn, record=record, equal=equal)
 
 
 def equal(
     target: str,
-    reference: Any,
+    reference: str | Callable[..., object],
     /,
     *,
     seed: int = 0,
     sizes: Mapping[str, int] | None = None,
-    inputs: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, ArrayLike] | None = None,
 ) -> list[JudgedKernel]:
     """Whether a kernel computes exactly what a reference does, as ``tileverify equal`` says; see `docs/equality.md`.
 
@@ -316,7 +359,13 @@ def equal(
     return judge(target, reference, EqualOptions(Options(seed=seed, values=sizes, inputs=inputs)))
 
 
-def gate(source: Any, *, file: str = "submission.py", own_spec: str | None = None, **options: Any) -> GateResult:
+def gate(
+    source: str | bytes,
+    *,
+    file: str = "submission.py",
+    own_spec: str | None = None,
+    **options: Unpack[GivenGateOptions],
+) -> GateResult:
     """Judge an untrusted source (str or bytes) in a sandbox; see `gating`.
 
     ``file`` is its name in answers, ``own_spec`` the text of a launch spec that came with it; ``options`` are fields
@@ -333,7 +382,7 @@ def gate(source: Any, *, file: str = "submission.py", own_spec: str | None = Non
     return judge(Submission(text, file, own_spec), GateOptions(**options))
 
 
-def load_ipython_extension(shell: Any) -> None:
+def load_ipython_extension(shell: Shell) -> None:
     """``%load_ext tileverify``: the cell magic ``%%tileverify`` for notebooks; see `launching.cell_magic`."""
     from .launching.cell_magic import register
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from tileverify.equality.torch_use import uses_torch
 from tileverify.equality.undecided import Undecided
 
 HERE = Path(__file__).parent
-RULES = {**torch_rules.RULES, **torch_moving.RULES, **torch_layers.RULES}
+RULES: Mapping[str, Callable[..., Any]] = {**torch_rules.RULES, **torch_moving.RULES, **torch_layers.RULES}
 X = drawn(np.random.default_rng(3), np.random.default_rng(4).standard_normal((4, 6)))
 
 

@@ -51,8 +51,18 @@ class Imitation:
     def shape(self) -> tuple[int, ...]:
         return self.held.shape
 
-    def reshape(self, *shape: Any) -> Imitation:
-        return Imitation(self.held.reshape(*shape))
+    @property
+    def T(self) -> Imitation:  # noqa: N802 (as CuPy calls it)
+        return Imitation(self.held.T)
+
+    def reshape(self, shape: tuple[int, ...], /) -> Imitation:
+        return Imitation(self.held.reshape(shape))
+
+    def swapaxes(self, one: int, other: int, /) -> Imitation:
+        return Imitation(self.held.swapaxes(one, other))
+
+    def __getitem__(self, rows: slice) -> Imitation:
+        return Imitation(self.held[rows])
 
     def __setitem__(self, place: Any, value: Any) -> None:
         self.held[place] = value.held if isinstance(value, Imitation) else value

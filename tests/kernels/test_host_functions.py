@@ -112,7 +112,7 @@ def test_arrays_of_other_shapes_are_told(function: Any, shapes: list[tuple[int, 
 
 def test_what_is_no_array_is_told() -> None:
     with pytest.raises(UsageError, match="a list is no array of numpy, torch, cupy or jax"):
-        kernels.silu([1.0, 2.0])
+        kernels.silu([1.0, 2.0])  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------------------------------------- bundles

@@ -111,7 +111,7 @@ def test_a_kernel_that_does_not_wait_is_made_in_order(
 def test_options_that_there_are_not(kernels: dict[str, BundledKernel], arguments: tuple[Tensor, Tensor]) -> None:
     kernel, stream = kernels["waits"], Stream(11)
     with pytest.raises(UsageError, match="a launch takes no 'vouhc', only data, vouch, programmatic_dependent_launch"):
-        tileverify.launch(stream, (4,), kernel, arguments, vouhc=True)
+        tileverify.launch(stream, (4,), kernel, arguments, vouhc=True)  # type: ignore[call-overload]
     with pytest.raises(UsageError, match="from a bundle, whose facts are those that it was built with"):
         tileverify.launch(stream, (4,), kernel, arguments, data=["range(x, 0, 3)"])
     assert not loaded(kernel).made

@@ -110,7 +110,7 @@ def test_a_verified_kernel_runs_verified_alone(launcher: Launcher, kernels: Modu
 
 def test_a_kernel_is_a_function() -> None:
     with pytest.raises(UsageError, match=r"@tileverify\.kernel decorates a function"):
-        tileverify.kernel(3)
+        tileverify.kernel(3)  # type: ignore[call-overload]
 
 
 def test_a_launch_spec_beside_a_kernel_loads_no_launcher() -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from ..results import Verdict
 from ..system.errors import SpecError
@@ -92,7 +91,21 @@ def _parsed(text: str, kernel_file: Path, file: Path) -> tuple[Labelled, ...]:
     return tuple(_label(table, kernel_file, file) for table in document.get("label", []))
 
 
-def _label(table: Mapping[str, Any], kernel_file: Path, file: Path) -> Labelled:
+class _Table(TypedDict, total=False):
+    """A ``[[label]]``."""
+
+    kernel: str
+    launch: str
+    verdict: str
+    reason: str
+    code: str
+    also: list[str]
+    needs: str
+    adds: list[str]
+    warnings: list[str]
+
+
+def _label(table: _Table, kernel_file: Path, file: Path) -> Labelled:
     name = f"{table.get('kernel', '?')}[{table.get('launch', '?')}]"
     if missing := [key for key in _REQUIRED if key not in table]:
         raise SpecError(f"label {name} lacks {', '.join(missing)}", str(file))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from shlex import quote
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..results.equality_section import DrawnDifference, EqualitySection
 from .answer_text import nested, rounding_lines, sentence, sizes_text
@@ -63,6 +64,6 @@ def _inputs(found: UnequalElement) -> Iterator[tuple[str, str]]:
         yield name, _written_out(held)
 
 
-def _written_out(held: Any) -> str:
+def _written_out(held: ArrayLike) -> str:
     size = np.size(held)
     return str(nested(held)) if size <= _WRITTEN_OUT else f"{size} numbers, in --format json"

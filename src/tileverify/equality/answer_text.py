@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .deciding import Decision, ExactAnswer, UnequalElement
 from .rounding_error import RoundingSeen
@@ -93,14 +94,14 @@ def sizes_text(values: Mapping[str, int]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in values.items()) or "the only launch"
 
 
-def document(judged: Sequence[JudgedKernel]) -> dict[str, Any]:
+def document(judged: Sequence[JudgedKernel]) -> dict[str, object]:
     """What ``--format json`` writes, under the key ``equal``."""
     return {"equal": [{"kernel": each.target, "reference": each.reference, **fields(each.equality)} for each in judged]}
 
 
 def fields(found: ExactAnswer) -> dict[str, Any]:
     """One answer as JSON."""
-    result: dict[str, Any] = {
+    result: dict[str, object] = {
         "answer": found.answer.value,
         "launches": [dict(values) for values in found.launches],
         "points": found.points,
@@ -128,7 +129,7 @@ def fields(found: ExactAnswer) -> dict[str, Any]:
     return result
 
 
-def _rounding_fields(seen: RoundingSeen) -> dict[str, Any]:
+def _rounding_fields(seen: RoundingSeen) -> dict[str, object]:
     arrays = [
         {
             "array": each.array,
@@ -147,7 +148,7 @@ def _rounding_fields(seen: RoundingSeen) -> dict[str, Any]:
     return {"arrays": arrays, "narrow_sums": narrow, "reason": seen.reason or None}
 
 
-def nested(held: Any) -> Any:
+def nested(held: ArrayLike) -> object:
     """Nested lists of numbers, as JSON has them."""
     values = held.tolist() if hasattr(held, "tolist") else held
     if isinstance(values, list):

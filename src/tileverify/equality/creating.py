@@ -6,26 +6,28 @@ module the name of NumPy therefore stands for a copy whose functions that make a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from . import exact
 from .exact_arrays import is_numbers, lifted, presented
+from .field import Array
 
 
-def _is_float(dtype: Any) -> bool:
+def _is_float(dtype: DTypeLike | None) -> bool:
     if dtype is None or dtype is float:
         return True
     found = np.dtype(dtype)
     return found.kind in "fV"
 
 
-def _filled(value: int) -> Callable[..., Any]:
-    def make(shape: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+def _filled(value: int) -> Callable[..., object]:
+    def make(shape: int | Sequence[int], dtype: DTypeLike | None = None, *args: object, **kwargs: object) -> Array:
         if _is_float(dtype):
             return presented(np.broadcast_to(lifted(value), shape).copy())
         return np.full(shape, value, dtype)
@@ -33,18 +35,18 @@ def _filled(value: int) -> Callable[..., Any]:
     return make
 
 
-def _full(shape: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
+def _full(shape: int | Sequence[int], value: ArrayLike, dtype: DTypeLike | None = None, **_: object) -> Array:
     if _is_float(dtype) and (dtype is not None or is_numbers(value) or isinstance(value, float)):
         return presented(np.broadcast_to(lifted(value), shape).copy())
     return np.full(shape, value, dtype)
 
 
-def _eye(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    made = np.eye(*args, dtype=np.int64 if _is_float(dtype) else dtype, **kwargs)
+def _eye(*args: int, dtype: DTypeLike | None = None, **kwargs: Any) -> Array:
+    made: Array = np.eye(*args, dtype=np.int64 if _is_float(dtype) else np.dtype(dtype), **kwargs)
     return presented(lifted(made)) if _is_float(dtype) else made
 
 
-def _array(value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+def _array(value: ArrayLike, dtype: DTypeLike | None = None, *args: Any, **kwargs: Any) -> Array:
     if is_numbers(value) or (isinstance(value, list | tuple) and any(map(is_numbers, value))):
         made = presented(exact.copied(lifted(value)))
         return made if dtype is None else made.astype(dtype)
@@ -54,7 +56,7 @@ def _array(value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
 class _Numpy(ModuleType):
     """NumPy, but for what makes arrays."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(np, name)
 
 
@@ -70,7 +72,7 @@ def _numpy() -> _Numpy:
 
 
 @contextmanager
-def exact_numpy(function: Callable[..., Any]) -> Iterator[None]:
+def exact_numpy(function: Callable[..., object]) -> Iterator[None]:
     """While it is open, NumPy makes such arrays in the module of ``function``, and in those whose functions it uses."""
     numpy, replaced = _numpy(), []
     for names in _namespaces(function):
@@ -84,12 +86,12 @@ def exact_numpy(function: Callable[..., Any]) -> Iterator[None]:
             names.update(own)
 
 
-def _namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
+def _namespaces(function: Callable[..., object]) -> list[dict[str, object]]:
     """Of the function's module, and of every module of Python code that a function there comes from.
 
     What computes with the numbers is none of them, though a reference's module may have imported functions of ours.
     """
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     waiting = [getattr(function, "__globals__", {})]
     own = _room(waiting[0])
     while waiting:
@@ -105,6 +107,6 @@ def _namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
 _OURS = __name__.split(".")[:1]
 
 
-def _room(names: dict[str, Any]) -> list[str]:
+def _room(names: dict[str, object]) -> list[str]:
     """The first two names of a module."""
     return str(names.get("__name__", "")).split(".")[:2]

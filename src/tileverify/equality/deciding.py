@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
 from ..backend.numbers.conditions import ContractInNumbers
@@ -25,7 +26,7 @@ from .sameness import Compared, compared
 from .shrinking import shrunk
 from .undecided import NearTie, Undecided
 
-Other: TypeAlias = Callable[[TrialPoint, Mapping[str, Array], Mapping[str, Any]], Mapping[str, Array]]
+Other: TypeAlias = Callable[[TrialPoint, Mapping[str, Array], Mapping[str, object]], Mapping[str, Array]]
 """(point, arrays by name before the launch, all other arguments) -> arrays that change, by name."""
 
 STEPS: Final = 1 << 25
@@ -72,7 +73,7 @@ class UnequalElement:
     reference: float
     point: TrialPoint
     whole: UnequalArray
-    inputs: Mapping[str, Any] | None = None
+    inputs: Mapping[str, ArrayLike] | None = None
 
     def where_finite(self) -> UnequalElement | None:
         """The first element of the array that differs and is finite on both sides, if there is one."""
@@ -111,7 +112,7 @@ class Options:
     steps: int = STEPS
     launches: int = MOST_LAUNCHES
     values: Mapping[str, int] | None = None
-    inputs: Mapping[str, Any] | None = None
+    inputs: Mapping[str, ArrayLike] | None = None
     held: Mapping[str, Array] | None = None
 
 
@@ -350,7 +351,7 @@ def _overwritten(point: TrialPoint, expected: Mapping[str, Array]) -> dict[str, 
     return {name: whole.get(places[name], array) for name, array in after.items()}
 
 
-def _plain(value: Any) -> Array:
+def _plain(value: object) -> Array:
     if is_numbers(value):
         return lifted(value)
     if isinstance(value, list | tuple):
@@ -369,7 +370,7 @@ def arrays_of(point: TrialPoint, memory: Mapping[str, Array]) -> Iterator[tuple[
         yield name, presented(held) if is_numbers(held) else numbers(held, array.dtype)
 
 
-def arguments_of(unit: KernelUnit, contract: ContractInNumbers, point: TrialPoint) -> dict[str, Any]:
+def arguments_of(unit: KernelUnit, contract: ContractInNumbers, point: TrialPoint) -> dict[str, object]:
     """Everything that a reference may ask for beside the arrays: sizes, scalars and constants."""
     floats = {name: presented(value) for name, value in point.floats.items()}
     return {**constants_among(unit), **point.inputs.values, **point.inputs.launch.scalars, **floats}
@@ -407,7 +408,7 @@ def _different(trial: _Trial, found: UnequalElement, launches: Sequence[Mapping[
 
 
 def _where_unequal(ask: Callable[..., Compared | UnequalElement]) -> Callable[..., UnequalElement | None]:
-    def seen(*place: Any) -> UnequalElement | None:
+    def seen(*place: object) -> UnequalElement | None:
         found = ask(*place)
         return found if isinstance(found, UnequalElement) else None
 

@@ -16,7 +16,7 @@ it: it is not compared, and neither equal nor different.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from . import field
 from .field import LANES, SLOTS, Array
 from .undecided import NearTie, ShadowLost, Undecided
 
-NUMBER: Final[np.dtype[Any]] = np.dtype(
+NUMBER: Final[np.dtype[np.void]] = np.dtype(
     [("r", np.uint32, (SLOTS,)), ("dead", np.uint16), ("n", np.float32), ("d", np.float32), ("s", np.float64)]
 )
 _BITS: Final = (1 << np.arange(SLOTS)).astype(np.uint16)

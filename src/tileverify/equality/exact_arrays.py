@@ -6,40 +6,49 @@ raises `Undecided` with its name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import EllipsisType
+from typing import Any, Final, NoReturn, TypeAlias, TypeGuard, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from . import constants, exact, formulas, reducing
 from .exact import NUMBER
 from .field import Array
+from .reducing import Axis
 from .undecided import Undecided
+
+T = TypeVar("T")
+
+Part: TypeAlias = Array | int | slice | EllipsisType | None
+Index: TypeAlias = Part | tuple[Part, ...]
 
 
 class Numbers(np.ndarray):
     """An array of elements of type `NUMBER`."""
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: ArrayLike, **options: Any) -> Array | None:
         out = options.pop("out", None)
         where = options.pop("where", True)
         options = {name: value for name, value in options.items() if name not in ("dtype", "casting", "order", "subok")}
-        result = (
-            _METHODS[method](ufunc, *inputs, **options)
-            if method in _METHODS
-            else _unknown(f"{ufunc.__name__}.{method}")
-        )
+        if method not in _METHODS:
+            _unknown(f"{ufunc.__name__}.{method}")
+        result = _METHODS[method](ufunc, *inputs, **options)
         if out is not None:
             (target,) = out
             if not is_numbers(target):
                 raise Undecided(f"{ufunc.__name__} into an array of floats that was made before")
             plain(target)[...] = result if where is True else np.where(where, plain(result), plain(target))
-            return target
+            written: Array = target
+            return written
         if where is not True:
             raise Undecided(f"{ufunc.__name__} with where= and without out=")
         return presented(result)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
+    def __array_function__(
+        self, func: Callable[..., object], types: Iterable[type], args: Iterable[object], kwargs: Mapping[str, object]
+    ) -> object:
         from .array_functions import FUNCTIONS, MOVING  # which need this class
 
         rule = FUNCTIONS.get(func)
@@ -50,105 +59,125 @@ class Numbers(np.ndarray):
         raise Undecided(f"np.{func.__name__} of exact numbers")
 
     # ------------------------------------------------------------------------------------------ elements
-    def __getitem__(self, place: Any) -> Any:
+    def __getitem__(self, place: Index) -> Array:
         found = plain(self)[_index(place)]
         return presented(found if isinstance(found, np.ndarray) else np.asarray(found, NUMBER))
 
-    def __setitem__(self, place: Any, value: Any) -> None:
+    def __setitem__(self, place: Index, value: ArrayLike) -> None:
         plain(self)[_index(place)] = lifted(value)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Array]:
         return (self[place] for place in range(len(self)))
 
-    def _one_number(self, *_: object) -> Any:
+    def _one_number(self, *_: object) -> NoReturn:
         raise Undecided("an exact number as a number of Python")
 
     __float__ = __int__ = __bool__ = __index__ = __complex__ = item = tolist = _one_number
 
     # ------------------------------------------------------------------------------------------- methods
-    def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
+    def astype(self, dtype: DTypeLike, *_: object, **__: object) -> Array:
         return cast(self, dtype)
 
-    def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def sum(self, axis: Axis = None, dtype: object = None, out: object = None, keepdims: bool = False) -> Array:
         return presented(reducing.total(plain(self), axis, keepdims))
 
-    def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def mean(self, axis: Axis = None, dtype: object = None, out: object = None, keepdims: bool = False) -> Array:
         return presented(reducing.mean(plain(self), axis, keepdims))
 
-    def var(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    def var(
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: object = None,
+        ddof: int = 0,
+        keepdims: bool = False,
+    ) -> Array:
         return presented(reducing.variance(plain(self), axis, keepdims, ddof))
 
-    def std(self, axis: Any = None, dtype: Any = None, out: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+    def std(
+        self,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: object = None,
+        ddof: int = 0,
+        keepdims: bool = False,
+    ) -> Array:
         return presented(formulas.sqrt(reducing.variance(plain(self), axis, keepdims, ddof)))
 
-    def max(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def max(self, axis: Axis = None, out: object = None, keepdims: bool = False) -> Array:
         return presented(reducing.largest(plain(self), axis, keepdims))
 
-    def min(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def min(self, axis: Axis = None, out: object = None, keepdims: bool = False) -> Array:
         return presented(reducing.smallest(plain(self), axis, keepdims))
 
-    def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def prod(self, axis: Axis = None, dtype: object = None, out: object = None, keepdims: bool = False) -> Array:
         return presented(reducing.product(plain(self), axis, keepdims))
 
-    def cumsum(self, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    def cumsum(self, axis: int | None = None, dtype: object = None, out: object = None) -> Array:
         return presented(reducing.running_total(plain(self), axis))
 
-    def argmax(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+    def argmax(self, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> Array:
         return reducing.place_of(plain(self), axis, keepdims, reducing.largest)
 
-    def argmin(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+    def argmin(self, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> Array:
         return reducing.place_of(plain(self), axis, keepdims, reducing.smallest)
 
-    def argsort(self, axis: Any = -1, *_: Any, **__: Any) -> Any:
+    def argsort(self, axis: int = -1, *_: object, **__: object) -> Array:
         return reducing.ranked(plain(self), axis)
 
-    def dot(self, other: Any, out: Any = None) -> Any:
-        return np.matmul(self, other)
+    def dot(self, other: ArrayLike, out: object = None) -> Array:
+        found: Array = np.matmul(self, other)
+        return found
 
-    def clip(self, low: Any = None, high: Any = None, out: Any = None) -> Any:
+    def clip(self, low: ArrayLike | None = None, high: ArrayLike | None = None, out: object = None) -> Array:
         return clipped(self, low, high)
 
-    def round(self, decimals: int = 0, out: Any = None) -> Any:
+    def round(self, decimals: int = 0, out: object = None) -> Array:
         return np.rint(self) if not decimals else _unknown("round to decimals")
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: ArrayLike) -> None:
         self[...] = value
 
-    def any(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        return (self != 0).any(axis=axis, keepdims=keepdims)
+    def any(self, axis: Axis = None, out: object = None, keepdims: bool = False) -> Array:
+        found: Array = (self != 0).any(axis=axis, keepdims=keepdims)
+        return found
 
-    def all(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-        return (self != 0).all(axis=axis, keepdims=keepdims)
+    def all(self, axis: Axis = None, out: object = None, keepdims: bool = False) -> Array:
+        found: Array = (self != 0).all(axis=axis, keepdims=keepdims)
+        return found
 
-    def nonzero(self) -> Any:
-        return (self != 0).nonzero()
+    def nonzero(self) -> tuple[Array, ...]:
+        found: tuple[Array, ...] = (self != 0).nonzero()
+        return found
 
     def __repr__(self) -> str:
         return repr(plain(self)["s"])
 
 
-def _unknown(what: str) -> Any:
+def _unknown(what: str) -> NoReturn:
     raise Undecided(f"{what} of exact numbers")
 
 
-def _index(place: Any) -> Any:
-    if isinstance(place, tuple):
-        return tuple(map(_index, place))
+def _index(place: Index) -> Index:
+    return tuple(map(_part, place)) if isinstance(place, tuple) else _part(place)
+
+
+def _part(place: Part) -> Part:
     if is_numbers(place):
         raise Undecided("an exact number as an index")
     return place
 
 
-def is_numbers(value: object) -> bool:
+def is_numbers(value: object) -> TypeGuard[Array]:
     return isinstance(value, np.ndarray) and value.dtype == NUMBER
 
 
-def plain(value: Any) -> Array:
+def plain(value: object) -> Array:
     """The array without its class."""
     return value.view(np.ndarray) if isinstance(value, Numbers) else np.asarray(value)
 
 
-def _moved(value: Any) -> Any:
+def _moved(value: object) -> object:
     if isinstance(value, Numbers):
         return plain(value)
     if isinstance(value, list | tuple) and any(is_numbers(each) for each in value):
@@ -158,16 +187,18 @@ def _moved(value: Any) -> Any:
     return value
 
 
-def presented(result: Any) -> Any:
+def presented(result: T) -> T:
     """Arrays of numbers with their class, inside of tuples and lists, too."""
+    shown: Any = result
     if is_numbers(result):
-        return result.view(Numbers)
-    if isinstance(result, tuple | list) and any(is_numbers(each) for each in result):
-        return type(result)(map(presented, result))
-    return result
+        shown = result.view(Numbers)
+    elif isinstance(result, tuple | list) and any(is_numbers(each) for each in result):
+        shown = type(result)(map(presented, result))
+    found: T = shown
+    return found
 
 
-def lifted(value: Any) -> Array:
+def lifted(value: ArrayLike | None) -> Array:
     """Numbers, floats, integers and bools as a plain array of numbers."""
     if is_numbers(value):
         return plain(value)
@@ -184,7 +215,7 @@ def lifted(value: Any) -> Array:
     raise Undecided(f"elements of type {found.dtype} beside exact numbers")
 
 
-def cast(x: Any, dtype: Any) -> Any:
+def cast(x: ArrayLike, dtype: DTypeLike) -> Array:
     """Floats stay what they are; integers are cut off."""
     if dtype == NUMBER:
         return presented(exact.copied(plain(x)))
@@ -198,7 +229,7 @@ def cast(x: Any, dtype: Any) -> Any:
     return _unknown(f"a cast to {wanted}")
 
 
-def clipped(x: Any, low: Any, high: Any) -> Any:
+def clipped(x: ArrayLike, low: ArrayLike | None, high: ArrayLike | None) -> Array:
     found = lifted(x)
     if low is not None:
         found = formulas.maximum(found, lifted(low))
@@ -210,7 +241,7 @@ def _compared(test: Callable[[Array], Array]) -> Callable[[Array, Array], Array]
     return lambda x, y: test(exact.order(x, y))
 
 
-UNARY: Final[dict[Any, Callable[[Array], Array]]] = {
+UNARY: Final[dict[np.ufunc, Callable[[Array], Array]]] = {
     np.negative: exact.negative, np.positive: exact.copied, np.absolute: formulas.absolute, np.fabs: formulas.absolute,
     np.exp: formulas.exp, np.exp2: formulas.exp2, np.expm1: formulas.expm1, np.log: formulas.log,
     np.log2: formulas.log2, np.log10: formulas.log10, np.log1p: formulas.log1p, np.sqrt: formulas.sqrt,
@@ -225,7 +256,7 @@ UNARY: Final[dict[Any, Callable[[Array], Array]]] = {
     np.isinf: lambda x: np.isinf(exact.certain(x)), np.logical_not: lambda x: exact.order(x, formulas.integers(0)) == 0,
     np.conjugate: exact.copied, np.signbit: lambda x: exact.order(x, formulas.integers(0)) == -1,
 }  # fmt: skip
-BINARY: Final[dict[Any, Callable[[Array, Array], Array]]] = {
+BINARY: Final[dict[np.ufunc, Callable[[Array, Array], Array]]] = {
     np.add: exact.add, np.subtract: exact.subtract, np.multiply: exact.multiply, np.divide: exact.divide,
     np.maximum: formulas.maximum, np.minimum: formulas.minimum, np.power: formulas.power,
     np.fmax: lambda x, y: formulas.maximum(x, y, False), np.fmin: lambda x, y: formulas.minimum(x, y, False),
@@ -239,13 +270,13 @@ BINARY: Final[dict[Any, Callable[[Array, Array], Array]]] = {
     np.greater: _compared(lambda o: o == 1), np.greater_equal: _compared(lambda o: (o == 1) | (o == 0)),
     np.equal: _compared(lambda o: o == 0), np.not_equal: _compared(lambda o: o != 0),
 }  # fmt: skip
-_REDUCTIONS: Final[dict[Any, Callable[..., Array]]] = {
+_REDUCTIONS: Final[dict[np.ufunc, Callable[..., Array]]] = {
     np.add: reducing.total, np.multiply: reducing.product, np.maximum: reducing.largest, np.minimum: reducing.smallest,
     np.fmax: reducing.largest, np.fmin: reducing.smallest,
 }  # fmt: skip
 
 
-def _call(ufunc: Any, *inputs: Any, **options: Any) -> Any:
+def _call(ufunc: np.ufunc, *inputs: ArrayLike, **options: object) -> Array:
     if options:
         _unknown(f"{ufunc.__name__} with {', '.join(options)}")
     if ufunc in UNARY:
@@ -255,25 +286,27 @@ def _call(ufunc: Any, *inputs: Any, **options: Any) -> Any:
     return _unknown(ufunc.__name__)
 
 
-def _reduce(ufunc: Any, x: Any, axis: Any = 0, keepdims: bool = False, initial: Any = None, **_: Any) -> Any:
+def _reduce(
+    ufunc: np.ufunc, x: ArrayLike, axis: Axis = 0, keepdims: bool = False, initial: ArrayLike | None = None, **_: object
+) -> Array:
     if ufunc not in _REDUCTIONS:
         return _unknown(f"{ufunc.__name__}.reduce")
     found = _REDUCTIONS[ufunc](lifted(x), axis, keepdims)
     return found if initial is None else BINARY[ufunc](found, lifted(initial))
 
 
-def _accumulate(ufunc: Any, x: Any, axis: int = 0, **_: Any) -> Any:
+def _accumulate(ufunc: np.ufunc, x: ArrayLike, axis: int = 0, **_: object) -> Array:
     if ufunc is np.add:
         return reducing.running_total(lifted(x), axis)
     return reducing.accumulated(lifted(x), axis, BINARY[ufunc]) if ufunc in _REDUCTIONS else _unknown(ufunc.__name__)
 
 
-def _outer(ufunc: Any, x: Any, y: Any, **_: Any) -> Any:
+def _outer(ufunc: np.ufunc, x: ArrayLike, y: ArrayLike, **_: object) -> Array:
     a, b = lifted(x), lifted(y)
     return BINARY[ufunc](a.reshape(a.shape + (1,) * b.ndim), b)
 
 
-def _at(ufunc: Any, x: Any, place: Any, *values: Any) -> None:
+def _at(ufunc: np.ufunc, x: ArrayLike, place: Index, *values: ArrayLike) -> None:
     """One element after the other where several values go to one."""
     target = plain(x)
     touched = np.arange(target.size).reshape(target.shape)[_index(place)]
@@ -289,6 +322,6 @@ def _at(ufunc: Any, x: Any, place: Any, *values: Any) -> None:
         target[where] = BINARY[ufunc](target[where], given[lanes])
 
 
-_METHODS: Final[dict[str, Callable[..., Any]]] = {
+_METHODS: Final[dict[str, Callable[..., Array | None]]] = {
     "__call__": _call, "reduce": _reduce, "accumulate": _accumulate, "outer": _outer, "at": _at,
 }  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from .torch_use import uses_torch
 from .undecided import Undecided
 
 
-def loaded(text: str) -> Callable[..., Any]:
+def loaded(text: str) -> Callable[..., object]:
     """The function that ``FILE.py::FUNCTION`` names; raises `UsageError` where there is none."""
     file, separator, function = text.partition("::")
     if not separator or not function or not Path(file).is_file():
@@ -32,7 +31,7 @@ def loaded(text: str) -> Callable[..., Any]:
     return found
 
 
-def other_of(function: Callable[..., Any], written: Sequence[str] = ()) -> Other:
+def other_of(function: Callable[..., object], written: Sequence[str] = ()) -> Other:
     """The reference as `decide` asks it: it returns a table by name, arrays, or changes its arguments.
 
     Arrays without names are those that it does not take, or those that the kernel writes: ``written``, in the order of
@@ -42,7 +41,7 @@ def other_of(function: Callable[..., Any], written: Sequence[str] = ()) -> Other
     takes_all = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
     in_torch = uses_torch(function)
 
-    def other(point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, Any]) -> Mapping[str, Array]:
+    def other(point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, object]) -> Mapping[str, Array]:
         given = {name: array.copy() for name, array in arrays.items()}
         named = {**arguments, **given}
         taken = named if takes_all else {each.name: named[each.name] for each in parameters if each.name in named}
@@ -67,7 +66,7 @@ def other_of(function: Callable[..., Any], written: Sequence[str] = ()) -> Other
     return other
 
 
-def _with_torch(function: Callable[..., Any], taken: Mapping[str, Any], point: TrialPoint) -> object:
+def _with_torch(function: Callable[..., object], taken: Mapping[str, object], point: TrialPoint) -> object:
     from .torch_tensors import run_with_torch  # only now: it loads torch, which need not be there
 
     dtypes = {name: array.dtype for name, array in point.inputs.launch.named_arrays()}
@@ -91,7 +90,7 @@ def _table(result: object, meant: Sequence[Sequence[str]], arrays: Mapping[str, 
         if strange:
             raise UsageError(f"the reference returns '{strange[0]}', which is no array of the launch")
         return dict(result)
-    values: list[Any] = list(result) if isinstance(result, tuple) else [result]
+    values: list[object] = list(result) if isinstance(result, tuple) else [result]
     names = next((each for each in meant if len(each) == len(values)), None)
     if names is None:
         outputs = ", ".join(meant[-1]) or "nothing"

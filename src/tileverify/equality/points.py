@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..backend.numbers.conditions import ContractInNumbers, scalars
 from ..backend.numbers.inputs import Given, Inputs, make_inputs, view
@@ -61,13 +62,13 @@ def drawn_point(
     return TrialPoint(filling, inputs, contents, {n: drawn(source, np.asarray(value)) for n, value in floats.items()})
 
 
-def given_point(contract: ContractInNumbers, values: Mapping[str, int], inputs: Mapping[str, Any]) -> TrialPoint:
+def given_point(contract: ContractInNumbers, values: Mapping[str, int], inputs: Mapping[str, ArrayLike]) -> TrialPoint:
     """The launch with these contents (arrays and float scalars by name), each float as the constant that it stands for.
 
     What is not named is 0, float scalars 1; raises `UsageError` for what the launch has not, or the contract rules out.
     """
     names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
-    floats = {name: float(inputs.get(name, 1.0)) for name in names}
+    floats = {name: float(np.asarray(inputs.get(name, 1.0))) for name in names}
     plain = make_inputs(contract, Given(dict(values), floats, {}))
     arrays = dict(plain.launch.named_arrays())
     unknown = [name for name in inputs if name not in arrays and name not in floats]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +45,9 @@ class RivalKernel:
         pairs = _paired(theirs, ours)
         floats = _paired(float_scalars(self.unit), float_scalars(unit))
 
-        def other(point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, Any]) -> Mapping[str, Array]:
+        def other(
+            point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, object]
+        ) -> Mapping[str, Array]:
             if self.unordered:
                 raise Undecided(f"{self.name}: {self.unordered}")
             if floats is None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..backend.interpreter import Budget, InterpreterStop, bind_launch, run_block
 from ..backend.interpreter.conduct import RUN
@@ -123,7 +124,7 @@ def _with_shadow(held: Array, shadow: Array) -> Array:
 
 
 def errors_at(
-    point: TrialPoint, after: Mapping[str, Array], other: Other, arguments: Mapping[str, Any]
+    point: TrialPoint, after: Mapping[str, Array], other: Other, arguments: Mapping[str, object]
 ) -> Iterator[ArrayError]:
     """Of each array that the kernel changed; ``after``: the memory that it left, as stored."""
     launch = point.inputs.launch
@@ -141,7 +142,7 @@ def errors_at(
             yield error
 
 
-def _shadow(value: Any) -> Array:
+def _shadow(value: ArrayLike) -> Array:
     return certain(lifted(value))
 
 

@@ -7,7 +7,6 @@ program has it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -31,35 +30,35 @@ class ScalarNumber(float):
             raise Undecided("two different scalars are equal in float64")
         return made
 
-    def _with(self, other: Any, rule: Callable[[Array, Array], Array], swapped: bool = False) -> Any:
+    def _with(self, other: float, rule: Callable[[Array, Array], Array], swapped: bool = False) -> ScalarNumber:
         if not isinstance(other, int | float):
             return NotImplemented
         mine, others = self.number, other.number if isinstance(other, ScalarNumber) else lifted(other)
         return ScalarNumber(np.asarray(rule(others, mine) if swapped else rule(mine, others)), self.known)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: float) -> ScalarNumber:
         return self._with(other, exact.add)
 
     __radd__ = __add__
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: float) -> ScalarNumber:
         return self._with(other, exact.multiply)
 
     __rmul__ = __mul__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: float) -> ScalarNumber:
         return self._with(other, exact.subtract)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: float) -> ScalarNumber:
         return self._with(other, exact.subtract, True)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: float) -> ScalarNumber:
         return self._with(other, exact.divide)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: float) -> ScalarNumber:
         return self._with(other, exact.divide, True)
 
-    def __pow__(self, other: Any, modulus: None = None) -> Any:
+    def __pow__(self, other: float, modulus: None = None) -> ScalarNumber:
         return self._with(other, formulas.power)
 
     def __neg__(self) -> ScalarNumber:

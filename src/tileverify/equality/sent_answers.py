@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ class _Launch:
     """Points at which the reference compared what is too close: here nobody can draw others for it."""
 
 
-def answer_to(data: bytes, function: Callable[..., Any]) -> ExactAnswer:
+def answer_to(data: bytes, function: Callable[..., object]) -> ExactAnswer:
     """Whether ``function`` computes what the kernel did; the difference is one at the smallest launch that has one.
 
     :raises NoPoints: the bytes are none of `kernel_runs.runs`.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from math import prod
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -106,7 +106,12 @@ def messages(data: bytes) -> Iterator[Sent]:
 
 # ------------------------------------------------------------------------------------------------- writing
 def sent(
-    number: int, point: TrialPoint, after: Mapping[str, Array], constants: Mapping[str, Any], *, stored: bool = False
+    number: int,
+    point: TrialPoint,
+    after: Mapping[str, Array],
+    constants: Mapping[str, int | float],
+    *,
+    stored: bool = False,
 ) -> SentPoint:
     """``after``: the memory that the kernel left, by allocation; ``stored``: in its own formats."""
     launch = point.inputs.launch
@@ -195,7 +200,7 @@ def _check_place(array: ConcreteArray, size: int) -> None:
         raise ValueError("an array leaves its memory")
 
 
-def arguments_at(message: SentPoint, point: TrialPoint) -> dict[str, Any]:
+def arguments_at(message: SentPoint, point: TrialPoint) -> dict[str, object]:
     """Everything that a reference may ask for beside the arrays."""
     floats = {name: presented(value) for name, value in point.floats.items()}
     return {**message.constants, **message.values, **message.scalars, **floats}

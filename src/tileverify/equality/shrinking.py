@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class Shrunk:
     """``inputs``: arrays and scalars by name, which show the difference; ``None``: those of the point do."""
 
     found: ShownDifference
-    inputs: Mapping[str, Any] | None
+    inputs: Mapping[str, Array] | None
 
 
 def shrunk(
@@ -106,10 +106,10 @@ def _alike(again: ShownDifference, found: ShownDifference) -> bool:
     return again.array == found.array and (finite[1] or not finite[0])
 
 
-def inputs_of(point: TrialPoint) -> dict[str, Any]:
+def inputs_of(point: TrialPoint) -> dict[str, Array]:
     """What the arrays hold in float64, or as integers, and the float scalars."""
     memory: dict[str, Array] = {**point.inputs.memory, **point.contents}
-    result: dict[str, Any] = {}
+    result: dict[str, Array] = {}
     for name, array in point.inputs.launch.named_arrays():
         held = view(memory[array.allocation], array.shape, array.strides)
         result[name] = held["s"].copy() if is_numbers(held) else numbers(held, array.dtype).copy()
@@ -121,11 +121,11 @@ class _Contents:
     found: ShownDifference
     contract: ContractInNumbers
     at_point: Seen
-    inputs: dict[str, Any]
+    inputs: dict[str, Array]
     tries: int = field(default=CONTENT_TRIES)
     done: list[tuple[str, slice]] = field(default_factory=list)
 
-    def keeps(self, inputs: dict[str, Any]) -> bool:
+    def keeps(self, inputs: dict[str, Array]) -> bool:
         """Whether the difference shows with these inputs, which are then the ones to go on from."""
         self.tries -= 1
         values = self.found.point.inputs.values

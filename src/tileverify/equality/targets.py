@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
 
 from ..backend.numbers.conditions import ContractInNumbers
 from ..contract.launch import KernelUnit
@@ -29,7 +29,7 @@ class EqualOptions:
     exact: Options = field(default_factory=Options)
     check: CheckOptions = field(default_factory=CheckOptions)
     unproved: bool = False
-    spec: Any = None
+    spec: Path | None = None
     rounding: bool = True
 
 
@@ -43,7 +43,9 @@ class JudgedKernel:
     equality: ExactAnswer
 
 
-def judge(target: str, reference: str | Callable[..., Any], options: EqualOptions | None = None) -> list[JudgedKernel]:
+def judge(
+    target: str, reference: str | Callable[..., object], options: EqualOptions | None = None
+) -> list[JudgedKernel]:
     """Every launch of ``target`` beside ``reference``: a function, ``FILE.py::FUNCTION``, or ``FILE::KERNEL``.
 
     :raises UsageError: there is no such kernel or reference.
@@ -145,7 +147,7 @@ def _name(unit: KernelUnit) -> str:
     return f"{unit.file}::{unit.kernel} [{unit.launch.name}]"
 
 
-def _maker(reference: str | Callable[..., Any], options: EqualOptions) -> tuple[Callable[[KernelUnit], Other], bool]:
+def _maker(reference: str | Callable[..., object], options: EqualOptions) -> tuple[Callable[[KernelUnit], Other], bool]:
     """What makes the reference of each unit, and whether it is a kernel."""
     if not isinstance(reference, str):
         return lambda unit: other_of(reference, written_by(unit)), False

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import exact, formulas, reducing
 from .exact_arrays import lifted
@@ -14,7 +16,7 @@ from .torch_rules import Rule, log_sum_exp, relu, scaled
 from .undecided import Undecided
 
 
-def _times(*factors: Any) -> Array:
+def _times(*factors: ArrayLike) -> Array:
     result = lifted(factors[0])
     for factor in factors[1:]:
         result = exact.multiply(result, lifted(factor))
@@ -22,7 +24,7 @@ def _times(*factors: Any) -> Array:
 
 
 # ------------------------------------------------------------------------------------------- activations
-def _gelu(x: Any, approximate: str = "none") -> Array:
+def _gelu(x: ArrayLike, approximate: str = "none") -> Array:
     found = lifted(x)
     if approximate == "tanh":
         cube = _times(0.044715, found, found, found)
@@ -32,39 +34,39 @@ def _gelu(x: Any, approximate: str = "none") -> Array:
     return _times(0.5, found, exact.add(formulas.ONE, inner))
 
 
-def _silu(x: Any) -> Array:
+def _silu(x: ArrayLike) -> Array:
     return exact.multiply(lifted(x), formulas.sigmoid(lifted(x)))
 
 
-def _softplus(x: Any, beta: Any = 1, threshold: Any = 20) -> Array:
+def _softplus(x: ArrayLike, beta: ArrayLike = 1, threshold: ArrayLike = 20) -> Array:
     found = scaled(x, beta)
     low = exact.order(found, lifted(threshold)) != 1
     near = np.where(low, found, formulas.integers(0))
     return np.where(low, exact.divide(formulas.log1p(formulas.exp(near)), lifted(beta)), lifted(x))
 
 
-def _log_sigmoid(x: Any) -> tuple[Array, Array]:
+def _log_sigmoid(x: ArrayLike) -> tuple[Array, Array]:
     found = lifted(x)
     apart = formulas.exp(exact.negative(formulas.absolute(found)))
     return exact.subtract(formulas.minimum(found, formulas.integers(0)), formulas.log1p(apart)), apart
 
 
-def _leaky_relu(x: Any, slope: Any = 0.01) -> Array:
+def _leaky_relu(x: ArrayLike, slope: ArrayLike = 0.01) -> Array:
     found = lifted(x)
     return np.where(exact.order(found, formulas.integers(0)) == 1, found, _times(found, slope))
 
 
-def _threshold_backward(dy: Any, x: Any, threshold: Any) -> Array:
+def _threshold_backward(dy: ArrayLike, x: ArrayLike, threshold: ArrayLike) -> Array:
     return np.where(exact.order(lifted(x), lifted(threshold)) == 1, lifted(dy), formulas.integers(0))
 
 
-def _glu(x: Any, dim: int = -1) -> Array:
+def _glu(x: ArrayLike, dim: int = -1) -> Array:
     first, second = np.split(lifted(x), 2, dim)
     return exact.multiply(first, formulas.sigmoid(second))
 
 
 # ------------------------------------------------------------------------------------------------ softmax
-def softmax(x: Any, dim: int, *_: Any) -> Array:
+def softmax(x: ArrayLike, dim: int, *_: object) -> Array:
     """Shifted by an integer near the largest: over the reals any shift gives the same, and an integer has no ties."""
     found = lifted(x)
     if not found.size:
@@ -76,7 +78,7 @@ def softmax(x: Any, dim: int, *_: Any) -> Array:
     return exact.divide(powers, reducing.total(powers, dim, True))
 
 
-def _log_softmax(x: Any, dim: int, *_: Any) -> Array:
+def _log_softmax(x: ArrayLike, dim: int, *_: object) -> Array:
     found = lifted(x)
     top = reducing.largest(found, dim, True)
     top = np.where(np.isfinite(top["s"]), top, formulas.integers(0))
@@ -84,28 +86,30 @@ def _log_softmax(x: Any, dim: int, *_: Any) -> Array:
     return exact.subtract(apart, formulas.log(reducing.total(formulas.exp(apart), dim, True)))
 
 
-def _softmax_backward(dy: Any, y: Any, dim: int, *_: Any) -> Array:
+def _softmax_backward(dy: ArrayLike, y: ArrayLike, dim: int, *_: object) -> Array:
     both = _times(dy, y)
     return exact.subtract(both, exact.multiply(lifted(y), reducing.total(both, dim, True)))
 
 
-def _log_softmax_backward(dy: Any, y: Any, dim: int, *_: Any) -> Array:
+def _log_softmax_backward(dy: ArrayLike, y: ArrayLike, dim: int, *_: object) -> Array:
     return exact.subtract(lifted(dy), exact.multiply(formulas.exp(lifted(y)), reducing.total(lifted(dy), dim, True)))
 
 
 # ----------------------------------------------------------------------------------------- normalisations
-def _normalised(x: Array, axes: tuple[int, ...], eps: Any) -> tuple[Array, Array, Array]:
+def _normalised(x: Array, axes: tuple[int, ...], eps: ArrayLike) -> tuple[Array, Array, Array]:
     mean = reducing.mean(x, axes, True)
     rstd = formulas.rsqrt(exact.add(reducing.variance(x, axes, True), lifted(eps)))
     return exact.multiply(exact.subtract(x, mean), rstd), mean, rstd
 
 
-def _affine(x: Array, weight: Any, bias: Any, shape: tuple[int, ...]) -> Array:
+def _affine(x: Array, weight: ArrayLike | None, bias: ArrayLike | None, shape: tuple[int, ...]) -> Array:
     x = x if weight is None else exact.multiply(x, lifted(weight).reshape(shape))
     return x if bias is None else exact.add(x, lifted(bias).reshape(shape))
 
 
-def _layer_norm(x: Any, size: Any, weight: Any, bias: Any, eps: Any) -> tuple[Array, Array, Array]:
+def _layer_norm(
+    x: ArrayLike, size: Sequence[int], weight: ArrayLike, bias: ArrayLike, eps: ArrayLike
+) -> tuple[Array, Array, Array]:
     found = lifted(x)
     axes = tuple(range(found.ndim - len(size), found.ndim))
     scaled_, mean, rstd = _normalised(found, axes, eps)
@@ -113,7 +117,14 @@ def _layer_norm(x: Any, size: Any, weight: Any, bias: Any, eps: Any) -> tuple[Ar
 
 
 def _group_norm(
-    x: Any, weight: Any, bias: Any, rows: int, channels: int, length: int, groups: int, eps: Any
+    x: ArrayLike,
+    weight: ArrayLike | None,
+    bias: ArrayLike | None,
+    rows: int,
+    channels: int,
+    length: int,
+    groups: int,
+    eps: ArrayLike,
 ) -> tuple[Array, Array, Array]:
     found = lifted(x)
     scaled_, mean, rstd = _normalised(found.reshape(rows, groups, -1), (2,), eps)
@@ -121,7 +132,9 @@ def _group_norm(
     return _affine(scaled_.reshape(found.shape), weight, bias, shape), mean[..., 0], rstd[..., 0]
 
 
-def _fused_rms_norm(x: Any, size: Any, weight: Any, eps: Any) -> tuple[Array, Array]:
+def _fused_rms_norm(
+    x: ArrayLike, size: Sequence[int], weight: ArrayLike | None, eps: ArrayLike | None
+) -> tuple[Array, Array]:
     found = lifted(x)
     axes = tuple(range(found.ndim - len(size), found.ndim))
     mean = reducing.mean(exact.multiply(found, found), axes, True)
@@ -134,7 +147,7 @@ def _reduced(x: Array, reduction: int) -> Array:
     return x if reduction == 0 else reducing.mean(x) if reduction == 1 else reducing.total(x)
 
 
-def _nll(logs: Any, target: Array, weight: Any, reduction: int, ignore: int) -> tuple[Array, Array]:
+def _nll(logs: ArrayLike, target: Array, weight: ArrayLike | None, reduction: int, ignore: int) -> tuple[Array, Array]:
     """Of rows (N, C) or one row (C,); ``target`` holds classes."""
     found = lifted(logs)
     rows, classes = (found, target) if found.ndim == 2 else (found[None], np.atleast_1d(target))
@@ -151,19 +164,27 @@ def _nll(logs: Any, target: Array, weight: Any, reduction: int, ignore: int) -> 
     return (exact.divide(whole, total) if reduction == 1 else whole), total
 
 
-def _mse(x: Any, y: Any, reduction: int = 1) -> Array:
+def _mse(x: ArrayLike, y: ArrayLike, reduction: int = 1) -> Array:
     apart = exact.subtract(lifted(x), lifted(y))
     return _reduced(exact.multiply(apart, apart), reduction)
 
 
-def _xlogy(x: Any, y: Any) -> Array:
+def _xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     zero = exact.same(lifted(x), formulas.integers(0))
     return np.where(zero, formulas.integers(0), exact.multiply(lifted(x), formulas.log(lifted(y))))
 
 
 # --------------------------------------------------------------------------------------------- convolution
 def _convolution(
-    x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, _: Any, groups: int
+    x: ArrayLike,
+    weight: ArrayLike,
+    bias: ArrayLike | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    _: object,
+    groups: int,
 ) -> Array:
     """Sums of products over windows, one offset in the window after the other."""
     if transposed:
@@ -172,8 +193,8 @@ def _convolution(
     axes = kernel.ndim - 2
     stride, padding, dilation = ((list(each) * axes)[:axes] for each in (stride, padding, dilation))
     wide = formulas.zeros((*found.shape[:2], *(n + 2 * p for n, p in zip(found.shape[2:], padding, strict=True))))
-    inner: tuple[Any, ...] = tuple(slice(p, p + n) for p, n in zip(padding, found.shape[2:], strict=True))
-    wide[(..., *inner)] = found
+    inner: tuple[slice, ...] = tuple(slice(p, p + n) for p, n in zip(padding, found.shape[2:], strict=True))
+    wide[(slice(None), slice(None), *inner)] = found
     sizes = [
         (n - d * (k - 1) - 1) // s + 1
         for n, k, s, d in zip(wide.shape[2:], kernel.shape[2:], stride, dilation, strict=True)
@@ -181,11 +202,12 @@ def _convolution(
     rows, members = wide.shape[0], kernel.shape[1]
     result = formulas.zeros((rows, groups, kernel.shape[0] // groups, int(np.prod(sizes))))
     for offset in np.ndindex(*kernel.shape[2:]):
-        window = tuple(
+        window: tuple[slice, ...] = tuple(
             slice(o * d, o * d + s * (n - 1) + 1, s) for o, d, s, n in zip(offset, dilation, stride, sizes, strict=True)
         )
         seen = wide[(slice(None), slice(None), *window)].reshape(rows, groups, members, -1)
-        part = kernel[(slice(None), slice(None), *offset)].reshape(groups, -1, members)
+        place: tuple[slice | int, ...] = (slice(None), slice(None), *offset)
+        part = kernel[place].reshape(groups, -1, members)
         result = exact.add(result, exact.matmul(part[None], seen))
     found = result.reshape(rows, kernel.shape[0], *sizes)
     return found if bias is None else exact.add(found, lifted(bias).reshape(-1, *(1,) * axes))

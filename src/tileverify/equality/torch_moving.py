@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import exact, formulas
-from .exact_arrays import cast, lifted, presented
+from .exact_arrays import Index, cast, lifted, presented
 from .field import Array
-from .torch_rules import Rule, scaled, truth
+from .torch_rules import Dim, Rule, scaled, truth
 from .undecided import Undecided
 
 
 # ------------------------------------------------------------------------------------------------- views
-def _view(x: Array, size: Any) -> Array:
+def _view(x: Array, size: Sequence[int] | str) -> Array:
     if isinstance(size, str):
         raise Undecided("the bits of exact numbers as another type")
     found = x.reshape(tuple(size))
@@ -28,8 +29,8 @@ def _view(x: Array, size: Any) -> Array:
     return found
 
 
-def _squeeze(x: Array, dim: Any = None) -> Array:
-    places = range(x.ndim) if dim is None else dim if isinstance(dim, list | tuple) else [dim]
+def _squeeze(x: Array, dim: Dim = None) -> Array:
+    places = range(x.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     gone = {place % max(x.ndim, 1) for place in places}
     return x.reshape(tuple(n for place, n in enumerate(x.shape) if n != 1 or place not in gone))
 
@@ -46,13 +47,13 @@ def _select(x: Array, dim: int, index: int) -> Array:
     return np.asarray(np.moveaxis(x, dim, 0)[index, ...])
 
 
-def _slice(x: Array, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Array:
+def _slice(x: Array, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Array:
     return x[(slice(None),) * (dim % x.ndim) + (slice(start, end, step),)]
 
 
-def _split(x: Array, size: Any, dim: int = 0) -> list[Array]:
+def _split(x: Array, size: int | Sequence[int], dim: int = 0) -> list[Array]:
     length = x.shape[dim]
-    sizes = list(size) if isinstance(size, list | tuple) else [size] * -(-length // max(size, 1))
+    sizes = [size] * -(-length // max(size, 1)) if isinstance(size, int) else list(size)
     ends = np.cumsum([0, *sizes]).tolist()
     return [_slice(x, dim, first, last) for first, last in pairwise(ends)]
 
@@ -69,7 +70,7 @@ def _unfold(x: Array, dimension: int, size: int, step: int) -> Array:
 
 
 # ------------------------------------------------------------------------------------------------ copies
-def _copied(x: Any, dtype: Any = None, *_: Any, **__: Any) -> Array:
+def _copied(x: ArrayLike, dtype: str | None = None, *_: object, **__: object) -> Array:
     """A copy, as elements of the type ``dtype``: floats of all formats are one."""
     if dtype is None or (str(dtype).startswith(("float", "bfloat")) and lifted(x).dtype == np.asarray(x).dtype):
         return exact.copied(x)
@@ -78,7 +79,7 @@ def _copied(x: Any, dtype: Any = None, *_: Any, **__: Any) -> Array:
     )
 
 
-def _cat(parts: Sequence[Any], dim: int = 0) -> Array:
+def _cat(parts: Sequence[ArrayLike], dim: int = 0) -> Array:
     kept = [lifted(part) for part in parts if np.shape(part) != (0,)]
     return np.concatenate(kept, dim) if kept else lifted(parts[0])
 
@@ -87,12 +88,12 @@ def _repeat(x: Array, repeats: Sequence[int]) -> Array:
     return np.tile(x, tuple(repeats))
 
 
-def _roll(x: Array, shifts: Any, dims: Any = ()) -> Array:
+def _roll(x: Array, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Array:
     return np.roll(x, shifts, tuple(dims) or None) if not isinstance(dims, int) else np.roll(x, shifts, dims)
 
 
 def _triangle(lower: bool) -> Rule:
-    def rule(x: Any, diagonal: int = 0) -> Array:
+    def rule(x: ArrayLike, diagonal: int = 0) -> Array:
         found = lifted(x)
         kept = np.tri(found.shape[-2], found.shape[-1], diagonal if lower else diagonal - 1, dtype=np.bool_)
         return np.where(kept if lower else ~kept, found, formulas.zeros(()))
@@ -100,7 +101,7 @@ def _triangle(lower: bool) -> Rule:
     return rule
 
 
-def _pad(x: Array, pad: Sequence[int], value: Any = 0) -> Array:
+def _pad(x: Array, pad: Sequence[int], value: ArrayLike = 0) -> Array:
     """``pad``: before and behind, the last axis first; negative ones cut off."""
     pairs = [(0, 0)] * (x.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
     inner = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(pairs, x.shape, strict=True))]
@@ -112,22 +113,22 @@ def _pad(x: Array, pad: Sequence[int], value: Any = 0) -> Array:
 
 
 # ----------------------------------------------------------------------------------------------- indices
-def _places(indices: Sequence[Any]) -> tuple[Any, ...]:
+def _places(indices: Sequence[ArrayLike | None]) -> tuple[Array | slice, ...]:
     return tuple(slice(None) if each is None else _whole(each) for each in indices)
 
 
-def _whole(index: Any) -> Array:
+def _whole(index: ArrayLike) -> Array:
     found = np.asarray(index)
     if found.dtype.kind not in "iub":
         raise Undecided("an exact number as an index")
     return found.astype(np.bool_) if found.dtype == np.uint8 else found
 
 
-def _index(x: Array, indices: Sequence[Any]) -> Array:
+def _index(x: Array, indices: Sequence[ArrayLike | None]) -> Array:
     return np.asarray(x[_places(indices)])
 
 
-def _touched(x: Array, place: Any) -> tuple[Array, Array]:
+def _touched(x: Array, place: Index) -> tuple[Array, Array]:
     """A copy of ``x`` as numbers, and the flat places that an index touches."""
     return exact.copied(lifted(x)), np.asarray(np.arange(x.size).reshape(x.shape)[place])
 
@@ -152,7 +153,9 @@ def _once(places: Array, what: str) -> Array:
     return places
 
 
-def _index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False, *_: Any) -> Array:
+def _index_put(
+    x: Array, indices: Sequence[ArrayLike | None], values: ArrayLike, accumulate: bool = False, *_: object
+) -> Array:
     found, places = _touched(x, _places(indices))
     given = np.broadcast_to(lifted(values), places.shape)
     if accumulate:
@@ -161,7 +164,7 @@ def _index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = F
     return found
 
 
-def _along(x: Array, dim: int, index: Array) -> Any:
+def _along(x: Array, dim: int, index: Array) -> tuple[Array, ...]:
     """The index of ``x`` that ``gather`` and ``scatter`` mean."""
     place = np.indices(index.shape, sparse=True)
     return tuple(_whole(index) if axis == dim % max(x.ndim, 1) else place[axis] for axis in range(x.ndim))
@@ -171,7 +174,15 @@ def _gather(x: Array, dim: int, index: Array, sparse_grad: bool = False) -> Arra
     return np.asarray(x[_along(x, dim, index)])
 
 
-def _scatter(x: Any, dim: int, index: Array, source: Any = None, *, value: Any = None, reduce: Any = None) -> Array:
+def _scatter(
+    x: Array,
+    dim: int,
+    index: Array,
+    source: ArrayLike | None = None,
+    *,
+    value: ArrayLike | None = None,
+    reduce: str | None = None,
+) -> Array:
     if reduce is not None:
         raise Undecided("aten.scatter with reduce= has no exact rule")
     found, places = _touched(x, _along(x, dim, index))
@@ -182,23 +193,23 @@ def _scatter(x: Any, dim: int, index: Array, source: Any = None, *, value: Any =
     return found
 
 
-def _scatter_add(x: Any, dim: int, index: Array, source: Any) -> Array:
+def _scatter_add(x: Array, dim: int, index: Array, source: ArrayLike) -> Array:
     found, places = _touched(x, _along(x, dim, index))
     return _summed_into(found, places, lifted(source)[tuple(map(slice, index.shape))])
 
 
-def _index_add(x: Any, dim: int, index: Array, source: Any, alpha: Any = 1) -> Array:
+def _index_add(x: Array, dim: int, index: Array, source: ArrayLike, alpha: ArrayLike = 1) -> Array:
     found, places = _touched(x, (slice(None),) * (dim % np.ndim(x)) + (_whole(index),))
     return _summed_into(found, places, np.broadcast_to(scaled(source, alpha), places.shape))
 
 
-def _index_copy(x: Any, dim: int, index: Array, source: Any) -> Array:
+def _index_copy(x: Array, dim: int, index: Array, source: ArrayLike) -> Array:
     found, places = _touched(x, (slice(None),) * (dim % np.ndim(x)) + (_whole(index),))
     found.reshape(-1)[_once(places, "index_copy")] = lifted(source)
     return found
 
 
-def _index_fill(x: Any, dim: int, index: Array, value: Any) -> Array:
+def _index_fill(x: Array, dim: int, index: Array, value: ArrayLike) -> Array:
     found, places = _touched(x, (slice(None),) * (dim % np.ndim(x)) + (_whole(index),))
     found.reshape(-1)[places] = lifted(value)
     return found
@@ -208,7 +219,7 @@ def _index_select(x: Array, dim: int, index: Array) -> Array:
     return np.take(x, _whole(index).reshape(-1), dim)
 
 
-def _embedding(weight: Array, index: Array, *_: Any) -> Array:
+def _embedding(weight: Array, index: Array, *_: object) -> Array:
     return np.asarray(weight[_whole(index)])
 
 
@@ -218,33 +229,33 @@ def _masked_select(x: Array, mask: Array) -> Array:
 
 
 # ---------------------------------------------------------------------------------------------- creation
-def filled(size: Any, value: Any) -> Array:
+def filled(size: Sequence[int], value: ArrayLike) -> Array:
     return np.broadcast_to(lifted(value), tuple(size)).copy()
 
 
-def _nothing(size: Any, *_: Any, **__: Any) -> Array:
+def _nothing(size: Sequence[int], *_: object, **__: object) -> Array:
     """NaN, so that nothing that is computed of what was not written is equal to anything."""
     return filled(size, float("nan"))
 
 
-def _arange(*args: Any, **_: Any) -> Array:
+def _arange(*args: ArrayLike, **_: object) -> Array:
     start, end, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     count = int(np.ceil((_shadow(end) - _shadow(start)) / _shadow(step)))
     steps = exact.of_integers(np.arange(max(count, 0)))
     return exact.add(lifted(start), exact.multiply(steps, lifted(step)))
 
 
-def _linspace(start: Any, end: Any, steps: int, **_: Any) -> Array:
+def _linspace(start: ArrayLike, end: ArrayLike, steps: int, **_: object) -> Array:
     places = exact.of_integers(np.arange(steps))
     width = exact.divide(exact.subtract(lifted(end), lifted(start)), formulas.integers(max(steps - 1, 1)))
     return exact.add(lifted(start), exact.multiply(places, width))
 
 
-def _shadow(value: Any) -> float:
+def _shadow(value: ArrayLike) -> float:
     return float(exact.certain(lifted(value)))
 
 
-def _eye(rows: int, columns: int | None = None, **_: Any) -> Array:
+def _eye(rows: int, columns: int | None = None, **_: object) -> Array:
     return exact.of_integers(np.eye(rows, columns, dtype=np.int64))
 
 

@@ -6,17 +6,22 @@ operators are.  Nothing here needs torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import exact, formulas, reducing
 from .exact_arrays import BINARY, UNARY, clipped, lifted
 from .field import Array
+from .reducing import Axis
 from .undecided import Undecided
 
-Rule = Callable[..., Any]
+Rule: TypeAlias = Callable[..., object]
+
+Dim: TypeAlias = int | Sequence[int] | None
+"""An axis of torch, a list of them (empty for all) or None."""
 
 
 def _one(function: Callable[[Array], Array]) -> Rule:
@@ -27,65 +32,67 @@ def _two(function: Callable[[Array, Array], Array]) -> Rule:
     return lambda x, y: function(lifted(x), lifted(y))
 
 
-def scaled(x: Any, factor: Any) -> Array:
+def scaled(x: ArrayLike, factor: ArrayLike) -> Array:
     """``factor * x``, and ``x`` itself where the factor is 1."""
     return lifted(x) if isinstance(factor, int | float) and factor == 1 else exact.multiply(lifted(x), lifted(factor))
 
 
-def _add(x: Any, y: Any, alpha: Any = 1) -> Array:
+def _add(x: ArrayLike, y: ArrayLike, alpha: ArrayLike = 1) -> Array:
     return exact.add(lifted(x), scaled(y, alpha))
 
 
-def _sub(x: Any, y: Any, alpha: Any = 1) -> Array:
+def _sub(x: ArrayLike, y: ArrayLike, alpha: ArrayLike = 1) -> Array:
     return exact.subtract(lifted(x), scaled(y, alpha))
 
 
-def _div(x: Any, y: Any, rounding_mode: str | None = None) -> Array:
+def _div(x: ArrayLike, y: ArrayLike, rounding_mode: str | None = None) -> Array:
     quotient = exact.divide(lifted(x), lifted(y))
     if rounding_mode is None:
         return quotient
     return formulas.rounded(quotient, np.floor if rounding_mode == "floor" else np.trunc)
 
 
-def _addcmul(x: Any, y: Any, z: Any, value: Any = 1) -> Array:
+def _addcmul(x: ArrayLike, y: ArrayLike, z: ArrayLike, value: ArrayLike = 1) -> Array:
     return exact.add(lifted(x), scaled(exact.multiply(lifted(y), lifted(z)), value))
 
 
-def _addcdiv(x: Any, y: Any, z: Any, value: Any = 1) -> Array:
+def _addcdiv(x: ArrayLike, y: ArrayLike, z: ArrayLike, value: ArrayLike = 1) -> Array:
     return exact.add(lifted(x), scaled(exact.divide(lifted(y), lifted(z)), value))
 
 
-def _lerp(start: Any, end: Any, weight: Any) -> Array:
+def _lerp(start: ArrayLike, end: ArrayLike, weight: ArrayLike) -> Array:
     apart = exact.subtract(lifted(end), lifted(start))
     return exact.add(lifted(start), exact.multiply(lifted(weight), apart))
 
 
-def _where(condition: Array, x: Any = None, y: Any = None) -> Any:
+def _where(condition: Array, x: ArrayLike | None = None, y: ArrayLike | None = None) -> Array | tuple[Array, ...]:
     if x is None:
         return np.nonzero(truth(condition))
     return np.where(truth(condition), lifted(x), lifted(y))
 
 
-def truth(x: Any) -> Array:
+def truth(x: ArrayLike) -> Array:
     """Which elements are not 0."""
     return np.asarray(_differs(x, 0) if lifted(x).dtype == np.asarray(x).dtype else np.asarray(x) != 0)
 
 
-def _differs(x: Any, y: Any) -> Array:
+def _differs(x: ArrayLike, y: ArrayLike) -> Array:
     return np.asarray(exact.order(lifted(x), lifted(y)) != 0)
 
 
-def _masked_fill(x: Any, mask: Array, value: Any) -> Array:
+def _masked_fill(x: ArrayLike, mask: Array, value: ArrayLike) -> Array:
     return np.where(truth(mask), lifted(value), lifted(x))
 
 
-def _round(x: Any, decimals: int = 0) -> Array:
+def _round(x: ArrayLike, decimals: int = 0) -> Array:
     if decimals:
         raise Undecided("aten.round to decimals has no exact rule")
     return formulas.rounded(lifted(x), np.rint)
 
 
-def _nan_to_num(x: Any, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Array:
+def _nan_to_num(
+    x: ArrayLike, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Array:
     found = lifted(x)
     exact.certain(found)
     for lanes, value, what in (
@@ -98,49 +105,53 @@ def _nan_to_num(x: Any, nan: Any = None, posinf: Any = None, neginf: Any = None)
     return np.where(np.isnan(found["s"]), lifted(nan or 0.0), found)
 
 
-def relu(x: Any) -> Array:
+def relu(x: ArrayLike) -> Array:
     return formulas.maximum(lifted(x), formulas.integers(0))
 
 
-def _frac(x: Any) -> Array:
+def _frac(x: ArrayLike) -> Array:
     return exact.subtract(lifted(x), formulas.rounded(lifted(x), np.trunc))
 
 
 # -------------------------------------------------------------------------------------------- reductions
-def axes(dim: Any) -> Any:
-    """``dim`` of torch, an integer, a list (empty for all) or None, as an axis of NumPy."""
-    if isinstance(dim, list | tuple):
-        return tuple(dim) or None
-    return dim
+def axes(dim: Dim) -> Axis:
+    """``dim`` of torch as an axis of NumPy."""
+    if dim is None or isinstance(dim, int):
+        return dim
+    return tuple(dim) or None
 
 
 def _reduction(function: Callable[..., Array]) -> Rule:
     return lambda x, dim=None, keepdim=False, **_: function(lifted(x), axes(dim), keepdim)
 
 
-def variance(x: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Array:
+def variance(x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False) -> Array:
     ddof = 1 if correction is None else correction
     if ddof != int(ddof):
         raise Undecided(f"aten.var with the correction {ddof}")
     return reducing.variance(lifted(x), axes(dim), keepdim, int(ddof))
 
 
-def _std(x: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> Array:
+def _std(x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False) -> Array:
     return formulas.sqrt(variance(x, dim, correction, keepdim))
 
 
-def _var_mean(x: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> tuple[Array, Array]:
+def _var_mean(
+    x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False
+) -> tuple[Array, Array]:
     return variance(x, dim, correction, keepdim), reducing.mean(lifted(x), axes(dim), keepdim)
 
 
-def _std_mean(x: Any, dim: Any = None, correction: Any = None, keepdim: bool = False) -> tuple[Array, Array]:
+def _std_mean(
+    x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False
+) -> tuple[Array, Array]:
     return _std(x, dim, correction, keepdim), reducing.mean(lifted(x), axes(dim), keepdim)
 
 
 def _extreme(function: Callable[..., Array]) -> Rule:
     """``max(x)``, or the values along ``dim`` and their places, the first of equal ones."""
 
-    def rule(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    def rule(x: ArrayLike, dim: int | None = None, keepdim: bool = False) -> Array | tuple[Array, Array]:
         found = lifted(x)
         if dim is None:
             return function(found, None, False)
@@ -155,24 +166,26 @@ def _place(function: Callable[..., Array]) -> Rule:
     return lambda x, dim=None, keepdim=False: reducing.place_of(lifted(x), dim, keepdim, function)
 
 
-def _sort(x: Any, *args: Any, dim: int = -1, descending: bool = False, stable: Any = None) -> tuple[Array, Array]:
+def _sort(
+    x: ArrayLike, *args: int | None, dim: int = -1, descending: bool = False, stable: object = None
+) -> tuple[Array, Array]:
     given = [each for each in args if each is not None]
     if len(given) != len(args) or (args and isinstance(args[0], bool)) or len(given) > 2:
         raise Undecided("aten.sort in this form has no exact rule")
-    dim = args[0] if args else dim
-    descending = args[1] if len(args) == 2 else descending
+    dim = given[0] if given else dim
+    descending = bool(given[1]) if len(given) == 2 else descending
     found = lifted(x)
     order = reducing.ranked(exact.negative(found) if descending else found, dim)
     return np.take_along_axis(found, order, dim), order
 
 
-def _topk(x: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
+def _topk(x: ArrayLike, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
     found, order = _sort(x, dim, largest)
     first = tuple(slice(k) if place == dim % found.ndim else slice(None) for place in range(found.ndim))
     return found[first], order[first]
 
 
-def log_sum_exp(x: Any, dim: Any, keepdim: bool = False) -> Array:
+def log_sum_exp(x: ArrayLike, dim: Dim, keepdim: bool = False) -> Array:
     """``log(sum(exp(x - m))) + m`` with ``m`` the largest, so that no power goes beyond float64."""
     found = lifted(x)
     top = reducing.largest(found, axes(dim), True)
@@ -181,7 +194,7 @@ def log_sum_exp(x: Any, dim: Any, keepdim: bool = False) -> Array:
     return whole if keepdim else reducing.total(whole, axes(dim), False)
 
 
-def _vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Array:
+def _vector_norm(x: ArrayLike, ord: float = 2, dim: Dim = None, keepdim: bool = False, **_: object) -> Array:
     found = lifted(x)
     if ord == 2:
         return formulas.sqrt(reducing.total(exact.multiply(found, found), axes(dim), keepdim))
@@ -192,25 +205,25 @@ def _vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *
     raise Undecided(f"aten.linalg_vector_norm of order {ord} has no exact rule")
 
 
-def _norm(x: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Array:
+def _norm(x: ArrayLike, p: float = 2, dim: Dim = None, keepdim: bool = False, **_: object) -> Array:
     return _vector_norm(x, 2 if p is None else p, dim, keepdim)
 
 
-def _cumprod(x: Any, dim: int, **_: Any) -> Array:
+def _cumprod(x: ArrayLike, dim: int, **_: object) -> Array:
     return reducing.accumulated(lifted(x), dim % max(lifted(x).ndim, 1), exact.multiply)
 
 
 # ---------------------------------------------------------------------------------------------- products
-def product(x: Any, y: Any, **_: Any) -> Array:
+def product(x: ArrayLike, y: ArrayLike, **_: object) -> Array:
     return reducing.matmul(lifted(x), lifted(y))
 
 
-def _added_product(x: Any, y: Any, z: Any, beta: Any = 1, alpha: Any = 1) -> Array:
+def _added_product(x: ArrayLike, y: ArrayLike, z: ArrayLike, beta: ArrayLike = 1, alpha: ArrayLike = 1) -> Array:
     found = scaled(product(y, z), alpha)
     return found if isinstance(beta, int | float) and beta == 0 else exact.add(scaled(x, beta), found)
 
 
-def _outer_product(x: Any, y: Any) -> Array:
+def _outer_product(x: ArrayLike, y: ArrayLike) -> Array:
     return exact.multiply(lifted(x)[:, None], lifted(y)[None])
 
 

@@ -8,10 +8,11 @@ torch's own decompositions, and what has none of these, either, ends the attempt
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import torch
+from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter, tree_map
@@ -21,6 +22,7 @@ from .exact import NUMBER
 from .exact_arrays import cast, is_numbers, lifted, plain, presented
 from .field import Array
 from .scalar_numbers import ScalarNumber
+from .torch_rules import Rule
 from .undecided import Undecided
 
 RULES: Final = {**torch_rules.RULES, **torch_moving.RULES, **torch_layers.RULES}
@@ -35,23 +37,30 @@ _DIGITS: Final = 12
 _OF_THE_DEVICE: Final = frozenset({"device", "layout", "pin_memory", "memory_format", "non_blocking", "copy"})
 
 
+Given: TypeAlias = tuple[object, ...]
+Named: TypeAlias = Mapping[str, object]
+"""Arguments of an operator."""
+
+
 class ExactTensor(torch.Tensor):
     """``numbers``: an array of elements of type `NUMBER`; shape and strides are those of the tensor."""
 
     numbers: Array
 
     @staticmethod
-    def __new__(cls, numbers: Array, dtype: Any) -> ExactTensor:
+    def __new__(cls, numbers: Array, dtype: torch.dtype) -> ExactTensor:
         strides = tuple(stride // NUMBER.itemsize for stride in numbers.strides)
         made: ExactTensor = torch.Tensor._make_wrapper_subclass(cls, numbers.shape, strides=strides, dtype=dtype)
         made.numbers = numbers
         return made
 
-    def __repr__(self, **_: Any) -> str:
+    def __repr__(self, **_: object) -> str:
         return f"exact numbers near {self.numbers['s']!r}"
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        cls, func: OpOverload, types: Sequence[type], args: Given = (), kwargs: Named | None = None
+    ) -> object:
         with ExactTorch({}):
             return func(*args, **(kwargs or {}))
 
@@ -62,12 +71,14 @@ class ExactTorch(TorchDispatchMode):
     def __init__(self, scalars: Mapping[float, Array]) -> None:
         super().__init__()
         self.scalars = scalars
-        self.lifted: dict[int, tuple[Any, Array]] = {}
+        self.lifted: dict[int, tuple[torch.Tensor, Array]] = {}
         """Tensors of floats that were made before, and what they stand for."""
-        self.apart: list[Any] = []
+        self.apart: list[OpOverload] = []
         """Operators that are being taken apart: a decomposition that comes back to its own operator says nothing."""
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: OpOverload, types: Sequence[type], args: Given = (), kwargs: Named | None = None
+    ) -> object:
         kwargs = kwargs or {}
         name = func._schema.name.partition("::")[2]
         if torch.Tag.nondeterministic_seeded in func.tags:
@@ -83,7 +94,7 @@ class ExactTorch(TorchDispatchMode):
                 return self.written(args[0], self.called(RULES[name[:-1]], func, args, kwargs))
         return self.decomposed(func, name, args, kwargs)
 
-    def called(self, rule: Callable[..., Any], func: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
+    def called(self, rule: Rule, func: OpOverload, args: Given, kwargs: Named) -> object:
         """The rule's answer; ``out=`` is written to."""
         out = kwargs.get("out")
         given = {key: value for key, value in kwargs.items() if key not in _OF_THE_DEVICE and key != "out"}
@@ -92,7 +103,7 @@ class ExactTorch(TorchDispatchMode):
         found = tree_map(lambda each: _as_tensor(each, dtype) if isinstance(each, np.ndarray) else each, result)
         return found if out is None else self.written(out, found)
 
-    def shown(self, value: Any) -> Any:
+    def shown(self, value: object) -> object:
         """An argument as rules take it."""
         if isinstance(value, list | tuple):
             return [self.shown(each) for each in value]
@@ -102,7 +113,7 @@ class ExactTorch(TorchDispatchMode):
             return str(value).removeprefix("torch.")
         return self.scalar(value) if isinstance(value, float) else value
 
-    def scalar(self, value: float) -> Any:
+    def scalar(self, value: float) -> float | Array:
         """A scalar of the launch as a number; also what torch itself rounded to f32, as the constant that was meant."""
         if value in self.scalars:
             return self.scalars[value]
@@ -111,7 +122,7 @@ class ExactTorch(TorchDispatchMode):
             return constants.numbers_of(np.asarray(value), "f32")
         return value
 
-    def array_of(self, tensor: Any) -> Array:
+    def array_of(self, tensor: torch.Tensor) -> Array:
         if isinstance(tensor, ExactTensor):
             return tensor.numbers
         if not tensor.is_floating_point():
@@ -123,7 +134,7 @@ class ExactTorch(TorchDispatchMode):
             self.lifted[id(tensor)] = tensor, constants.numbers_of(values, _NAMES.get(tensor.dtype, "f64"))
         return self.lifted[id(tensor)][1]
 
-    def written(self, target: Any, result: Any) -> Any:
+    def written(self, target: object, result: object) -> torch.Tensor:
         """``target`` after ``result`` was written to it."""
         if not isinstance(target, torch.Tensor) or not isinstance(result, torch.Tensor):
             raise Undecided("several results are written to several tensors")
@@ -136,7 +147,7 @@ class ExactTorch(TorchDispatchMode):
             held[...] = cast(presented(value), held.dtype) if is_numbers(value) else value
         return target
 
-    def decomposed(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+    def decomposed(self, func: OpOverload, name: str, args: Given, kwargs: Named) -> object:
         from torch._decomp import decomposition_table
 
         apart = decomposition_table.get(func, func.decompose if func._can_decompose() else None)
@@ -153,22 +164,25 @@ class ExactTorch(TorchDispatchMode):
 class OwnForms(TorchFunctionMode):
     """Functions of which torch's own form would choose a kernel by the device."""
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        self, func: Callable[..., object], types: Sequence[type], args: Given = (), kwargs: Named | None = None
+    ) -> object:
+        own: Callable[..., object] = func
         if func is torch.nn.functional.scaled_dot_product_attention:
-            return attention(*args, **(kwargs or {}))
-        return func(*args, **(kwargs or {}))
+            own = attention
+        return own(*args, **(kwargs or {}))
 
 
 def attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attn_mask: torch.Tensor | None = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
-    scale: Any = None,
+    scale: float | None = None,
     enable_gqa: bool = False,
-) -> Any:
+) -> torch.Tensor:
     """``softmax(scale * query @ key.T + mask) @ value``, as torch's page of this function has it."""
     if dropout_p:
         raise Undecided("attention with dropout is random")
@@ -184,7 +198,7 @@ def attention(
     return torch.softmax(scores, -1) @ value
 
 
-def _as_tensor(array: Array, dtype: Any) -> Any:
+def _as_tensor(array: Array, dtype: torch.dtype) -> torch.Tensor:
     """An array of a rule's result: numbers of the type ``dtype``, or integers as they are."""
     if is_numbers(array):
         if dtype.is_complex:
@@ -195,11 +209,11 @@ def _as_tensor(array: Array, dtype: Any) -> Any:
     return torch.from_numpy(np.ascontiguousarray(array) if array.ndim else array.copy())
 
 
-def _kind(dtype: Any) -> int:
+def _kind(dtype: torch.dtype) -> int:
     return 2 if dtype.is_floating_point else 0 if dtype == torch.bool else 1
 
 
-def _result_type(func: Any, args: Any, kwargs: Any) -> Any:
+def _result_type(func: OpOverload, args: Given, kwargs: Named) -> torch.dtype:
     """The float type of what is computed of these: of tensors with axes, else of those without, else of scalars."""
     leaves = list(tree_iter((args, {key: each for key, each in kwargs.items() if key != "out"})))
     tensors = [each for each in leaves if isinstance(each, torch.Tensor)]
@@ -212,7 +226,7 @@ def _result_type(func: Any, args: Any, kwargs: Any) -> Any:
     return result if result.is_floating_point else torch.get_default_dtype()
 
 
-def _promoted(dtypes: Sequence[Any]) -> Any:
+def _promoted(dtypes: Sequence[torch.dtype]) -> torch.dtype:
     result = torch.bool
     for dtype in dtypes:
         try:
@@ -224,8 +238,8 @@ def _promoted(dtypes: Sequence[Any]) -> Any:
 
 # --------------------------------------------------------------------------------------------- references
 def run_with_torch(
-    function: Callable[..., Any], arguments: Mapping[str, Any], dtypes: Mapping[str, str]
-) -> dict[str, Any] | tuple[Any, ...] | Any:
+    function: Callable[..., object], arguments: Mapping[str, object], dtypes: Mapping[str, str]
+) -> object:
     """What ``function`` returns, with arrays in the place of tensors.  ``dtypes``: of the arrays, by argument.
 
     Arrays of ``arguments`` change where the function changes its tensors.
@@ -236,14 +250,14 @@ def run_with_torch(
     with mode, OwnForms():
         result = function(**taken)
 
-    def array(each: Any) -> Any:
+    def array(each: object) -> object:
         return presented(mode.array_of(each)) if isinstance(each, torch.Tensor) else each
 
     result = tuple(result) if isinstance(result, list) else result
     return tree_map(array, result)
 
 
-def _given(value: Any, dtype: str, scalars: dict[float, Array]) -> Any:
+def _given(value: object, dtype: str, scalars: dict[float, Array]) -> object:
     if is_numbers(value):
         if not value.ndim:
             return ScalarNumber(plain(value), scalars)

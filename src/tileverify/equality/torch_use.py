@@ -10,7 +10,7 @@ from typing import Any
 _PACKAGES = ("torch", "numpy")
 
 
-def uses_torch(function: Callable[..., Any]) -> bool:
+def uses_torch(function: Callable[..., object]) -> bool:
     """What is named decides; where neither torch nor NumPy is, whether the file knows torch does."""
     if "torch" not in sys.modules:  # also: a module of torch would have loaded it
         return _imports(function)
@@ -20,13 +20,13 @@ def uses_torch(function: Callable[..., Any]) -> bool:
     return any(_package(value) == "torch" for value in getattr(function, "__globals__", {}).values())
 
 
-def _imports(function: Callable[..., Any]) -> bool:
+def _imports(function: Callable[..., object]) -> bool:
     """A function may import torch itself, when it is called."""
     code = getattr(function, "__code__", None)
     return code is not None and any(name.partition(".")[0] == "torch" for name in _names(code))
 
 
-def _packages(function: Callable[..., Any]) -> Iterator[str]:
+def _packages(function: Callable[..., object]) -> Iterator[str]:
     """Torch or NumPy for each thing of theirs that is named."""
     own = _package(function)
     if own:

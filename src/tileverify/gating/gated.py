@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePath
-from typing import Final
+from typing import Final, TypedDict
 
 from ..results import KernelResult
 from ..results.json_report import result_to_json
@@ -79,6 +79,23 @@ class GateOptions:
     complete: bool = False
     allow_undetermined: bool = False
     seed: int | None = None
+
+
+class GivenGateOptions(TypedDict, total=False):
+    """The fields of `GateOptions`, as keyword arguments."""
+
+    spec: str | None
+    deny_requires: bool
+    bundles: bool
+    limits: Limits
+    isolation: str
+    screen: bool
+    hints: bool
+    reference: str | None
+    exact: bool
+    complete: bool
+    allow_undetermined: bool
+    seed: int | None
 
 
 @dataclass(frozen=True, slots=True)

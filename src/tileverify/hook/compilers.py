@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +66,15 @@ def watch_nvcc(modules: Modules, *, runs: bool) -> None:
         def poll(self) -> int | None:
             return self._noted(super().poll())
 
-        def wait(self, *rest: Any, **options: Any) -> int:
-            code = super().wait(*rest, **options)
+        def wait(self, timeout: float | None = None) -> int:
+            code = super().wait(timeout)
             self._noted(code)
             return code
 
-        def communicate(self, *rest: Any, **options: Any) -> tuple[Any, Any]:
-            told = super().communicate(*rest, **options)
+        def communicate(
+            self, input: str | bytes | None = None, timeout: float | None = None
+        ) -> tuple[object, object]:  # fmt: skip
+            told = super().communicate(input, timeout)
             self._noted(self.returncode)
             return told
 
@@ -86,7 +88,9 @@ def watch_nvcc(modules: Modules, *, runs: bool) -> None:
     subprocess.Popen = Popen  # type: ignore[misc]
 
 
-def _note_output(modules: Modules, command: list[str], folder: Any, environment: Any) -> None:
+def _note_output(
+    modules: Modules, command: list[str], folder: str | None, environment: Mapping[str, str] | None
+) -> None:
     """Note the bytecode of what nvcc has just made; a second run that fails leaves it unknown."""
     output = output_of(command)
     assert output is not None

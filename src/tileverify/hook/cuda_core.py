@@ -7,16 +7,33 @@ place of those that need a driver.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol, SupportsInt, TypeAlias
 
 from .module_launches import ModuleLaunches
 from .modules import NotedEntry
 from .packed_arguments import packed
 
+Image: TypeAlias = "bytes | bytearray | str | os.PathLike[str]"
+Axes: TypeAlias = "SupportsInt | Sequence[SupportsInt]"
 
-def content_of(module: Any) -> bytes:
+
+class Core(Protocol):
+    """A module or kernel of cuda.core."""
+
+    @property
+    def handle(self) -> SupportsInt: ...
+
+
+class Config(Protocol):
+    """``LaunchConfig``."""
+
+    @property
+    def grid(self) -> Axes: ...
+
+
+def content_of(module: Image) -> bytes:
     """What ``ObjectCode.from_cubin`` takes: the image, or the path of its file."""
     if isinstance(module, (bytes, bytearray)):
         return bytes(module)
@@ -24,13 +41,13 @@ def content_of(module: Any) -> bytes:
         return file.read()
 
 
-def three_axes(axes: Any) -> list[int]:
+def three_axes(axes: Axes) -> list[int]:
     """A grid or block of ``LaunchConfig``."""
-    given = list(axes) if isinstance(axes, (tuple, list)) else [axes]
+    given = list(axes) if isinstance(axes, Sequence) else [axes]
     return [int(axis) for axis in given] + [1] * (3 - len(given))
 
 
-def packed_all(arguments: Sequence[Any]) -> list[bytes]:
+def packed_all(arguments: Sequence[object]) -> list[bytes]:
     return [packed(argument) for argument in arguments]
 
 
@@ -40,7 +57,7 @@ class CudaCore:
     def __init__(self, core: ModuleType, launches: ModuleLaunches) -> None:
         self._core = core
         self._launches = launches
-        self._made: list[tuple[Any, bytes]] = []
+        self._made: list[tuple[Core, bytes]] = []
 
     def install(self) -> None:
         self._core.ObjectCode = self._object_code()  # type: ignore[attr-defined]
@@ -60,10 +77,10 @@ class CudaCore:
 
             __doc__ = original.__doc__
 
-        def watched(name: str) -> staticmethod[..., Any]:
+        def watched(name: str) -> staticmethod[..., object]:
             make = getattr(original, name)
 
-            def watched_make(module: Any, *rest: Any, **named: Any) -> Any:
+            def watched_make(module: Image, *rest: object, **named: object) -> object:
                 found = make(module, *rest, **named)
                 made.append((found, content_of(module)))
                 return found
@@ -82,7 +99,7 @@ class CudaCore:
         class Program(original):  # type: ignore[misc]
             __doc__ = original.__doc__
 
-            def compile(self, *arguments: Any, **named: Any) -> Any:
+            def compile(self, *arguments: object, **named: object) -> object:
                 found = super().compile(*arguments, **named)
                 if isinstance(found.code, bytes):
                     made.append((found, found.code))
@@ -90,16 +107,16 @@ class CudaCore:
 
         return Program
 
-    def _launch(self) -> Any:
+    def _launch(self) -> Callable[..., None]:
         original = self._core.launch
 
-        def launch(stream: Any, config: Any, kernel: Any, *kernel_args: Any) -> None:
+        def launch(stream: object, config: Config, kernel: Core, *kernel_args: object) -> None:
             self._note(config, kernel, kernel_args)
             original(stream, config, kernel, *kernel_args)
 
         return launch
 
-    def _note(self, config: Any, kernel: Any, arguments: Sequence[Any]) -> None:
+    def _note(self, config: Config, kernel: Core, arguments: Sequence[object]) -> None:
         def all_packed(entry: NotedEntry) -> list[bytes]:
             return packed_all(arguments)
 
@@ -107,7 +124,7 @@ class CudaCore:
         if number is not None:
             self._launches.launched(number, three_axes(config.grid), all_packed, "cuda.core")
 
-    def _number(self, kernel: Any) -> int | None:
+    def _number(self, kernel: Core) -> int | None:
         """The kernel's handle, once its module and its name are known."""
         from cuda.bindings import driver
 

@@ -3,11 +3,11 @@ memory of the host, modules of Tile IR, and launches that end here."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType, SimpleNamespace
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, SupportsInt
 
-from .cuda_core import content_of, packed_all, three_axes
+from .cuda_core import Axes, Image, content_of, packed_all, three_axes
 from .driver_calls import text
 from .module_launches import ModuleLaunches
 from .modules import NotedEntry
@@ -28,6 +28,12 @@ class Imitated(NamedTuple):
     name: str
 
 
+class CudaStream(Protocol):
+    """Of any package."""
+
+    def __cuda_stream__(self) -> tuple[int, int]: ...
+
+
 class CoreStream:
     """Of any handle; everything on it has happened."""
 
@@ -35,7 +41,7 @@ class CoreStream:
         self.handle = handle
 
     @staticmethod
-    def from_handle(handle: Any) -> CoreStream:
+    def from_handle(handle: SupportsInt) -> CoreStream:
         return CoreStream(int(handle))
 
     def __cuda_stream__(self) -> tuple[int, int]:
@@ -86,7 +92,7 @@ class CoreBuffer:
 class CoreLaunchConfig:
     """``grid``: blocks along three axes; the rest is no matter of tile kernels."""
 
-    def __init__(self, grid: Any = None, cluster: Any = None, block: Any = None, **options: Any) -> None:
+    def __init__(self, grid: Axes, cluster: object = None, block: Axes | None = None, **options: object) -> None:
         self.grid = tuple(three_axes(grid))
         self.block = tuple(three_axes(1 if block is None else block))
         self.cluster = cluster
@@ -106,7 +112,7 @@ class CoreKernel:
         return 0 if self._entry is None else len(self._entry["parameters"])
 
     @property
-    def arguments_info(self) -> list[Any]:
+    def arguments_info(self) -> list[SimpleNamespace]:
         found, offset = [], 0
         for each in () if self._entry is None else self._entry["parameters"]:
             size = width(each)
@@ -121,7 +127,9 @@ class CoreObjectCode:
 
     launches: ModuleLaunches
 
-    def __init__(self, code: bytes, kind: str, name: str = "", symbol_mapping: Mapping[Any, Any] | None = None) -> None:
+    def __init__(
+        self, code: bytes, kind: str, name: str = "", symbol_mapping: Mapping[object, object] | None = None
+    ) -> None:
         self.code = code
         self.code_type = kind
         self.name = name
@@ -144,8 +152,8 @@ class CoreObjectCode:
         return CoreKernel(self.launches.kernel(self.handle, symbol), entries.get(symbol))
 
 
-def _constructor(kind: str) -> Any:
-    def make(module: Any, *, name: str = "", symbol_mapping: Mapping[Any, Any] | None = None) -> CoreObjectCode:
+def _constructor(kind: str) -> staticmethod[..., CoreObjectCode]:
+    def make(module: Image, *, name: str = "", symbol_mapping: Mapping[object, object] | None = None) -> CoreObjectCode:
         return CoreObjectCode(content_of(module), kind, name, symbol_mapping)
 
     return staticmethod(make)
@@ -167,7 +175,7 @@ class CoreDevice:
     properties: SimpleNamespace
     launches: ModuleLaunches
 
-    def __init__(self, device_id: Any = None) -> None:
+    def __init__(self, device_id: object = None) -> None:
         pass
 
     @classmethod
@@ -195,7 +203,7 @@ class CoreDevice:
     def sync(self) -> None:
         pass
 
-    def create_stream(self, obj: Any = None, options: object = None) -> CoreStream:
+    def create_stream(self, obj: CudaStream | None = None, options: object = None) -> CoreStream:
         return CoreStream() if obj is None else CoreStream(int(obj.__cuda_stream__()[1]))
 
     def create_event(self, options: object = None) -> CoreEvent:
@@ -206,15 +214,23 @@ class CoreDevice:
         return CoreBuffer(address, size, keeper, self.launches)
 
 
+class RealProgram(Protocol):
+    """cuda.core's own."""
+
+    def compile(self, *arguments: object, **named: object) -> CoreObjectCode: ...
+
+    def close(self) -> None: ...
+
+
 class CoreProgram:
     """cuda.core's own compiles, which asks no driver; what it makes is a module of ours."""
 
-    real: Any
+    real: Callable[..., RealProgram]
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
+    def __init__(self, *arguments: object, **named: object) -> None:
         self._program = self.real(*arguments, **named)
 
-    def compile(self, *arguments: Any, **named: Any) -> CoreObjectCode:
+    def compile(self, *arguments: object, **named: object) -> CoreObjectCode:
         made = self._program.compile(*arguments, **named)
         code = made.code if isinstance(made.code, bytes) else str(made.code).encode()
         return CoreObjectCode(code, str(made.code_type), made.name, made.symbol_mapping)
@@ -226,7 +242,7 @@ class CoreProgram:
 def install(core: ModuleType, launches: ModuleLaunches, imitated: Imitated) -> None:
     """``core`` was just imported."""
 
-    def launch(stream: Any, config: Any, kernel: CoreKernel, *kernel_args: Any) -> None:
+    def launch(stream: object, config: CoreLaunchConfig, kernel: CoreKernel, *kernel_args: object) -> None:
         def arguments(entry: NotedEntry) -> list[bytes]:
             return packed_all(kernel_args)
 

@@ -6,6 +6,7 @@ that.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -16,9 +17,9 @@ from .modules import NotedEntry
 
 def install(cupy: ModuleType, launches: ModuleLaunches) -> None:
     """``cupy`` was just imported: put a module of ours in front of those that are loaded from files with Tile IR."""
-    original: Any = cupy.RawModule
+    original: Callable[..., CupyModule] = cupy.RawModule
 
-    def raw_module(*arguments: Any, **named: Any) -> Any:
+    def raw_module(*arguments: object, **named: Any) -> CupyModule:
         path = named.get("path")
         image = b"" if path is None else content_of(path)
         if not image or not launches.modules.holds_tile_ir(image):
@@ -32,7 +33,7 @@ def install(cupy: ModuleType, launches: ModuleLaunches) -> None:
 class CupyModule:
     """``real``: CuPy's own, where there is a GPU."""
 
-    def __init__(self, launches: ModuleLaunches, handle: int, real: Any) -> None:
+    def __init__(self, launches: ModuleLaunches, handle: int, real: CupyModule | None) -> None:
         self._launches = launches
         self._handle = handle
         self._real = real
@@ -44,19 +45,19 @@ class CupyModule:
         real = None if self._real is None else self._real.get_function(name)
         return CupyFunction(self._launches, self._launches.kernel(self._handle, name), real)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._real, name)
 
 
 class CupyFunction:
     """A kernel that is launched by calling it with grid, block and arguments."""
 
-    def __init__(self, launches: ModuleLaunches, handle: int, real: Any) -> None:
+    def __init__(self, launches: ModuleLaunches, handle: int, real: CupyFunction | None) -> None:
         self._launches = launches
         self._handle = handle
         self._real = real
 
-    def __call__(self, grid: Any, block: Any, args: Any, **options: Any) -> None:
+    def __call__(self, grid: Sequence[int], block: object, args: Sequence[object], **options: object) -> None:
         def arguments(entry: NotedEntry) -> list[bytes]:
             return packed_all(args)
 
@@ -64,5 +65,5 @@ class CupyFunction:
         if self._real is not None:
             self._real(grid, block, args, **options)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._real, name)

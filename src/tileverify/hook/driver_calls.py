@@ -9,9 +9,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol, SupportsInt
 
 from .module_launches import ModuleLaunches
+from .modules import NotedEntry
 from .packed_arguments import kernel_parameters
 
 Answer = tuple[Any, ...]
@@ -19,6 +20,14 @@ Answer = tuple[Any, ...]
 
 _HEADER_BYTES = 64
 """Of an ELF file (``Elf64_Ehdr``)."""
+
+
+class LaunchConfig(Protocol):
+    """``CUlaunchConfig``."""
+
+    gridDimX: SupportsInt  # noqa: N815 (as the driver calls it)
+    gridDimY: SupportsInt  # noqa: N815
+    gridDimZ: SupportsInt  # noqa: N815
 
 
 def image_bytes(image: Any) -> bytes:
@@ -38,7 +47,7 @@ def image_bytes(image: Any) -> bytes:
     return ctypes.string_at(address, sections + each * count)
 
 
-def text(name: Any) -> str:
+def text(name: object) -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
@@ -80,7 +89,7 @@ class DriverCalls:
         if original is None:
             return
 
-        def followed(*arguments: Any, **named: Any) -> Answer:
+        def followed(*arguments: object, **named: object) -> Answer:
             answer: Answer = original(*arguments, **named)
             if int(answer[0]) == 0:
                 after(answer, *arguments, **named)
@@ -93,7 +102,7 @@ class DriverCalls:
         if original is None:
             return
 
-        def preceded(*arguments: Any, **named: Any) -> Answer:
+        def preceded(*arguments: object, **named: object) -> Answer:
             before(*arguments, **named)
             answer: Answer = original(*arguments, **named)
             return answer
@@ -101,54 +110,67 @@ class DriverCalls:
         setattr(self._driver, name, preceded)
 
     # -------------------------------------------------------------------------------------------- modules
-    def _loaded(self, answer: Answer, image: Any = None, *rest: Any, **named: Any) -> None:
+    def _loaded(self, answer: Answer, image: object = None, *rest: object, **named: object) -> None:
         content = image_bytes(image if image is not None else next(iter(named.values())))
         self._launches.load(content, int(answer[1]))
 
-    def _loaded_file(self, answer: Answer, name: Any, *rest: Any, **named: Any) -> None:
+    def _loaded_file(self, answer: Answer, name: str | bytes, *rest: object, **named: object) -> None:
         with open(name, "rb") as file:
             self._launches.load(file.read(), int(answer[1]))
 
-    def _kernel_asked(self, answer: Answer, module: Any, name: Any) -> None:
+    def _kernel_asked(self, answer: Answer, module: SupportsInt, name: object) -> None:
         self._launches.kernel(int(module), text(name), int(answer[1]))
 
-    def _functions_listed(self, answer: Answer, count: int, module: Any) -> None:
+    def _functions_listed(self, answer: Answer, count: int, module: SupportsInt) -> None:
         self._listed(answer[1], int(module), self._driver.cuFuncGetName)
 
-    def _kernels_listed(self, answer: Answer, count: int, library: Any) -> None:
+    def _kernels_listed(self, answer: Answer, count: int, library: SupportsInt) -> None:
         self._listed(answer[1], int(library), self._driver.cuKernelGetName)
 
-    def _listed(self, found: Sequence[Any], module: int, name_of: Callable[[Any], Answer]) -> None:
+    def _listed(self, found: Sequence[SupportsInt], module: int, name_of: Callable[[SupportsInt], Answer]) -> None:
         for each in found:
             error, name = name_of(each)
             if int(error) == 0:
                 self._launches.kernel(module, text(name), int(each))
 
-    def _function_of_kernel(self, answer: Answer, kernel: Any) -> None:
+    def _function_of_kernel(self, answer: Answer, kernel: SupportsInt) -> None:
         self._launches.same_kernel(int(kernel), int(answer[1]))
 
-    def _module_of_library(self, answer: Answer, library: Any) -> None:
+    def _module_of_library(self, answer: Answer, library: SupportsInt) -> None:
         self._launches.same_module(int(library), int(answer[1]))
 
     # --------------------------------------------------------------------------------- memory and launches
-    def _allocated(self, answer: Answer, size: int, *rest: Any) -> None:
+    def _allocated(self, answer: Answer, size: int, *rest: object) -> None:
         self._launches.owners.note_allocated(int(answer[1]), int(size))
 
-    def _freed(self, answer: Answer, address: Any, *rest: Any) -> None:
+    def _freed(self, answer: Answer, address: SupportsInt, *rest: object) -> None:
         self._launches.owners.note_freed(int(address))
 
-    def _launched(self, function: Any, *rest: Any) -> None:
-        launched(self._launches, function, rest[:3], rest[8], rest[9] if len(rest) > 9 else 0)
+    def _launched(self, function: SupportsInt, *rest: object) -> None:
+        launched_in_order(self._launches, function, rest)
 
-    def _launched_with(self, config: Any, function: Any, parameters: Any, extra: Any = 0) -> None:
+    def _launched_with(
+        self, config: LaunchConfig, function: SupportsInt, parameters: object, extra: SupportsInt = 0
+    ) -> None:
         grid = (config.gridDimX, config.gridDimY, config.gridDimZ)
         launched(self._launches, function, grid, parameters, extra)
 
 
-def launched(launches: ModuleLaunches, function: Any, grid: Sequence[int], parameters: Any, extra: Any) -> None:
+def launched_in_order(launches: ModuleLaunches, function: SupportsInt, rest: Sequence[Any]) -> None:
+    """``rest``: what ``cuLaunchKernel`` takes behind the function."""
+    launched(launches, function, rest[:3], rest[8], rest[9] if len(rest) > 9 else 0)
+
+
+def launched(
+    launches: ModuleLaunches,
+    function: SupportsInt,
+    grid: Sequence[SupportsInt],
+    parameters: object,
+    extra: SupportsInt,
+) -> None:
     """A launch by ``cuLaunchKernel`` or ``cuLaunchKernelEx``."""
 
-    def arguments(entry: Any) -> list[bytes]:
+    def arguments(entry: NotedEntry) -> list[bytes]:
         if extra and int(extra):
             raise ValueError("its arguments are packed in one buffer (extra of cuLaunchKernel), which is not followed")
         return kernel_parameters(parameters, entry["parameters"])

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import SupportsInt
 
-from .driver_calls import Answer, image_bytes, launched, text
+from .driver_calls import Answer, LaunchConfig, image_bytes, launched, launched_in_order, text
 from .module_launches import ModuleLaunches
 from .no_driver import DRIVER_VERSION, NoDriver
 from .pointer_owners import host_memory
@@ -101,10 +101,10 @@ class DriverStandIns:
             "cuLaunchKernelEx": self._launch_with,
         }
 
-    def _always(self, *values: Any) -> Callable[..., Answer]:
+    def _always(self, *values: object) -> Callable[..., Answer]:
         return lambda *arguments, **named: (self._success, *values)
 
-    def _attribute(self, attribute: Any, device: Any) -> Answer:
+    def _attribute(self, attribute: SupportsInt, device: SupportsInt) -> Answer:
         return self._success, self._device.attribute(int(attribute))
 
     # -------------------------------------------------------------------------------------------- modules
@@ -112,14 +112,14 @@ class DriverStandIns:
         return lambda image, *rest: (self._success, kind(self._launches.load(image_bytes(image))))
 
     def _load_file(self, kind: type) -> Callable[..., Answer]:
-        def load(name: Any, *rest: Any) -> Answer:
+        def load(name: str | bytes, *rest: object) -> Answer:
             with open(name, "rb") as file:
                 return self._success, kind(self._launches.load(file.read()))
 
         return load
 
     def _get(self, kind: type) -> Callable[..., Answer]:
-        def get(module: Any, name: Any) -> Answer:
+        def get(module: SupportsInt, name: object) -> Answer:
             entries = self._launches.entries(int(module))
             if entries and text(name) not in entries:
                 return self._driver.CUresult.CUDA_ERROR_NOT_FOUND, None
@@ -127,51 +127,53 @@ class DriverStandIns:
 
         return get
 
-    def _count(self, module: Any) -> Answer:
+    def _count(self, module: SupportsInt) -> Answer:
         return self._success, len(self._launches.entries(int(module)))
 
     def _list(self, kind: type) -> Callable[..., Answer]:
-        def listed(count: int, module: Any) -> Answer:
+        def listed(count: int, module: SupportsInt) -> Answer:
             symbols = list(self._launches.entries(int(module)))[: int(count)]
             return self._success, [kind(self._launches.kernel(int(module), symbol)) for symbol in symbols]
 
         return listed
 
-    def _name_of(self, kernel: Any) -> Answer:
+    def _name_of(self, kernel: SupportsInt) -> Answer:
         symbol = self._launches.symbol(int(kernel))
         if symbol is None:
             return self._driver.CUresult.CUDA_ERROR_INVALID_HANDLE, None
         return self._success, symbol.encode()
 
     # --------------------------------------------------------------------------------- memory and launches
-    def _allocate(self, size: int, *rest: Any) -> Answer:
+    def _allocate(self, size: int, *rest: object) -> Answer:
         address, keeper = host_memory(int(size))
         self._launches.owners.note_allocated(address, int(size), keeper)
         return self._success, self._driver.CUdeviceptr(address)
 
-    def _free(self, address: Any, *rest: Any) -> Answer:
+    def _free(self, address: SupportsInt, *rest: object) -> Answer:
         self._launches.owners.note_freed(int(address))
         return (self._success,)
 
-    def _copy(self, target: Any, source: Any, size: int, *stream: Any) -> Answer:
+    def _copy(self, target: SupportsInt, source: SupportsInt, size: int, *stream: object) -> Answer:
         ctypes.memmove(_address(target), _address(source), int(size))
         return (self._success,)
 
-    def _fill(self, target: Any, value: int, size: int, *stream: Any) -> Answer:
+    def _fill(self, target: SupportsInt, value: int, size: int, *stream: object) -> Answer:
         ctypes.memset(_address(target), int(value), int(size))
         return (self._success,)
 
-    def _launch(self, function: Any, *rest: Any) -> Answer:
-        launched(self._launches, function, rest[:3], rest[8], rest[9] if len(rest) > 9 else 0)
+    def _launch(self, function: SupportsInt, *rest: object) -> Answer:
+        launched_in_order(self._launches, function, rest)
         return (self._success,)
 
-    def _launch_with(self, config: Any, function: Any, parameters: Any, extra: Any = 0) -> Answer:
+    def _launch_with(
+        self, config: LaunchConfig, function: SupportsInt, parameters: object, extra: SupportsInt = 0
+    ) -> Answer:
         grid = (config.gridDimX, config.gridDimY, config.gridDimZ)
         launched(self._launches, function, grid, parameters, extra)
         return (self._success,)
 
 
-def _address(memory: Any) -> int:
+def _address(memory: SupportsInt | bytes | bytearray) -> int:
     """Of a number of the driver, an array of NumPy, or any object with a buffer."""
     if hasattr(memory, "ctypes"):
         return int(memory.ctypes.data)
@@ -185,7 +187,7 @@ def _address(memory: Any) -> int:
 
 
 def _missing(name: str) -> Callable[..., Answer]:
-    def missing(*arguments: Any, **named: Any) -> Answer:
+    def missing(*arguments: object, **named: object) -> Answer:
         raise NotImplementedError(f"record --no-gpu has no stand-in for {name} of cuda.bindings.driver")
 
     return missing

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsInt
 
 from .described_launch import Described, DescribedArray
@@ -22,7 +22,7 @@ class UnknownArgument(ValueError):
     """An argument that cannot be written down."""
 
 
-def packed(value: Any) -> bytes:
+def packed(value: object) -> bytes:
     """The bytes of one argument of ``cuda.core.launch`` or of CuPy: a scalar of Python, ctypes or NumPy, or an object
     with an address."""
     if isinstance(value, bool):
@@ -51,7 +51,7 @@ def packed(value: Any) -> bytes:
     raise UnknownArgument(f"an argument of type {type(value).__name__} has no bytes that are known")
 
 
-def kernel_parameters(given: Any, parameters: Sequence[NotedParameter]) -> list[bytes]:
+def kernel_parameters(given: object, parameters: Sequence[NotedParameter]) -> list[bytes]:
     """The arguments of ``cuLaunchKernel``: ``kernelParams`` as cuda.bindings takes it, a pair of values and ctypes, or
     the address (also that of a buffer) of as many addresses as there are parameters."""
     if given is None or (isinstance(given, int) and given == 0):
@@ -64,7 +64,7 @@ def kernel_parameters(given: Any, parameters: Sequence[NotedParameter]) -> list[
     return [ctypes.string_at(at or 0, width(each)) for at, each in zip(addresses, parameters, strict=True)]
 
 
-def _of_type(value: Any, kind: Any) -> bytes:
+def _of_type(value: Any, kind: Callable[[object], object] | None) -> bytes:
     if kind is None:
         if hasattr(value, "getPtr"):
             return ctypes.string_at(value.getPtr(), _POINTER_BYTES)
@@ -76,7 +76,7 @@ def _of_type(value: Any, kind: Any) -> bytes:
     return packed(kind(value))
 
 
-def _buffer_address(given: Any) -> int:
+def _buffer_address(given: object) -> int:
     if hasattr(given, "ctypes"):  # of NumPy
         return int(given.ctypes.data)
     if isinstance(given, (ctypes.Array, ctypes._Pointer)):

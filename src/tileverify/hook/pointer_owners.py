@@ -13,10 +13,13 @@ import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .described_launch import geometry
 from .dlpack import strides_in_elements
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 MOST_ALIGNED = 256
 """Bytes to which every allocation of a CUDA device is aligned at least (CUDA C++ Programming Guide, "Device Memory
@@ -49,7 +52,7 @@ class _Noted:
     """``keepers``: the tensor, and the one it is a view of."""
 
     owner: Owner
-    keepers: tuple[weakref.ref[Any], ...]
+    keepers: tuple[weakref.ref[object], ...]
 
     def lives(self) -> bool:
         return any(keeper() is not None for keeper in self.keepers)
@@ -67,7 +70,7 @@ class PointerOwners:
         """torch was imported: note which tensors are asked for their address."""
         data_ptr = torch.Tensor.data_ptr
 
-        def noted_data_ptr(tensor: Any) -> int:
+        def noted_data_ptr(tensor: Tensor) -> int:
             address: int = data_ptr(tensor)
             if address:
                 self._note(torch, tensor, address)
@@ -90,7 +93,7 @@ class PointerOwners:
         found = self._allocation(address) or self._living(address)
         return found or (noted.owner if noted is not None else None)
 
-    def _note(self, torch: ModuleType, tensor: Any, address: int) -> None:
+    def _note(self, torch: ModuleType, tensor: Tensor, address: int) -> None:
         with torch._C.DisableTorchFunction():
             if tensor.layout is not torch.strided:
                 return
@@ -136,7 +139,7 @@ def _arrays(*, on_host: bool) -> Iterator[tuple[Owner, int]]:
             continue
 
 
-def _objects(kinds: tuple[type, ...]) -> Iterator[Any]:
+def _objects(kinds: tuple[type, ...]) -> Iterator[object]:
     """Objects of these types; NumPy's arrays are in no list of the collector, but referred to by what is."""
     seen: set[int] = set()
     for holder in gc.get_objects():

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Final
+from typing import Final, Protocol
 
+from .array_types import A, AnyArray, Array, ArrayOf
 from .arrays import contiguous, empty, need
-from .gradients import Differentiable
+from .gradients import Gradients, OfOne, Saved, with_gradient
 from .prepared import launch
 
 TILE: Final = 2048
 
 
-def silu(x: Any) -> Any:
+def silu(x: ArrayOf[A]) -> A:
     """``x / (1 + exp(-x))``
 
     >>> import numpy as np
@@ -24,7 +25,7 @@ def silu(x: Any) -> Any:
     return _SILU(x)
 
 
-def gelu(x: Any) -> Any:
+def gelu(x: ArrayOf[A]) -> A:
     """``x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))``
 
     >>> import numpy as np
@@ -35,7 +36,7 @@ def gelu(x: Any) -> Any:
     return _GELU(x)
 
 
-def relu(x: Any) -> Any:
+def relu(x: ArrayOf[A]) -> A:
     """``max(x, 0)``
 
     >>> import numpy as np
@@ -46,7 +47,7 @@ def relu(x: Any) -> Any:
     return _RELU(x)
 
 
-def silu_mul(gate: Any, up: Any) -> Any:
+def silu_mul(gate: ArrayOf[A], up: AnyArray) -> A:
     """``silu(gate) * up``
 
     >>> import numpy as np
@@ -58,7 +59,7 @@ def silu_mul(gate: Any, up: Any) -> Any:
     return _SILU_MUL(gate, up)
 
 
-def gelu_mul(gate: Any, up: Any) -> Any:
+def gelu_mul(gate: ArrayOf[A], up: AnyArray) -> A:
     """``gelu(gate) * up``
 
     >>> import numpy as np
@@ -70,7 +71,7 @@ def gelu_mul(gate: Any, up: Any) -> Any:
     return _GELU_MUL(gate, up)
 
 
-def dropout(x: Any, probability: float, seed: int, stream: int = 0) -> Any:
+def dropout(x: ArrayOf[A], probability: float, seed: int, stream: int = 0) -> A:
     """``x / (1 - probability)``, or 0 with that probability.
 
     What is dropped depends on the place of the element, ``seed`` and ``stream`` alone; ``stream`` tells the dropouts of
@@ -85,9 +86,11 @@ def dropout(x: Any, probability: float, seed: int, stream: int = 0) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------ elements
-def _elements(kernel: str, like: Any, results: int, *arguments: Any, numbers: Sequence[float] = ()) -> list[Any]:
+def _elements(
+    kernel: str, like: ArrayOf[A], results: int, *arguments: AnyArray, numbers: Sequence[float] = ()
+) -> list[A]:
     """The results of a kernel on arrays of one shape, element by element."""
-    given = [contiguous(each).reshape(-1) for each in arguments]
+    given = [contiguous(each).reshape((-1,)) for each in arguments]
     found = [empty((prod(like.shape),), like) for _ in range(results)]
     if found[0].shape[0]:
         grid = (-(-found[0].shape[0] // TILE),)
@@ -95,28 +98,44 @@ def _elements(kernel: str, like: Any, results: int, *arguments: Any, numbers: Se
     return [each.reshape(like.shape) for each in found]
 
 
-def _of_one(kernel: str) -> Differentiable:
-    def forward(x: Any) -> tuple[Any, tuple[Any, ...]]:
+class OfTwo(Protocol):
+    """Of a function of two arrays."""
+
+    def __call__(self, gate: ArrayOf[A], up: AnyArray, /) -> A: ...
+
+
+def _of_one(kernel: str) -> OfOne:
+    def forward(x: ArrayOf[A]) -> tuple[A, Saved]:
         return _elements(kernel, x, 1, x)[0], (x,)
 
-    def backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool]) -> tuple[Any, ...]:
+    def backward(saved: Sequence[Array], dout: Array, wanted: Sequence[bool]) -> Gradients:
         return tuple(_elements(f"{kernel}_backward", dout, 1, dout, *saved))
 
-    return Differentiable(forward, backward)
+    return with_gradient(forward, backward)
 
 
-def _gated(kernel: str) -> Differentiable:
-    def forward(gate: Any, up: Any) -> tuple[Any, tuple[Any, ...]]:
+def _gated(kernel: str) -> OfTwo:
+    def forward(gate: ArrayOf[A], up: AnyArray) -> tuple[A, Saved]:
         return _elements(kernel, gate, 1, gate, up)[0], (gate, up)
 
-    def backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool]) -> tuple[Any, ...]:
+    def backward(saved: Sequence[Array], dout: Array, wanted: Sequence[bool]) -> Gradients:
         return tuple(_elements(f"{kernel}_backward", dout, 2, dout, *saved))
 
-    return Differentiable(forward, backward)
+    return with_gradient(forward, backward)
 
 
-def _drop(x: Any, *, keep: float, seed: int, stream: int) -> Any:
+def _drop(x: ArrayOf[A], *, keep: float, seed: int, stream: int) -> A:
     return _elements("dropout", x, 1, x, numbers=(keep, stream, seed))[0]
+
+
+def _drop_forward(x: ArrayOf[A], *, keep: float, seed: int, stream: int) -> tuple[A, Saved]:
+    return _drop(x, keep=keep, seed=seed, stream=stream), ()
+
+
+def _drop_backward(
+    saved: Sequence[Array], dout: Array, wanted: Sequence[bool], *, keep: float, seed: int, stream: int
+) -> Gradients:  # fmt: skip
+    return (_drop(dout, keep=keep, seed=seed, stream=stream),)
 
 
 _SILU: Final = _of_one("silu")
@@ -124,7 +143,4 @@ _GELU: Final = _of_one("gelu")
 _RELU: Final = _of_one("relu")
 _SILU_MUL: Final = _gated("silu_mul")
 _GELU_MUL: Final = _gated("gelu_mul")
-_DROPOUT: Final = Differentiable(
-    lambda x, **numbers: (_drop(x, **numbers), ()),
-    lambda saved, dout, wanted, **numbers: (_drop(dout, **numbers),),
-)
+_DROPOUT: Final = with_gradient(_drop_forward, _drop_backward)

@@ -6,14 +6,16 @@ Those of JAX are lent to a host function as arrays of one of these: see `jax_arr
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar, cast, overload
 
 from ..backend.guard.arguments import ArrayValue
 from ..backend.guard.buffers import array_value
+from ..launching.given import Stream
 from ..system.errors import UsageError
+from .array_types import A, AnyArray, Array, ArrayOf, CupyArray, NumPyArray, TorchTensor
 from .jax_arrays import is_jax
 
 _NAMES: Final = {
@@ -24,15 +26,17 @@ _NAMES: Final = {
 }  # fmt: skip
 """Element types as torch calls them, and NumPy with `ml_dtypes`."""
 
-_OF_CUPY: Final = frozenset(_NAMES) - {"bf16", "f8e4m3", "f8e5m2"}
+_KNOWN_TO_CUPY: Final = frozenset(_NAMES) - {"bf16", "f8e4m3", "f8e5m2"}
 """Those that an array can have which says what it is by the CUDA array interface."""
 
 KNOWN: Final = "numpy, torch, cupy or jax"
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
-class ArrayPackage:
-    """Arrays of one package.
+class ArrayPackage(Generic[T]):
+    """Arrays of one package, which are ``T``.
 
     ``make(shape, dtype, like)``: a new one, where ``like`` lies, with any contents.  ``stream(like)``: the stream that
     the package uses there, ``None`` for memory of the host.  ``packed(array)``: a copy with the last axis the fastest.
@@ -40,14 +44,14 @@ class ArrayPackage:
     multiprocessors the device has where it lies.
     """
 
-    make: Callable[[tuple[int, ...], str, Any], Any]
-    stream: Callable[[Any], Any]
-    packed: Callable[[Any], Any]
-    fetched: Callable[[Any], Any]
-    processors: Callable[[Any], int]
+    make: Callable[[tuple[int, ...], str, T], T]
+    stream: Callable[[T], Stream]
+    packed: Callable[[T], T]
+    fetched: Callable[[T], NumPyArray]
+    processors: Callable[[T], int]
 
 
-def package_of(array: Any) -> ArrayPackage:
+def package_of(array: object) -> ArrayPackage[Any]:
     """Raises `UsageError` for what is no array of a known package."""
     found = _PACKAGES.get(type(array).__module__.partition(".")[0])
     if found is None:
@@ -55,7 +59,7 @@ def package_of(array: Any) -> ArrayPackage:
     return found
 
 
-def value_of(array: Any) -> ArrayValue:
+def value_of(array: object) -> ArrayValue:
     """Address, sizes, strides and element type; raises `UsageError` for what is no array."""
     value = array_value(array)
     if value is None:
@@ -63,24 +67,38 @@ def value_of(array: Any) -> ArrayValue:
     return value
 
 
-def empty(shape: Sequence[int], like: Any, dtype: str | None = None) -> Any:
+@overload
+def empty(shape: Sequence[int], like: A, dtype: str | None = None) -> A: ...
+@overload
+def empty(shape: Sequence[int], like: ArrayOf[A], dtype: str | None = None) -> A: ...
+def empty(shape: Sequence[int], like: AnyArray, dtype: str | None = None) -> Array:
     """A new array of any contents; ``dtype``: as launch specs call it, that of ``like`` if it is not given."""
-    return package_of(like).make(tuple(shape), dtype or value_of(like).dtype, like)
-
-
-def filled(shape: Sequence[int], value: float, like: Any, dtype: str | None = None) -> Any:
-    """A new array with ``value`` everywhere; ``dtype`` as for `empty`."""
-    made = empty(shape, like, dtype)
-    made[...] = value
+    made: Array = package_of(like).make(tuple(shape), dtype or value_of(like).dtype, like)
     return made
 
 
-def shape_of(array: Any) -> tuple[int, ...]:
+@overload
+def filled(shape: Sequence[int], value: float, like: A, dtype: str | None = None) -> A: ...
+@overload
+def filled(shape: Sequence[int], value: float, like: ArrayOf[A], dtype: str | None = None) -> A: ...
+def filled(shape: Sequence[int], value: float, like: AnyArray, dtype: str | None = None) -> Array:
+    """A new array with ``value`` everywhere; ``dtype`` as for `empty`."""
+    made = empty(shape, like, dtype)
+    overwrite(made, value)
+    return made
+
+
+def overwrite(array: Any, value: Array | float) -> None:
+    """Put ``value`` everywhere into an array that a package made."""
+    array[...] = value
+
+
+def shape_of(array: object) -> tuple[int, ...]:
     """Of any array that a caller may give, also of JAX; raises `UsageError` for what is no array."""
     return tuple(array.shape) if is_jax(array) else value_of(array).shape
 
 
-def dtype_of(array: Any) -> str:
+def dtype_of(array: object) -> str:
     """The element type as launch specs call it; of what, and errors, as `shape_of`."""
     if not is_jax(array):
         return value_of(array).dtype
@@ -90,7 +108,7 @@ def dtype_of(array: Any) -> str:
     return found
 
 
-def need(shape: Sequence[int], **arrays: Any) -> None:
+def need(shape: Sequence[int], **arrays: object) -> None:
     """Raises `UsageError` for an array of another shape: kernels keep within their arrays, whatever they are given."""
     for name, array in arrays.items():
         found = shape_of(array)
@@ -98,35 +116,45 @@ def need(shape: Sequence[int], **arrays: Any) -> None:
             raise UsageError(f"`{name}` has the shape {found}, and it takes {tuple(shape)}")
 
 
-def stream_of(array: Any) -> Any:
+def stream_of(array: object) -> Stream:
     """The stream on which work with the array is ordered; ``None`` on the host."""
     return package_of(array).stream(array)
 
 
-def processors(array: Any) -> int:
+def processors(array: object) -> int:
     """Blocks that run at once, at least, on the device that holds the array."""
     return package_of(array).processors(array)
 
 
-def fetched(array: Any) -> Any:
+def fetched(array: object) -> NumPyArray:
     """What the array holds, as an array of NumPy; on a GPU this waits for the work on it."""
     return package_of(array).fetched(array)
 
 
-def contiguous(array: Any) -> Any:
+@overload
+def contiguous(array: A) -> A: ...
+@overload
+def contiguous(array: ArrayOf[A]) -> A: ...
+def contiguous(array: AnyArray) -> Array:
     """The array, or a copy of it in which the last axis is the fastest, with the strides that a contract expects."""
     value, step, usual = value_of(array), 1, True
     for size, stride in zip(reversed(value.shape), reversed(value.strides), strict=True):
         if stride != step:
             if size != 1:
-                return package_of(array).packed(array)
+                packed: Array = package_of(array).packed(array)
+                return packed
             usual = False  # as nothing is reached by it, packages leave any stride there
         step *= size
-    return array if usual else array.reshape(-1).reshape(value.shape)
+    return as_made(array) if usual else array.reshape((-1,)).reshape(value.shape)
+
+
+def as_made(array: ArrayOf[A]) -> A:
+    """The array itself, which is what its package makes of it, too: a torch parameter is a tensor."""
+    return cast(A, array)
 
 
 # ----------------------------------------------------------------------------------------------- packages
-def _numpy(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
+def _numpy(shape: tuple[int, ...], dtype: str, like: NumPyArray) -> NumPyArray:
     import numpy as np
 
     if dtype not in ("bf16", "f8e4m3", "f8e5m2"):
@@ -136,57 +164,62 @@ def _numpy(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
     return np.empty(shape, getattr(ml_dtypes, _NAMES[dtype]))
 
 
-def _numpy_packed(array: Any) -> Any:
+def _numpy_packed(array: NumPyArray) -> NumPyArray:
     import numpy as np
 
     return np.ascontiguousarray(array)
 
 
-def _torch(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
+def _torch(shape: tuple[int, ...], dtype: str, like: TorchTensor) -> TorchTensor:
     torch = sys.modules["torch"]
-    return torch.empty(shape, dtype=getattr(torch, _NAMES[dtype]), device=like.device)
+    made: TorchTensor = torch.empty(shape, dtype=getattr(torch, _NAMES[dtype]), device=like.device)
+    return made
 
 
-def _torch_stream(like: Any) -> Any:
+def _torch_stream(like: TorchTensor) -> Stream:
     return sys.modules["torch"].cuda.current_stream(like.device) if like.is_cuda else None
 
 
 @cache
-def _multiprocessors(device: Any) -> int:
+def _multiprocessors(device: Hashable) -> int:
     return int(sys.modules["torch"].cuda.get_device_properties(device).multi_processor_count)
 
 
-def _cupy(shape: tuple[int, ...], dtype: str, like: Any) -> Any:
-    if dtype not in _OF_CUPY:
+def _cupy(shape: tuple[int, ...], dtype: str, like: CupyArray) -> CupyArray:
+    if dtype not in _KNOWN_TO_CUPY:
         raise UsageError(f"CuPy has no arrays with elements of {dtype}: use torch's")
     with like.device:
-        return sys.modules["cupy"].empty(shape, _NAMES[dtype])
+        made: CupyArray = sys.modules["cupy"].empty(shape, _NAMES[dtype])
+        return made
 
 
-def _cupy_stream(like: Any) -> Any:
+def _cupy_stream(like: CupyArray) -> Stream:
     with like.device:
-        return sys.modules["cupy"].cuda.get_current_stream()
+        stream: Stream = sys.modules["cupy"].cuda.get_current_stream()
+        return stream
 
 
-def _cupy_packed(array: Any) -> Any:
+def _cupy_packed(array: CupyArray) -> CupyArray:
     with array.device:
-        return sys.modules["cupy"].ascontiguousarray(array)
+        packed: CupyArray = sys.modules["cupy"].ascontiguousarray(array)
+        return packed
 
 
-_PACKAGES: Final = {
-    "numpy": ArrayPackage(_numpy, lambda like: None, _numpy_packed, lambda array: array, lambda like: 1),
-    "torch": ArrayPackage(
-        _torch,
-        _torch_stream,
-        lambda array: array.contiguous(),
-        lambda array: array.detach().cpu().numpy(),
-        lambda like: _multiprocessors(like.device) if like.is_cuda else 1,
-    ),
-    "cupy": ArrayPackage(
-        _cupy,
-        _cupy_stream,
-        _cupy_packed,
-        lambda array: array.get(),
-        lambda like: int(like.device.attributes["MultiProcessorCount"]),
-    ),
-}
+_OF_NUMPY: Final[ArrayPackage[NumPyArray]] = ArrayPackage(
+    _numpy, lambda like: None, _numpy_packed, lambda array: array, lambda like: 1
+)
+_OF_TORCH: Final[ArrayPackage[TorchTensor]] = ArrayPackage(
+    _torch,
+    _torch_stream,
+    lambda array: array.contiguous(),
+    lambda array: array.detach().cpu().numpy(),
+    lambda like: _multiprocessors(like.device) if like.is_cuda else 1,
+)
+_OF_CUPY: Final[ArrayPackage[CupyArray]] = ArrayPackage(
+    _cupy,
+    _cupy_stream,
+    _cupy_packed,
+    lambda array: array.get(),
+    lambda like: int(like.device.attributes["MultiProcessorCount"]),
+)
+_PACKAGES: Final[dict[str, ArrayPackage[Any]]] = {"numpy": _OF_NUMPY, "torch": _OF_TORCH, "cupy": _OF_CUPY}

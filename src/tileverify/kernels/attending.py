@@ -5,9 +5,10 @@ Heads lie as (batch, head, position, number); GROUP query heads in a row share a
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from ..system.errors import UsageError
+from .array_types import A, AnyArray, ArrayOf
 from .arrays import contiguous, empty, need, processors, value_of
 from .gradients import no_gradient
 from .jax_arrays import takes_jax
@@ -30,7 +31,14 @@ WAVES: Final = 2
 
 
 @takes_jax
-def attention(q: Any, k: Any, v: Any, causal: bool = True, scale: float | None = None, used: Any = None) -> Any:
+def attention(
+    q: ArrayOf[A],
+    k: AnyArray,
+    v: AnyArray,
+    causal: bool = True,
+    scale: float | None = None,
+    used: AnyArray | None = None,
+) -> A:
     """``softmax(scale * q kᵀ) v`` of each head.
 
     q (B, GROUP * HK, T, D); k and v (B, HK, S, D), all bf16, f16 or f32 with D up to 128; scale: ``1 / sqrt(D)`` if it
@@ -71,8 +79,8 @@ def attention(q: Any, k: Any, v: Any, causal: bool = True, scale: float | None =
 
 @takes_jax
 def decode_attention(
-    q: Any, k: Any, v: Any, lengths: Any, scale: float | None = None, splits: int | None = None
-) -> Any:
+    q: ArrayOf[A], k: AnyArray, v: AnyArray, lengths: AnyArray, scale: float | None = None, splits: int | None = None
+) -> A:
     """Attention of one query for each sequence, to the first ``lengths`` keys of it: what decoding needs.
 
     q (B, GROUP * HK, D), with a GROUP up to 64; k and v (B, HK, S, D), all bf16, f16 or f32 with D up to 128; lengths
@@ -113,7 +121,7 @@ def decode_attention(
     return out.reshape(q.shape)
 
 
-def _need_keys(q: Any, k: Any, v: Any, batch: int, heads: int, width: int) -> tuple[int, int]:
+def _need_keys(q: AnyArray, k: AnyArray, v: AnyArray, batch: int, heads: int, width: int) -> tuple[int, int]:
     """Query heads that share a head of keys, and how many keys there are; raises `UsageError` for what does not fit."""
     need_type(*TILES, q=q)
     need_type(value_of(q).dtype, k=k, v=v)

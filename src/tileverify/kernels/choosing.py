@@ -6,9 +6,10 @@ Logits that are not numbers are never chosen; of equal ones the first is.  Place
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Final
+from typing import Final, overload
 
 from ..system.errors import UsageError
+from .array_types import A, AnyArray, Array, ArrayOf, Float32s, Int32s, NumPyArray
 from .arrays import contiguous, empty, need
 from .gradients import no_gradient
 from .jax_arrays import takes_jax
@@ -29,8 +30,12 @@ CANDIDATES: Final = (2048, 64)
 """Elements that a block of `top_k` looks at, and how many of them it may keep."""
 
 
+@overload
+def head_argmax(x: NumPyArray, weights: NumPyArray) -> Int32s: ...
+@overload
+def head_argmax(x: ArrayOf[A], weights: AnyArray) -> A: ...
 @takes_jax
-def head_argmax(x: Any, weights: Any) -> Any:
+def head_argmax(x: AnyArray, weights: AnyArray) -> Array:
     """``argmax(x weightsᵀ)`` along the last axis, without the logits in memory.
 
     x (..., K), weights (N, K), gives (...).  Eight vectors share a reading of the weights.
@@ -54,8 +59,12 @@ def head_argmax(x: Any, weights: Any) -> Any:
     return _merged(maxima, places).reshape(x.shape[:-1])
 
 
+@overload
+def argmax(logits: NumPyArray) -> Int32s: ...
+@overload
+def argmax(logits: ArrayOf[A]) -> A: ...
 @takes_jax
-def argmax(logits: Any) -> Any:
+def argmax(logits: AnyArray) -> Array:
     """Where the largest along the last axis is; logits (..., N), gives (...).
 
     >>> import numpy as np
@@ -74,8 +83,12 @@ def argmax(logits: Any) -> Any:
     return _merged(maxima, places).reshape(logits.shape[:-1])
 
 
+@overload
+def top_k(values: NumPyArray, k: int) -> tuple[Float32s, Int32s]: ...
+@overload
+def top_k(values: ArrayOf[A], k: int) -> tuple[A, A]: ...
 @takes_jax
-def top_k(values: Any, k: int) -> tuple[Any, Any]:
+def top_k(values: AnyArray, k: int) -> tuple[Array, Array]:
     """The k largest along the last axis in falling order, in f32, and where they are; k up to 64.
 
     values (..., N), gives (..., k) twice.  Where N is less than k, minus infinity at -1 comes last.
@@ -91,7 +104,7 @@ def top_k(values: Any, k: int) -> tuple[Any, Any]:
     _need_any("values", values.shape[-1])
     need_number("k", k, 1, CANDIDATES[1])
     rows, height, kernel = as_rows(values), prod(values.shape[:-1]), "top_k_blocks"
-    named: tuple[Any, ...] = ()
+    named: tuple[Array, ...] = ()
     while True:
         blocks = -(-rows.shape[1] // CANDIDATES[0])
         tops, places = empty((height, blocks, k), values, "f32"), empty((height, blocks, k), values, "i32")
@@ -103,8 +116,12 @@ def top_k(values: Any, k: int) -> tuple[Any, Any]:
         kernel = "top_k_merge"
 
 
+@overload
+def sample(logits: NumPyArray, uniforms: NumPyArray, temperature: float = 1.0) -> Int32s: ...
+@overload
+def sample(logits: ArrayOf[A], uniforms: AnyArray, temperature: float = 1.0) -> A: ...
 @takes_jax
-def sample(logits: Any, uniforms: Any, temperature: float = 1.0) -> Any:
+def sample(logits: AnyArray, uniforms: AnyArray, temperature: float = 1.0) -> Array:
     """The first i for which the powers ``exp(logits / temperature)`` up to i pass a share ``uniforms`` of their sum.
 
     logits (..., N); uniforms (...), f32 in [0, 1], drawn by the caller; temperature above 0.  Gives (...).
@@ -123,13 +140,15 @@ def sample(logits: Any, uniforms: Any, temperature: float = 1.0) -> Any:
     rows = as_rows(logits)
     out = empty(rows.shape[:1], rows, "i32")
     if rows.shape[0]:
-        shares = contiguous(uniforms).reshape(-1)
+        shares = contiguous(uniforms).reshape((-1,))
         launch("head.sample", rows.shape[:1], rows, shares, out, float(temperature), BLOCK, like=logits)
     return out.reshape(logits.shape[:-1])
 
 
 @takes_jax
-def sample_top(values: Any, places: Any, uniforms: Any, temperature: float = 1.0, top_p: float = 1.0) -> Any:
+def sample_top(
+    values: AnyArray, places: ArrayOf[A], uniforms: AnyArray, temperature: float = 1.0, top_p: float = 1.0
+) -> A:
     """`sample` among candidates of `top_k`, of which the first are kept that hold a share ``top_p`` of the sum.
 
     values (..., K), f32 in falling order, and places (..., K), i32, with K up to 64; uniforms (...), f32 in [0, 1];
@@ -150,14 +169,14 @@ def sample_top(values: Any, places: Any, uniforms: Any, temperature: float = 1.0
     need_number("K", values.shape[-1], 1, CANDIDATES[1])
     _need_positive(temperature)
     rows = as_rows(values)
-    out = empty(rows.shape[:1], rows, "i32")
+    out = empty(rows.shape[:1], places, "i32")
     if rows.shape[0]:
-        given = (rows, as_rows(places), contiguous(uniforms).reshape(-1), out, float(temperature), float(top_p))
+        given = (rows, as_rows(places), contiguous(uniforms).reshape((-1,)), out, float(temperature), float(top_p))
         launch("head.sample_top", rows.shape[:1], *given, CANDIDATES[1], like=values)
     return out.reshape(values.shape[:-1])
 
 
-def _merged(maxima: Any, places: Any) -> Any:
+def _merged(maxima: A, places: AnyArray) -> A:
     """Where the largest of each row is."""
     out = empty(maxima.shape[:1], maxima, "i32")
     if out.shape[0]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..backend.guard import LaunchRefused
 from ..launching.bundled import BundledKernel
+from ..launching.given import Arguments, LaunchedKernel
 from ..launching.launcher import of_this_process
 from ..system.errors import UsageError
 from . import prepared
@@ -35,7 +34,7 @@ class Account:
     signed: bool
 
 
-def chosen(kernel: str, grid: tuple[int, ...] | None, arguments: Sequence[Any]) -> Any:
+def chosen(kernel: str, grid: tuple[int, ...] | None, arguments: Arguments) -> BundledKernel | LaunchedKernel:
     """What makes the launch of ``module.kernel`` that `prepared.launch` would make: a bundle, or the kernel itself.
 
     Raises `LaunchRefused` where there are bundles for such arguments and none admits the launch, and `UsageError` where
@@ -61,7 +60,7 @@ def chosen(kernel: str, grid: tuple[int, ...] | None, arguments: Sequence[Any]) 
         ) from None
 
 
-def account(kernel: Any, grid: tuple[int, ...] | None, arguments: Sequence[Any]) -> Account:
+def account(kernel: BundledKernel | LaunchedKernel, grid: tuple[int, ...] | None, arguments: Arguments) -> Account:
     """Of the proof that covers a launch of what `chosen` gave; raises what `tileverify.launch` raises."""
     if isinstance(kernel, BundledKernel):
         return _of_bundle(kernel)

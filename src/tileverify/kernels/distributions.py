@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final, overload
 
+from .array_types import A, AnyArray, Array, ArrayOf, Float32s, NumPyArray
 from .arrays import contiguous, empty, need
-from .gradients import Differentiable
+from .gradients import Gradients, Saved, with_gradient
 from .moving import fill
 from .prepared import launch
 from .rows import LONG, any_of, as_rows, blocks, holding
 
 
-def softmax(x: Any) -> Any:
+def softmax(x: ArrayOf[A]) -> A:
     """``exp(x) / sum(exp(x))``; x (..., N).
 
     >>> import numpy as np
@@ -23,7 +24,7 @@ def softmax(x: Any) -> Any:
     return _SOFTMAX(x)
 
 
-def log_softmax(x: Any) -> Any:
+def log_softmax(x: ArrayOf[A]) -> A:
     """``x - log(sum(exp(x)))``; x (..., N).
 
     >>> import numpy as np
@@ -34,7 +35,11 @@ def log_softmax(x: Any) -> Any:
     return _LOG_SOFTMAX(x)
 
 
-def cross_entropy(logits: Any, labels: Any) -> Any:
+@overload
+def cross_entropy(logits: NumPyArray, labels: NumPyArray) -> Float32s: ...
+@overload
+def cross_entropy(logits: ArrayOf[A], labels: AnyArray) -> A: ...
+def cross_entropy(logits: AnyArray, labels: AnyArray) -> Array:
     """``log(sum(exp(logits))) - logits[label]`` for each row, in float32; 0 where the label is negative.
 
     logits (..., V); labels (...), integers below V.
@@ -49,7 +54,7 @@ def cross_entropy(logits: Any, labels: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------- softmax
-def _softmax_forward(x: Any) -> tuple[Any, tuple[Any, ...]]:
+def _softmax_forward(x: ArrayOf[A]) -> tuple[A, Saved]:
     rows = as_rows(x)
     out = empty(rows.shape, rows)
     kernel, tile = holding(rows)
@@ -58,14 +63,14 @@ def _softmax_forward(x: Any) -> tuple[Any, tuple[Any, ...]]:
     return out.reshape(x.shape), (out,)
 
 
-def _softmax_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool]) -> tuple[Any, ...]:
+def _softmax_backward(saved: Sequence[Array], dout: Array, wanted: Sequence[bool]) -> Gradients:
     return (_of_output("softmax.softmax_backward", saved[0], dout),)
 
 
-_SOFTMAX: Final = Differentiable(_softmax_forward, _softmax_backward)
+_SOFTMAX: Final = with_gradient(_softmax_forward, _softmax_backward)
 
 
-def _log_forward(x: Any) -> tuple[Any, tuple[Any, ...]]:
+def _log_forward(x: ArrayOf[A]) -> tuple[A, Saved]:
     rows = as_rows(x)
     out = empty(rows.shape, rows)
     if any_of(rows):
@@ -73,14 +78,14 @@ def _log_forward(x: Any) -> tuple[Any, tuple[Any, ...]]:
     return out.reshape(x.shape), (out,)
 
 
-def _log_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool]) -> tuple[Any, ...]:
+def _log_backward(saved: Sequence[Array], dout: Array, wanted: Sequence[bool]) -> Gradients:
     return (_of_output("softmax.log_softmax_backward", saved[0], dout),)
 
 
-_LOG_SOFTMAX: Final = Differentiable(_log_forward, _log_backward)
+_LOG_SOFTMAX: Final = with_gradient(_log_forward, _log_backward)
 
 
-def _of_output(kernel: str, out: Any, dout: Any) -> Any:
+def _of_output(kernel: str, out: Array, dout: Array) -> Array:
     """A gradient that is computed from the result."""
     dx = empty(out.shape, out)
     if any_of(out):
@@ -89,8 +94,8 @@ def _of_output(kernel: str, out: Any, dout: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------- cross entropy
-def _loss_forward(logits: Any, labels: Any) -> tuple[Any, tuple[Any, ...]]:
-    rows, chosen = as_rows(logits), contiguous(labels).reshape(-1)
+def _loss_forward(logits: ArrayOf[A], labels: AnyArray) -> tuple[A, Saved]:
+    rows, chosen = as_rows(logits), contiguous(labels).reshape((-1,))
     loss, lse = (empty(rows.shape[:1], rows, "f32") for _ in range(2))
     if any_of(rows):
         launch("softmax.cross_entropy", blocks(rows, LONG), rows, chosen, loss, lse, *LONG, like=logits)
@@ -99,14 +104,14 @@ def _loss_forward(logits: Any, labels: Any) -> tuple[Any, tuple[Any, ...]]:
     return loss.reshape(labels.shape), (rows, chosen, lse)
 
 
-def _loss_backward(saved: Sequence[Any], dloss: Any, wanted: Sequence[bool]) -> tuple[Any, ...]:
+def _loss_backward(saved: Sequence[Array], dloss: Array, wanted: Sequence[bool]) -> Gradients:
     rows, labels, lse = saved
     dlogits = empty(rows.shape, rows)
     if any_of(rows):
         grid = (-(-rows.shape[1] // LONG[1]), -(-rows.shape[0] // LONG[0]))
-        arguments = (contiguous(dloss).reshape(-1), rows, labels, lse, dlogits, *LONG)
+        arguments = (contiguous(dloss).reshape((-1,)), rows, labels, lse, dlogits, *LONG)
         launch("softmax.cross_entropy_backward", grid, *arguments, like=rows)
-    return dlogits.reshape(*dloss.shape, rows.shape[1]), None
+    return dlogits.reshape((*dloss.shape, rows.shape[1])), None
 
 
-_CROSS_ENTROPY: Final = Differentiable(_loss_forward, _loss_backward)
+_CROSS_ENTROPY: Final = with_gradient(_loss_forward, _loss_backward)

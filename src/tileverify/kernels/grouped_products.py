@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from ..system.errors import UsageError
+from .array_types import A, AnyArray, ArrayOf
 from .arrays import contiguous, filled, need, processors, value_of
 from .gradients import no_gradient
 from .jax_arrays import takes_jax
@@ -25,7 +26,7 @@ WAVES: Final = 4
 
 
 @takes_jax
-def matmul_list(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+def matmul_list(a: Sequence[ArrayOf[A]], b: Sequence[AnyArray]) -> list[A]:
     """``a[i] b[i]`` for lists of arrays (M, K) and (K, N), each i with sizes of its own.  It has no gradient.
 
     >>> import numpy as np
@@ -43,7 +44,7 @@ def matmul_list(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
         need((one.shape[1], other.shape[1]), **{f"b[{i}]": other})
         need_type(*FLOATS, **{f"a[{i}]": one})
         need_type(value_of(a[0]).dtype, **{f"a[{i}]": one, f"b[{i}]": other})
-    out = [filled((one.shape[0], other.shape[1]), 0, one) for one, other in zip(a, b, strict=True)]
+    out: list[A] = [filled((one.shape[0], other.shape[1]), 0, one) for one, other in zip(a, b, strict=True)]
     worth = [i for i, (one, made) in enumerate(zip(a, out, strict=True)) if 0 not in (*one.shape, *made.shape)]
     if worth:
         given = [[contiguous(each[i]) for i in worth] for each in (a, b)]
@@ -57,7 +58,7 @@ def matmul_list(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
 
 
 @takes_jax
-def matmul_experts(x: Any, weights: Any, experts: Any) -> Any:
+def matmul_experts(x: ArrayOf[A], weights: AnyArray, experts: AnyArray) -> A:
     """``x wᵀ`` with the weights of one expert for 64 rows each; 0 where the expert is no number from 0 to E - 1.
 
     x (R, K), weights (E, N, K), experts int32 (R / 64 rounded up); the result is (R, N).  It has no gradient.
@@ -83,7 +84,7 @@ def matmul_experts(x: Any, weights: Any, experts: Any) -> Any:
 
 
 @takes_jax
-def matmul_segments(x: Any, weights: Any, offsets: Any) -> Any:
+def matmul_segments(x: ArrayOf[A], weights: AnyArray, offsets: AnyArray) -> A:
     """``x wᵀ`` with the weights of expert e for the rows ``offsets[e]`` to ``offsets[e + 1] - 1``; 0 for others.
 
     x (R, K), weights (E, N, K), offsets int32 (E + 1), which do not fall and lie in 0 to R: a launch with others is
@@ -109,7 +110,7 @@ def matmul_segments(x: Any, weights: Any, offsets: Any) -> Any:
     return out
 
 
-def _like_rows(x: Any, weights: Any) -> int:
+def _like_rows(x: AnyArray, weights: AnyArray) -> int:
     """How many rows there are; raises `UsageError` for weights of other sizes or elements."""
     need_axes("(E, N, K)", weights=weights)
     need((*weights.shape[:2], x.shape[1]), weights=weights)

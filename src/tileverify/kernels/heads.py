@@ -5,9 +5,10 @@ Caches lie as (batch, head, position, number) and are written where they are.  N
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from ..system.errors import UsageError
+from .array_types import A, AnyArray, ArrayOf, B
 from .arrays import contiguous, empty, need
 from .gradients import no_gradient
 from .jax_arrays import takes_jax
@@ -20,7 +21,7 @@ TILE_D: Final = 128
 
 
 @takes_jax
-def qk_norm(q: Any, k: Any, q_weight: Any, k_weight: Any, eps: float = 1e-6) -> tuple[Any, Any]:
+def qk_norm(q: ArrayOf[A], k: ArrayOf[B], q_weight: AnyArray, k_weight: AnyArray, eps: float = 1e-6) -> tuple[A, B]:
     """`rms_norm` of every head of queries and keys; q (..., HQ, D), k (..., HK, D), weights (D).
 
     >>> import numpy as np
@@ -41,7 +42,7 @@ def qk_norm(q: Any, k: Any, q_weight: Any, k_weight: Any, eps: float = 1e-6) -> 
     return out[0].reshape(q.shape), out[1].reshape(k.shape)
 
 
-def cache_update(k: Any, v: Any, k_cache: Any, v_cache: Any, start: Any) -> None:
+def cache_update(k: AnyArray, v: AnyArray, k_cache: AnyArray, v_cache: AnyArray, start: int | AnyArray) -> None:
     """``cache[:, :, start + s] = new[:, s]`` for keys and values of S new tokens of every sequence.
 
     k, v (B, S, HK, D); k_cache, v_cache (B, HK, P, D); start: a number in [0, P - S], or an array of one, i32, which a
@@ -75,7 +76,10 @@ def cache_update(k: Any, v: Any, k_cache: Any, v_cache: Any, start: Any) -> None
         launch("rope.cache_update_from", grid, *arguments, like=k_cache, data=(fits,))
 
 
-def prefill_heads(q: Any, k: Any, v: Any, cos: Any, sin: Any, starts: Any, k_cache: Any, v_cache: Any) -> Any:
+def prefill_heads(
+    q: ArrayOf[A], k: AnyArray, v: AnyArray,
+    cos: AnyArray, sin: AnyArray, starts: AnyArray, k_cache: AnyArray, v_cache: AnyArray,
+) -> A:  # fmt: skip
     """`rope` of S new tokens of every sequence; gives the queries, keys and values go to the cache.
 
     q (B, S, HQ, 2 * HALF); k, v (B, S, HK, 2 * HALF); cos, sin (P or more, HALF); starts (B), i32 in [0, P - S]: the
@@ -94,9 +98,9 @@ def prefill_heads(q: Any, k: Any, v: Any, cos: Any, sin: Any, starts: Any, k_cac
 
 
 def prefill_normed_heads(
-    q: Any, k: Any, v: Any, q_weight: Any, k_weight: Any,
-    cos: Any, sin: Any, starts: Any, k_cache: Any, v_cache: Any, eps: float = 1e-6,
-) -> Any:  # fmt: skip
+    q: ArrayOf[A], k: AnyArray, v: AnyArray, q_weight: AnyArray, k_weight: AnyArray,
+    cos: AnyArray, sin: AnyArray, starts: AnyArray, k_cache: AnyArray, v_cache: AnyArray, eps: float = 1e-6,
+) -> A:  # fmt: skip
     """`prefill_heads` after `qk_norm`; q_weight, k_weight (2 * HALF).
 
     >>> import numpy as np
@@ -113,7 +117,10 @@ def prefill_normed_heads(
     return _prefill("prefill_normed_heads", q, k, v, normed, (eps,), cos, sin, starts, k_cache, v_cache)
 
 
-def decode_heads(q: Any, k: Any, v: Any, cos: Any, sin: Any, positions: Any, k_cache: Any, v_cache: Any) -> Any:
+def decode_heads(
+    q: ArrayOf[A], k: AnyArray, v: AnyArray,
+    cos: AnyArray, sin: AnyArray, positions: AnyArray, k_cache: AnyArray, v_cache: AnyArray,
+) -> A:  # fmt: skip
     """`prefill_heads` for one new token of each sequence, at ``positions``, with more blocks than there are sequences.
 
     q (B, HQ, 2 * HALF); k, v (B, HK, 2 * HALF); positions (B), i32 in [0, P).
@@ -131,9 +138,9 @@ def decode_heads(q: Any, k: Any, v: Any, cos: Any, sin: Any, positions: Any, k_c
 
 
 def decode_normed_heads(
-    q: Any, k: Any, v: Any, q_weight: Any, k_weight: Any,
-    cos: Any, sin: Any, positions: Any, k_cache: Any, v_cache: Any, eps: float = 1e-6,
-) -> Any:  # fmt: skip
+    q: ArrayOf[A], k: AnyArray, v: AnyArray, q_weight: AnyArray, k_weight: AnyArray,
+    cos: AnyArray, sin: AnyArray, positions: AnyArray, k_cache: AnyArray, v_cache: AnyArray, eps: float = 1e-6,
+) -> A:  # fmt: skip
     """`decode_heads` after `qk_norm`; q_weight, k_weight (2 * HALF).
 
     >>> import numpy as np
@@ -152,9 +159,9 @@ def decode_normed_heads(
 
 # ------------------------------------------------------------------------------------------- fused launches
 def _prefill(
-    kernel: str, q: Any, k: Any, v: Any, weights: tuple[Any, ...], numbers: tuple[float, ...],
-    cos: Any, sin: Any, starts: Any, k_cache: Any, v_cache: Any,
-) -> Any:  # fmt: skip
+    kernel: str, q: ArrayOf[A], k: AnyArray, v: AnyArray, weights: tuple[AnyArray, ...], numbers: tuple[float, ...],
+    cos: AnyArray, sin: AnyArray, starts: AnyArray, k_cache: AnyArray, v_cache: AnyArray,
+) -> A:  # fmt: skip
     need_axes("(B, S, H, 2 * HALF)", q=q, k=k)
     need(q.shape[:1], starts=starts)
     need_type("i32", starts=starts)
@@ -164,9 +171,9 @@ def _prefill(
 
 
 def _decode(
-    kernel: str, q: Any, k: Any, v: Any, weights: tuple[Any, ...], numbers: tuple[float, ...],
-    cos: Any, sin: Any, positions: Any, k_cache: Any, v_cache: Any,
-) -> Any:  # fmt: skip
+    kernel: str, q: ArrayOf[A], k: AnyArray, v: AnyArray, weights: tuple[AnyArray, ...], numbers: tuple[float, ...],
+    cos: AnyArray, sin: AnyArray, positions: AnyArray, k_cache: AnyArray, v_cache: AnyArray,
+) -> A:  # fmt: skip
     need_axes("(B, H, 2 * HALF)", q=q, k=k)
     need(q.shape[:1], positions=positions)
     need_type("i32", positions=positions)
@@ -176,9 +183,10 @@ def _decode(
 
 
 def _launched(
-    kernel: str, grid: tuple[int, int], q: Any, k: Any, v: Any, weights: tuple[Any, ...], numbers: tuple[float, ...],
-    cos: Any, sin: Any, places: Any, k_cache: Any, v_cache: Any, fits: str,
-) -> Any:  # fmt: skip
+    kernel: str, grid: tuple[int, int], q: ArrayOf[A], k: AnyArray, v: AnyArray,
+    weights: tuple[AnyArray, ...], numbers: tuple[float, ...],
+    cos: AnyArray, sin: AnyArray, places: AnyArray, k_cache: AnyArray, v_cache: AnyArray, fits: str,
+) -> A:  # fmt: skip
     no_gradient(kernel, q=q, k=k, v=v, k_cache=k_cache, v_cache=v_cache)
     need((*q.shape[:-2], *k.shape[-2:-1], q.shape[-1]), k=k)
     need(k.shape, v=v)
@@ -195,11 +203,11 @@ def _launched(
     return out
 
 
-def _places(k_cache: Any, v_cache: Any, batch: int, heads: int, width: int) -> int:
+def _places(k_cache: AnyArray, v_cache: AnyArray, batch: int, heads: int, width: int) -> int:
     """Positions of the caches; raises `UsageError` where they are not those of such keys and values."""
     need_writable(k_cache=k_cache, v_cache=v_cache)
     need_axes("(B, HK, P, D)", k_cache=k_cache)
-    places: int = k_cache.shape[2]
+    places = k_cache.shape[2]
     need((batch, heads, places, width), k_cache=k_cache, v_cache=v_cache)
     need_packed(k_cache=k_cache, v_cache=v_cache)
     return places

@@ -8,19 +8,20 @@ or `jax.vmap`, its arrays have no memory yet, and nothing can be launched.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 from ..system.errors import UsageError
+from .array_types import JaxArray
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def is_jax(array: object) -> bool:
+def is_jax(array: object) -> TypeGuard[JaxArray]:
     """Also for an array that JAX traces."""
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(array, jax.Array)
@@ -41,15 +42,16 @@ def takes_jax(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def differentiable(
-    forward: Callable[..., tuple[Any, tuple[Any, ...]]], backward: Callable[..., tuple[Any, ...]], count: int
+    forward: Callable[..., tuple[object, Sequence[object]]], backward: Callable[..., Sequence[object]], count: int
 ) -> Callable[..., Any]:
-    """A function of ``count`` arrays of JAX; ``forward`` and ``backward`` as in `gradients.Differentiable`."""
+    """A function of ``count`` arrays of JAX; ``forward`` and ``backward`` as for `gradients.with_gradient`."""
     import jax
 
-    def ahead(*arrays: Any) -> Any:
-        return handed_back(forward(*map(borrowed, arrays)))
+    def ahead(*arrays: object) -> tuple[object, object]:
+        out, saved = handed_back(forward(*map(borrowed, arrays)))
+        return out, saved
 
-    def back(saved: Any, dout: Any) -> tuple[Any, ...]:
+    def back(saved: object, dout: object) -> tuple[object, ...]:
         return tuple(handed_back(backward(borrowed(saved), borrowed(dout), (True,) * count)))
 
     called: Callable[..., Any] = jax.custom_vjp(lambda *arrays: ahead(*arrays)[0])
@@ -58,7 +60,7 @@ def differentiable(
 
 
 # ----------------------------------------------------------------------------------------------- exchange
-def borrowed(value: Any) -> Any:
+def borrowed(value: object) -> Any:
     """Arrays of JAX as others on the same memory, in lists and tuples too; anything else as it is.
 
     Raises `UsageError` for an array that is traced, lies on several devices, or on a GPU where neither torch nor CuPy
@@ -84,7 +86,7 @@ def borrowed(value: Any) -> Any:
     return _exchange().from_dlpack(value)
 
 
-def handed_back(value: Any) -> Any:
+def handed_back(value: object) -> Any:
     """Arrays that a host function made, or borrowed, as JAX's, in lists and tuples too."""
     if isinstance(value, list | tuple):
         return _each(handed_back, value)
@@ -100,7 +102,7 @@ def _has_jax(value: object) -> bool:
     return any(map(is_jax, value)) if isinstance(value, list | tuple) else is_jax(value)
 
 
-def _each(function: Callable[[Any], Any], values: Any) -> Any:
+def _each(function: Callable[[object], object], values: Any) -> object:
     """The list, tuple or named tuple of what comes of each."""
     found = map(function, values)
     return type(values)(*found) if hasattr(values, "_fields") else type(values)(found)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from ..system.errors import UsageError
+from .array_types import A, AnyArray, Array, ArrayOf
 from .arrays import contiguous, empty, fetched, filled
 from .jax_arrays import takes_jax
 from .needs import need_axes, need_type
@@ -20,7 +21,7 @@ MOST: Final = 2**31 - 1
 
 
 @takes_jax
-def join(left: Any, right: Any, *, ordered: bool = False) -> tuple[Any, Any]:
+def join(left: ArrayOf[A], right: AnyArray, *, ordered: bool = False) -> tuple[A, A]:
     """All (i, j) with ``left[i] == right[j]``, as two columns of row numbers, int32 both: all i, all j.
 
     left (M) and right (N): int32.  Pairs are in the order of i; with ``ordered`` those of one i are in the order of j,
@@ -38,11 +39,11 @@ def join(left: Any, right: Any, *, ordered: bool = False) -> tuple[Any, Any]:
     need_type("i32", left=left, right=right)
     if not left.shape[0] or not right.shape[0]:
         return empty((0,), left), empty((0,), left)
-    given = contiguous(left), contiguous(right)
-    return _by_sorting(*given) if ordered else _by_hashing(*given)
+    joined = _by_sorting if ordered else _by_hashing
+    return joined(contiguous(left), contiguous(right))
 
 
-def _by_hashing(left: Any, right: Any) -> tuple[Any, Any]:
+def _by_hashing(left: A, right: Array) -> tuple[A, A]:
     heads = filled((1 << right.shape[0].bit_length(),), -1, right)
     following, counts = empty(right.shape, right), empty(left.shape, left)
     launch("join.build_chains", _blocks(right), right, heads, following, TILE, like=right)
@@ -54,7 +55,7 @@ def _by_hashing(left: Any, right: Any) -> tuple[Any, Any]:
     return pairs
 
 
-def _by_sorting(left: Any, right: Any) -> tuple[Any, Any]:
+def _by_sorting(left: A, right: Array) -> tuple[A, A]:
     keys, rows = sort(right)
     firsts, counts = empty(left.shape, left), empty(left.shape, left)
     launch("join.count_in_sorted", _blocks(left), left, keys, firsts, counts, _steps(right), TILE, like=left)
@@ -66,7 +67,7 @@ def _by_sorting(left: Any, right: Any) -> tuple[Any, Any]:
     return pairs
 
 
-def _offsets(counts: Any) -> tuple[Any, tuple[Any, Any]]:
+def _offsets(counts: A) -> tuple[Array, tuple[A, A]]:
     """Where the pairs of each row on the left begin, and arrays for all of them; raises `UsageError` for too many."""
     tiles = -(-counts.shape[0] // SUMMED)
     sums = empty((tiles,), counts, "i64")
@@ -77,10 +78,10 @@ def _offsets(counts: Any) -> tuple[Any, tuple[Any, Any]]:
     return prefix_sums(counts, exclusive=True), (empty((total,), counts), empty((total,), counts))
 
 
-def _blocks(column: Any) -> tuple[int, ...]:
+def _blocks(column: AnyArray) -> tuple[int, ...]:
     return (-(-column.shape[0] // TILE),)
 
 
-def _steps(column: Any) -> int:
+def _steps(column: AnyArray) -> int:
     """Of a bisection."""
     return int(column.shape[0]).bit_length()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
-from typing import Any, Final
+from typing import Final, overload
 
 from ..system.errors import UsageError
+from .array_types import A, AnyArray, Array, ArrayOf, NumPyArray
 from .arrays import contiguous, dtype_of, empty, need, value_of
-from .gradients import Differentiable, no_gradient
+from .gradients import Gradients, OfOne, Saved, no_gradient, with_gradient
 from .jax_arrays import takes_jax
 from .needs import need_axes, need_number, need_packed, need_type, need_writable
 from .prepared import launch
@@ -33,7 +34,7 @@ INDICES: Final = ("i32", "i64")
 
 
 @takes_jax
-def embedding(table: Any, ids: Any) -> Any:
+def embedding(table: ArrayOf[A], ids: AnyArray) -> A:
     """``table[ids]``; table (V, N), ids (...), i32 or i64 in [0, V).  Gives (..., N); it has no gradient.
 
     >>> import numpy as np
@@ -44,7 +45,7 @@ def embedding(table: Any, ids: Any) -> Any:
     no_gradient("embedding", table=table)
     need_axes("(V, N)", table=table)
     need_type(*INDICES, ids=ids)
-    places, width = contiguous(ids).reshape(-1), table.shape[1]
+    places, width = contiguous(ids).reshape((-1,)), table.shape[1]
     out = empty((places.shape[0], width), table)
     if 0 not in out.shape:
         grid = (-(-width // EMBEDDED), places.shape[0])
@@ -54,7 +55,7 @@ def embedding(table: Any, ids: Any) -> Any:
 
 
 @takes_jax
-def gather_rows(x: Any, rows: Any) -> Any:
+def gather_rows(x: ArrayOf[A], rows: AnyArray) -> A:
     """``x[rows]``, and zeros where ``x`` has no such row, as for -1; x (M, N), rows (...), i32 or i64.
 
     Gives (..., N); it has no gradient.
@@ -67,7 +68,7 @@ def gather_rows(x: Any, rows: Any) -> Any:
     no_gradient("gather_rows", x=x)
     need_axes("(M, N)", x=x)
     need_type(*INDICES, rows=rows)
-    places, width = contiguous(rows).reshape(-1), x.shape[1]
+    places, width = contiguous(rows).reshape((-1,)), x.shape[1]
     out = empty((places.shape[0], width), x)
     if 0 not in out.shape:
         grid = (-(-width // GATHERED[1]), -(-places.shape[0] // GATHERED[0]))
@@ -75,7 +76,7 @@ def gather_rows(x: Any, rows: Any) -> Any:
     return out.reshape((*rows.shape, width))
 
 
-def to_stack(x: Any, stack: Any, layer: int) -> None:
+def to_stack(x: AnyArray, stack: AnyArray, layer: int) -> None:
     """``stack[layer] = x``, where it is; x (...), stack (L, ...), layer in [0, L - 1].  It has no gradient.
 
     >>> import numpy as np
@@ -93,12 +94,12 @@ def to_stack(x: Any, stack: Any, layer: int) -> None:
     need_number("layer", layer, 0, stack.shape[0] - 1)
     size = prod(x.shape)
     if size:
-        flat, layers = contiguous(x).reshape(size), stack.reshape((stack.shape[0], size))
+        flat, layers = contiguous(x).reshape((size,)), stack.reshape((stack.shape[0], size))
         launch("moving.to_stack", _blocks(size), flat, layers, layer, TILE, like=stack)
 
 
 @takes_jax
-def from_stack(stack: Any, layer: int) -> Any:
+def from_stack(stack: ArrayOf[A], layer: int) -> A:
     """A copy of ``stack[layer]``; stack (L, ...), layer in [0, L - 1].  It has no gradient.
 
     >>> import numpy as np
@@ -117,7 +118,7 @@ def from_stack(stack: Any, layer: int) -> Any:
     return out.reshape(stack.shape[1:])
 
 
-def transpose(x: Any) -> Any:
+def transpose(x: ArrayOf[A]) -> A:
     """``out[n, m] = x[m, n]``, moved; x (M, N).
 
     >>> import numpy as np
@@ -129,7 +130,7 @@ def transpose(x: Any) -> Any:
     return _TRANSPOSE(x)
 
 
-def swap_heads(x: Any) -> Any:
+def swap_heads(x: ArrayOf[A]) -> A:
     """``out[b, h, r] = x[b, r, h]``, moved: splits rows into heads, or joins them; x (B, R, H, D).
 
     >>> import numpy as np
@@ -141,7 +142,11 @@ def swap_heads(x: Any) -> Any:
     return _SWAP_HEADS(x)
 
 
-def cast(x: Any, dtype: str) -> Any:
+@overload
+def cast(x: NumPyArray, dtype: str) -> NumPyArray: ...
+@overload
+def cast(x: ArrayOf[A], dtype: str) -> A: ...
+def cast(x: AnyArray, dtype: str) -> AnyArray:
     """``x`` in another element type: ``"bf16"``, ``"f16"`` or ``"f32"``, rounded to nearest; ``x`` itself if it has it.
 
     >>> import numpy as np
@@ -155,7 +160,7 @@ def cast(x: Any, dtype: str) -> Any:
     return x if dtype_of(x) == dtype else _CAST(x, dtype=dtype)
 
 
-def fill(out: Any, value: float) -> None:
+def fill(out: AnyArray, value: float) -> None:
     """``out = value``, where it is; out (...).  It has no gradient.
 
     >>> import numpy as np
@@ -171,7 +176,7 @@ def fill(out: Any, value: float) -> None:
     need_type(*FLOATS, out=out)
     size = prod(out.shape)
     if size:
-        launch("moving.fill", _blocks(size), out.reshape(size), float(value), TILE, like=out)
+        launch("moving.fill", _blocks(size), out.reshape((size,)), float(value), TILE, like=out)
 
 
 # ------------------------------------------------------------------------------------------------- launches
@@ -179,7 +184,7 @@ def _blocks(size: int) -> tuple[int]:
     return (-(-size // TILE),)
 
 
-def _transposed(x: Any) -> Any:
+def _transposed(x: ArrayOf[A]) -> A:
     out = empty((x.shape[1], x.shape[0]), x)
     if 0 not in x.shape:
         grid = (-(-x.shape[1] // SQUARE[1]), -(-x.shape[0] // SQUARE[0]))
@@ -187,7 +192,7 @@ def _transposed(x: Any) -> Any:
     return out
 
 
-def _swapped(x: Any) -> Any:
+def _swapped(x: ArrayOf[A]) -> A:
     batch, rows, heads, width = x.shape
     out = empty((batch, heads, rows, width), x)
     if 0 not in x.shape:
@@ -196,31 +201,34 @@ def _swapped(x: Any) -> Any:
     return out
 
 
-def _own_inverse(function: Callable[[Any], Any]) -> Differentiable:
+def _own_inverse(function: OfOne) -> OfOne:
     """A permutation of axes that, done twice, changes nothing."""
 
-    def backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool]) -> tuple[Any, ...]:
+    def forward(x: ArrayOf[A]) -> tuple[A, Saved]:
+        return function(x), ()
+
+    def backward(saved: Sequence[Array], dout: Array, wanted: Sequence[bool]) -> Gradients:
         return (function(dout),)
 
-    return Differentiable(lambda x: (function(x), ()), backward)
+    return with_gradient(forward, backward)
 
 
-def _converted(x: Any, dtype: str) -> Any:
+def _converted(x: ArrayOf[A], dtype: str) -> A:
     size = prod(x.shape)
     out = empty((size,), x, dtype)
     if size:
-        launch("moving.cast", _blocks(size), contiguous(x).reshape(size), out, TILE, like=x)
+        launch("moving.cast", _blocks(size), contiguous(x).reshape((size,)), out, TILE, like=x)
     return out.reshape(x.shape)
 
 
-def _cast_forward(x: Any, *, dtype: str) -> tuple[Any, tuple[Any, ...]]:
+def _cast_forward(x: ArrayOf[A], *, dtype: str) -> tuple[A, Saved]:
     return _converted(x, dtype), (empty((0,), x),)
 
 
-def _cast_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool], *, dtype: str) -> tuple[Any, ...]:
+def _cast_backward(saved: Sequence[Array], dout: Array, wanted: Sequence[bool], *, dtype: str) -> Gradients:
     return (_converted(dout, value_of(saved[0]).dtype),)
 
 
 _TRANSPOSE: Final = _own_inverse(_transposed)
 _SWAP_HEADS: Final = _own_inverse(_swapped)
-_CAST: Final = Differentiable(_cast_forward, _cast_backward)
+_CAST: Final = with_gradient(_cast_forward, _cast_backward)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..system.errors import UsageError
 from .arrays import dtype_of, shape_of, value_of
 from .jax_arrays import is_jax
 
 
-def need_axes(form: str, **arrays: Any) -> None:
+def need_axes(form: str, **arrays: object) -> None:
     """Arrays with as many axes as ``form`` has, as in ``"(M, N)"``, or at least so many, as in ``"(..., M, N)"``."""
     named = [each for each in form.strip("()").replace(" ", "").split(",") if each]
     any_more = "..." in named
@@ -20,7 +18,7 @@ def need_axes(form: str, **arrays: Any) -> None:
             raise UsageError(f"`{name}` has the shape {shape}, and it takes {form}")
 
 
-def need_type(*dtypes: str, **arrays: Any) -> None:
+def need_type(*dtypes: str, **arrays: object) -> None:
     """Arrays of one of these element types, as launch specs call them."""
     for name, array in arrays.items():
         found = dtype_of(array)
@@ -28,7 +26,7 @@ def need_type(*dtypes: str, **arrays: Any) -> None:
             raise UsageError(f"`{name}` has elements of {found}, and it takes {' or '.join(dtypes)}")
 
 
-def need_packed(**arrays: Any) -> None:
+def need_packed(**arrays: object) -> None:
     """Arrays that are written where they are: in one piece, with the last axis the fastest."""
     for name, array in arrays.items():
         value, step = value_of(array), 1
@@ -38,7 +36,7 @@ def need_packed(**arrays: Any) -> None:
             step *= size
 
 
-def need_writable(**arrays: Any) -> None:
+def need_writable(**arrays: object) -> None:
     """Arrays of a package that lets others write them."""
     for name, array in arrays.items():
         if is_jax(array):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
+from .array_types import A, AnyArray, Array, ArrayOf
 from .arrays import contiguous, empty, need, processors
-from .gradients import Differentiable, no_gradient
+from .gradients import Gradients, Saved, no_gradient, with_gradient
 from .jax_arrays import takes_jax
 from .prepared import launch
 from .rows import LONG, SHORT, any_of, as_rows, blocks, holding
@@ -18,7 +19,7 @@ WAVES: Final = 4
 """Blocks for each multiprocessor, of kernels whose blocks walk through the rows."""
 
 
-def rms_norm(x: Any, weight: Any, eps: float = 1e-6) -> Any:
+def rms_norm(x: ArrayOf[A], weight: AnyArray, eps: float = 1e-6) -> A:
     """``x / sqrt(mean(x^2) + eps) * weight``; x (..., N), weight (N).
 
     >>> import numpy as np
@@ -33,7 +34,7 @@ def rms_norm(x: Any, weight: Any, eps: float = 1e-6) -> Any:
 
 
 @takes_jax
-def add_rms_norm(x: Any, residual: Any, weight: Any, eps: float = 1e-6) -> tuple[Any, Any]:
+def add_rms_norm(x: ArrayOf[A], residual: AnyArray, weight: AnyArray, eps: float = 1e-6) -> tuple[A, A]:
     """``total = x + residual`` and `rms_norm` of it: (total, normed).  It has no gradient.
 
     >>> import numpy as np
@@ -53,7 +54,7 @@ def add_rms_norm(x: Any, residual: Any, weight: Any, eps: float = 1e-6) -> tuple
     return total.reshape(x.shape), out.reshape(x.shape)
 
 
-def layer_norm(x: Any, weight: Any, bias: Any, eps: float = 1e-5) -> Any:
+def layer_norm(x: ArrayOf[A], weight: AnyArray, bias: AnyArray, eps: float = 1e-5) -> A:
     """``(x - mean) / sqrt(var(x) + eps) * weight + bias``; x (..., N), weight and bias (N).
 
     >>> import numpy as np
@@ -66,7 +67,7 @@ def layer_norm(x: Any, weight: Any, bias: Any, eps: float = 1e-5) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------- rows
-def _walk(rows: Any) -> tuple[str, tuple[int, ...], tuple[int, int]]:
+def _walk(rows: AnyArray) -> tuple[str, tuple[int, ...], tuple[int, int]]:
     """Which of the two kernels of `add_rms_norm`, its grid and its tile."""
     height, width = rows.shape
     if width > SHORT[1]:
@@ -75,14 +76,14 @@ def _walk(rows: Any) -> tuple[str, tuple[int, ...], tuple[int, int]]:
     return "_short", (max(1, min(tiles, WAVES * processors(rows))),), SHORT
 
 
-def _partials(rows: Any) -> tuple[int, tuple[int, int]]:
+def _partials(rows: AnyArray) -> tuple[int, tuple[int, int]]:
     """Groups of rows that are added up side by side, and the grid of it."""
     height, width = rows.shape
     groups = max(1, min(-(-height // WEIGHTS[0]), processors(rows)))
     return groups, (-(-width // WEIGHTS[1]), groups)
 
 
-def _added_up(partials: Any, like: Any) -> Any:
+def _added_up(partials: AnyArray, like: Array) -> Array:
     """The sums of columns, in the type of the weights."""
     out = empty(like.shape, like)
     width = partials.shape[1]
@@ -92,7 +93,7 @@ def _added_up(partials: Any, like: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------ root mean square
-def _rms_forward(x: Any, weight: Any, *, eps: float) -> tuple[Any, tuple[Any, ...]]:
+def _rms_forward(x: ArrayOf[A], weight: AnyArray, *, eps: float) -> tuple[A, Saved]:
     rows, weight = as_rows(x), contiguous(weight)
     out, rstd = empty(rows.shape, rows), empty(rows.shape[:1], rows, "f32")
     kernel, tile = holding(rows)
@@ -101,7 +102,7 @@ def _rms_forward(x: Any, weight: Any, *, eps: float) -> tuple[Any, tuple[Any, ..
     return out.reshape(x.shape), (rows, weight, rstd)
 
 
-def _rms_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool], *, eps: float) -> tuple[Any, ...]:
+def _rms_backward(saved: Sequence[Array], dout: Array, wanted: Sequence[bool], *, eps: float) -> Gradients:
     rows, weight, rstd = saved
     gradient = as_rows(dout)
     dx = dweight = None
@@ -119,11 +120,11 @@ def _rms_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool], *, ep
     return dx, dweight
 
 
-_RMS_NORM: Final = Differentiable(_rms_forward, _rms_backward)
+_RMS_NORM: Final = with_gradient(_rms_forward, _rms_backward)
 
 
 # --------------------------------------------------------------------------------------------- layer norm
-def _layer_forward(x: Any, weight: Any, bias: Any, *, eps: float) -> tuple[Any, tuple[Any, ...]]:
+def _layer_forward(x: ArrayOf[A], weight: AnyArray, bias: AnyArray, *, eps: float) -> tuple[A, Saved]:
     rows, weight, bias = as_rows(x), contiguous(weight), contiguous(bias)
     out, mean, rstd = empty(rows.shape, rows), *(empty(rows.shape[:1], rows, "f32") for _ in range(2))
     kernel, tile = holding(rows)
@@ -133,15 +134,15 @@ def _layer_forward(x: Any, weight: Any, bias: Any, *, eps: float) -> tuple[Any, 
     return out.reshape(x.shape), (rows, weight, mean, rstd)
 
 
-def _layer_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool], *, eps: float) -> tuple[Any, ...]:
+def _layer_backward(saved: Sequence[Array], dout: Array, wanted: Sequence[bool], *, eps: float) -> Gradients:
     rows, weight, mean, rstd = saved
     gradient = as_rows(dout)
     dx = dweight = dbias = None
     if wanted[0]:
         dx = empty(rows.shape, rows)
         if any_of(rows):
-            arguments = (gradient, rows, weight, mean, rstd, dx, *LONG)
-            launch("norms.layer_norm_backward", blocks(rows, LONG), *arguments, like=rows)
+            given = (gradient, rows, weight, mean, rstd, dx, *LONG)
+            launch("norms.layer_norm_backward", blocks(rows, LONG), *given, like=rows)
         dx = dx.reshape(dout.shape)
     if wanted[1] or wanted[2]:
         groups, grid = _partials(rows)
@@ -153,4 +154,4 @@ def _layer_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool], *, 
     return dx, dweight, dbias
 
 
-_LAYER_NORM: Final = Differentiable(_layer_forward, _layer_backward)
+_LAYER_NORM: Final = with_gradient(_layer_forward, _layer_backward)

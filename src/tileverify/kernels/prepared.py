@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from ..backend.guard import LaunchRefused
 from ..backend.guard.buffers import array_value
 from ..contract.launch import Argument, ArrayArgument, ConstantArgument, ListArgument
 from ..launching.bundle.model import SUFFIX
 from ..launching.bundled import BundledKernel, load
-from ..launching.given import GivenOptions
+from ..launching.given import Arguments, GivenOptions, LaunchedKernel, Stream
 from ..launching.launcher import of_this_process
 from ..system.errors import UsageError
 from .arrays import stream_of
@@ -48,7 +48,7 @@ class AtHand:
         self._fitting.clear()
         return len(files)
 
-    def launch(self, kernel: str, grid: tuple[int, ...] | None, arguments: Sequence[Any], stream: Any) -> bool:
+    def launch(self, kernel: str, grid: tuple[int, ...] | None, arguments: Arguments, stream: Stream) -> bool:
         """Launch the first bundle of the kernel whose contract admits it; false if there is none for such arguments.
 
         Raises `LaunchRefused`, as the last one says, if there are some and none admits it.
@@ -97,7 +97,7 @@ def use(folder: str | Path, *, keys: Sequence[str | Path] = (), only_signed: boo
 
 
 def launch(
-    kernel: str, grid: tuple[int, ...] | None, *arguments: Any, like: Any, data: Sequence[str] = ()
+    kernel: str, grid: tuple[int, ...] | None, *arguments: object, like: object, data: Sequence[str] = ()
 ) -> None:  # fmt: skip
     """Launch ``module.kernel`` on the stream that ``like`` is used on; ``grid``: as for `tileverify.launch`.
 
@@ -112,13 +112,14 @@ def launch(
 
 
 @cache
-def kernel_of(module: str, name: str) -> Any:
+def kernel_of(module: str, name: str) -> LaunchedKernel:
     """The kernel itself, which takes the compiler; raises `ModuleNotFoundError` where that is not installed."""
-    return getattr(import_module(f".device.{module}", __package__), name)
+    kernel: LaunchedKernel = getattr(import_module(f".device.{module}", __package__), name)
+    return kernel
 
 
 # ----------------------------------------------------------------------------------------------- what fits
-def _kind(argument: Any) -> object:
+def _kind(argument: object) -> object:
     """What decides which bundle fits, and mostly also whether it admits a launch."""
     if isinstance(argument, bool | int):
         return argument
@@ -128,13 +129,13 @@ def _kind(argument: Any) -> object:
     return type(argument) if value is None else value._replace(address=value.address % ALIGNED)
 
 
-def fits(bundle: BundledKernel, arguments: Sequence[Any]) -> bool:
+def fits(bundle: BundledKernel, arguments: Arguments) -> bool:
     """Whether the bundle is for arguments of such kinds; its contract may still refuse them."""
     expected = bundle.bundle.certificate.launch.arguments
     return len(expected) == len(arguments) and all(map(_accepts, expected, arguments))
 
 
-def _accepts(expected: Argument, given: Any) -> bool:
+def _accepts(expected: Argument, given: object) -> bool:
     match expected:
         case ConstantArgument(value=value):
             return bool(given == value)

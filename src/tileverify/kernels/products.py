@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Final
+from typing import Final, overload
 
 from ..system.errors import UsageError
-from .arrays import contiguous, empty, filled, need, processors, shape_of, value_of
-from .gradients import Differentiable, no_gradient
+from .array_types import A, AnyArray, Array, ArrayOf, B, NumPyArray
+from .arrays import as_made, contiguous, empty, filled, need, overwrite, processors, shape_of, value_of
+from .gradients import Gradients, Saved, no_gradient, with_gradient
 from .jax_arrays import takes_jax
 from .needs import need_axes, need_type
 from .prepared import launch
@@ -31,7 +32,7 @@ SUMS: Final = (16, 256)
 SCALED: Final = (128, 128, 128)
 
 
-def matmul(a: Any, b: Any, residual: Any = None, *, transposed: bool = False) -> Any:
+def matmul(a: ArrayOf[A], b: AnyArray, residual: AnyArray | None = None, *, transposed: bool = False) -> A:
     """``a b``, or with ``transposed`` ``a bᵀ``, and ``+ residual`` if there is one.
 
     a (..., K) and b (K, N), or (N, K) with ``transposed``, as weights lie: the result is (..., N), and so is residual,
@@ -64,8 +65,12 @@ def matmul(a: Any, b: Any, residual: Any = None, *, transposed: bool = False) ->
     return _MATMUL_BATCHED(a, b, transposed=transposed)
 
 
+@overload
+def matmul_scaled(a: NumPyArray, b: NumPyArray, a_scales: NumPyArray, b_scales: NumPyArray) -> NumPyArray: ...
+@overload
+def matmul_scaled(a: ArrayOf[A], b: AnyArray, a_scales: AnyArray, b_scales: AnyArray) -> A: ...
 @takes_jax
-def matmul_scaled(a: Any, b: Any, a_scales: Any, b_scales: Any) -> Any:
+def matmul_scaled(a: AnyArray, b: AnyArray, a_scales: AnyArray, b_scales: AnyArray) -> Array:
     """``a bᵀ`` of 8-bit floats (``f8e4m3``), whose elements are multiplied by scales; the result is bfloat16.
 
     a (M, K) and b (N, K); a_scales (M, K / 128), one for 128 elements of a row, and b_scales (N / 128, K / 128), one
@@ -103,13 +108,13 @@ def _places(rows: int, columns: int) -> tuple[int, int, int]:
     return group, -(-columns // TILE[1]), -(-tiles // group)
 
 
-def _splits(rows: int, columns: int, depth: int, like: Any) -> int:
+def _splits(rows: int, columns: int, depth: int, like: object) -> int:
     """Blocks that share a tile of the result."""
     tiles = -(-rows // TILE[0]) * -(-columns // TILE[1])
     return max(1, min(processors(like) // tiles, -(-depth // TILE[2]) // SHARE))
 
 
-def _product(a: Any, b: Any, *, transposed: bool) -> Any:
+def _product(a: A, b: AnyArray, *, transposed: bool) -> A:
     """Of packed arrays with two axes."""
     (rows, depth), columns = a.shape, b.shape[0 if transposed else 1]
     if 0 in (rows, columns, depth):
@@ -126,61 +131,61 @@ def _product(a: Any, b: Any, *, transposed: bool) -> Any:
     return out
 
 
-def _operands(a: Any, b: Any) -> tuple[Any, Any]:
+def _operands(a: ArrayOf[A], b: ArrayOf[B]) -> tuple[A, B]:
     """Both packed, the first one as rows; raises `UsageError` for elements that are not alike."""
     need_type(*FLOATS, a=a)
     need_type(value_of(a).dtype, b=b)
     return as_rows(a), contiguous(b)
 
 
-def _forward(a: Any, b: Any, *, transposed: bool) -> tuple[Any, tuple[Any, ...]]:
+def _forward(a: ArrayOf[A], b: AnyArray, *, transposed: bool) -> tuple[A, Saved]:
     rows, other = _operands(a, b)
     out = _product(rows, other, transposed=transposed)
-    return out.reshape(*a.shape[:-1], out.shape[1]), (rows, other)
+    return out.reshape((*a.shape[:-1], out.shape[1])), (rows, other)
 
 
-def _backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool], *, transposed: bool) -> tuple[Any, ...]:
+def _backward(saved: Sequence[Array], dout: Array, wanted: Sequence[bool], *, transposed: bool) -> Gradients:
     rows, other = saved
     gradient = as_rows(dout)
     da = db = None
     if wanted[0]:
-        da = _product(gradient, other, transposed=not transposed).reshape(*dout.shape[:-1], rows.shape[1])
+        da = _product(gradient, other, transposed=not transposed).reshape((*dout.shape[:-1], rows.shape[1]))
     if wanted[1]:
         left, right = (gradient, rows) if transposed else (rows, gradient)
         db = _product(contiguous(left.T), right, transposed=False)
     return da, db
 
 
-_MATMUL: Final = Differentiable(_forward, _backward)
+_MATMUL: Final = with_gradient(_forward, _backward)
 
 
 # ------------------------------------------------------------------------------------------------ residual
-def _add_forward(a: Any, b: Any, residual: Any, *, transposed: bool) -> tuple[Any, tuple[Any, ...]]:
+def _add_forward(a: ArrayOf[A], b: AnyArray, residual: AnyArray, *, transposed: bool) -> tuple[A, Saved]:
     rows, other = _operands(a, b)
     need_type(value_of(a).dtype, residual=residual)
     weights, added = other if transposed else contiguous(other.T), as_rows(residual)
     out = empty(added.shape, a)
     if 0 in (*rows.shape, *weights.shape):
-        out[...] = added
+        overwrite(out, added)
     else:
         launch("products.matmul_add", _places(*added.shape), rows, weights, added, out, *TILE, like=a)
     return out.reshape(residual.shape), (rows, other)
 
 
-def _add_backward(saved: Sequence[Any], dout: Any, wanted: Sequence[bool], *, transposed: bool) -> tuple[Any, ...]:
+def _add_backward(saved: Sequence[Array], dout: Array, wanted: Sequence[bool], *, transposed: bool) -> Gradients:
     return (*_backward(saved, dout, wanted, transposed=transposed), dout if wanted[2] else None)
 
 
-_MATMUL_ADD: Final = Differentiable(_add_forward, _add_backward)
+_MATMUL_ADD: Final = with_gradient(_add_forward, _add_backward)
 
 
 # ------------------------------------------------------------------------------------------------- batches
-def _turned(array: Any) -> Any:
+def _turned(array: A) -> A:
     """With its last two axes exchanged, packed."""
     return contiguous(array.swapaxes(-1, -2))
 
 
-def _batched_product(a: Any, b: Any) -> Any:
+def _batched_product(a: A, b: AnyArray) -> A:
     """Of packed arrays with three axes."""
     (batches, rows, depth), columns = a.shape, b.shape[2]
     if 0 in (batches, rows, columns, depth):
@@ -191,31 +196,31 @@ def _batched_product(a: Any, b: Any) -> Any:
     return out
 
 
-def _batched_forward(a: Any, b: Any, *, transposed: bool) -> tuple[Any, tuple[Any, ...]]:
+def _batched_forward(a: ArrayOf[A], b: AnyArray, *, transposed: bool) -> tuple[A, Saved]:
     need_type(*FLOATS, a=a)
     need_type(value_of(a).dtype, b=b)
     batches = prod(a.shape[:-2])
-    left = contiguous(a).reshape(batches, *a.shape[-2:])
-    right = _turned(b) if transposed else contiguous(b)
-    right = right.reshape(batches, *right.shape[-2:])
+    left = contiguous(a).reshape((batches, *a.shape[-2:]))
+    right = _turned(as_made(b)) if transposed else contiguous(b)
+    right = right.reshape((batches, *right.shape[-2:]))
     out = _batched_product(left, right)
-    return out.reshape(*a.shape[:-1], out.shape[2]), (left, right)
+    return out.reshape((*a.shape[:-1], out.shape[2])), (left, right)
 
 
 def _batched_backward(
-    saved: Sequence[Any], dout: Any, wanted: Sequence[bool], *, transposed: bool
-) -> tuple[Any, ...]:  # fmt: skip
+    saved: Sequence[Array], dout: Array, wanted: Sequence[bool], *, transposed: bool
+) -> Gradients:  # fmt: skip
     left, right = saved
     batches = dout.shape[:-2]
-    gradient = contiguous(dout).reshape(left.shape[0], *dout.shape[-2:])
+    gradient = contiguous(dout).reshape((left.shape[0], *dout.shape[-2:]))
     da = db = None
     if wanted[0]:
-        da = _batched_product(gradient, _turned(right)).reshape(*batches, *left.shape[1:])
+        da = _batched_product(gradient, _turned(right)).reshape((*batches, *left.shape[1:]))
     if wanted[1]:
         pair = (_turned(gradient), left) if transposed else (_turned(left), gradient)
         product = _batched_product(*pair)
-        db = product.reshape(*batches, *product.shape[1:])
+        db = product.reshape((*batches, *product.shape[1:]))
     return da, db
 
 
-_MATMUL_BATCHED: Final = Differentiable(_batched_forward, _batched_backward)
+_MATMUL_BATCHED: Final = with_gradient(_batched_forward, _batched_backward)

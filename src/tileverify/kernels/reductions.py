@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Final
+from typing import Final
 
+from .array_types import A, ArrayOf
 from .arrays import empty, processors
 from .gradients import no_gradient
 from .jax_arrays import takes_jax
@@ -24,7 +25,7 @@ WAVES: Final = 2
 
 
 @takes_jax
-def row_sums(x: Any) -> Any:
+def row_sums(x: ArrayOf[A]) -> A:
     """``sum(x)`` along the last axis; x (..., N), gives (...).
 
     >>> import numpy as np
@@ -36,7 +37,7 @@ def row_sums(x: Any) -> Any:
 
 
 @takes_jax
-def row_means(x: Any) -> Any:
+def row_means(x: ArrayOf[A]) -> A:
     """``mean(x)`` along the last axis, no number where that is empty; x (..., N), gives (...).
 
     >>> import numpy as np
@@ -48,7 +49,7 @@ def row_means(x: Any) -> Any:
 
 
 @takes_jax
-def row_maxima(x: Any) -> Any:
+def row_maxima(x: ArrayOf[A]) -> A:
     """``max(x)`` along the last axis, minus infinity where that is empty; x (..., N), gives (...).
 
     >>> import numpy as np
@@ -60,7 +61,7 @@ def row_maxima(x: Any) -> Any:
 
 
 @takes_jax
-def column_sums(x: Any) -> Any:
+def column_sums(x: ArrayOf[A]) -> A:
     """``sum(x)`` along all axes but the last, on one device always in the same order; x (..., N), gives (N).
 
     >>> import numpy as np
@@ -86,7 +87,7 @@ def column_sums(x: Any) -> Any:
     return out
 
 
-def _along_rows(kernel: str, x: Any, of_none: float) -> Any:
+def _along_rows(kernel: str, x: ArrayOf[A], of_none: float) -> A:
     """``of_none``: what comes out of an empty row."""
     no_gradient(kernel, x=x)
     need_axes("(..., N)", x=x)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Final
+from typing import Final, overload
 
 from ..system.errors import UsageError
+from .array_types import A, AnyArray, Array, ArrayOf, B
 from .arrays import contiguous, empty, need, value_of
-from .gradients import Differentiable, no_gradient
+from .gradients import Gradients, Saved, no_gradient, with_gradient
 from .jax_arrays import takes_jax
 from .needs import need_axes, need_type, need_writable
 from .prepared import launch
@@ -19,7 +20,9 @@ TILE_H: Final = 8
 IN_TABLES: Final = ("range(positions, 0, cos.shape[0])",)
 
 
-def rope(q: Any, k: Any, cos: Any, sin: Any, positions: Any) -> tuple[Any, Any]:
+def rope(
+    q: ArrayOf[A], k: ArrayOf[B], cos: AnyArray, sin: AnyArray, positions: AnyArray
+) -> tuple[A, B]:  # fmt: skip
     """``(low * cos - high * sin, high * cos + low * sin)`` for the halves of every head, at its token's position.
 
     q (..., HQ, 2 * HALF); k (..., HK, 2 * HALF); cos, sin (P, HALF), with a power of two as HALF; positions (...), i32
@@ -38,11 +41,10 @@ def rope(q: Any, k: Any, cos: Any, sin: Any, positions: Any) -> tuple[Any, Any]:
     need(q.shape[:-2], positions=positions)
     need_type("i32", positions=positions)
     need_tables(q.shape[-1], cos=cos, sin=sin)
-    found: tuple[Any, Any] = _ROPE(q, k, cos, sin, positions)
-    return found
+    return _ROPE(q, k, cos, sin, positions)
 
 
-def rope_in_place(x: Any, cos: Any, sin: Any, positions: Any) -> None:
+def rope_in_place(x: AnyArray, cos: AnyArray, sin: AnyArray, positions: AnyArray) -> None:
     """`rope` that leaves its results where the heads were; x (T, H, 2 * HALF), positions (T).  It has no gradient.
 
     Where one product made queries, keys and values side by side, ``x`` may be its part without the values.
@@ -68,7 +70,9 @@ def rope_in_place(x: Any, cos: Any, sin: Any, positions: Any) -> None:
 
 
 @takes_jax
-def rope_from(q: Any, k: Any, cos: Any, sin: Any, start: Any) -> tuple[Any, Any]:
+def rope_from(
+    q: ArrayOf[A], k: ArrayOf[B], cos: AnyArray, sin: AnyArray, start: AnyArray
+) -> tuple[A, B]:  # fmt: skip
     """`rope` of sequences whose tokens follow each other from the position ``start[0]`` on.  It has no gradient.
 
     q (B, S, HQ, 2 * HALF); k (B, S, HK, 2 * HALF); cos, sin (P, HALF); start (1), i32 in [0, P - S].
@@ -97,15 +101,19 @@ def rope_from(q: Any, k: Any, cos: Any, sin: Any, start: Any) -> tuple[Any, Any]
 
 
 # --------------------------------------------------------------------------------------------------- heads
-def as_heads(x: Any) -> Any:
+@overload
+def as_heads(x: A) -> A: ...
+@overload
+def as_heads(x: ArrayOf[A]) -> A: ...
+def as_heads(x: AnyArray) -> Array:
     """x (..., H, D) as (T, H, D), in which the heads of a token lie side by side; tokens may lie apart."""
-    tokens = x.reshape(prod(x.shape[:-2]), *x.shape[-2:])
+    tokens = x.reshape((prod(x.shape[:-2]), *x.shape[-2:]))
     # Also of axes of one element, as contracts say what their strides are.
     usual = value_of(tokens).strides[1:] == (x.shape[-1], 1)
     return tokens if usual and _side_by_side(tokens) else contiguous(tokens)
 
 
-def need_tables(width: int, **tables: Any) -> int:
+def need_tables(width: int, **tables: AnyArray) -> int:
     """The half of a head of ``width`` numbers; raises `UsageError` for heads and tables that do not fit."""
     half = width // 2
     if width != 2 * half or half & (half - 1) or not half:
@@ -116,7 +124,7 @@ def need_tables(width: int, **tables: Any) -> int:
     return half
 
 
-def _side_by_side(tokens: Any) -> bool:
+def _side_by_side(tokens: AnyArray) -> bool:
     value = value_of(tokens)
     (count, heads, width), (apart, head_apart, step) = value.shape, value.strides
     within = (width == 1 or step == 1) and (heads == 1 or head_apart == width)
@@ -124,22 +132,26 @@ def _side_by_side(tokens: Any) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------------- rope
-def _turned(kernel: str, q: Any, k: Any, cos: Any, sin: Any, positions: Any) -> tuple[Any, Any]:
+def _turned(
+    kernel: str, q: ArrayOf[A], k: ArrayOf[B], cos: AnyArray, sin: AnyArray, positions: AnyArray
+) -> tuple[A, B]:  # fmt: skip
     queries, keys = as_heads(q), as_heads(k)
     out = empty(queries.shape, queries), empty(keys.shape, keys)
     if queries.shape[0]:
-        places = contiguous(positions).reshape(-1)
+        places = contiguous(positions).reshape((-1,))
         arguments = (queries, keys, contiguous(cos), contiguous(sin), places, *out, TILE_H, q.shape[-1] // 2)
         launch(f"rope.{kernel}", queries.shape[:1], *arguments, like=q, data=IN_TABLES)
     return out[0].reshape(q.shape), out[1].reshape(k.shape)
 
 
-def _forward(q: Any, k: Any, cos: Any, sin: Any, positions: Any) -> tuple[Any, tuple[Any, ...]]:
+def _forward(
+    q: ArrayOf[A], k: ArrayOf[B], cos: AnyArray, sin: AnyArray, positions: AnyArray
+) -> tuple[tuple[A, B], Saved]:  # fmt: skip
     return _turned("rope", q, k, cos, sin, positions), (cos, sin, positions)
 
 
-def _backward(saved: Sequence[Any], douts: tuple[Any, Any], wanted: Sequence[bool]) -> tuple[Any, ...]:
+def _backward(saved: Sequence[Array], douts: tuple[Array, Array], wanted: Sequence[bool]) -> Gradients:
     return *_turned("rope_backward", *douts, *saved), None, None, None
 
 
-_ROPE: Final = Differentiable(_forward, _backward)
+_ROPE: Final = with_gradient(_forward, _backward)

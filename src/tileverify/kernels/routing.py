@@ -12,9 +12,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final, Generic, NamedTuple, overload
 
 from ..system.errors import UsageError
+from .array_types import A, AnyArray, Array, ArrayOf, Float32s, Int32s, NumPyArray
 from .arrays import contiguous, empty, filled, need
 from .gradients import no_gradient
 from .grouped_products import ROWS
@@ -35,7 +36,7 @@ WIDTH: Final = 1024
 """Elements of a row that are copied together."""
 
 
-class Placed(NamedTuple):
+class Placed(NamedTuple, Generic[A]):
     """Where tokens go: `place_tokens`.
 
     ``places`` int32 (T, K): the row of each token for each of its experts, -1 for none.  ``experts`` int32 (P): that of
@@ -48,13 +49,17 @@ class Placed(NamedTuple):
     ([[64], [0], [65]], [0, 1], 128)
     """
 
-    places: Any
-    experts: Any
+    places: A
+    experts: A
     rows: int
 
 
+@overload
+def route(logits: NumPyArray, count: int, *, renormalize: bool = True) -> tuple[Int32s, Float32s]: ...
+@overload
+def route(logits: ArrayOf[A], count: int, *, renormalize: bool = True) -> tuple[A, A]: ...
 @takes_jax
-def route(logits: Any, count: int, *, renormalize: bool = True) -> tuple[Any, Any]:
+def route(logits: AnyArray, count: int, *, renormalize: bool = True) -> tuple[Array, Array]:
     """The ``count`` experts of each token with the largest logits, and their shares in the softmax.
 
     With ``renormalize``, the shares of those that are chosen add up to 1.  logits (T, E) with 128 experts at most, of
@@ -83,7 +88,7 @@ def route(logits: Any, count: int, *, renormalize: bool = True) -> tuple[Any, An
 
 
 @takes_jax
-def place_tokens(experts: Any, count: int) -> Placed:
+def place_tokens(experts: ArrayOf[A], count: int) -> Placed[A]:
     """Rows for all tokens, so that those of one expert lie together, and each 64 rows have one expert.
 
     experts int32 (T, K): of ``count`` experts, as `route` gives them; a token has no row for others.
@@ -97,7 +102,7 @@ def place_tokens(experts: Any, count: int) -> Placed:
     need_type("i32", experts=experts)
     if count < 1:
         raise UsageError(f"`count` is {count}, and it takes 1 and up")
-    items = contiguous(experts).reshape(-1)
+    items = contiguous(experts).reshape((-1,))
     places = filled(items.shape, -1, experts)
     # As many as there are if every expert's last tile has one row alone; so nothing has to be fetched to know it.
     tiles = (items.shape[0] + count * (ROWS - 1)) // ROWS
@@ -113,7 +118,7 @@ def place_tokens(experts: Any, count: int) -> Placed:
 
 
 @takes_jax
-def dispatch(x: Any, places: Any, rows: int) -> Any:
+def dispatch(x: ArrayOf[A], places: AnyArray, rows: int) -> A:
     """Copies each token to its rows: x (T, D), places int32 (T, K); the result is (rows, D), 0 where no token goes.
 
     Places that are no row are left out; that no two are one row is checked, and such a launch is refused.  It has no
@@ -133,13 +138,13 @@ def dispatch(x: Any, places: Any, rows: int) -> Any:
     out = filled((rows, x.shape[1]), 0, x)
     if 0 not in (*out.shape, *places.shape):
         grid = (x.shape[0], -(-x.shape[1] // WIDTH), places.shape[1])
-        given, facts = (contiguous(x), contiguous(places).reshape(-1)), ["injective(places, 0, out.shape[0])"]
+        given, facts = (contiguous(x), contiguous(places).reshape((-1,))), ["injective(places, 0, out.shape[0])"]
         launch("routing.dispatch", grid, *given, out, WIDTH, like=x, data=facts)
     return out
 
 
 @takes_jax
-def combine(rows: Any, places: Any, weights: Any) -> Any:
+def combine(rows: ArrayOf[A], places: AnyArray, weights: AnyArray) -> A:
     """The sum of each token's rows, times its weights: rows (R, D), places int32 and weights float32 (T, K).
 
     The result is (T, D) with the elements of rows; places that are no row add nothing.  It has no gradient.

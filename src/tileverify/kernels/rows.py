@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Final
+from typing import Final, overload
 
+from .array_types import A, AnyArray, Array, ArrayOf
 from .arrays import contiguous
 
 SHORT: Final = (4, 1024)
@@ -20,21 +21,25 @@ WHOLE: Final = (
 """Ends of the names of kernels that hold rows whole, their tiles, and the longest row of each, in this order."""
 
 
-def as_rows(x: Any) -> Any:
+@overload
+def as_rows(x: A) -> A: ...
+@overload
+def as_rows(x: ArrayOf[A]) -> A: ...
+def as_rows(x: AnyArray) -> Array:
     """x (..., N) as (M, N), packed."""
-    return contiguous(x).reshape(prod(x.shape[:-1]), x.shape[-1])
+    return contiguous(x).reshape((prod(x.shape[:-1]), x.shape[-1]))
 
 
-def any_of(rows: Any) -> bool:
+def any_of(rows: AnyArray) -> bool:
     """Whether there is any element."""
     return 0 not in rows.shape
 
 
-def blocks(rows: Any, tile: tuple[int, int]) -> tuple[int, ...]:
+def blocks(rows: AnyArray, tile: tuple[int, int]) -> tuple[int, ...]:
     """A block for each tile of rows."""
     return (-(-rows.shape[0] // tile[0]),)
 
 
-def holding(rows: Any) -> tuple[str, tuple[int, int]]:
+def holding(rows: AnyArray) -> tuple[str, tuple[int, int]]:
     """The end of a kernel's name and its tile: the first that takes rows whole, or parts of them where none does."""
     return next(((end, tile) for end, tile, most in WHOLE if rows.shape[1] <= most), ("", LONG))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, Final
+from typing import Final, overload
 
 from ..system.errors import UsageError
+from .array_types import A, AnyArray, Array, ArrayOf, Float32s, Int32s, NumPyArray
 from .arrays import contiguous, empty, filled, processors, value_of
 from .gradients import no_gradient
 from .jax_arrays import takes_jax
@@ -23,8 +24,14 @@ _SUMS: Final = {"i32": "i32", "bf16": "f32", "f16": "f32", "f32": "f32"}
 """In what elements of each type are added up."""
 
 
+@overload
+def prefix_sums(x: Int32s, *, exclusive: bool = False) -> Int32s: ...
+@overload
+def prefix_sums(x: NumPyArray, *, exclusive: bool = False) -> Float32s: ...
+@overload
+def prefix_sums(x: ArrayOf[A], *, exclusive: bool = False) -> A: ...
 @takes_jax
-def prefix_sums(x: Any, *, exclusive: bool = False) -> Any:
+def prefix_sums(x: AnyArray, *, exclusive: bool = False) -> Array:
     """``out[i]`` is the sum of ``x[0]`` to ``x[i]``, or with ``exclusive`` to ``x[i - 1]``.  It has no gradient.
 
     x (N): int32, added up in int32, or floats, in float32, of which the result is.
@@ -49,7 +56,7 @@ def prefix_sums(x: Any, *, exclusive: bool = False) -> Any:
 
 
 @takes_jax
-def histogram(values: Any, bins: int) -> Any:
+def histogram(values: ArrayOf[A], bins: int) -> A:
     """How often each number from 0 to ``bins - 1`` occurs; other values are left out.
 
     values: int32, of any shape; the result is int32 (bins).
@@ -62,14 +69,18 @@ def histogram(values: Any, bins: int) -> Any:
     if bins < 0:
         raise UsageError(f"`bins` is {bins}, and it takes 0 and up")
     need_type("i32", values=values)
-    flat, out = contiguous(values).reshape(-1), filled((bins,), 0, values)
+    flat, out = contiguous(values).reshape((-1,)), filled((bins,), 0, values)
     if bins and flat.shape[0]:
         launch("scans.histogram", (-(-flat.shape[0] // TILE),), flat, out, TILE, like=values)
     return out
 
 
+@overload
+def array_sum(x: NumPyArray) -> Float32s: ...
+@overload
+def array_sum(x: ArrayOf[A]) -> A: ...
 @takes_jax
-def array_sum(x: Any) -> Any:
+def array_sum(x: AnyArray) -> Array:
     """The sum of all elements, in float32: x of any shape, float; the result has no axes.  It has no gradient.
 
     >>> import numpy as np
@@ -80,8 +91,12 @@ def array_sum(x: Any) -> Any:
     return _reduced("array_sum", x, 0.0)
 
 
+@overload
+def array_maximum(x: NumPyArray) -> Float32s: ...
+@overload
+def array_maximum(x: ArrayOf[A]) -> A: ...
 @takes_jax
-def array_maximum(x: Any) -> Any:
+def array_maximum(x: AnyArray) -> Array:
     """The largest element, in float32, minus infinity if there is none.  It has no gradient.
 
     >>> import numpy as np
@@ -92,10 +107,10 @@ def array_maximum(x: Any) -> Any:
     return _reduced("array_maximum", x, float("-inf"))
 
 
-def _reduced(kernel: str, x: Any, of_none: float) -> Any:
+def _reduced(kernel: str, x: ArrayOf[A], of_none: float) -> A:
     no_gradient(kernel, x=x)
     need_type("bf16", "f16", "f32", x=x)
-    flat, out = contiguous(x).reshape(prod(x.shape)), filled((1,), of_none, x, "f32")
+    flat, out = contiguous(x).reshape((prod(x.shape),)), filled((1,), of_none, x, "f32")
     if flat.shape[0]:
         blocks = min(-(-flat.shape[0] // REDUCED), WAVES * processors(x))
         parts = empty((blocks,), x, "f32")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from ..system.errors import UsageError
+from .array_types import A, AnyArray, Array, ArrayOf
 from .arrays import contiguous, empty, filled, need
 from .jax_arrays import takes_jax
 from .needs import need_axes, need_type
@@ -22,7 +23,7 @@ BITS: Final = 32
 
 
 @takes_jax
-def radix_pass(keys: Any, values: Any, shift: int) -> tuple[Any, Any]:
+def radix_pass(keys: ArrayOf[A], values: AnyArray, shift: int) -> tuple[A, A]:
     """Keys in the order of their bits ``shift`` to ``shift + 3``, equal ones as they were, and values with them.
 
     keys and values int32 (N); ``shift`` is 0 to 28, and the highest bit of 28 is the sign.
@@ -38,23 +39,26 @@ def radix_pass(keys: Any, values: Any, shift: int) -> tuple[Any, Any]:
     need_axes("(N)", keys=keys)
     need(keys.shape, values=values)
     need_type("i32", keys=keys, values=values)
-    given = contiguous(keys), contiguous(values)
-    moved = tuple(empty(keys.shape, keys) for _ in given)
-    count = keys.shape[0]
+    return _passed(contiguous(keys), contiguous(values), shift)
+
+
+def _passed(keys: A, values: Array, shift: int) -> tuple[A, A]:
+    """`radix_pass` of packed arrays."""
+    count, moved = keys.shape[0], (empty(keys.shape, keys), empty(keys.shape, keys))
     if count:
         tiles = -(-count // COUNTED)
         counts, places = empty((1 << DIGIT, tiles), keys), empty(keys.shape, keys)
-        launch("sorting.digit_counts", (tiles,), given[0], counts, shift, COUNTED, like=keys)
-        starts = prefix_sums(counts.reshape(-1), exclusive=True).reshape(counts.shape)
-        launch("sorting.digit_places", (tiles,), given[0], starts, places, shift, COUNTED, like=keys)
+        launch("sorting.digit_counts", (tiles,), keys, counts, shift, COUNTED, like=keys)
+        starts = prefix_sums(counts.reshape((-1,)), exclusive=True).reshape(counts.shape)
+        launch("sorting.digit_places", (tiles,), keys, starts, places, shift, COUNTED, like=keys)
         grid, facts = (-(-count // MOVED),), ["injective(places)", "range(places, 0, x.shape[0])"]
-        for source, target in zip(given, moved, strict=True):
+        for source, target in zip((keys, values), moved, strict=True):
             launch("sorting.move", grid, source, places, target, MOVED, like=keys, data=facts)
-    return moved[0], moved[1]
+    return moved
 
 
 @takes_jax
-def sort(keys: Any, values: Any = None) -> tuple[Any, Any]:
+def sort(keys: ArrayOf[A], values: AnyArray | None = None) -> tuple[A, A]:
     """Keys in rising order, equal ones as they were, and values with them, or else the places where the keys stood.
 
     keys and values int32 (N).  Eight passes, one for each digit.  That no two keys are moved to one place is checked in
@@ -69,6 +73,7 @@ def sort(keys: Any, values: Any = None) -> tuple[Any, Any]:
     need_axes("(N)", keys=keys)
     if values is None:
         values = prefix_sums(filled(keys.shape, 1, keys, "i32"), exclusive=True)
-    for shift in range(0, BITS, DIGIT):
-        keys, values = radix_pass(keys, values, shift)
-    return keys, values
+    moved = radix_pass(keys, values, 0)
+    for shift in range(DIGIT, BITS, DIGIT):
+        moved = _passed(*moved, shift)
+    return moved

@@ -5,9 +5,9 @@ Weights are (N, K), rows along K.  Sums are taken in float32.  Up to eight vecto
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
+from .array_types import A, AnyArray, ArrayOf
 from .arrays import contiguous, empty, need
 from .gradients import no_gradient
 from .jax_arrays import takes_jax
@@ -25,9 +25,13 @@ FEW: Final = (8, 4, 256)
 FEW_GATED: Final = (8, 4, 128)
 """The same where there are two products."""
 
+PRODUCT: Final = ("matvec", "matvecs", FEW)
+GATED: Final = ("matvec_gated", "matvecs_gated", FEW_GATED)
+"""Kernels for one vector and for several, and the tiles of the latter."""
+
 
 @takes_jax
-def matvec(x: Any, weights: Any, residual: Any = None) -> Any:
+def matvec(x: ArrayOf[A], weights: AnyArray, residual: AnyArray | None = None) -> A:
     """``x weightsᵀ``, and ``+ residual`` if there is one; x (..., K), weights (N, K), residual and the result (..., N).
 
     >>> import numpy as np
@@ -38,14 +42,14 @@ def matvec(x: Any, weights: Any, residual: Any = None) -> Any:
     """
     _need_weights("matvec", x, weights=weights)
     if residual is None:
-        return _of_rows("matvec", "matvecs", FEW, x, (), (weights,))
+        return _of_rows(*PRODUCT, as_rows(x), x.shape[:-1], (), (weights,))
     no_gradient("matvec", residual=residual)
     need((*x.shape[:-1], weights.shape[0]), residual=residual)
-    return _of_rows("matvec_add", "matvecs_add", FEW, x, (residual,), (weights,))
+    return _of_rows("matvec_add", "matvecs_add", FEW, as_rows(x), x.shape[:-1], (residual,), (weights,))
 
 
 @takes_jax
-def matvec_gated(x: Any, gates: Any, weights: Any) -> Any:
+def matvec_gated(x: ArrayOf[A], gates: AnyArray, weights: AnyArray) -> A:
     """``silu(x gatesᵀ) * (x weightsᵀ)``; x (..., K), gates and weights (N, K).  Gives (..., N).
 
     >>> import numpy as np
@@ -55,11 +59,11 @@ def matvec_gated(x: Any, gates: Any, weights: Any) -> Any:
     [0.8808]
     """
     _need_weights("matvec_gated", x, gates=gates, weights=weights)
-    return _of_rows("matvec_gated", "matvecs_gated", FEW_GATED, x, (), (gates, weights))
+    return _of_rows(*GATED, as_rows(x), x.shape[:-1], (), (gates, weights))
 
 
 @takes_jax
-def matvec_normed(x: Any, scales: Any, weights: Any, eps: float = 1e-6) -> Any:
+def matvec_normed(x: ArrayOf[A], scales: AnyArray, weights: AnyArray, eps: float = 1e-6) -> A:
     """`matvec` of `rms_norm`, in one launch for one vector; x (..., K), scales (K), weights (N, K).  Gives (..., N).
 
     >>> import numpy as np
@@ -69,11 +73,11 @@ def matvec_normed(x: Any, scales: Any, weights: Any, eps: float = 1e-6) -> Any:
     [0.8485 1.1314]
     """
     _need_weights("matvec_normed", x, weights=weights)
-    return _normed("matvec_normed", lambda normed: matvec(normed, weights), x, scales, (weights,), eps)
+    return _normed("matvec_normed", PRODUCT, x, scales, (weights,), eps)
 
 
 @takes_jax
-def matvec_normed_gated(x: Any, scales: Any, gates: Any, weights: Any, eps: float = 1e-6) -> Any:
+def matvec_normed_gated(x: ArrayOf[A], scales: AnyArray, gates: AnyArray, weights: AnyArray, eps: float = 1e-6) -> A:
     """`matvec_gated` of `rms_norm`, in one launch for one vector: the first half of a feed-forward layer.
 
     x (..., K), scales (K), gates and weights (N, K).  Gives (..., N).
@@ -85,12 +89,12 @@ def matvec_normed_gated(x: Any, scales: Any, gates: Any, weights: Any, eps: floa
     [0.8808]
     """
     _need_weights("matvec_normed_gated", x, gates=gates, weights=weights)
-    wide: Callable[[Any], Any] = lambda normed: matvec_gated(normed, gates, weights)  # noqa: E731
-    return _normed("matvec_normed_gated", wide, x, scales, (gates, weights), eps)
+
+    return _normed("matvec_normed_gated", GATED, x, scales, (gates, weights), eps)
 
 
 @takes_jax
-def matvec_experts(x: Any, weights: Any, experts: Any) -> Any:
+def matvec_experts(x: ArrayOf[A], weights: AnyArray, experts: AnyArray) -> A:
     """``weights[experts[c]] x[c]``, and zeros where there is no such expert; x (C, K), weights (E, N, K).
 
     experts (C), i32.  Gives (C, N).
@@ -116,7 +120,7 @@ def matvec_experts(x: Any, weights: Any, experts: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------- launches
-def _need_weights(function: str, x: Any, **weights: Any) -> None:
+def _need_weights(function: str, x: AnyArray, **weights: AnyArray) -> None:
     no_gradient(function, x=x, **weights)
     need_axes("(..., K)", x=x)
     need_axes("(N, K)", **weights)
@@ -125,32 +129,36 @@ def _need_weights(function: str, x: Any, **weights: Any) -> None:
 
 
 def _of_rows(
-    one: str, few: str, few_tiles: tuple[int, int, int], x: Any, others: tuple[Any, ...], weights: tuple[Any, ...]
-) -> Any:
-    """``one`` for one vector, and ``few`` for several; ``others``: arrays like the result."""
-    rows, matrices, beside = as_rows(x), tuple(map(contiguous, weights)), tuple(map(as_rows, others))
+    one: str, few: str, few_tiles: tuple[int, int, int],
+    rows: A, axes: tuple[int, ...], others: tuple[AnyArray, ...], weights: tuple[AnyArray, ...],
+) -> A:  # fmt: skip
+    """``one`` for one vector, and ``few`` for several; ``axes``: the vectors'; ``others``: arrays like the result."""
+    matrices, beside = [contiguous(each) for each in weights], [as_rows(each) for each in others]
     count, size = rows.shape[0], matrices[0].shape[0]
     out = empty((count, size), rows)
     if count == 1 and size:
-        flat = [each.reshape(-1) for each in (*beside, out)]
-        launch(f"vectors.{one}", (-(-size // ONE[0]),), rows.reshape(-1), *matrices, *flat, *ONE, like=x)
+        flat = [*(each.reshape((-1,)) for each in beside), out.reshape((-1,))]
+        launch(f"vectors.{one}", (-(-size // ONE[0]),), rows.reshape((-1,)), *matrices, *flat, *ONE, like=rows)
     elif size:
         grid = (-(-size // few_tiles[1]),)
         for first in range(0, count, few_tiles[0]):
             part = slice(first, first + few_tiles[0])
             given = (rows[part], *matrices, *(each[part] for each in beside), out[part])
-            launch(f"vectors.{few}", grid, *given, *few_tiles, like=x)
-    return out.reshape((*x.shape[:-1], size))
+            launch(f"vectors.{few}", grid, *given, *few_tiles, like=rows)
+    return out.reshape((*axes, size))
 
 
-def _normed(kernel: str, wide: Callable[[Any], Any], x: Any, scales: Any, weights: tuple[Any, ...], eps: float) -> Any:
-    """``wide``: what is done with several vectors after the norm, and with one that has no elements."""
+def _normed(
+    kernel: str, wide: tuple[str, str, tuple[int, int, int]],
+    x: ArrayOf[A], scales: AnyArray, weights: tuple[AnyArray, ...], eps: float,
+) -> A:  # fmt: skip
+    """``wide``: what `_of_rows` takes after the norm of several vectors, and of one where there are no elements."""
     no_gradient(kernel, scales=scales)
     need(x.shape[-1:], scales=scales)
     rows, size = as_rows(x), weights[0].shape[0]
     if rows.shape[0] != 1 or 0 in weights[0].shape:
-        return wide(rms_norm(x, scales, eps))
+        return _of_rows(*wide, as_rows(rms_norm(x, scales, eps)), x.shape[:-1], (), weights)
     out = empty((size,), rows)
-    given = (rows.reshape(-1), contiguous(scales), *map(contiguous, weights), out, eps, *ONE)
+    given = (rows.reshape((-1,)), contiguous(scales), *(contiguous(each) for each in weights), out, eps, *ONE)
     launch(f"vectors.{kernel}", (-(-size // ONE[0]),), *given, like=x)
     return out.reshape((*x.shape[:-1], size))

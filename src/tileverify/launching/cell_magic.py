@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from ..contract.written_calls import MAGIC
 from ..frontend.sources.cutile import function_of, is_kernel
@@ -15,6 +15,7 @@ from ..pipeline import CheckOptions
 from ..system.errors import TileVerifyError, UsageError
 from ..system.notebook_cells import cell_name, number_cell
 from .checking import check
+from .given import LaunchedKernel
 
 if TYPE_CHECKING:
     from .checking import Checked
@@ -49,7 +50,23 @@ class _Arguments(argparse.ArgumentParser):
         raise UsageError(f"%%tileverify: {message}; %%tileverify --help lists what it takes")
 
 
-def register(shell: Any, launcher: Launcher) -> None:
+class CellRun(Protocol):
+    @property
+    def success(self) -> bool: ...
+
+
+class Shell(Protocol):
+    """What is asked of an IPython."""
+
+    @property
+    def user_ns(self) -> dict[str, Any]: ...
+
+    def run_cell(self, cell: str, /) -> CellRun: ...
+
+    def register_magic_function(self, function: Callable[[str, str], object], kind: str, name: str, /) -> None: ...
+
+
+def register(shell: Shell, launcher: Launcher) -> None:
     """Give ``shell``, an IPython, the cell magic."""
 
     def magic(line: str, cell: str) -> Checked | None:
@@ -65,7 +82,7 @@ def register(shell: Any, launcher: Launcher) -> None:
     shell.register_magic_function(magic, "cell", "tileverify")
 
 
-def checked_cell(shell: Any, launcher: Launcher, line: str, cell: str) -> Checked | None:
+def checked_cell(shell: Shell, launcher: Launcher, line: str, cell: str) -> Checked | None:
     """Run ``cell`` and give the verdicts on its kernels; nothing if it ends with an error, which has been shown.
 
     Raises `UsageError` where ``line`` is wrong, or the cell defines no kernel that it means.
@@ -89,7 +106,9 @@ def checked_cell(shell: Any, launcher: Launcher, line: str, cell: str) -> Checke
     return _check(launcher, place, [by_name[name] for name in said.kernel or by_name], said)
 
 
-def _check(launcher: Launcher, place: tuple[str, int], kernels: Sequence[Any], said: argparse.Namespace) -> Checked:
+def _check(
+    launcher: Launcher, place: tuple[str, int], kernels: Sequence[LaunchedKernel], said: argparse.Namespace
+) -> Checked:
     from ..pipeline.cache.verdicts import default_folder
 
     options = CheckOptions(
@@ -113,7 +132,7 @@ def _check(launcher: Launcher, place: tuple[str, int], kernels: Sequence[Any], s
     return replace(first, results=tuple(each for report in (first, *others) for each in report.results))
 
 
-def _argument(text: str) -> tuple[str, Any]:
+def _argument(text: str) -> tuple[str, int | str]:
     name, separator, kind = text.partition("=")
     if not separator or not name.strip():
         raise UsageError(f"--arg '{text}': give NAME=TYPE, for example --arg 'x=f32[N]'")
@@ -121,7 +140,7 @@ def _argument(text: str) -> tuple[str, Any]:
     return name.strip(), int(value) if value.lstrip("-").isdecimal() else value
 
 
-def _defined(namespace: dict[str, Any], known: Sequence[Any]) -> Iterator[Any]:
+def _defined(namespace: Mapping[str, Any], known: Sequence[object]) -> Iterator[LaunchedKernel]:
     """The kernels of ``namespace`` that a cell defined and that are none of ``known``, in the order of their lines."""
     before = {id(each) for each in known}
     found = {id(each): each for each in list(namespace.values()) if is_kernel(each) and id(each) not in before}

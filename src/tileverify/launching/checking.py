@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias, cast
 
 from ..backend.guard import LaunchRefused
 from ..contract.gather import SourceSpecs
@@ -21,11 +21,11 @@ from ..system.errors import SourceError, SpecError, UsageError
 from ..system.notebook_cells import cell_name
 from .bundled import BundledKernel
 from .calls import Kernel, grid_of
-from .given import Arguments
+from .given import Arguments, GivenOptions
 from .launcher import Launcher
 from .proofs import Request, proof_of
 
-Spec = Mapping[str, Any]
+Spec = Mapping[str, object]
 Place: TypeAlias = tuple[str, int | None]
 """A file, or the name of a notebook's cell, and a line (from 1)."""
 
@@ -110,7 +110,7 @@ def _call(
         raise UsageError(f"{kernel!r} is no kernel at hand: describe its arguments by name, {example}")
     if spec is not None:
         raise UsageError("a launch with its own arguments takes no spec")
-    asked = launcher.asked(None, kernel, arguments, **more)
+    asked = launcher.asked(None, kernel, arguments, **cast("GivenOptions", more))
     axes = None if grid is None else grid_of(grid)
     try:
         unit = asked.compiled(axes)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from types import CellType, FrameType, FunctionType, ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from ..backend.guard import LaunchRefused
 from ..system.errors import UsageError
@@ -47,7 +47,7 @@ def _hints(kernel: LaunchedKernel) -> dict[str, object]:
     return {name: getattr(options, name) for name in options.__dataclass_fields__}
 
 
-def verified_kernel(function: object = None, /, **hints: object) -> Any:
+def verified_kernel(function: object = None, /, **hints: object) -> object:
     """``@ct.kernel``, with its compiler options, for kernels that run verified or not at all."""
     if function is None:
         return lambda each: verified_kernel(each, **hints)

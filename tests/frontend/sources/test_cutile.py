@@ -250,7 +250,7 @@ def k(x):
 def test_the_decorator_changes_nothing() -> None:
     import tileverify
 
-    @tileverify.launch(args={"x": "f32[N]"})  # type: ignore[untyped-decorator]  # gives Any: it also launches
+    @tileverify.launch(args={"x": "f32[N]"})
     def function(x: int) -> int:
         return x + 1
 

@@ -7,16 +7,18 @@ differ).  Nothing wraps: integers are int64 where that is enough, and Python's o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...contract.terms import Term, TermKind
 from ...contract.terms.evaluate import MEANINGS
 
-Data = Any
+Data: TypeAlias = int | np.integer[Any] | np.bool | NDArray[Any]
 """An int, a bool, or an array of either."""
 
 _LIMIT: Final = 1 << 62
@@ -69,7 +71,8 @@ _DIVISIONS: Final = frozenset({TermKind.DIV, TermKind.MOD, TermKind.TDIV, TermKi
 def _of_numbers(term: Term, data: Sequence[Data], open_: Data | None) -> Known:
     if term.kind in _DIVISIONS and not data[1]:
         return OPEN
-    return Known(MEANINGS[term.kind](term, data), open_)
+    meaning: Callable[..., Data] = MEANINGS[term.kind]
+    return Known(meaning(term, data), open_)
 
 
 def _of_arrays(term: Term, data: list[Data]) -> Data:
@@ -80,10 +83,10 @@ def _of_arrays(term: Term, data: list[Data]) -> Data:
         return _PLAIN[kind](term, data)
     meaning = MEANINGS[kind]
     found = np.frompyfunc(lambda *args: meaning(term, args), len(data), 1)(*(_python(each) for each in data))
-    try:
-        return found.astype(np.int64)
-    except OverflowError:
-        return found
+    with suppress(OverflowError):
+        found = found.astype(np.int64)
+    result: Data = found
+    return result
 
 
 def _python(data: Data) -> Data:
@@ -94,7 +97,7 @@ def _product(term: Term, data: Sequence[Data]) -> Data:
     return reduce(lambda a, b: a * b, data)
 
 
-_PLAIN: Final[dict[TermKind, Callable[[Term, Sequence[Data]], Data]]] = {
+_PLAIN: Final[dict[TermKind, Callable[..., Data]]] = {
     **{
         kind: MEANINGS[kind]
         for kind in (

@@ -242,7 +242,7 @@ class FunctionValues:
             return OPEN
         raw = self._initial.load(allocation, np.where(outside, 0, where).astype(np.int64), width)
         if function.sort is Sort.BOOL:
-            data: Data = raw != 0
+            data = np.asarray(raw != 0)
         else:
             data = np.asarray(as_signed(raw, 8 * width)).astype(np.int64)
         if data.ndim == 0:

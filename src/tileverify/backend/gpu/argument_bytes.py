@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class Packed:
     """``pointers``: the address of an array with the address of every parameter; alive as long as this object."""
 
     pointers: int
-    _alive: tuple[Any, ...]
+    _alive: tuple[ctypes.Array[ctypes.c_char], ctypes.Array[ctypes.c_void_p]]
 
 
 def packed(

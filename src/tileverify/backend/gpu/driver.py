@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, SupportsInt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +121,7 @@ _PROGRAMMATIC: Final = 1
 """``CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC`` of cuda.h."""
 
 
-def let_start_early(graph: Any, ahead: Any, node: Any) -> None:
+def let_start_early(graph: SupportsInt, ahead: SupportsInt, node: SupportsInt) -> None:
     """A programmatic edge from one kernel node to another, which has none yet; raises `DriverFailure`.
 
     Past ``cuda.bindings``, whose name for the call depends on its version.
@@ -175,7 +175,7 @@ def load(device: int, cubin: bytes, symbol: str) -> int:
         return int(called(driver.cuKernelGetFunction(called(driver.cuLibraryGetKernel(library, symbol.encode())))))
 
 
-def stream_handle(stream: Any) -> int:
+def stream_handle(stream: object) -> int:
     """The driver's handle of a stream of torch, CuPy, cuda.core or Numba, or a number; raises `UsageError`."""
     handle = getattr(stream, "cuda_stream", None)  # torch's, which is quick
     if handle is not None:

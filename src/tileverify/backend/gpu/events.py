@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ...system.errors import UsageError
 from ..ledger import LEGACY, PER_THREAD, StreamId
@@ -40,18 +40,18 @@ class _Calls(NamedTuple):
     wait: Callable[[int, int, int], int]
     query: Callable[[int], int]
     synchronize: Callable[[int], int]
-    flags: Callable[[int, Any], int]
-    serial: Callable[[int, Any], int]
-    capturing: Callable[[int, Any], int]
+    flags: Callable[[int, object], int]
+    serial: Callable[[int, object], int]
+    capturing: Callable[[int, object], int]
     push: Callable[[int], int]
-    pop: Callable[[Any], int]
+    pop: Callable[[object], int]
 
 
 @cache
 def _calls() -> _Calls:
     library, handle, out = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p, ctypes.c_void_p
 
-    def call(name: str, *types: Any) -> Callable[..., int]:
+    def call(name: str, *types: type[ctypes._CDataType]) -> Callable[..., int]:
         found = library[name]
         found.argtypes, found.restype = types, ctypes.c_int
         made: Callable[..., int] = found
@@ -90,11 +90,11 @@ class CudaDevice:
         self._lasting: dict[tuple[int, int], StreamId] = {}
         self._idle: dict[int, list[int]] = {}
 
-    def stream(self, device: int, stream: Any) -> StreamId:
+    def stream(self, device: int, stream: object) -> StreamId:
         found = self._lasting.get((device, getattr(stream, "cuda_stream", -1)))
         return found or self._asked(device, stream)
 
-    def _asked(self, device: int, stream: Any) -> StreamId:
+    def _asked(self, device: int, stream: object) -> StreamId:
         """What the driver says of a stream, each time anew: another one may have come to the same handle."""
         handle = driver.stream_handle(stream)
         if (device, handle) in self._lasting:
@@ -155,7 +155,7 @@ def _succeeded(status: int) -> None:
     driver.succeeded(status)
 
 
-def _within(device: int, stream: int, call: Callable[..., int], *arguments: Any) -> None:
+def _within(device: int, stream: int, call: Callable[..., int], *arguments: object) -> None:
     """A ``call`` about a stream; raises `DriverFailure`, and `UsageError` while something is captured.
 
     A default stream is that of the current context, every other one knows its own, so that the context is asked for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, SupportsInt
 
 from . import driver
 from .loaded import Plan
@@ -18,7 +18,7 @@ class CudaGraph:
         self._graph = driver.called(driver.bindings().cuGraphCreate(0))
         self._executable: Any = None
 
-    def add(self, plan: Plan, after: Sequence[Any], *, early: bool = False) -> Any:
+    def add(self, plan: Plan, after: Sequence[SupportsInt], *, early: bool = False) -> object:
         """``early``: it may start before the one that it comes behind has ended, where the device knows such starts."""
         early = early and driver.starts_early(self._device)
         nodes = [] if early else list(after)
@@ -46,11 +46,11 @@ class CudaGraph:
         with driver.current(self._device):
             self._executable = driver.called(bindings.cuGraphInstantiate(self._graph, 0))
 
-    def change(self, handle: Any, plan: Plan) -> None:
+    def change(self, handle: object, plan: Plan) -> None:
         bindings = driver.bindings()
         driver.called(bindings.cuGraphExecKernelNodeSetParams(self._executable, handle, self._parameters(plan)))
 
-    def replay(self, stream: Any) -> None:
+    def replay(self, stream: object) -> None:
         with driver.current(self._device) if driver.several() else nullcontext():
             driver.called(driver.bindings().cuGraphLaunch(self._executable, driver.stream_handle(stream)))
 

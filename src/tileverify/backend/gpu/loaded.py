@@ -61,7 +61,7 @@ class Plan:
         """The machine code."""
         return self.kernel.cubin
 
-    def launch(self, stream: Any) -> None:
+    def launch(self, stream: object) -> None:
         """``stream``: of torch, CuPy, cuda.core or Numba, or the driver's handle; raises `DriverFailure`."""
         call = self.bound(driver.stream_handle(stream))
         status = call()

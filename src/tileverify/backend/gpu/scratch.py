@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from . import driver
@@ -21,7 +19,7 @@ class ScratchArray:
         return self._memory.address
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
+    def __cuda_array_interface__(self) -> dict[str, object]:
         return {"shape": (self.count,), "typestr": "<i4", "data": (self.address, False), "version": 3}
 
 
@@ -31,7 +29,7 @@ class DeviceScratch:
     def __init__(self) -> None:
         self._arrays: dict[tuple[int, str], ScratchArray] = {}
 
-    def zeros(self, stream: Any, near: int, what: str, count: int) -> ScratchArray:
+    def zeros(self, stream: object, near: int, what: str, count: int) -> ScratchArray:
         """``count`` zeros of 4 bytes, on ``stream``, on the device that the address ``near`` lies on."""
         bindings, device = driver.bindings(), driver.device_of(near)
         found = self._arrays.get((device, what))
@@ -44,7 +42,7 @@ class DeviceScratch:
             driver.called(bindings.cuCtxPopCurrent())
         return found
 
-    def number(self, stream: Any, near: int, what: str) -> int:
+    def number(self, stream: object, near: int, what: str) -> int:
         """The first element, once ``stream`` has come so far."""
         bindings, device = driver.bindings(), driver.device_of(near)
         data = np.full(1, -1, np.int32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from . import driver
 from .loaded import Plan
@@ -24,7 +24,7 @@ class CudaTimer:
         version = driver.called(bindings.cuDriverGetVersion())
         return {"device": name.split(b"\0")[0].decode(), "cuda": str(version)}
 
-    def microseconds(self, plan: Plan, stream: Any) -> float:
+    def microseconds(self, plan: Plan, stream: object) -> float:
         bindings, handle, device = driver.bindings(), driver.stream_handle(stream), plan.kernel.device
         driver.called(bindings.cuCtxPushCurrent(driver.primary_context(device)))
         try:

@@ -7,11 +7,15 @@ are; whatever else there is shows itself by the CUDA array interface (CuPy, Numb
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ...hook.dlpack import contiguous_strides, read_capsule, read_element, strides_in_elements
 from ...system.errors import UsageError
 from .arguments import ArrayValue
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _NAMED: Final = {
     "bool": "bool", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
@@ -26,7 +30,7 @@ _DLPACK: Final = {0: "i", 1: "u", 2: "f", 4: "bf", 6: "bool", 10: "f8e4m3", 12: 
 """Type codes of ``DLDataTypeCode`` (dlpack.h)."""
 
 
-def array_value(value: Any) -> ArrayValue | None:
+def array_value(value: object) -> ArrayValue | None:
     """``value`` as an array; ``None`` if it is none.  Raises `UsageError` for elements or strides of no kernel."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
@@ -47,7 +51,7 @@ def array_value(value: Any) -> ArrayValue | None:
     return None
 
 
-def _of_numpy(array: Any) -> ArrayValue:
+def _of_numpy(array: NDArray[np.generic]) -> ArrayValue:
     name = array.dtype.name
     if name not in _NAMED or not array.dtype.isnative:
         raise UsageError(f"an array has elements of type '{array.dtype}', which no kernel takes")

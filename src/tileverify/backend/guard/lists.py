@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from ...contract.each_array import list_spoken_of, of_arrays
 from ...contract.expressions import parse_condition, print_expression
@@ -66,7 +66,7 @@ class Spelled:
         return frozenset(each for name in known for each in self.arrays.get(name, (name,)))
 
 
-def lengths_of(arguments: Sequence[Argument], given: Sequence[Any]) -> dict[str, int]:
+def lengths_of(arguments: Sequence[Argument], given: Sequence[object]) -> dict[str, int]:
     """How many arrays each list holds; raises `UsageError` for what is no list."""
     lengths = {}
     for argument, value in zip(arguments, given, strict=False):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from types import EllipsisType
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -41,6 +42,8 @@ from .values import (
 if TYPE_CHECKING:
     from .machine import BlockRun, Rule
 
+Region: TypeAlias = Array | tuple[Array | slice, ...] | EllipsisType
+
 PADDING: Final[dict[str, float]] = {
     "zero": 0.0,
     "neg_zero": -0.0,
@@ -54,14 +57,14 @@ PADDING: Final[dict[str, float]] = {
 class LiveLanes:
     """The live lanes of one access in one origin.
 
-    ``region`` indexes the tile's lanes (slices of a box, or a bool mask); ``offsets`` are their byte offsets in the
-    allocation, shaped as ``tile[region]``.
+    ``region`` indexes the tile's lanes (slices of a box, a bool mask, or all); ``offsets`` are their byte offsets in
+    the allocation, shaped as ``tile[region]``.
     """
 
     origin: int
     allocation: int
     footprint: Footprint
-    region: Any
+    region: Region
     offsets: Array
 
 
@@ -303,7 +306,7 @@ def _followed(op: Op, stride: int, last: int) -> int:
 
 
 def _settle_box(
-    run: BlockRun, op: Op, number: int, box: BoxFootprint | TileFootprint, region: tuple[Any, ...]
+    run: BlockRun, op: Op, number: int, box: BoxFootprint | TileFootprint, region: Region
 ) -> list[LiveLanes]:
     if number == UNKNOWN_ORIGIN:
         raise NotModelled(f"{op.name} at {op.offset:#x} through a pointer of unknown origin")

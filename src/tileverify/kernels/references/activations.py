@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[Any]
+from .kinds import Array, Floats
 
 
-def sigmoid(x: ArrayLike) -> Array:
+def sigmoid(x: ArrayLike) -> Floats:
     """``1 / (1 + exp(-x))``"""
     return np.asarray(1 / (1 + np.exp(-np.asarray(x, np.float64))))
 
 
-def silu(x: ArrayLike) -> Array:
+def silu(x: ArrayLike) -> Floats:
     """``out = x * sigmoid(x)``"""
     return np.asarray(x, np.float64) * sigmoid(x)
 
 
-def silu_backward(dout: ArrayLike, x: ArrayLike) -> Array:
+def silu_backward(dout: ArrayLike, x: ArrayLike) -> Floats:
     """``dx = dout * s * (1 + x * (1 - s))`` with ``s = sigmoid(x)``."""
     s = sigmoid(x)
     return np.asarray(np.asarray(dout, np.float64) * s * (1 + np.asarray(x, np.float64) * (1 - s)))
 
 
-def gelu(x: ArrayLike) -> Array:
+def gelu(x: ArrayLike) -> Floats:
     """``out = x / 2 * (1 + tanh(u))`` with ``u = sqrt(2 / pi) * (x + 0.044715 * x^3)``."""
     x = np.asarray(x, np.float64)
     return np.asarray(x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
 
 
-def gelu_backward(dout: ArrayLike, x: ArrayLike) -> Array:
+def gelu_backward(dout: ArrayLike, x: ArrayLike) -> Floats:
     """``dx = dout * ((1 + tanh(u)) / 2 + x / 2 * (1 - tanh(u)^2) * u')``, u as in `gelu`."""
     x = np.asarray(x, np.float64)
     t = np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
@@ -40,47 +38,47 @@ def gelu_backward(dout: ArrayLike, x: ArrayLike) -> Array:
     return np.asarray(np.asarray(dout, np.float64) * ((1 + t) / 2 + x / 2 * (1 - t**2) * rise))
 
 
-def relu(x: ArrayLike) -> Array:
+def relu(x: ArrayLike) -> Floats:
     """``out = max(x, 0)``"""
     return np.maximum(np.asarray(x, np.float64), 0)
 
 
-def relu_backward(dout: ArrayLike, x: ArrayLike) -> Array:
+def relu_backward(dout: ArrayLike, x: ArrayLike) -> Floats:
     """``dx = dout * (x > 0)``"""
     return np.where(np.asarray(x, np.float64) > 0, np.asarray(dout, np.float64), 0)
 
 
-def add(x: ArrayLike, y: ArrayLike) -> Array:
+def add(x: ArrayLike, y: ArrayLike) -> Floats:
     """``out = x + y``"""
     return np.asarray(x, np.float64) + np.asarray(y, np.float64)
 
 
-def silu_mul(gate: ArrayLike, up: ArrayLike) -> Array:
+def silu_mul(gate: ArrayLike, up: ArrayLike) -> Floats:
     """``out = silu(gate) * up``"""
     return silu(gate) * np.asarray(up, np.float64)
 
 
-def silu_mul_packed(gate_up: Array) -> Array:
+def silu_mul_packed(gate_up: Array) -> Floats:
     """``out = silu(gate_up[:, 0]) * gate_up[:, 1]``"""
     return silu_mul(gate_up[:, 0], gate_up[:, 1])
 
 
-def silu_mul_backward(dout: ArrayLike, gate: ArrayLike, up: ArrayLike) -> tuple[Array, Array]:
+def silu_mul_backward(dout: ArrayLike, gate: ArrayLike, up: ArrayLike) -> tuple[Floats, Floats]:
     """``dgate = dout * up * silu'(gate)`` and ``dup = dout * silu(gate)``."""
     return silu_backward(dout, gate) * np.asarray(up, np.float64), np.asarray(dout, np.float64) * silu(gate)
 
 
-def silu_mul_packed_backward(dout: ArrayLike, gate_up: Array) -> Array:
+def silu_mul_packed_backward(dout: ArrayLike, gate_up: Array) -> Floats:
     """`silu_mul_backward`, gradients packed as ``gate_up`` is."""
     return np.stack(silu_mul_backward(dout, gate_up[:, 0], gate_up[:, 1]), axis=1)
 
 
-def gelu_mul(gate: ArrayLike, up: ArrayLike) -> Array:
+def gelu_mul(gate: ArrayLike, up: ArrayLike) -> Floats:
     """``out = gelu(gate) * up``"""
     return gelu(gate) * np.asarray(up, np.float64)
 
 
-def gelu_mul_backward(dout: ArrayLike, gate: ArrayLike, up: ArrayLike) -> tuple[Array, Array]:
+def gelu_mul_backward(dout: ArrayLike, gate: ArrayLike, up: ArrayLike) -> tuple[Floats, Floats]:
     """``dgate = dout * up * gelu'(gate)`` and ``dup = dout * gelu(gate)``."""
     return gelu_backward(dout, gate) * np.asarray(up, np.float64), np.asarray(dout, np.float64) * gelu(gate)
 
@@ -96,7 +94,7 @@ def random_words(count: int, stream: int, seed: int, rounds: int = 7) -> NDArray
     return low.astype(np.uint32)
 
 
-def dropout(x: ArrayLike, keep: float, stream: int, seed: int) -> Array:
+def dropout(x: ArrayLike, keep: float, stream: int, seed: int) -> Floats:
     """``out = x / keep`` where ``(word >> 8) / 2^24 < keep``, else 0; ``word`` as `random_words` says."""
     x = np.asarray(x, np.float64)
     uniform = (random_words(x.size, stream, seed) >> np.uint32(8)) / 2**24

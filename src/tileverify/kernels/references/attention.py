@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from .kinds import Array, Floats
 
 
-def attention(q: Array, k: Array, v: Array, scale: float, causal: bool) -> Array:
+def attention(q: Array, k: Array, v: Array, scale: float, causal: bool) -> Floats:
     """``softmax(scale * q kᵀ) v``; query heads in a row share a head of k and v."""
     return attention_cached(q, k, v, np.array([k.shape[2]]), scale, causal)
 
 
-def attention_cached(q: Array, k: Array, v: Array, used: Array, scale: float, causal: bool) -> Array:
+def attention_cached(q: Array, k: Array, v: Array, used: Array, scale: float, causal: bool) -> Floats:
     """The same over the first ``used[0]`` keys, the last of which stands at the last query."""
     keys, queries = min(max(int(used[0]), q.shape[2]), k.shape[2]), q.shape[2]
     seen = np.arange(keys)[None, :] <= np.arange(queries)[:, None] + keys - queries if causal else np.True_
@@ -22,13 +20,13 @@ def attention_cached(q: Array, k: Array, v: Array, used: Array, scale: float, ca
     wide_k, wide_v = (np.repeat(x[:, :, :keys].astype(np.float64), group, axis=1) for x in (k, v))
     scores = np.where(seen, scale * q.astype(np.float64) @ np.swapaxes(wide_k, 2, 3), -np.inf)
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    result: Array = powers @ wide_v / powers.sum(axis=-1, keepdims=True)
+    result: Floats = powers @ wide_v / powers.sum(axis=-1, keepdims=True)
     return result
 
 
 def decode_splits(
     q: Array, k: Array, v: Array, lengths: Array, scale: float, splits: int, tile: int
-) -> tuple[Array, Array, Array]:
+) -> tuple[Floats, Floats, Floats]:
     """``Σ p v``, ``max s`` and ``Σ p`` of each split, ``s = scale * log2(e) * q kᵀ`` and ``p = 2 ** (s - max s)``."""
     batch, heads, group, depth = q.shape
     parts = np.zeros((batch, heads, splits, group, depth))
@@ -47,10 +45,10 @@ def decode_splits(
     return parts, maxima, sums
 
 
-def decode_merge(parts: Array, maxima: Array, sums: Array) -> Array:
+def decode_merge(parts: Array, maxima: Array, sums: Array) -> Floats:
     """``Σ 2 ** (max - max of all) parts / Σ 2 ** (max - max of all) sums`` over the splits."""
     shares = np.exp2(maxima - np.maximum(maxima.max(axis=2, keepdims=True), -1e30))
     whole = (sums * shares).sum(axis=2)[..., None]
     weighted = (parts * shares[..., None]).sum(axis=2)
-    result: Array = np.divide(weighted, whole, out=np.zeros_like(weighted), where=whole > 0)
+    result: Floats = np.divide(weighted, whole, out=np.zeros_like(weighted), where=whole > 0)
     return result

@@ -2,50 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from .kinds import Array, Floats, Integers
 from .products import matmul
 from .rope import turned
 from .vectors import normed, silu
 
-Array = NDArray[Any]
-Places = NDArray[np.integer[Any]]
 
-
-def rows_normed(x: Array, scales: Array, eps: float) -> Array:
+def rows_normed(x: Array, scales: Array, eps: float) -> Floats:
     """`normed` of each row."""
     return np.stack([normed(row, scales, eps) for row in x])
 
 
-def step_normed(x: Array, scales: Array, weights: Array, eps: float) -> Array:
+def step_normed(x: Array, scales: Array, weights: Array, eps: float) -> Floats:
     """``normed weightsᵀ``"""
     return matmul(rows_normed(x, scales, eps), weights.T)
 
 
-def step_normed_gated(x: Array, scales: Array, gates: Array, weights: Array, eps: float) -> Array:
+def step_normed_gated(x: Array, scales: Array, gates: Array, weights: Array, eps: float) -> Floats:
     """``silu(normed gatesᵀ) * (normed weightsᵀ)``"""
     return silu(step_normed(x, scales, gates, eps)) * step_normed(x, scales, weights, eps)
 
 
-def step_add(x: Array, weights: Array, residual: Array) -> Array:
+def step_add(x: Array, weights: Array, residual: Array) -> Floats:
     """``x weightsᵀ + residual``"""
     return matmul(x, weights.T) + residual.astype(np.float64)
 
 
-def head_normed(x: Array, weight: Array, eps: float) -> Array:
+def head_normed(x: Array, weight: Array, eps: float) -> Floats:
     """`normed` along the last axis."""
     wide = x.astype(np.float64)
-    result: Array = wide / np.sqrt(np.mean(wide * wide, axis=-1, keepdims=True) + eps) * weight.astype(np.float64)
+    result: Floats = wide / np.sqrt(np.mean(wide * wide, axis=-1, keepdims=True) + eps) * weight.astype(np.float64)
     return result
 
 
 def step_attention(
-    q: Array, k: Array, v: Array, q_weight: Array, k_weight: Array, cos: Array, sin: Array, positions: Places,
+    q: Array, k: Array, v: Array, q_weight: Array, k_weight: Array, cos: Array, sin: Array, positions: Integers,
     k_cache: Array, v_cache: Array, eps: float, scale: float,
-) -> tuple[Array, Array, Array]:  # fmt: skip
+) -> tuple[Floats, Floats, Floats]:  # fmt: skip
     """Attention [B, HK, G, D] over all keys, as `step_merge` leaves it, and the caches with what is new."""
     keys, values = np.array(k_cache, np.float64), np.array(v_cache, np.float64)
     heads, group, width = q.shape[1:]
@@ -65,7 +60,7 @@ def step_attention(
 def prompt_heads(
     q: Array, k: Array, v: Array, q_weight: Array, k_weight: Array, cos: Array, sin: Array, start: int,
     k_cache: Array, v_cache: Array, eps: float,
-) -> tuple[Array, Array, Array]:  # fmt: skip
+) -> tuple[Floats, Floats, Floats]:  # fmt: skip
     """Queries by head, [HQ, T, D], and the caches with the keys and values of T tokens from ``start`` on."""
     places = np.arange(start, start + len(q))
     keys, values = np.array(k_cache, np.float64), np.array(v_cache, np.float64)

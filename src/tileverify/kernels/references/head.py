@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from .kinds import Array, Floats, Integers, Reals
 from .products import matmul
 
-Array = np.ndarray[Any, Any]
 
-
-def head_argmax(x: Array, weights: Array, tile: int) -> tuple[Array, Array]:
+def head_argmax(x: Array, weights: Array, tile: int) -> tuple[Floats, Integers]:
     """`argmax_blocks` of ``x weightsᵀ``"""
     return argmax_blocks(matmul(x, weights.T), tile)
 
 
-def argmax_blocks(logits: Array, tile: int) -> tuple[Array, Array]:
+def argmax_blocks(logits: Array, tile: int) -> tuple[Floats, Integers]:
     """Maximum of each tile of a row, and the first place where it is."""
     starts = range(0, logits.shape[1], tile)
     blocks = [logits[:, start : start + tile].astype(np.float64) for start in starts]
@@ -24,17 +21,17 @@ def argmax_blocks(logits: Array, tile: int) -> tuple[Array, Array]:
     return np.stack([block.max(axis=1) for block in blocks], axis=1), np.stack(places, axis=1)
 
 
-def argmax_merge(maxima: Array, places: Array) -> Array:
+def argmax_merge(maxima: Array, places: Integers) -> Integers:
     """``places[argmax(maxima)]`` of each row"""
     return np.take_along_axis(places, maxima.argmax(axis=1)[:, None], axis=1)[:, 0]
 
 
-def top_k_blocks(values: Array, count: int, tile: int) -> tuple[Array, Array]:
+def top_k_blocks(values: Array, count: int, tile: int) -> tuple[Floats, Integers]:
     """`top_k_merge` of a row that is where it is"""
     return top_k_merge(values, np.broadcast_to(np.arange(values.shape[1]), values.shape), count, tile)
 
 
-def top_k_merge(values: Array, value_places: Array, count: int, tile: int) -> tuple[Array, Array]:
+def top_k_merge(values: Array, value_places: Integers, count: int, tile: int) -> tuple[Floats, Integers]:
     """The ``count`` largest of each tile of a row in falling order and their places; minus infinity at -1 for none."""
     blocks = -(-values.shape[1] // tile)
     tops = np.full((values.shape[0], blocks, count), -np.inf)
@@ -47,15 +44,16 @@ def top_k_merge(values: Array, value_places: Array, count: int, tile: int) -> tu
     return tops, places
 
 
-def sample(logits: Array, uniforms: Array, temperature: float) -> Array:
+def sample(logits: Array, uniforms: Reals, temperature: float) -> Integers:
     """The first i with ``Σ exp(logits[j] / temperature) for j <= i > uniform * Σ exp(logits / temperature)``"""
-    powers = np.exp((logits.astype(np.float64) - logits.max(axis=1, keepdims=True)) / temperature)
+    wide = logits.astype(np.float64)
+    powers = np.exp((wide - wide.max(axis=1, keepdims=True)) / temperature)
     passed = np.cumsum(powers, axis=1) > uniforms[:, None] * powers.sum(axis=1, keepdims=True)
-    result: Array = passed.argmax(axis=1)
+    result: Integers = passed.argmax(axis=1)
     return result
 
 
-def sample_top(values: Array, places: Array, uniforms: Array, temperature: float, top_p: float) -> Array:
+def sample_top(values: Reals, places: Integers, uniforms: Reals, temperature: float, top_p: float) -> Integers:
     """`sample` among the first candidates that hold a share of top_p, of which the last may pass it."""
     powers = np.exp((values.astype(np.float64) - values[:, :1]) / temperature)
     before = np.cumsum(powers, axis=1) - powers

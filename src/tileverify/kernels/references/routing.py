@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from .kinds import Array, Floats, Integers
 
 
-def route(logits: Array, count: int, renormalize: bool) -> tuple[Array, Array]:
+def route(logits: Array, count: int, renormalize: bool) -> tuple[Integers, Floats]:
     """The experts with the largest logits, and ``exp(logit) / Σ exp(logit)`` over all, or over those"""
     wide = logits.astype(np.float64)
     experts = np.argsort(-wide, axis=1, kind="stable")[:, :count]
@@ -18,30 +16,30 @@ def route(logits: Array, count: int, renormalize: bool) -> tuple[Array, Array]:
     return experts, shares / (shares if renormalize else powers).sum(axis=1, keepdims=True)
 
 
-def expert_counts(experts: Array, count: int) -> Array:
+def expert_counts(experts: Integers, count: int) -> Integers:
     """How often e occurs, for e below ``count``"""
     return np.bincount(experts[(experts >= 0) & (experts < count)], minlength=count)
 
 
-def expert_offsets(counts: Array, align: int) -> Array:
+def expert_offsets(counts: Integers, align: int) -> Integers:
     """``Σ align * ceil(counts[j] / align)`` for j < e"""
     return np.concatenate([[0], np.cumsum(-(-counts // align) * align)])
 
 
-def tile_experts(offsets: Array, tiles: int, align: int) -> Array:
+def tile_experts(offsets: Integers, tiles: int, align: int) -> Integers:
     """The e with ``offsets[e] <= align * i < offsets[e + 1]`` for each tile i; -1 for none"""
     expert = np.searchsorted(offsets[1:], np.arange(tiles) * align, side="right")
     return np.where(expert < len(offsets) - 1, expert, -1)
 
 
-def expert_places(experts: Array, offsets: Array) -> Array:
+def expert_places(experts: Integers, offsets: Integers) -> Integers:
     """``offsets[e]`` and the number of items with the same expert before this one"""
     before = [int((experts[:i] == expert).sum()) for i, expert in enumerate(experts)]
-    result: Array = offsets[experts] + np.array(before, dtype=np.int64)
+    result: Integers = offsets[experts] + np.array(before, dtype=np.int64)
     return result
 
 
-def dispatch(x: Array, places: Array, out: Array) -> Array:
+def dispatch(x: Array, places: Integers, out: Array) -> Array:
     """``out[places[t, k]] = x[t]``, other rows as they are"""
     result = out.copy()
     for t, k in np.ndindex(*places.shape):
@@ -50,7 +48,7 @@ def dispatch(x: Array, places: Array, out: Array) -> Array:
     return result
 
 
-def combine(rows: Array, places: Array, weights: Array) -> Array:
+def combine(rows: Array, places: Integers, weights: Array) -> Floats:
     """``Σ weights[t, k] * rows[places[t, k]]`` over k"""
     out = np.zeros((places.shape[0], rows.shape[1]))
     for t, k in np.ndindex(*places.shape):

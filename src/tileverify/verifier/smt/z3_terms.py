@@ -7,12 +7,12 @@ times what Z3 itself takes; a kernel's questions are made of thousands of small 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import z3
 from z3 import z3core
 
-Expression: TypeAlias = Any
+Expression: TypeAlias = z3core.Ast
 """A handle of the C interface; valid as long as the `Expressions` that gave it."""
 
 _INT64: Final = range(-(2**63), 2**63)

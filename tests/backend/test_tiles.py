@@ -153,15 +153,66 @@ def test_reductions_at_once_give_what_their_bodies_do(
     )
 
 
-def test_a_reduction_that_depends_on_its_order_is_marked() -> None:
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", sorted(reductions.EXACT))
+def test_scans_in_doubling_steps_give_what_a_scan_step_by_step_does(
+    name: str, reverse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = np.random.default_rng(11).integers(0, 1 << 32, 64).tolist()
+    signed = {"sgn": "signed"} if name in ("maxi", "mini") else {}
+
+    def scanned(f: BodyBuilder) -> Value:
+        numbers = f.constant(tile(I32, 4, 16), *drawn)
+        ones = f.constant(tile(F32, 4, 16), *[0x3F800000 if each % 3 else 0x41000000 for each in range(64)])
+        marked = f.op("ftoi", s=f.op("exp", s=ones), sgn="signed", results=[tile(I32, 4, 16)])
+        some = f.constant(tile(I1, 4, 16), *[int(each % 16 in (5, 9)) for each in range(64)])
+        numbers = f.op("select", c=some, t=marked, f=numbers)
+        with f.scan([numbers], 1, [IntegerAttribute(I32, 0)], reverse=reverse) as body:
+            one, other = body.arguments
+            f.op("yield", args=[f.op(name, lhs=other, rhs=one, **signed)])
+        return body.results[0]
+
+    _, (doubling,) = run_ops(scanned)
+    monkeypatch.setattr(reductions, "EXACT", frozenset())
+    _, (stepwise,) = run_ops(scanned)
+    assert np.array_equal(doubling.data, stepwise.data)
+    assert doubling.data.dtype == stepwise.data.dtype
+    assert doubling.taint is not None
+    assert set(np.unique(doubling.taint)) == {0, APPROXIMATE}
+    assert np.array_equal(doubling.taint, stepwise.taint)
+
+
+@pytest.mark.parametrize("taken", [(0, 0), (0, 1)])
+@pytest.mark.parametrize("name", ["subi", "addi"])
+def test_a_reduction_that_depends_on_its_order_is_marked(name: str, taken: tuple[int, int]) -> None:
     def minus(f: BodyBuilder) -> Value:
         with f.reduce([grid(f, 1, 4)], 1, [IntegerAttribute(I32, 0)]) as body:
-            f.op("yield", args=[f.op("subi", lhs=body.arguments[0], rhs=body.arguments[1])])
+            lhs, rhs = (body.arguments[each] for each in taken)
+            f.op("yield", args=[f.op(name, lhs=lhs, rhs=rhs)])
         return body.results[0]
 
     _, (result,) = run_ops(minus)
+    if name == "addi" and taken == (0, 1):
+        assert result.taint is None
+    elif name == "subi" and taken == (0, 0):
+        assert result.data.tolist() == [0]
+    else:
+        assert result.taint is not None
+        assert int(result.taint.max()) == APPROXIMATE
+
+
+def test_what_a_reduction_hands_on_beside_its_sum_is_marked() -> None:
+    """Which of the second input's lanes is left depends on the order."""
+
+    def with_a_passenger(f: BodyBuilder) -> Value:
+        zeros = [IntegerAttribute(I32, 0)] * 2
+        with f.reduce([grid(f, 1, 4), grid(f, 1, 4)], 1, zeros) as body:
+            left, right, passenger, _ = body.arguments
+            f.op("yield", args=[f.op("addi", lhs=left, rhs=right), passenger])
+        return body.results[1]
+
+    _, (result,) = run_ops(with_a_passenger)
     assert result.taint is not None
-    assert int(result.taint.max()) == APPROXIMATE
 
 
 def test_integer_matrix_product() -> None:

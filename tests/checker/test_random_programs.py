@@ -27,7 +27,7 @@ PROGRAMS = tries(short=40, long=1000)
 @pytest.mark.parametrize("maker", [ProgramMaker, TokenProgramMaker])
 def test_random_programs_are_read_alike(maker: type[ProgramMaker]) -> None:
     told: Counter[str] = Counter()
-    solver = SecondSolver(200_000)
+    solver = SecondSolver()
     for seed in range(PROGRAMS):
         made, parameters, _ = maker(seed).make()
         module = decode(encode(made))
@@ -38,4 +38,4 @@ def test_random_programs_are_read_alike(maker: type[ProgramMaker]) -> None:
             told["read"] += 1
         except NotFollowed as error:
             told[error.message] += 1
-    assert told["read"] >= 0.8 * PROGRAMS, told
+    assert told["read"] >= 0.94 * PROGRAMS, told

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +14,37 @@ from tests.corpus.compiled import corpus_kernels
 
 from tileverify.checker.checked_values import Misread, NotFollowed
 from tileverify.checker.read_again import STEPS, ReadAgain, read_again
-from tileverify.contract.launch import KernelUnit
-from tileverify.contract.terms import FALSE, ONE, TRUE, ZERO, Scope, Term, add, const, eq, scale, var
-from tileverify.frontend.bytecode import decode
+from tileverify.contract.launch import EntryParameter, KernelUnit, Role
+from tileverify.contract.terms import (
+    FALSE,
+    ONE,
+    TRUE,
+    ZERO,
+    Function,
+    Scope,
+    Term,
+    TermKind,
+    add,
+    apply,
+    const,
+    eq,
+    le,
+    lt,
+    scale,
+    substitute,
+    transform,
+    var,
+)
+from tileverify.frontend.bytecode import decode, encode
+from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.optable import OPERATIONS
 from tileverify.frontend.bytecode.trusting import under_trust
+from tileverify.frontend.sources.discover import discover
+from tileverify.frontend.symbolic.execute import summarize
+from tileverify.frontend.symbolic.recurrences import Recurrence
 from tileverify.frontend.symbolic.summary import Access, AccessSummary, LoopForm, PointerFootprint, Site, ViewFootprint
 from tileverify.pipeline import entry_of, summary_of
+from tileverify.system.errors import UnsupportedOperation
 from tileverify.verifier.certificate.reread import excluded
 from tileverify.verifier.certificate.second_solver import SecondSolver
 from tileverify.verifier.certificate.stated_accesses import reading_document, reading_of
@@ -50,17 +75,12 @@ def checked(unit: KernelUnit, claims: AccessSummary) -> ReadAgain:
 # ------------------------------------------------------------------------------------------------ right summaries
 def test_the_corpus_is_read_by_the_checker_itself() -> None:
     """Wrong kernels, too: the claims are about accesses, not about what is proved of them."""
-    left = []
     for unit in corpus_kernels():
         try:
             claims = summary(unit)
-        except Exception:
+        except UnsupportedOperation:
             continue
-        try:
-            checked(unit, claims)
-        except NotFollowed as error:
-            left.append((unit.kernel, error.message))
-    assert len(left) <= 30, left
+        checked(unit, claims)
 
 
 def test_ops_without_a_step_are_few_and_known() -> None:
@@ -93,6 +113,10 @@ CURSOR = ("loops/stages.py", "cursor")
 CHUNKS = ("race_free/while_loop.py", "copy_in_chunks")
 SQUARE = ("explained/tv303.py", "square")
 RUNNING = ("order/loop_carried.py", "running_sum")
+BY_STRIDE = ("loops/while_stride.py", "double_by_stride")
+IN_BYTES = ("loops/while_stride.py", "fill_by_bytes")
+POWERS = ("integers/bit_patterns.py", "powers")
+BY_ADDRESS = ("twins/integer_addresses.tileirbc", "word_by_address")
 IN_PLACE = ("race_free/relu_inplace.py", "relu")
 
 Change = Callable[[AccessSummary], AccessSummary]
@@ -145,6 +169,21 @@ def renumbered(claims: AccessSummary) -> AccessSummary:
     return replace(claims, loop_forms=forms)
 
 
+def every_reached(change: Callable[[Term, Term, Term], Term]) -> Change:
+    """``change`` gets what holds in every iteration, its number, and that of the one in which a counter wraps."""
+
+    def changed_form(form: LoopForm) -> LoopForm:
+        found = [part for part in form.reached.free if part.kind is TermKind.APPLY]
+        wraps = next(part for part in found if part.function.name.startswith("overflow"))
+        return replace(form, reached=change(form.reached, form.iteration, wraps))
+
+    return lambda claims: replace(claims, loop_forms=tuple(map(changed_form, claims.loop_forms)))
+
+
+def with_range(reached: Term, k: Term, wraps: Term) -> Term:
+    return substitute(reached, {wraps: apply(replace(wraps.function, low=2), *wraps.args)})
+
+
 def asserted(claims: AccessSummary) -> AccessSummary:
     return replace(claims, promises=claims.promises[1:], assertions=(*claims.assertions, claims.promises[0]))
 
@@ -178,6 +217,39 @@ WRONG: dict[str, tuple[tuple[str, str], Change, str]] = {
     "no loop": (RING, lambda c: without(c, loop_forms=()), "nothing is said of a loop"),
     "a loop that breaks off at once": (CHUNKS, unreached, ""),
     "a loop's number of another range": (RING, renumbered, ""),
+    "a counter that wraps nowhere": (
+        BY_STRIDE,
+        every_reached(lambda reached, k, wraps: transform(reached, {le(wraps, k): FALSE}.get)),
+        "",
+    ),
+    "a counter of bytes that wraps nowhere": (
+        IN_BYTES,
+        every_reached(lambda reached, k, wraps: transform(reached, {le(wraps, k): FALSE}.get)),
+        "",
+    ),
+    "a counter that wraps an iteration later": (
+        BY_STRIDE,
+        every_reached(lambda reached, k, wraps: transform(reached, {le(wraps, k): lt(wraps, k)}.get)),
+        "",
+    ),
+    "a counter that wraps in the third iteration at the soonest": (
+        BY_STRIDE,
+        every_reached(lambda reached, k, wraps: substitute(reached, {wraps: add(wraps, ONE)})),
+        "",
+    ),
+    "a counter that wraps whenever one likes": (
+        BY_STRIDE,
+        every_reached(lambda reached, k, wraps: substitute(reached, {wraps: k})),
+        "",
+    ),
+    "a wrap of another range": (BY_STRIDE, every_reached(with_range), "something else"),
+    "a power one more": (POWERS, one_site(place(index=more)), "index"),
+    "a word behind its address": (BY_ADDRESS, one_site(place(offset=lambda at: add(at, const(4)))), "offset"),
+    "an address that is of another array": (
+        BY_ADDRESS,
+        one_site(place(origin=lambda origin: replace(origin, name=f"{origin.name}'"))),
+        "name",
+    ),
 }
 
 
@@ -196,3 +268,69 @@ def test_wrong_claims_are_rejected(name: str) -> None:
 def test_footprints_of_both_kinds_are_tried() -> None:
     kinds = {type(summary(unit_of(*COPY)).sites[0].footprint), type(summary(unit_of(*SCALE)).sites[-1].footprint)}
     assert kinds == {PointerFootprint, ViewFootprint}
+
+
+# ------------------------------------------------------------------------------------------- a few iterations
+def squared(times: int) -> AccessSummary:
+    """A store at what ``times`` iterations make of a number, each the square of the one before and its own number."""
+    builder = ModuleBuilder()
+    with builder.entry("k", (tile(pointer(I32)), tile(I32))) as f:
+        zero, one, limit, small = (f.constant(tile(I32), each) for each in (0, 1, times, 63))
+        with f.for_(zero, limit, one, [f.parameters[1]]) as loop:
+            square = f.op("muli", lhs=loop.arguments[1], rhs=loop.arguments[1])
+            f.op("continue", args=[f.op("andi", lhs=f.op("addi", lhs=square, rhs=loop.arguments[0]), rhs=small)])
+        f.op("store_ptr_tko", ptr=f.op("offset", ptr=f.parameters[0], off=loop.results[0]), val=one)
+        f.op("return")
+    module = decode(encode(builder.build()))
+    parameters = (EntryParameter(Role.POINTER, "a"), EntryParameter(Role.SCALAR, "s"))
+    found = summarize(module, module.entries[0], parameters)
+    claims = reading_of(reading_document(found), found.entry)
+    read_again(module, module.entries[0], parameters, claims, (), lambda asked: excluded(solver(), asked))
+    wrong = one_site(place(offset=lambda at: add(at, const(4))))(claims)
+    with pytest.raises((Misread, NotFollowed)):
+        read_again(module, module.entries[0], parameters, wrong, (), lambda asked: excluded(solver(), asked))
+    return claims
+
+
+@pytest.mark.parametrize("times", [1, 2, 5, 9])
+def test_what_a_few_iterations_make_is_run(times: int) -> None:
+    (site,) = squared(times).sites
+    assert isinstance(site.footprint, PointerFootprint)
+    named = any(part.kind is TermKind.APPLY for part in site.footprint.offset.free)
+    assert named is (times > 8)
+
+
+NEVER_ENTERED = """
+import cuda.tile as ct
+import tileverify
+
+@tileverify.launch(grid=["2"], args={"x": "i32[40]", "out": "i32[64]", "n": "i32"})
+@ct.kernel
+def store_first(x, out, n):
+    place = 0
+    if n < 3:
+        if n > 5:
+            moved = n
+            while ct.load(x, index=(moved,), shape=()).item() < 60:
+                moved = ct.maximum(ct.minimum(moved * 3, n), n - 1)
+            place = moved
+    ct.store(out, index=(place,), tile=ct.full((1,), ct.bid(0), dtype=ct.int32))
+"""
+
+
+def test_a_value_that_is_no_number_is_no_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no block comes to a loop all that is said of its values holds, but a question that mentions one of which
+    it is said that there is none would have no answer either."""
+    file = tmp_path / "kernel.py"
+    file.write_text(NEVER_ENTERED)
+    (unit,) = discover([str(file)])
+    assert isinstance(unit, KernelUnit)
+    checked(unit, summary(unit))
+    found = Recurrence.unknown
+
+    def none(self: Recurrence, *args: Any) -> Function:
+        return replace(found(self, *args), low=5, high=2)
+
+    monkeypatch.setattr(Recurrence, "unknown", none)
+    with pytest.raises(Misread, match="no number"):
+        checked(unit, summary(unit))

@@ -45,3 +45,41 @@ def places_by_block(queue, out):
     i = ct.bid(0)
     ct.atomic_add(queue, (0,), 1, memory_order=RELAXED)
     ct.store(out, (i,), ct.full((1,), i, ct.float32))
+
+
+@tileverify.launch(args={"x": "f32[N]", "out": "f32[1]"}, grid=[1], requires=["N == 4"])
+@ct.kernel
+def doubled_first(x, out):
+    """One addition, which adds nothing up."""
+    t = ct.load(x, (0,), (4,))
+    ct.store(out, (0,), ct.reshape(ct.reduce(t, 0, lambda a, b: a + a, 0.0), (1,)))
+
+
+@tileverify.launch(args={"x": "f32[N]", "out": "f32[1]"}, grid=[1], requires=["N == 4"])
+@ct.kernel
+def differences(x, out):
+    t = ct.load(x, (0,), (4,))
+    ct.store(out, (0,), ct.reshape(ct.reduce(t, 0, lambda a, b: a - b, 0.0), (1,)))
+
+
+@tileverify.launch(args={"x": "f32[N]", "out": "f32[N]"}, grid=[1], requires=["N == 4"])
+@ct.kernel
+def running_differences(x, out):
+    t = ct.load(x, (0,), (4,))
+    ct.store(out, (0,), ct.scan(t, 0, lambda a, b: a - b, 0.0))
+
+
+@tileverify.launch(args={"x": "f32[N]", "out": "f32[1]"}, grid=[1], requires=["N == 4"])
+@ct.kernel
+def sum_and_one(x, out):
+    """The compiler may put the identity in, where there are fewer lanes than threads."""
+    t = ct.load(x, (0,), (4,))
+    ct.store(out, (0,), ct.reshape(ct.reduce(t, 0, lambda a, b: a + b, 1.0), (1,)))
+
+
+@tileverify.launch(args={"x": "f32[N]", "out": "f32[1]"}, grid=[1], requires=["N == 4"])
+@ct.kernel
+def joined_probabilities(x, out):
+    """a + b - a * b, which is associative, and 0 its identity."""
+    t = ct.load(x, (0,), (4,))
+    ct.store(out, (0,), ct.reshape(ct.reduce(t, 0, lambda a, b: a + b - a * b, 0.0), (1,)))

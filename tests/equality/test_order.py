@@ -59,3 +59,34 @@ def test_what_hangs_on_the_order_is_not_decided(
     found = _judged(kernel, reference, sizes).equality
     assert found.answer is Decision.NOT_DECIDED
     assert found.reason.startswith(reason), found.reason
+
+
+def test_a_reduction_by_one_addition_need_not_be_a_sum() -> None:
+    found = _judged("doubled_first", lambda x, out: {"out": x.sum(keepdims=True)}, {"N": 4}).equality
+    assert found.answer is not Decision.EQUAL
+
+
+ORDER = "depends on the order in which it is made"
+IDENTITY = "depends on how often its identity takes part"
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reference", "reason"),
+    [
+        ("differences", lambda x, out: {"out": (x[:1] - x[2:3]) - (x[1:2] - x[3:])}, ORDER),
+        ("running_differences", lambda x, out: {"out": 2 * x[:1] - np.cumsum(x)}, ORDER),
+        ("sum_and_one", lambda x, out: {"out": x.sum(keepdims=True)}, IDENTITY),
+    ],
+)
+def test_a_reduction_whose_order_matters_is_not_decided(
+    kernel: str, reference: Callable[..., Any], reason: str
+) -> None:
+    """In the order of the interpreter, each is its reference."""
+    found = _judged(kernel, reference, {"N": 4}).equality
+    assert found.answer is Decision.NOT_DECIDED
+    assert reason in str(found.reason)
+
+
+def test_a_reduction_by_a_body_of_several_ops_has_one_result_where_its_laws_hold() -> None:
+    found = _judged("joined_probabilities", lambda x, out: {"out": 1 - np.prod(1 - x, keepdims=True)}, {"N": 4})
+    assert found.equality.answer is Decision.EQUAL, found.equality.reason

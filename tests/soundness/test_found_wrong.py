@@ -327,3 +327,85 @@ grid = [2]
 args = { a = "i32[2]" }"""
     result = checked(tmp_path, encode(builder.build()), spec)
     assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV101"})
+
+
+GROUPS_OF_UNEQUAL_SIZE = """
+import cuda.tile as ct
+
+@ct.kernel
+def read_after_one(x, counters, out):
+    block = ct.bid(0)
+    size = ct.where(block < 2, 2, 8).item()
+    if block < 2:
+        ct.store(x, index=(block,), tile=ct.full((1,), 5, dtype=ct.int32))
+    before = ct.atomic_add(counters, (block // size,), 1).item()
+    if block >= 2:
+        if before >= 1:
+            ct.store(out, index=(block,), tile=ct.load(x, index=(0,), shape=(1,)))
+"""
+
+
+def test_a_divisor_that_differs_between_blocks_does_not_count_them(tmp_path: Path) -> None:
+    """All eight blocks add to the first counter; the size of block 0's group, 2, says nothing of how many do."""
+    spec = """
+kernel = "read_after_one"
+grid = [8]
+data = ["range(counters, 0, 1)"]
+args = { x = "i32[8]", counters = "i32[8]", out = "i32[8]" }"""
+    result = checked(tmp_path, GROUPS_OF_UNEQUAL_SIZE, spec)
+    assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV102"})
+
+
+COUNTED_BY_ONE_BLOCK = """
+import cuda.tile as ct
+
+@ct.kernel
+def store_behind_count(x, out):
+    block = ct.bid(0)
+    place = 2
+    if block >= 1:
+        place = 0
+        for i in range(40):
+            ct.assert_(place <= 2 * block, "few")
+            place = place + ct.load(x, index=(i,), shape=()).item()
+    ct.store(out, index=(place,), tile=ct.full((1,), block, dtype=ct.int32))
+"""
+
+
+def test_what_one_block_knows_of_a_count_another_does_not(tmp_path: Path) -> None:
+    """The count is the same for all blocks that make it, and at most 2 * block + 1 in each of these; block 0 makes none."""
+    spec = """
+kernel = "store_behind_count"
+grid = [2]
+data = ["range(x, 0, 2)"]
+trust = ["assert-stops"]
+args = { x = "i32[40]", out = "i32[64]" }"""
+    assert checked(tmp_path, COUNTED_BY_ONE_BLOCK, spec).verdict is not Verdict.PROVED
+
+
+NEVER_ENTERED = """
+import cuda.tile as ct
+
+@ct.kernel
+def store_first(x, out, n):
+    place = 0
+    if n {below}:
+        if n {above}:
+            moved = n
+            i = 0
+            while ct.load(x, index=(i,), shape=()).item() < 60:
+                moved = ct.maximum(ct.minimum(moved * 3, n), n - 1)
+                i = i + 1
+            place = moved
+    ct.store(out, index=(place,), tile=ct.full((1,), ct.bid(0), dtype=ct.int32))
+"""
+
+
+@pytest.mark.parametrize(("below", "above"), [("< 3", "> 5"), ("< 6", "> 5")])
+def test_a_loop_that_no_launch_enters_excludes_none(tmp_path: Path, below: str, above: str) -> None:
+    spec = """
+kernel = "store_first"
+grid = [2]
+args = { x = "i32[40]", out = "i32[64]", n = "i32" }"""
+    result = checked(tmp_path, NEVER_ENTERED.format(below=below, above=above), spec)
+    assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV101"})

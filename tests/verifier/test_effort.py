@@ -147,6 +147,34 @@ def test_a_wider_contract_takes_no_more_than_its_part(of_numbers: KernelUnit, mo
     assert left == [effort.most // WIDER_SHARE] * 2
 
 
+def test_wider_contracts_leave_a_recorded_launch_what_its_own_proof_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are tried first once facts are chosen: these say that the launch's own proof works out."""
+    (tmp_path / "k.py").write_text(
+        "import cuda.tile as ct\n\n@ct.kernel\ndef pick(x, idx, y):\n"
+        "    ct.store(y, (ct.load(idx, (ct.bid(0),), shape=()),), ct.load(x, (ct.bid(0),), (16,)))\n"
+    )
+    (tmp_path / "k.tileverify.toml").write_text(
+        '[[launch]]\nkernel = "pick"\ngrid = [8]\nobserved = ["range(idx, 0, 8)", "injective(idx)"]\n'
+        'args = { x = "f32[128]", idx = "i32[8]", y = "f32[128]" }\n'
+    )
+    unit = next(unit for unit in discover([str(tmp_path / "k.py")]) if isinstance(unit, KernelUnit))
+    plain, _ = units_spent(unit)
+    assert (plain.verdict, plain.holds_for) == (Verdict.PROVED, "any")
+    left: list[tuple[str, int]] = []
+
+    def greedy(self: GeneralisedProof, level: Level) -> None:
+        effort = self.case.session.effort
+        left.append((level.holds_for, effort.left))
+        effort.charge(effort.left)
+
+    monkeypatch.setattr(GeneralisedProof, "attempt", greedy)
+    result, effort = units_spent(unit)
+    assert (result.verdict, result.holds_for) == (Verdict.PROVED, "launch")
+    assert left == [("any", effort.most // WIDER_SHARE), ("sizes", effort.most // WIDER_SHARE)]
+
+
 def test_no_wider_contract_is_tried_after_a_proof_that_ended_without_an_answer(
     of_numbers: KernelUnit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,9 +10,27 @@ In this order, the first that decides:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from ..contract.terms import FALSE, TRUE, Sort, Term, TermKind, and_, assuming, iff, literals, ne, not_, or_, postorder
+from ..contract.terms import (
+    FALSE,
+    TRUE,
+    Sort,
+    Term,
+    TermKind,
+    and_,
+    assuming,
+    iff,
+    le,
+    literals,
+    lt,
+    ne,
+    not_,
+    or_,
+    postorder,
+    substitute,
+)
 from ..contract.terms.bits import OPERATIONS
 from .checked_values import Misread, NotFollowed
 
@@ -43,10 +61,8 @@ class Comparing:
 
     def follows(self, given: Term, wanted: Term, what: str, facts: Iterable[tuple[Term, Term]] = ()) -> None:
         """``wanted`` holds wherever ``given`` does.  ``facts``: (if, then), true of all that is spoken of."""
-        facts = tuple(facts)
-        for case in _cases(given):
-            if not _seen(case, wanted, facts):
-                self.impossible((case, *(or_(not_(if_), then) for if_, then in facts), not_(wanted)), what)
+        for case in _not_seen(Implied(given, wanted, tuple(facts))):
+            self.impossible((case.given, *(or_(not_(if_), then) for if_, then in case.facts), not_(case.wanted)), what)
 
     def impossible(self, conditions: Sequence[Term], what: str) -> None:
         """No numbers satisfy ``conditions``; raises `Misread` where some do, `NotFollowed` where nobody knows."""
@@ -75,22 +91,53 @@ def _leaves_open(condition: Term) -> bool:
     )
 
 
-def _cases(condition: Term) -> Iterator[Term]:
-    if condition.kind is TermKind.OR:
-        for part in condition.args:
-            yield from _cases(part)
-    elif condition.kind is TermKind.ITE:
-        test, then, otherwise = condition.args
-        yield from _cases(and_(test, then))
-        yield from _cases(and_(not_(test), otherwise))
-    elif condition is not FALSE:
-        yield condition
+@dataclass(frozen=True, slots=True)
+class Implied:
+    """``wanted`` is to follow from ``given`` and ``facts``: (if, then)."""
+
+    given: Term
+    wanted: Term
+    facts: tuple[tuple[Term, Term], ...]
+
+    @property
+    def seen(self) -> bool:
+        """Whether ``wanted`` becomes true when what is known is put in its places."""
+        known = literals(self.given)
+        for if_, then in self.facts:
+            if assuming(if_, known) is TRUE:
+                known |= literals(then)
+        return self.given is self.wanted or assuming(self.wanted, known) is TRUE
+
+    def at(self, variable: Term, value: Term) -> Implied:
+        change = {variable: value}
+        facts = tuple((substitute(if_, change), substitute(then, change)) for if_, then in self.facts)
+        return Implied(substitute(self.given, change), substitute(self.wanted, change), facts)
 
 
-def _seen(given: Term, wanted: Term, facts: Sequence[tuple[Term, Term]]) -> bool:
-    """Whether ``wanted`` becomes true when what is known is put in its places."""
-    known = literals(given)
-    for if_, then in facts:
-        if assuming(if_, known) is TRUE:
-            known |= literals(then)
-    return given is wanted or assuming(wanted, known) is TRUE
+def _not_seen(whole: Implied) -> Iterator[Implied]:
+    """The cases that terms alone do not show: of a choice, and of an iteration that is the other one or before it."""
+    given = whole.given
+    if given.kind is TermKind.OR:
+        cases = [replace(whole, given=part) for part in given.args]
+    elif given.kind is TermKind.ITE:
+        test, then, otherwise = given.args
+        cases = [replace(whole, given=and_(test, then)), replace(whole, given=and_(not_(test), otherwise))]
+    elif given is FALSE or whole.seen:
+        return
+    elif (pair := _not_after(whole)) is not None:
+        before = (part for part in given.args if part is not le(*pair))
+        cases = [whole.at(*pair), replace(whole, given=and_(lt(*pair), *before))]
+    else:
+        yield whole
+        return
+    for case in cases:
+        yield from _not_seen(case)
+
+
+def _not_after(whole: Implied) -> tuple[Term, Term] | None:
+    """Two variables of which the first is given to be at most the second, where both matter."""
+    for part in whole.given.args if whole.given.kind is TermKind.AND else ():
+        if part.kind is TermKind.LE and all(arg.kind is TermKind.VAR and arg in whole.wanted.free for arg in part.args):
+            first, second = part.args
+            return first, second
+    return None

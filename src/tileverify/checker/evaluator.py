@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import TypeAlias
 
 from ..contract.terms import (
@@ -33,7 +34,7 @@ from ..frontend.bytecode.liveness import used_values
 from ..frontend.bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType
 from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.bytecode.traverse import walk
-from ..frontend.symbolic.summary import AccessSummary, Loop, LoopForm, Promise, Site, earlier
+from ..frontend.symbolic.summary import AccessSummary, Loop, LoopForm, Origin, Promise, Site, earlier
 from ..results.codes import TV
 from .agreement import Comparing, Refutes
 from .checked_values import Address, Layout, Misread, NotFollowed, Tiling, Value, Waiting
@@ -88,10 +89,10 @@ class Evaluator:
         self.inert = inert_assumptions(entry)
         self.elements: dict[str, ScalarType] = {}
         self.ranks: dict[str, int] = {}
+        self.cast: dict[tuple[tuple[int, Term], ...], Origin] = {}  # by the summands of its address
         self.known: set[Symbol | Function] = set()
         self.living = _living(entry.body, self.ordinal)
         self._spoken: list[tuple[Sequence[Term], str]] = []
-        self._functions: dict[str, Function] | None = None
         for form in claims.loop_forms:  # each is looked at where its loop stands
             self.known |= {form.iteration.symbol, earlier(form.iteration).symbol, form.time.symbol}
         self._sites = _by_offset(claims.sites)
@@ -257,16 +258,15 @@ class Evaluator:
             raise NotFollowed("nothing is said of a loop")
         return self._forms[op.offset]
 
-    def claimed_function(self, name: str, otherwise: Function) -> Function:
-        """The function that claims call so; its range and scope are still to be checked."""
-        if self._functions is None:
-            spoken = [term for site in self.claims.sites for term in (site.guard, *_place_terms(site))]
-            spoken += [term for form in self.claims.loop_forms for each in form.left for term in (each or {}).values()]
-            spoken += [term for form in self.claims.loop_forms for term in form.carried if isinstance(term, Term)]
-            spoken += [item.guard for item in self.claims.promises]
-            parts = frozenset[Term]().union(*(term.free for term in spoken))
-            self._functions = {part.function.name: part.function for part in parts if part.kind is TermKind.APPLY}
-        return self._functions.get(name, otherwise)
+    @cached_property
+    def spoken_of(self) -> frozenset[Term]:
+        """The variables and applications that claims about accesses and loops, and guards of promises, speak of."""
+        return frozenset[Term]().union(*(term.free for term in _terms_of(self.claims)))
+
+    def claimed_function(self, name: str) -> Function | None:
+        """The function that claims call so, if any does; its range and scope are still to be checked."""
+        found = (part.function for part in self.spoken_of if part.kind is TermKind.APPLY)
+        return next((function for function in found if function.name == name), None)
 
     def speaks_of(self, terms: Sequence[Term], what: str) -> None:
         """Claims may speak of what the walk meets, also later; `finish` looks at that."""
@@ -280,6 +280,9 @@ class Evaluator:
                 lane = part.kind is TermKind.VAR and part.symbol.scope is Scope.LANE
                 if symbol not in self.known and not lane:
                     raise NotFollowed(f"{what} speaks of '{symbol.name}', which the bytecode does not know so")
+                if symbol.low is not None and symbol.high is not None and symbol.low > symbol.high:
+                    # What no block comes to may be said to be anything, but not to be no number at all.
+                    raise Misread(f"{what} speaks of '{symbol.name}', which no number could be")
         if left := self._sites.keys() - self.done_sites.keys():
             raise Misread(f"{len(left)} accesses are claimed that no block makes")
         if any(self._promises.values()) or any(self._assertions.values()):
@@ -309,10 +312,21 @@ def _by_offset(sites: Sequence[Site]) -> dict[int, Site]:
     return found
 
 
-def _place_terms(site: Site) -> Iterator[Term]:
-    for field_ in fields(site.footprint):
-        part = getattr(site.footprint, field_.name)
-        yield from (each for each in (part if isinstance(part, tuple) else (part,)) if isinstance(each, Term))
+def _terms_of(claims: AccessSummary) -> Iterator[Term]:
+    """All terms of what is said of accesses and loops, and the guards of promises."""
+    for site in claims.sites:
+        yield site.guard
+        yield from (each for each in (site.value, site.argument, site.compare) if each is not None)
+        for field_ in fields(site.footprint):
+            part = getattr(site.footprint, field_.name)
+            yield from (each for each in (part if isinstance(part, tuple) else (part,)) if isinstance(each, Term))
+        yield from (wait.condition for wait in site.waits)
+    for form in claims.loop_forms:
+        for said in (*form.carried, *form.left):
+            parts = said.values() if isinstance(said, Mapping) else said if isinstance(said, tuple) else (said,)
+            yield from (each for each in parts if isinstance(each, Term))
+        yield form.reached
+    yield from (item.guard for item in claims.promises)
 
 
 def _living(block: Block, ordinal: Mapping[Op, int]) -> dict[str, frozenset[int]]:

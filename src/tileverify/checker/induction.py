@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from ..contract.terms import (
     ONE,
@@ -39,6 +40,9 @@ from .evaluator import Evaluator, WayOut, shape
 from .lane_moves import lanes
 from .steps_tiles import either_value
 from .steps_tokens import must_await
+
+_MOST_RUNS: Final = 8
+"""Iterations of a loop that are run one by one, where their number is known."""
 
 
 class CarriedClaims:
@@ -110,17 +114,17 @@ class CarriedClaims:
     # ------------------------------------------------------------------------------------------------ induction
     def _check_init(self, i: int) -> None:
         init, first, what = self.inits[i], self._at(i, ZERO), self._what(i)
-        self.ev.speaks_of(_terms(self._at(i, self.claimed.time)), what)
+        self.ev.speaks_of(terms_of(self._at(i, self.claimed.time)), what)
         if isinstance(init, Waiting):
             if not isinstance(first, Waiting):
                 raise Misread(f"{what}: it is a token")
             must_await(self.ev, self.path, init, first.awaits, f"{what} at first")
             return
-        for mine, theirs in zip(_terms(init), _terms(first), strict=True):
+        for mine, theirs in zip(terms_of(init), terms_of(first), strict=True):
             self.ev.compare.same(self.path, mine, theirs, f"{what} at first")
         function = self.own[i]
         if function is not None and function.scope is Scope.LAUNCH:
-            _must_be_alike(_terms(init), self.around, what)
+            _must_be_alike(terms_of(init), self.around, what)
 
     def check_step(self, ways: Sequence[WayOut]) -> None:
         """What each way on hands over is the claim of the next iteration."""
@@ -137,12 +141,12 @@ class CarriedClaims:
             if function is not None and function.scope is Scope.LAUNCH:
                 # Blocks that do not get so far do not matter; which of several ways is taken does.
                 handed = either_way(ways, i)
-                _must_be_alike(_terms(handed), (*self.around, k), self._what(i))
+                _must_be_alike(terms_of(handed), (*self.around, k), self._what(i))
 
     def _define(self, i: int, value: Value, then: Term, way: WayOut, now: dict[Term, Term]) -> None:
         if self.own[i] is None:
             return
-        (claim,), (handed,) = _terms(self._at(i, then)), _terms(value)
+        (claim,), (handed,) = terms_of(self._at(i, then)), terms_of(value)
         stand_in = self._application(i, then)
         function, what = self.own[i], self._what(i)
         assert function is not None
@@ -155,7 +159,7 @@ class CarriedClaims:
             if now.setdefault(stand_in, value_of) is not value_of:
                 raise NotFollowed(f"{what}: a form of its own")
             if any(
-                stand_in in term.free for j in range(len(self.said)) if j != i for term in _terms(self._at(j, then))
+                stand_in in term.free for j in range(len(self.said)) if j != i for term in terms_of(self._at(j, then))
             ):
                 # Others rely on the function, so it has to be this value in all cases.
                 self._in_range(way.path, handed, leaf, function, stand_in, what)
@@ -169,7 +173,7 @@ class CarriedClaims:
             return
         if isinstance(claim, Address) and isinstance(value, Address) and claim.origin != value.origin:
             raise NotFollowed("a loop carries a pointer from one array to another")
-        for mine, theirs in zip(_terms(value), _terms(claim), strict=True):
+        for mine, theirs in zip(terms_of(value), terms_of(claim), strict=True):
             for condition, leaf in _leaves(theirs, way.path):
                 path = and_(way.path, substitute(condition, now))
                 own = self.own[i]
@@ -199,7 +203,7 @@ class CarriedClaims:
         position = next((i for i, own in enumerate(self.own) if own == said.function), None)
         if position is None or said.iteration is not k or said.context != self.around:
             raise Misread(f"{what} is none that the loop carries")
-        (now,) = _terms(self._at(position, k))
+        (now,) = terms_of(self._at(position, k))
         stand_in = self._application(position, k)
         plain = add(scale(said.modulus, stand_in), const(said.rest))
         if said.lanes != lanes(shape(self.carried[position])):
@@ -207,17 +211,20 @@ class CarriedClaims:
         self.ev.speaks_of((said.init, said.next, said.entered, said.handed_on), what)
         self.ev.compare.same(and_(self.path, ne(k, ZERO)), now, plain, what)
         self.ev.compare.follows(self.path, said.entered, f"{what} begins elsewhere")
-        (init,) = _terms(self.inits[position])
+        (init,) = terms_of(self.inits[position])
         self.ev.compare.same(self.path, init, said.init, f"{what} at first")
         for way in ways:
             self.ev.compare.follows(way.path, said.handed_on, f"{what} is handed on elsewhere")
-            (value,) = _terms(way.values[position])
+            (value,) = terms_of(way.values[position])
             self.ev.compare.same(way.path, value, said.next, f"{what} later")
 
     # --------------------------------------------------------------------------------------------------- behind
-    def behind(self, trips: Term) -> tuple[Value, ...]:
+    def behind(self, trips: Term, ways: Sequence[WayOut]) -> tuple[Value, ...]:
         """The carried values behind ``trips`` iterations; of tokens, what is claimed of them there."""
         results = list(self.at(trips))
+        for i, number in self._run(trips, ways).items():
+            if self._application(i, trips) not in self.ev.spoken_of:
+                results[i] = number
         for i, value in enumerate(results):
             said = self.claimed.left[i] if i < len(self.claimed.left) else None
             if isinstance(value, Waiting) and said is not None:
@@ -225,6 +232,28 @@ class CarriedClaims:
                 must_await(self.ev, self.path, value, said, f"{self._what(i)} behind the loop")
                 results[i] = Waiting(said)
         return tuple(results)
+
+    def _run(self, trips: Term, ways: Sequence[WayOut]) -> dict[int, Term]:
+        """Numbers without a closed form behind a few iterations: what these make of the initial ones, one by one."""
+        if trips.kind is not TermKind.CONST or not 0 < trips.value <= _MOST_RUNS or not ways:
+            return {}
+        k = self.claimed.iteration
+        now = {i: init for i, init in enumerate(self.inits) if isinstance(init, Term) and self.own[i] is not None}
+        handed = {i: terms_of(either_way(ways, i))[0] for i in now}
+        for t in range(trips.value):
+            time = {k: const(t)}
+            known = {substitute(self._application(i, k), time): self._stood_for(i, now[i]) for i in now}
+            now = {i: substitute(substitute(handed[i], time), known) for i in now}
+        return now
+
+    def _stood_for(self, i: int, value: Term) -> Term:
+        """What the function at position i is, where the carried number is ``value``."""
+        stand_in = self._application(i, self.claimed.iteration)
+        for _, leaf in _leaves(terms_of(self._at(i, self.claimed.iteration))[0], TRUE):
+            if stand_in in leaf.free:
+                modulus, rest = _linear_in(leaf, stand_in, self._what(i))
+                return floordiv(sub(value, const(rest)), const(modulus)) if modulus else value
+        return value
 
     def _what(self, i: int) -> str:
         return f"value {i} of the loop at byte {self.op.offset}"
@@ -238,7 +267,7 @@ def either_way(ways: Sequence[WayOut], position: int) -> Value:
     return chosen
 
 
-def _terms(value: Value) -> list[Term]:
+def terms_of(value: Value) -> list[Term]:
     match value:
         case Term():
             return [value]

@@ -155,17 +155,25 @@ def _divided(ev: Evaluator, op: Op) -> tuple[Term, Term]:
 
 # --------------------------------------------------------------------------------------------------------- bits
 def shli(ev: Evaluator, op: Op) -> Term:
-    bits, amount = width(op.result), _amount(ev, op)
-    if amount.kind is not TermKind.CONST:
-        if op.attributes["ovf"] != "none":
-            raise NotFollowed("a shift by an amount that varies, with a promise")
-        value = ev.term(op.value("lhs"))
-        if bits == 1 or value.kind is TermKind.CONST:
-            raise NotFollowed("a constant is shifted by an amount that varies")
-        return ev.wrapped(bits, bits_left(value, amount))
-    factor = const(1 << min(amount.value, bits))
-    must_not_wrap(ev, op, "shift", lambda sign: mul(read(ev, op, "lhs", sign), factor))
-    return stored(ev, mul(read(ev, op, "lhs", "signed"), factor), bits)
+    bits, amount, value = width(op.result), _amount(ev, op), ev.term(op.value("lhs"))
+
+    def exact(sign: str) -> Term:
+        return mul(read(ev, op, "lhs", sign), _cases(amount, bits, lambda k: const(1 << k), const(1 << bits)))
+
+    must_not_wrap(ev, op, "shift", exact)
+    if amount.kind is TermKind.CONST or bits == 1:
+        return stored(ev, exact("signed"), bits)
+    if value.kind is TermKind.CONST:
+        return _cases(amount, bits, lambda k: element(value.value << k, bits), ZERO)
+    return ev.wrapped(bits, bits_left(value, amount))
+
+
+def _cases(amount: Term, bits: int, of: Callable[[int], Term], beyond: Term) -> Term:
+    """``of`` the amount, if that is less than ``bits``, as is demanded."""
+    chosen = beyond
+    for k in reversed(range(bits)):
+        chosen = ite(eq(amount, const(k)), of(k), chosen)
+    return chosen
 
 
 def shri(ev: Evaluator, op: Op) -> Term:

@@ -8,6 +8,7 @@ Behind the loop the values are the claim at the number of iterations.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from ..contract.terms import (
@@ -40,11 +41,11 @@ from ..contract.terms.launch_wide import scope_of
 from ..contract.variables import BID, GRID
 from ..frontend.bytecode.model import Op
 from ..frontend.bytecode.traverse import walk
-from ..frontend.symbolic.summary import Loop, earlier
+from ..frontend.symbolic.summary import Loop, LoopForm, earlier
 from ..results.codes import TV
 from .checked_values import Address, Misread, NotFollowed, Value, Waiting
 from .evaluator import Evaluator, Step, WayOut, shape, width
-from .induction import CarriedClaims, either_way
+from .induction import CarriedClaims, either_way, terms_of
 from .steps_integers import read, stored
 from .steps_tiles import either_value
 
@@ -109,14 +110,8 @@ def for_loop(ev: Evaluator, op: Op) -> tuple[Value, ...]:
     ev.promise(op, positive, "step of the loop is positive")
     number, claimed = ev.loop_number[op], ev.form(op)
     k = claimed.iteration
-    any_k = var(f"k{number}", Scope.ITERATION, 0)
     _check_counter(ev, op, k, number)
-    runs = and_(positive, lt(add(lower, mul(any_k, step)), upper))
-    if k.symbol.high is not None:
-        top = const(k.symbol.high)
-        found = ev.sizes.under(runs).interval(any_k)[1]
-        if found is None or found > k.symbol.high:
-            ev.compare.impossible((ev.path, runs, lt(top, any_k)), "a loop has more iterations than is said")
+    _most_trips(ev, number, (lower, upper, step), None if k.symbol.high is None else k.symbol.high + 1)
     value = add(lower, mul(k, step))
     induction, *carried = op.regions[0].blocks[0].arguments
     form = CarriedClaims(ev, op, claimed, carried, op.group("inits"))
@@ -129,10 +124,10 @@ def for_loop(ev: Evaluator, op: Op) -> tuple[Value, ...]:
     if step.kind is TermKind.CONST and step.value > 0:
         trips = maximum(ZERO, ceildiv(sub(upper, lower), step))
     else:
-        trips = _number_of_trips(ev, number, k, (lower, upper, step))
+        trips = _number_of_trips(ev, number, (lower, upper, step))
     inside = frozenset(each.offset for each in walk(op.regions[0].blocks[0]))
     ev.facts.append((inside, form.same_around, lt(earlier(k), trips)))
-    return form.behind(trips)
+    return form.behind(trips, ways.on)
 
 
 def _check_counter(ev: Evaluator, op: Op, k: Term, number: int) -> None:
@@ -151,25 +146,33 @@ def _check_loop_values(ev: Evaluator, form: CarriedClaims, ways: Sequence[WayOut
             form.check_loop_value(said, ways)
 
 
-def _number_of_trips(ev: Evaluator, number: int, k: Term, bounds: tuple[Term, Term, Term]) -> Term:
+def _number_of_trips(ev: Evaluator, number: int, bounds: tuple[Term, Term, Term]) -> Term:
     """A number of its own, as often as the loop runs: the least T with ``upper <= lower + T * step``."""
     lower, upper, step = bounds
-    function = ev.claimed_function(f"trips{number}", Function(f"trips{number}", scope_of(*bounds), 0))
-    if function.scope is not scope_of(*bounds) or function.low != 0 or function.array or function.sort is not Sort.INT:
+    function = ev.claimed_function(f"trips{number}")
+    most = _most_trips(ev, number, bounds, None if function is None else function.high)
+    known = Function(f"trips{number}", scope_of(*bounds), 0, most)
+    function = function or known
+    if function not in (known, replace(known, scope=Scope.BLOCK)):
         raise Misread("the number of a loop's iterations is said to be something else")
     trips = apply(ev.declared(function), *ev.iterations)
-    before = add(trips, const(-1))
-    if function.high is not None:
-        any_k = var(f"k{number}", Scope.ITERATION, 0)
-        runs = and_(lt(ZERO, step), lt(add(lower, mul(any_k, step)), upper))
-        found = ev.sizes.under(runs).interval(any_k)[1]
-        if found is None or found >= function.high:
-            ev.compare.impossible(
-                (ev.path, runs, le(const(function.high), any_k)), "a loop runs more often than is said"
-            )
     ev.narrow(le(upper, add(lower, mul(trips, step))))
-    ev.narrow(implies(lt(ZERO, trips), lt(add(lower, mul(before, step)), upper)))
+    ev.narrow(implies(lt(ZERO, trips), lt(add(lower, mul(add(trips, const(-1)), step)), upper)))
     return trips
+
+
+def _most_trips(ev: Evaluator, number: int, bounds: tuple[Term, Term, Term], said: int | None) -> int | None:
+    """A number that the loop's iterations do not exceed: what is ``said`` of them, if that is one, or what is seen."""
+    lower, upper, step = bounds
+    k = var(f"k{number}", Scope.ITERATION, 0)
+    runs = and_(lt(ZERO, step), lt(add(lower, mul(k, step)), upper))
+    last, room = ev.sizes.under(runs).interval(k)[1], ev.sizes.interval(sub(upper, lower))[1]
+    seen = [max(high, 0) for high in (None if last is None else last + 1, room) if high is not None]
+    if said is None:
+        return min(seen, default=None)
+    if not any(high <= said for high in seen):
+        ev.compare.impossible((ev.path, runs, le(const(said), k)), "a loop has more iterations than is said")
+    return said
 
 
 def endless_loop(ev: Evaluator, op: Op) -> tuple[Value, ...]:
@@ -186,8 +189,7 @@ def endless_loop(ev: Evaluator, op: Op) -> tuple[Value, ...]:
     if claimed.last not in (None, Function(f"last{number}", Scope.BLOCK, 0)):
         raise Misread("the last iteration of a loop has another name")
     form = CarriedClaims(ev, op, claimed, carried, op.group("inits"))
-    if any(part.kind is TermKind.APPLY and part.function.name.startswith("overflow") for part in claimed.reached.free):
-        raise NotFollowed("a loop whose counter may wrap")
+    chosen = _chosen_number(ev, number, claimed, form)
     ev.speaks_of((claimed.reached,), "what holds in every iteration of a loop")
     ev.compare.follows(
         ev.path, substitute(claimed.reached, {k: ZERO}), "what holds in every iteration does not at first"
@@ -197,9 +199,8 @@ def endless_loop(ev: Evaluator, op: Op) -> tuple[Value, ...]:
         ev.env.update(zip(carried, form.at(k), strict=True))
         ev.run(op.regions[0].blocks[0])
         form.check_step(ways.on)
-        later = substitute(claimed.reached, {k: add(k, ONE)})
         for way in ways.on:
-            ev.compare.follows(way.path, later, "what holds in every iteration is not handed on")
+            check_handed_on(ev, way.path, claimed.reached, k, chosen)
     _check_loop_values(ev, form, ways.on)
     if not ways.out:
         ev.stop()
@@ -218,6 +219,45 @@ def endless_loop(ev: Evaluator, op: Op) -> tuple[Value, ...]:
     ev.narrow(substitute(and_(claimed.reached, broke), {k: last}))
     merged = (either_way(ways.out, position) for position in range(len(ways.out[0].values)))
     return tuple(_at(value, {k: last}) for value in merged)
+
+
+def _chosen_number(ev: Evaluator, number: int, claimed: LoopForm, form: CarriedClaims) -> Term | None:
+    """The number that a claim about iterations may speak of as if somebody had chosen it once for the whole loop."""
+    name = f"overflow{number}."
+    found = {
+        part for part in claimed.reached.free if part.kind is TermKind.APPLY and part.function.name.startswith(name)
+    }
+    if len(found) > 1:
+        raise NotFollowed("a loop with two counters that may wrap")
+    for part in found:
+        if part.function != Function(part.function.name, Scope.BLOCK, 1) or part.args != ev.iterations:
+            raise Misread("the iteration in which a counter wraps is said to be something else")
+        if any(part in term.free for value in form.at(claimed.time) for term in terms_of(value)):
+            raise NotFollowed("what a loop carries depends on when its counter wraps")
+        ev.declared(part.function)
+        return part
+    return None
+
+
+def check_handed_on(ev: Evaluator, path: Term, reached: Term, k: Term, chosen: Term | None) -> None:
+    """The claim about iterations, R(k), holds in the next one.
+
+    It may speak of a number f, R(k, f), of which no more is known than that there is one.  To show that there is, f is
+    chosen as late as can be: as long as R(k, g) holds for all g > k, nothing has to be; if R(k + 1, g) fails for some
+    g > k + 1, f becomes k + 1, which keeps all R(j, f) for j <= k.  From then on R(f, f) holds, R(f, g) does not for
+    some g > f, and f stays.  A loop that comes to its end without a choice has all numbers behind it left.
+    """
+    what = "what holds in every iteration is not handed on"
+    then = add(k, ONE)
+    later = substitute(reached, {k: then})
+    if chosen is None:
+        ev.compare.follows(path, later, what)
+        return
+    other = var("another number", Scope.ITERATION, 1)
+    open_still = and_(path, substitute(path, {chosen: then}), lt(then, chosen))
+    ev.compare.impossible((open_still, not_(later), not_(substitute(later, {chosen: then}))), what)
+    by_then, failed = (substitute(reached, {k: chosen, chosen: f}) for f in (chosen, other))
+    ev.compare.impossible((path, le(chosen, k), by_then, lt(chosen, other), not_(failed), not_(later)), what)
 
 
 def _at(value: Value, time: Mapping[Term, Term]) -> Value:

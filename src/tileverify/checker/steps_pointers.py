@@ -65,26 +65,35 @@ def ptr_to_ptr(ev: Evaluator, op: Op) -> Address:
 
 def ptr_to_int(ev: Evaluator, op: Op) -> Term:
     pointer = ev.address(op.value("s"))
+    ev.cast[linear_parts(first_byte(pointer.origin))[1]] = pointer.origin
     return ev.wrapped(64, add(first_byte(pointer.origin), pointer.offset))
 
 
 def int_to_ptr(ev: Evaluator, op: Op) -> Address:
-    """The address of an array of a list, and something: such an address is a word of the list's descriptors."""
+    """An address that the kernel took, and something; or that of an array of a list, which a word of descriptors holds.
+
+    Whichever memory the number is taken to lie in, accesses outside of that are at fault.
+    """
     number = ev.term(op.value("s"))
     if number.kind is TermKind.WRAP and number.payload == 64:
         number = number.args[0]
-    for factor, part in linear_parts(number)[1]:
-        for name, rank in ev.ranks.items():
-            if factor == 1 and part.kind is TermKind.APPLY and part.function == list_word(name, "address"):
-                (index,) = part.args
-                if any(each.kind is TermKind.VAR and each.symbol.scope is Scope.LANE for each in index.free):
-                    raise NotFollowed("arrays of a list that differ from lane to lane")
-                words = [tuple(list_word(name, f"{what}[{d}]") for d in range(rank)) for what in ("shape", "strides")]
-                sizes, strides = (tuple(apply(ev.declared(word), index) for word in row) for row in words)
-                kind = OriginKind.LIST_ELEMENT
-                origin = Origin(kind, name, pointee(op.result).bytes, sizes, strides, index=index)
-                return Address(origin, sub(number, first_byte(origin)))
+    for summand in linear_parts(number)[1]:
+        origin = ev.cast.get((summand,)) or _in_list(ev, op, *summand)
+        if origin is not None:
+            return Address(origin, sub(number, first_byte(origin)))
     raise NotFollowed("an integer becomes a pointer")
+
+
+def _in_list(ev: Evaluator, op: Op, factor: int, part: Term) -> Origin | None:
+    for name, rank in ev.ranks.items():
+        if factor == 1 and part.kind is TermKind.APPLY and part.function == list_word(name, "address"):
+            (index,) = part.args
+            if any(each.kind is TermKind.VAR and each.symbol.scope is Scope.LANE for each in index.free):
+                raise NotFollowed("arrays of a list that differ from lane to lane")
+            words = [tuple(list_word(name, f"{what}[{d}]") for d in range(rank)) for what in ("shape", "strides")]
+            sizes, strides = (tuple(apply(ev.declared(word), index) for word in row) for row in words)
+            return Origin(OriginKind.LIST_ELEMENT, name, pointee(op.result).bytes, sizes, strides, index=index)
+    return None
 
 
 def get_global(ev: Evaluator, op: Op) -> Address:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from . import exact
 from .exact_arrays import is_numbers, lifted, presented
 from .field import Array
 
@@ -47,7 +48,7 @@ def _eye(*args: int, dtype: DTypeLike | None = None, **kwargs: Any) -> Array:
 
 def _array(value: ArrayLike, dtype: DTypeLike | None = None, *args: Any, **kwargs: Any) -> Array:
     if is_numbers(value) or (isinstance(value, list | tuple) and any(map(is_numbers, value))):
-        made = presented(np.array(lifted(value)))
+        made = presented(exact.copied(lifted(value)))
         return made if dtype is None else made.astype(dtype)
     return np.array(value, dtype, *args, **kwargs)
 

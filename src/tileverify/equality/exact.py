@@ -137,8 +137,13 @@ def add(x: Array, y: Array) -> Array:
     return built(Parts(field.add(a.r, b.r), s, a.dead | b.dead, n, d), a.s, b.s, lost=beyond(s, a.s, b.s))
 
 
+def copied(x: Array) -> Array:
+    """A copy: of a single element, which NumPy has as ``np.void``, ``np.array`` makes none."""
+    return np.asarray(x).copy()
+
+
 def negative(x: Array) -> Array:
-    result = np.array(x)
+    result = copied(x)
     a = parts(x)
     result["r"] = np.moveaxis(field.negated(a.r), 0, -1)
     result["s"] = -a.s

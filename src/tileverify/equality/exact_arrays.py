@@ -218,10 +218,10 @@ def lifted(value: ArrayLike | None) -> Array:
 def cast(x: ArrayLike, dtype: DTypeLike) -> Array:
     """Floats stay what they are; integers are cut off."""
     if dtype == NUMBER:
-        return presented(np.array(plain(x)))
+        return presented(exact.copied(plain(x)))
     wanted = np.dtype(dtype)
     if wanted.kind == "f" or wanted.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
-        return presented(np.array(plain(x)))
+        return presented(exact.copied(plain(x)))
     if wanted.kind == "b":
         return np.not_equal(x, 0)
     if wanted.kind in "iu":
@@ -242,7 +242,7 @@ def _compared(test: Callable[[Array], Array]) -> Callable[[Array, Array], Array]
 
 
 UNARY: Final[dict[np.ufunc, Callable[[Array], Array]]] = {
-    np.negative: exact.negative, np.positive: np.array, np.absolute: formulas.absolute, np.fabs: formulas.absolute,
+    np.negative: exact.negative, np.positive: exact.copied, np.absolute: formulas.absolute, np.fabs: formulas.absolute,
     np.exp: formulas.exp, np.exp2: formulas.exp2, np.expm1: formulas.expm1, np.log: formulas.log,
     np.log2: formulas.log2, np.log10: formulas.log10, np.log1p: formulas.log1p, np.sqrt: formulas.sqrt,
     np.square: lambda x: exact.multiply(x, x), np.reciprocal: lambda x: exact.divide(formulas.ONE, x),
@@ -254,7 +254,7 @@ UNARY: Final[dict[np.ufunc, Callable[[Array], Array]]] = {
     np.sign: formulas.sign, np.isnan: lambda x: np.isnan(exact.certain(x)),
     np.isfinite: lambda x: np.isfinite(exact.certain(x)),
     np.isinf: lambda x: np.isinf(exact.certain(x)), np.logical_not: lambda x: exact.order(x, formulas.integers(0)) == 0,
-    np.conjugate: np.array, np.signbit: lambda x: exact.order(x, formulas.integers(0)) == -1,
+    np.conjugate: exact.copied, np.signbit: lambda x: exact.order(x, formulas.integers(0)) == -1,
 }  # fmt: skip
 BINARY: Final[dict[np.ufunc, Callable[[Array, Array], Array]]] = {
     np.add: exact.add, np.subtract: exact.subtract, np.multiply: exact.multiply, np.divide: exact.divide,

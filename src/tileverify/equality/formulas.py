@@ -90,7 +90,7 @@ def _reshadowed(found: Array, shadow: Array, operand: Array) -> Array:
 
 def tanh(x: Array) -> Array:
     """(e - 1) / (e + 1) of e = exp(2x)."""
-    near = np.array(x)
+    near = exact.copied(x)
     near["s"] = np.clip(np.nan_to_num(x["s"]), -300, 300)  # or the shadow of the power overflows
     power = exp(exact.add(near, near))
     found = exact.divide(exact.subtract(power, ONE), exact.add(power, ONE))

@@ -14,14 +14,31 @@ import numpy as np
 from ..backend.interpreter import floats
 from ..backend.interpreter.control import execute_at_once
 from ..backend.interpreter.integers import COMPARISONS, bits_of
-from ..backend.interpreter.reductions import Lanes, reduce_tiles, scan_tiles
+from ..backend.interpreter.reductions import (
+    ASSOCIATIVE,
+    Lanes,
+    combiner,
+    only_op,
+    reduce_tiles,
+    scan_tiles,
+)
 from ..backend.interpreter.table import RULES as MACHINE
 from ..backend.interpreter.tiles import constant_tile
-from ..backend.interpreter.values import UNSPECIFIED, Tile, Token, as_signed, joint_taint, with_taint, wrapped
-from ..frontend.bytecode.model import Op, ScalarType, TileType, Value
+from ..backend.interpreter.values import (
+    UNSPECIFIED,
+    RuntimeValue,
+    Tile,
+    Token,
+    as_signed,
+    joint_taint,
+    with_taint,
+    wrapped,
+)
+from ..frontend.bytecode.model import Block, Op, ScalarType, TileType, Value
 from . import constants, exact, formulas, reducing, touching
 from .field import Array
 from .memory import ExactMemory
+from .reduction_laws import require_laws
 from .undecided import Undecided
 
 Combine: TypeAlias = "Callable[..., Lanes]"
@@ -166,15 +183,26 @@ def _combined(
     run: BlockRun, op: Op, known: Mapping[str, Callable[[Op], Callable[[Array, int], Array]]], general: Combine
 ) -> Result:
     """A ``reduce`` or ``scan``: at once where its body is one op of ``known``, else as the interpreter does it."""
-    inputs, ops = run.tiles(op, "inputs"), op.regions[0].blocks[0].ops
-    by_name = known.get(ops[0].name) if len(ops) == 2 and len(inputs) == 1 else None
-    if by_name is None or inputs[0].taint is not None:
-        return general(run, op, lambda block: execute_at_once(run, block).values)
-    axis, compute = op.attributes["dim"], by_name(ops[0])
-    data = inputs[0].data
-    if op.attributes.get("reverse"):
-        return (Tile(np.flip(compute(np.flip(data, axis), axis), axis)),)
-    return (Tile(compute(data, axis)),)
+
+    def evaluate(block: Block) -> tuple[RuntimeValue, ...]:
+        return execute_at_once(run, block).values
+
+    inputs, first = run.tiles(op, "inputs"), only_op(op)
+    by_name = None if first is None else known.get(first.name)
+    if first is None or by_name is None or inputs[0].taint is not None:
+        results = general(run, op, evaluate)
+    else:
+        axis, compute, data = op.attributes["dim"], by_name(first), inputs[0].data
+        if op.attributes.get("reverse"):
+            results = (Tile(np.flip(compute(np.flip(data, axis), axis), axis)),)
+        else:
+            results = (Tile(compute(data, axis)),)
+    require_laws(run, op, combiner(run, op, evaluate)[0], results, known=_is_order_free(first))
+    return results
+
+
+def _is_order_free(body: Op | None) -> bool:
+    return body is not None and body.name in ASSOCIATIVE | {"addf", "mulf"}
 
 
 def _reduce(run: BlockRun, op: Op) -> Result:

@@ -73,8 +73,10 @@ def _unfold(x: Array, dimension: int, size: int, step: int) -> Array:
 def _copied(x: ArrayLike, dtype: str | None = None, *_: object, **__: object) -> Array:
     """A copy, as elements of the type ``dtype``: floats of all formats are one."""
     if dtype is None or (str(dtype).startswith(("float", "bfloat")) and lifted(x).dtype == np.asarray(x).dtype):
-        return np.array(x)
-    return np.array(lifted(x)) if str(dtype).startswith(("float", "bfloat")) else np.asarray(cast(presented(x), dtype))
+        return exact.copied(x)
+    return (
+        exact.copied(lifted(x)) if str(dtype).startswith(("float", "bfloat")) else np.asarray(cast(presented(x), dtype))
+    )
 
 
 def _cat(parts: Sequence[ArrayLike], dim: int = 0) -> Array:
@@ -128,7 +130,7 @@ def _index(x: Array, indices: Sequence[ArrayLike | None]) -> Array:
 
 def _touched(x: Array, place: Index) -> tuple[Array, Array]:
     """A copy of ``x`` as numbers, and the flat places that an index touches."""
-    return np.array(lifted(x)), np.asarray(np.arange(x.size).reshape(x.shape)[place])
+    return exact.copied(lifted(x)), np.asarray(np.arange(x.size).reshape(x.shape)[place])
 
 
 def _summed_into(target: Array, places: Array, values: Array) -> Array:

@@ -92,9 +92,8 @@ def finished_report(results: Sequence[KernelResult], options: CheckOptions = _US
 
 def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | None:
     """What earlier runs know of the files under ``targets``, where all that is asked for are their verdicts."""
-    beyond = options.certificate or options.repair or options.complete or options.audit
     # Pages want both, and nobody else either.
-    if options.cache is None or beyond or options.details is not options.playback:
+    if options.cache is None or options.anew or options.repair or options.details is not options.playback:
         return None
     from .cache.known_files import KnownFiles, target_of
 
@@ -172,8 +171,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     # The time limit is no part of the key: only verdicts that do not depend on it are kept.
     key = options.decisive
     cache = ResultCache(options.cache, solver_version()) if options.cache else None
-    anew = options.certificate or options.complete or options.audit
-    known = cache.load(unit, key) if cache and not anew else None
+    known = cache.load(unit, key) if cache and not options.anew else None
     if known is not None:
         illustration = cache.illustration(unit, key, known) if cache and options.details else None
         if illustration is not None or not options.details:
@@ -313,11 +311,9 @@ def _with_repairs(
         effort=min(effort, options.effort),
         witnesses=False,
     )
-    exact = replace(trial, deny_requires=True)
+    kinds = trial, replace(trial, deny_requires=True)
     try:
-        return with_repairs(
-            unit, result, lambda changed, deny: check_unit(changed, exact if deny else trial), most, compiled_as
-        )
+        return with_repairs(unit, result, lambda changed, deny: check_unit(changed, kinds[deny]), most, compiled_as)
     except KernelTimeout:  # a verdict outlives what only adds to it
         return result
     except (Exception, RecursionError, MemoryError) as error:
@@ -361,9 +357,11 @@ def _check_all(
     # Starting a process costs as much as verifying a few kernels.
     yield from map(check, islice(work, 0 if options.jobs else _FEW))
     jobs = options.jobs or min(usable_processors(), _MANY)
-    try:
-        more = next(work)
-    except StopIteration:
+    for more in work:
+        if not _is_kept(more, options):
+            break
+        yield check(more)
+    else:
         return
 
     def waiting(item: KernelUnit | KernelResult) -> None:
@@ -380,6 +378,17 @@ def _check_all(
 
 def _check(item: KernelUnit | KernelResult, options: CheckOptions) -> KernelResult:
     return item if isinstance(item, KernelResult) else check_unit(item, options.of(item.file))
+
+
+def _is_kept(item: KernelUnit | KernelResult, options: CheckOptions) -> bool:
+    """Whether there is a verdict already, so that no process need be started for it."""
+    from .cache.verdicts import ResultCache
+
+    if isinstance(item, KernelResult):
+        return True
+    own = options.of(item.file)
+    cache = None if own.cache is None or own.anew or own.trust else ResultCache(own.cache, solver_version())
+    return cache is not None and cache.answers(item, own.decisive, illustrated=own.details)
 
 
 def _failure(failure: SourceFailure) -> KernelResult:

@@ -66,6 +66,11 @@ class CheckOptions:
         return replace(self, timeout_s=timeout_s, deny_requires=deny_requires, effort=effort, per_file=())
 
     @property
+    def anew(self) -> bool:
+        """Whether more is wanted of a proof than its verdict, which is all that is kept of it."""
+        return self.certificate or self.complete or self.audit
+
+    @property
     def decisive(self) -> dict[str, object]:
         """Those on which a verdict depends that is kept."""
         key: dict[str, object] = {"deny_requires": self.deny_requires}

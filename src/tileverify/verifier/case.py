@@ -166,7 +166,7 @@ class Case:
 
     def prepare_again(self, offsets: Container[int]) -> None:
         """The accesses and promises at these places of the bytecode once more, under the facts that count by now."""
-        preparer = Preparer(self.summary, self.contract, self.decider, use=self.use)
+        preparer = self.preparer.informed_otherwise(self.contract, self.decider, self.use)
         for number, site in enumerate(self.summary.sites):
             if site.offset in offsets:
                 self.sites[number] = preparer.site(site)

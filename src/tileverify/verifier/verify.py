@@ -44,7 +44,7 @@ from .search.fact_candidates import candidates
 from .search.fact_choice import FactChoice
 from .search.fact_trial import FactTrial, Key, key_of, with_terms
 from .search.generalised_proof import GENERALISED_LIMITS, GeneralisedProof
-from .search.generalising import levels
+from .search.generalising import is_asked_first, levels
 from .search.narrow_proof import Narrowing
 from .smt import Session
 from .unsynchronised import why_open
@@ -68,7 +68,7 @@ def verify(
     session = Session(options.seed, effort=Effort(options.effort))
     if options.watch is not None:
         options.watch(session.effort)
-    if _is_asked_first(launch, parameters):
+    if is_asked_first(launch, parameters):
         own = _Verification(Case(summary, launch, build_contract(launch), options, session, started=started), confirm)
         if own.vacuous is not None:
             return own.vacuous
@@ -119,6 +119,11 @@ def _decided(
     # The widest contract holds the launch itself.
     if (found := wider(launch, slice(1)) if facts or outcome or not launch.observed else None) is not None:
         return replace(found, observed=observed), launch, []
+    # What facts were chosen by says that the launch's own proof works out: nobody waits for that where it adds nothing.
+    chosen = outcome is None and bool(facts)
+    found = wider(launch, slice(1, None)) if chosen else None
+    if found is not None and not found.open_uses:
+        return replace(found, observed=observed), launch, []
     if outcome is None:
         look = own(launch, options.limits)
         outcome = look.attempt() or look.explained()
@@ -127,14 +132,8 @@ def _decided(
         clauses = look.case.clauses
     if outcome.verdict is not Verdict.PROVED or session.effort.is_spent:
         return outcome, launch, list(clauses) if outcome.verdict is Verdict.PROVED else []
-    return replace(wider(launch, slice(1, None)) or outcome, observed=observed), launch, list(clauses)
-
-
-def _is_asked_first(launch: LaunchSpec, parameters: Sequence[EntryParameter]) -> bool:
-    """Whether its own contract may have no launch, and a wider one would be proved first: what holds of more launches
-    says nothing where the launch itself is none."""
-    said = bool(launch.requires or launch.data) and not launch.observed
-    return said and next(levels(launch, parameters), None) is not None
+    found = found if chosen else wider(launch, slice(1, None))
+    return replace(found or outcome, observed=observed), launch, list(clauses)
 
 
 @dataclass

@@ -38,6 +38,16 @@ def test_bit_by_bit(data: st.DataObject, bits: int, kind: TermKind) -> None:
         assert built.low <= value <= built.high
 
 
+@given(st.integers(-(2**90), 2**90), st.integers(0, 2**65 - 1) | st.sampled_from([1, 7, 0xF0, 0x5A, 2**64 - 1]))
+def test_a_mask_takes_bits_out_of_any_number(a: int, mask: int) -> None:
+    """Bounds are what is not known of numbers that a loop makes; few runs of bits are arithmetic all the same."""
+    x = t.var("x", Scope.BLOCK)
+    built = t.bit_and(x, t.const(mask))
+    assert evaluate(built, {x: a}) == number_of(TermKind.BITAND, a, mask)
+    if mask in (1, 7, 0xF0, 2**64 - 1):
+        assert not {part.kind for part in t.postorder(built)} & set(PYTHON)
+
+
 @given(st.booleans(), st.booleans(), st.booleans(), st.sampled_from(list(PYTHON)))
 def test_bits_of_conditions_are_the_bit_of_a_condition(a: bool, b: bool, turned: bool, kind: TermKind) -> None:
     """As C++ writes ``first & second``, with numbers 0 and 1 for its booleans."""

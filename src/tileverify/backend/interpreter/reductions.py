@@ -1,12 +1,12 @@
 """``reduce`` and ``scan``: their bodies are written for scalars and run here on whole tiles of them.
 
-The order of a reduction is the implementation's.  Bodies of one associative op give the same result in any order;
-any other body runs in two orders, and lanes where these differ (and all lanes of float arithmetic) are marked.
+The order of a reduction is the implementation's.  Bodies of one associative and commutative op give the same result in
+any order; any other body runs in two orders, and lanes where these differ (and those of float arithmetic) are marked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -20,7 +20,8 @@ from .values import APPROXIMATE, Array, RuntimeValue, Tile, with_taint
 if TYPE_CHECKING:
     from .machine import BlockRun
 
-ASSOCIATIVE: Final = frozenset({"addi", "muli", "andi", "ori", "xori", "maxi", "mini", "maxf", "minf"})
+EXACT: Final = frozenset({"addi", "muli", "andi", "ori", "xori", "maxi", "mini"})
+ASSOCIATIVE: Final = EXACT | {"maxf", "minf"}
 ROUNDING: Final = frozenset({"addf", "subf", "mulf", "divf", "fma"})
 
 Lanes: TypeAlias = tuple[Tile, ...]
@@ -28,7 +29,8 @@ Evaluate: TypeAlias = "Callable[[Block], tuple[RuntimeValue, ...]]"
 Combine: TypeAlias = "Callable[[Lanes, Lanes], Lanes]"
 
 
-def _combiner(run: BlockRun, op: Op, evaluate: Evaluate) -> tuple[Combine, Block]:
+def combiner(run: BlockRun, op: Op, evaluate: Evaluate) -> tuple[Combine, Block]:
+    """The body of ``op`` as a function of two lanes of each input, or of two tiles of lanes."""
     body = op.regions[0].blocks[0]
 
     def combine(left: Lanes, right: Lanes) -> Lanes:
@@ -47,7 +49,7 @@ def _combiner(run: BlockRun, op: Op, evaluate: Evaluate) -> tuple[Combine, Block
 
 
 def _slice(tiles: Lanes, place: slice | int, axis: int) -> Lanes:
-    index = (slice(None),) * axis + (place,)
+    index = (*(slice(None),) * axis, place, ...)  # an array, also of one lane
     return tuple([tile.rearranged(lambda lanes: lanes[index]) for tile in tiles])
 
 
@@ -60,15 +62,12 @@ def _halving(combine: Combine, tiles: Lanes, axis: int) -> Lanes:
 
 def _at_once(run: BlockRun, op: Op, axis: int) -> Lanes | None:
     """The same of one input whose lanes have one taint, where the body is one op of NumPy's; None elsewhere."""
-    inputs, body = run.tiles(op, "inputs"), op.regions[0].blocks[0]
+    inputs, first = run.tiles(op, "inputs"), only_op(op)
     taint = inputs[0].taint
-    if len(inputs) != 1 or len(body.ops) != 2 or run.program.rules is not None or not (taint is None or not taint.ndim):
+    if first is None or run.program.rules is not None or not (taint is None or not taint.ndim):
         return None
-    first, end = body.ops
     combine = lanes_of(first)
-    if combine is None or end.group("args") != first.results:
-        return None
-    if (first.value("lhs"), first.value("rhs")) != body.arguments:
+    if combine is None or first.value("lhs") != op.regions[0].blocks[0].arguments[0]:
         return None
     lanes = np.moveaxis(inputs[0].data, axis, 0)
     while (half := len(lanes) // 2) > 0:
@@ -92,18 +91,30 @@ def _differ(first: Array, second: Array) -> Array:
     return np.asarray(~same)
 
 
-def _order_free(body: Block) -> bool:
-    first = body.ops[0]
-    return len(body.ops) == 2 and first.name in ASSOCIATIVE and first.attributes.get("ovf", "none") == "none"
+def only_op(op: Op) -> Op | None:
+    """The one op of the body of ``op``, where it takes both values of its one input, once each, and nothing else is
+    handed on."""
+    body = op.regions[0].blocks[0]
+    if len(body.ops) != 2 or len(body.arguments) != 2:
+        return None
+    first, end = body.ops
+    taken = [value for each in first.operands.values() for value in (each if isinstance(each, tuple) else (each,))]
+    whole = len(taken) == 2 and set(taken) == set(body.arguments) and end.group("args") == first.results
+    return first if whole else None
+
+
+def _order_free(op: Op, among: frozenset[str] = ASSOCIATIVE) -> bool:
+    first = only_op(op)
+    return first is not None and first.name in among and first.attributes.get("ovf", "none") == "none"
 
 
 def reduce_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     """The results of ``reduce``: each input without dimension ``dim``."""
     axis = op.attributes["dim"]
     inputs = run.tiles(op, "inputs")
-    combine, body = _combiner(run, op, evaluate)
+    combine, body = combiner(run, op, evaluate)
     results = _at_once(run, op, axis) or _slice(_halving(combine, inputs, axis), 0, axis)
-    if inputs[0].data.shape[axis] <= 2 or _order_free(body):
+    if inputs[0].data.shape[axis] <= 2 or _order_free(op):
         return results
     if any(inner.name in ROUNDING for inner in body.ops):
         return tuple(tile.tainted(APPROXIMATE) for tile in results)
@@ -114,11 +125,39 @@ def reduce_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     )
 
 
+def _doubling(combine: Combine, tiles: Lanes, axis: int, reverse: bool) -> Lanes:
+    """The scan by an op whose order is free, in steps on whole tiles: after the one of distance d, each lane has the 2d
+    lanes up to it together (Hillis and Steele, Data Parallel Algorithms, 1986)."""
+    size, distance = tiles[0].data.shape[axis], 1
+    while distance < size:
+        ends = slice(0, size - distance), slice(distance, size)
+        before, here = reversed(ends) if reverse else ends
+        far = slice(size - distance, size) if reverse else slice(0, distance)
+        near = combine(_slice(tiles, before, axis), _slice(tiles, here, axis))
+        pairs = zip(_slice(tiles, far, axis), near, strict=True)
+        tiles = tuple([_concatenated(pair[::-1] if reverse else pair, axis) for pair in pairs])
+        distance *= 2
+    return tiles
+
+
+def _concatenated(parts: Lanes, axis: int) -> Tile:
+    return Tile(np.concatenate([part.data for part in parts], axis), _taints(parts, np.concatenate, axis))
+
+
+def _taints(tiles: Sequence[Tile], put_together: Callable[[list[Array], int], Array], axis: int) -> Array | None:
+    if all(tile.taint is None for tile in tiles):
+        return None
+    marks = [np.broadcast_to(0 if tile.taint is None else tile.taint, tile.data.shape) for tile in tiles]
+    return put_together(marks, axis).astype(np.uint8)
+
+
 def scan_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     """The results of the inclusive ``scan`` along ``dim``, from the far end if it is reversed."""
     axis = op.attributes["dim"]
     inputs = run.tiles(op, "inputs")
-    combine, body = _combiner(run, op, evaluate)
+    combine, body = combiner(run, op, evaluate)
+    if _order_free(op, EXACT):
+        return _doubling(combine, inputs, axis, op.attributes["reverse"])
     size = inputs[0].data.shape[axis]
     places = range(size - 1, -1, -1) if op.attributes["reverse"] else range(size)
     steps: dict[int, Lanes] = {}
@@ -129,11 +168,7 @@ def scan_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     results = []
     for number in range(len(inputs)):
         lanes = [steps[place][number] for place in range(size)]
-        taint = None
-        if any(lane.taint is not None for lane in lanes):
-            marks = [np.broadcast_to(0 if lane.taint is None else lane.taint, lane.data.shape) for lane in lanes]
-            taint = np.stack(marks, axis).astype(np.uint8)
-        results.append(Tile(np.stack([lane.data for lane in lanes], axis), taint))
-    if size > 2 and not _order_free(body) and any(inner.name in ROUNDING for inner in body.ops):
+        results.append(Tile(np.stack([lane.data for lane in lanes], axis), _taints(lanes, np.stack, axis)))
+    if size > 2 and not _order_free(op) and any(inner.name in ROUNDING for inner in body.ops):
         return tuple(tile.tainted(APPROXIMATE) for tile in results)
     return tuple(results)

@@ -46,6 +46,6 @@ def affected(targets: Sequence[str], known: Iterable[str], changed: AbstractSet[
 
 def _concerns(file: Path, changed: AbstractSet[Path]) -> bool:
     inputs = fixed_inputs(file)
-    if inputs is None:
+    if inputs is None or inputs.translated:
         return any(path.suffix in SOURCES for path in changed)
     return any(each.resolve() in changed for each in (file, *inputs.files))

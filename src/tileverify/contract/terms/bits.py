@@ -7,7 +7,8 @@ Where one side is a constant with few runs of equal bits, the operation is arith
 
     a  =  2**k2 * (a // 2**k2)  +  2**k1 * ((a // 2**k1) % 2**(k2 - k1))  +  a % 2**k1
 
-each piece is kept, cleared, set (to ones) or flipped (to ones minus itself).
+each piece is kept, cleared, set (to ones) or flipped (to ones minus itself).  A mask that is not negative clears the
+bits above it, whatever they are, so that it needs no bounds of a.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _bitwise(kind: TermKind, a: Term, b: Term) -> Term:
     flags = _flag(a), _flag(b)
     if flags[0] is not None and flags[1] is not None:
         return ite(_OF_FLAGS[kind](flags[0], flags[1]), ONE, ZERO)
-    if b.kind is TermKind.CONST and fits(a):
+    if b.kind is TermKind.CONST and (fits(a) or (kind is TermKind.BITAND and signed(b.value) >= 0)):
         runs = list(_runs(signed(b.value)))
         if len(runs) <= MOST_RUNS:
             return _by_pieces(kind, a, runs)

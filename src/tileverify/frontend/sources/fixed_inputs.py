@@ -26,12 +26,14 @@ class FixedInputs:
     """``files``: all that the kernels of a source and their launch specs depend on.  Files that are not there are among
     them: one that comes to be may take another's place.  ``sources``: those of them that are run.  ``modules``: top
     names that are looked for elsewhere, and ``folder`` where all imports look first (``None``: nothing is imported).
+    ``translated``: by nvcc, from headers that `tile_cpp.translation` knows.
     """
 
     files: tuple[Path, ...]
     sources: tuple[Path, ...] = ()
     modules: tuple[str, ...] = ()
     folder: Path | None = None
+    translated: bool = False
 
 
 def fixed_inputs(path: Path) -> FixedInputs | None:
@@ -43,7 +45,9 @@ def fixed_inputs(path: Path) -> FixedInputs | None:
         if not found.collect(path, whole=False):
             return None
         return FixedInputs((*found.files, *specs), tuple(found.run), tuple(found.elsewhere), found.folder)
-    if path.suffix == ".cu" or not is_bytecode(path):
+    if path.suffix == ".cu":
+        return FixedInputs((path, *specs), translated=True)
+    if not is_bytecode(path):
         return None
     return FixedInputs((path, *specs))
 

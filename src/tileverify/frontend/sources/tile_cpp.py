@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import re
@@ -11,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from ...system.errors import SourceError
+from ...system.readings import read
 
 ARCHITECTURE = "sm_90"
 """Bytecode does not depend on it beyond hints; it must be one that nvcc accepts for tile code."""
@@ -25,7 +27,7 @@ _DIAGNOSTIC_GNU = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?
 def holds_tile_code(path: Path) -> bool:
     """Whether a ``.cu`` file speaks of tile kernels at all (ordinary CUDA C++ does not)."""
     try:
-        return b"__tile_global__" in path.read_bytes()
+        return b"__tile_global__" in read(path)
     except OSError:
         return False
 
@@ -59,21 +61,9 @@ def compile_tile_cpp(path: Path) -> bytes:
             "CUDA Tile C++ needs nvcc 13.3 or later; install it with: pip install 'cuda-tile[tileiras]'", str(path)
         )
     with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
-        output = Path(folder) / "module.tileirbc"
-        command = [
-            str(nvcc),
-            "-std=c++20",
-            "--enable-tile",
-            "--tilebc",
-            f"-arch={ARCHITECTURE}",
-            str(path.resolve()),
-            "-o",
-            str(output),
-        ]
+        output = Path(folder) / _OUTPUT
         try:
-            result = subprocess.run(
-                command, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=folder, check=False, errors="replace"
-            )
+            result = _run([*_command(nvcc, path), "-o", _OUTPUT], folder)
         except OSError as error:
             raise SourceError(f"nvcc does not start ({error.strerror}): {nvcc}", str(path)) from None
         except subprocess.TimeoutExpired:
@@ -81,6 +71,55 @@ def compile_tile_cpp(path: Path) -> bytes:
         if result.returncode != 0 or not output.is_file():
             raise _compile_error(path, result.stderr + "\n" + result.stdout)
         return output.read_bytes()
+
+
+def translation(path: Path) -> str | None:
+    """A digest of all that the bytecode of a ``.cu`` file is made from; ``None`` where that cannot be told.
+
+    nvcc preprocesses the file once, and hands the text to one program.  So it is that text, whatever headers it came
+    from, how the program is called, and which program it is.
+    """
+    nvcc = find_nvcc()
+    if nvcc is None:
+        return None
+    with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
+        try:
+            text = _run([*_command(nvcc, path), "-E"], folder)
+            steps = _run([*_command(nvcc, path), "-o", _OUTPUT, "--dryrun"], folder)
+            said = [_TEMPORARY.sub("", line).replace(folder, "") for line in steps.stderr.splitlines()]
+            folders = [line.removeprefix(_CICC_FOLDER) for line in said if line.startswith(_CICC_FOLDER)]
+            calls = [line for line in said if _SETTING.match(line) is None]
+            if text.returncode or steps.returncode or len(folders) != 1 or list(map(_kind, calls)) != ["-E", "cicc"]:
+                return None
+            programs = [(str(each), each.stat().st_size, each.stat().st_mtime_ns) for each in (nvcc, _cicc(folders[0]))]
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+    return hashlib.sha256(repr([text.stdout, calls, programs]).encode()).hexdigest()
+
+
+_OUTPUT = "module.tileirbc"
+_SETTING = re.compile(r"#\$ \w+=")
+_TEMPORARY = re.compile(r"\S*tmpxft_[0-9a-f]+_[0-9a-f]+-\d+_")
+_CICC_FOLDER = "#$ CICC_PATH="
+
+
+def _cicc(folder: str) -> Path:
+    return Path(folder, "cicc")
+
+
+def _kind(call: str) -> str:
+    """Which of the two steps a line of ``--dryrun`` is; something else, if it is none."""
+    return "cicc" if call.startswith('#$ "$CICC_PATH/cicc" ') else "-E" if " -E " in call else call
+
+
+def _command(nvcc: Path, path: Path) -> list[str]:
+    return [str(nvcc), "-std=c++20", "--enable-tile", "--tilebc", f"-arch={ARCHITECTURE}", str(path.resolve())]
+
+
+def _run(command: list[str], folder: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=folder, check=False, errors="replace"
+    )
 
 
 def _compile_error(path: Path, output: str) -> SourceError:

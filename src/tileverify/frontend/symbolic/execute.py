@@ -11,6 +11,7 @@ from ...system.errors import UnsupportedOperation
 from ..bytecode.model import Entry, Module
 from .block_numbers import read_axes
 from .entry_state import Binding, bind
+from .loop_forms import without
 from .machine import Machine
 from .numbering import Numbering, number
 from .open_values import OpenValues, leaves_open
@@ -83,6 +84,7 @@ def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written)
                 ),
             )
         )
+    dead = {op.offset for op, position in machine.numbering.site.items() if position not in renumbered}
     origins = dict(binding.origins)
     for site in sites:
         origins.setdefault(site.origin.name, site.origin)
@@ -102,7 +104,7 @@ def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written)
         loop_values=tuple(machine.loop_values),
         read_axes=read_axes(entry),
         assertions=tuple(machine.assertions),
-        loop_forms=tuple(machine.loop_forms),
+        loop_forms=tuple(without(form, dead) for form in machine.loop_forms),
         written=written.keys,
         open_uses=() if machine.open_values is None else machine.open_values.promises(),
     )

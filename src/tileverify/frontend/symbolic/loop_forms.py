@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...contract.terms import Scope, Term, var
@@ -32,6 +33,21 @@ def note_form(m: Machine, body: Body, solution: Solution | None = None, left: Se
             body.loop.reached,
             body.loop.last,
         )
+    )
+
+
+def without(form: LoopForm, dead: Set[int]) -> LoopForm:
+    """``form`` without what it says of accesses that never happen."""
+    if not dead:
+        return form
+
+    def living(awaits: Mapping[int, Term]) -> Mapping[int, Term]:
+        return {offset: condition for offset, condition in awaits.items() if offset not in dead}
+
+    return replace(
+        form,
+        carried=tuple(living(each) if isinstance(each, Mapping) else each for each in form.carried),
+        left=tuple(each if each is None else living(each) for each in form.left),
     )
 
 

@@ -83,6 +83,9 @@ class Recurrence:
             low = -(-(low - rest) // modulus)
         if high is not None:
             high = (high - rest) // modulus
+        if low is not None and high is not None and low > high:
+            # No launch comes to this loop, but a question may still mention the value: it must have one.
+            low = high = None
         name = f"{self.name}{invariant.suffix(self.placeholder.function)}"
         return self.declare(Function(name, scope, low, high, self.placeholder.sort))
 

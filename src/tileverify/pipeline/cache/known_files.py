@@ -24,6 +24,7 @@ from ...contract.launch import KernelUnit
 from ...frontend.sources.discover import KnownFile, Skip, SourceFailure, discover_unless
 from ...frontend.sources.fixed_inputs import FixedInputs, fixed_inputs, importable_of
 from ...frontend.sources.tampering import is_untouched
+from ...frontend.sources.tile_cpp import translation
 from ...results import KernelResult, Verdict
 from ...results.json_report import result_from_json, result_to_json
 from ...system.module_folders import foreign_folders, is_installed
@@ -40,12 +41,14 @@ _VARIABLES: Final = ("CUDA_TILE", "PYTHON")
 @dataclass(frozen=True, slots=True)
 class _State:
     """What the results of a file rest on.  ``real``: where it lies; ``files``: all that was read, with the hashes
-    (``None``: it was not there); ``folder``: the file's own, where modules are looked for; ``tops``: their names."""
+    (``None``: it was not there); ``folder``: the file's own, where modules are looked for; ``tops``: their names;
+    ``translation``: what nvcc made bytecode from."""
 
     real: str
     files: list[tuple[str, str | None]]
     folder: str | None
     tops: list[str]
+    translation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class KnownFiles:
     _asked: list[Path | None] = field(init=False, default_factory=list)
     _hashes: dict[str, str | None] = field(init=False, default_factory=dict)
     _names: dict[str, list[str] | None] = field(init=False, default_factory=dict)
+    _translations: dict[Path, str | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._surroundings = surroundings()
@@ -104,6 +108,8 @@ class KnownFiles:
 
     def load(self, path: Path) -> tuple[KernelResult, ...] | None:
         """The results of an earlier run on exactly this file; ``None`` if there are none."""
+        if path.suffix == ".cu":  # what it is compiled from is looked at before, and again behind
+            self._translations[path] = translation(path)
         try:
             # Python's own JSON: names of files may hold half a character.
             entry = msgspec.convert(json.loads(read_private(self._path(path))), _KnownFile)
@@ -131,6 +137,7 @@ class KnownFiles:
     def _is_as_it_was(self, path: Path, state: _State) -> bool:
         return (
             os.path.realpath(path) == state.real
+            and state.translation == self._translations.get(path)
             and self._finds_installed(state, self._names_in)
             and all(self._hash_of(name) == known for name, known in state.files)
         )
@@ -178,7 +185,10 @@ class KnownFiles:
                 return None
             files.append((str(each.absolute()), now))
         folder = None if inputs.folder is None else str(inputs.folder)
-        state = _State(os.path.realpath(path), files, folder, list(inputs.modules))
+        made_from = translation(path) if inputs.translated else None
+        if made_from != self._translations.get(path) or (inputs.translated and made_from is None):
+            return None
+        state = _State(os.path.realpath(path), files, folder, list(inputs.modules), made_from)
         return state if self._finds_installed(state, _names_in) else None
 
     def _finds_installed(self, state: _State, names_in: Callable[[str], list[str] | None]) -> bool:

@@ -105,6 +105,11 @@ class ResultCache:
             return None
         return dataclasses.replace(result, cached=True, proved_launch=launch) if result.verdict in KEPT else None
 
+    def answers(self, unit: KernelUnit, options: Mapping[str, object], *, illustrated: bool) -> bool:
+        """Whether `load` gives a verdict on this, and `illustration` what pages show of it, if that is wanted."""
+        known = self.load(unit, options)
+        return known is not None and not (illustrated and self.illustration(unit, options, known) is None)
+
     def store(
         self, unit: KernelUnit, options: Mapping[str, object], result: KernelResult, *, timed: bool = False
     ) -> None:

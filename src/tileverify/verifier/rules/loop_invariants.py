@@ -15,6 +15,9 @@ An invariant is used as
 for each v(time) that a condition mentions.  The premise on ``init`` is there for times that no execution reaches:
 ``v(time)`` is free there, and with ``init`` for its value it satisfies the implication, so nothing is excluded.
 
+A value that is the same in all blocks (`carried_alike`) is free only at times that *no* block reaches.  So what is said
+of it must be the same condition in all blocks: the block that reaches a time has shown it for the others.
+
 Candidates are
 
     comparisons of v with terms that no iteration changes
@@ -34,6 +37,7 @@ from typing import Final
 
 from ...contract import terms as t
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
+from ...contract.terms.launch_wide import is_launch_wide
 from ...frontend.symbolic.summary import LoopValue
 from .answers import Answer, Decides
 from .equations import known_ranges
@@ -155,6 +159,17 @@ def _is_inductive(value: LoopValue, candidate: Candidate, now: LoopInvariants, a
 
 # --------------------------------------------------------------------------------------------- candidates
 def _candidates(value: LoopValue) -> Iterator[Candidate]:
+    shared = value.function.scope is Scope.LAUNCH
+    return (each for each in _proposed(value) if not shared or _said_by_all(value, each.condition))
+
+
+def _said_by_all(value: LoopValue, condition: Term) -> bool:
+    """Whether ``condition`` is one of the launch, the value and its iterations."""
+    own = {_HERE, value.iteration, *value.context}
+    return all(part in own or is_launch_wide(part) for part in condition.free)
+
+
+def _proposed(value: LoopValue) -> Iterator[Candidate]:
     yield from map(Candidate, _comparisons(value))
     steps = _steps(value)
     if steps is not None:

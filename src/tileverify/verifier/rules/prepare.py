@@ -70,6 +70,10 @@ class Preparer:
         self._loop_values = {value.function: self._loop_value(value) for value in self.summary.loop_values}
         self._invariants: dict[frozenset[Function], LoopInvariants] = {}
 
+    def informed_otherwise(self, contract: Contract, decider: Decides, use: FactUse) -> Preparer:
+        """Another one, for a contract that differs in its facts on data alone."""
+        return replace(self, contract=contract, decider=decider, use=use, narrow=None, _fits={})
+
     def term(self, term: Term) -> Term:
         """``term`` with the contract's values put in."""
         return t.transform(term, self._value, self._memo)

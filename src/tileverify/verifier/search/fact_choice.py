@@ -87,8 +87,13 @@ class FactChoice:
             and not (subject_of(fact) is Subject.SUM and fact.array in ordered)
         ]
 
+        known: dict[tuple[DataTerm, ...], bool] = {}  # by the strongest of the facts, which are all that is assumed
+
         def closes(facts: Sequence[DataFact]) -> bool:
-            return self._close(facts, wanted)
+            assumed = self._assumed(facts)
+            if assumed not in known:
+                known[assumed] = self._close(facts, wanted)
+            return known[assumed]
 
         hard, patient = None, False
         for offered, limits in ((plain, NATURAL_LIMITS), (natural, NATURAL_LIMITS), (every, EVERY_LIMITS)):
@@ -122,6 +127,9 @@ class FactChoice:
                 key: known for key, known in self.case.cache.items() if known.answer is not Answer.UNKNOWN
             }
 
+    def _assumed(self, facts: Iterable[DataFact]) -> tuple[DataTerm, ...]:
+        return tuple(strongest(self._terms[fact] for fact in facts))
+
     def _close(
         self, facts: Sequence[DataFact], wanted: Collection[Key], hard: Key | None = None, spent: int = 0
     ) -> bool:
@@ -134,12 +142,13 @@ class FactChoice:
         if self._tried > MOST_TRIED or self.case.at_its_end():
             return False
         start = self.case.decider.spent - spent
-        terms = strongest(self._terms[fact] for fact in facts)
-        self.case.contract = replace(self._own, data=(*self._own.data, *terms))
+        self.case.contract = replace(self._own, data=(*self._own.data, *self._assumed(facts)))
         clauses = [clause.condition for clause in self.case.clauses]
         self.case.use = FactUse(self.case.contract, said=self.case.use.said, clauses=clauses)
-        self.case.prepare_again({offset for _, places in wanted for offset in places})
-        asked: Iterable[Obligation] = every_obligation(self.case.sites, self.case.promises, self.case.contract)
+        offsets = {offset for _, places in wanted for offset in places}
+        self.case.prepare_again(offsets)
+        sites = [prepared for prepared in self.case.sites if prepared.site.offset in offsets]
+        asked: Iterable[Obligation] = every_obligation(sites, self.case.promises, self.case.contract)
         asked = (obligation for obligation in asked if key_of(obligation) in wanted)
         for obligation in sorted(asked, key=lambda each: key_of(each) != hard) if hard else asked:
             too_much = self._effort is not None and self.case.decider.spent - start > self._effort

@@ -65,6 +65,7 @@ CLOSING_LIMITS = Limits(linear=200_000, nonlinear=0, rounds=12, total=200_000)
 @dataclass
 class GeneralisedProof:
     case: Case
+    _is_last: bool = False  # the obligation that is looked at
 
     def __post_init__(self) -> None:
         self.kept = KeptWork(self.case)
@@ -96,9 +97,11 @@ class GeneralisedProof:
         if patience.is_over():
             return None
         miner = Miner(level, self.case.lane_counts())
-        for obligation in self.case.obligations():
+        obligations = list(self.case.obligations())
+        for number, obligation in enumerate(obligations, 1):
             if self._exhausted():
                 return None
+            self._is_last = number == len(obligations)
             with self.case.session.effort.about(obligation):
                 proved = self._proved(obligation, miner)
             if not proved:
@@ -112,11 +115,17 @@ class GeneralisedProof:
 
     def _proved(self, obligation: Obligation, miner: Miner) -> bool:
         opened = self.case.decide_one(obligation, FIRST_LIMITS)
-        return opened is None or self._close(opened, miner) or self.case.decide_one(obligation, LAST_LIMITS) is None
+        if opened is None or self._close(opened, miner):
+            return True
+        return not self._in_vain() and self.case.decide_one(obligation, LAST_LIMITS) is None
 
     def _exhausted(self) -> bool:
         total = WIDEST_TOTAL if self.case.holds_for == "any" else SEARCH_TOTAL
         return self.case.at_its_end() or self.case.decider.spent > total
+
+    def _in_vain(self) -> bool:
+        """Whether nothing is left for the obligations behind the present one, so that it does not matter either."""
+        return not self._is_last and self._exhausted()
 
     def _necessary(self) -> Iterator[Clause]:
         """Clauses that no wider contract can do without, or that only keep absurd sizes out."""
@@ -150,7 +159,7 @@ class GeneralisedProof:
             chosen = search(
                 chain([own], miner.groups(opened.conditions)),
                 admitted=lambda offered, group: [term for term in group if holds(term, miner.level.own)],
-                closes=closes,
+                closes=lambda clauses: not self._in_vain() and closes(clauses),
                 accepted=leaves_work,
                 stop=self._exhausted,
                 weaker=lambda clause: weaker(clause, miner.tiles),

@@ -70,6 +70,13 @@ def levels(launch: LaunchSpec, parameters: Sequence[EntryParameter]) -> Iterator
     yield Level("sizes", replace(launch, grid=None, grid_text=()), own)
 
 
+def is_asked_first(launch: LaunchSpec, parameters: Sequence[EntryParameter]) -> bool:
+    """Whether its own contract may have no launch, and a wider one would be proved first: what holds of more launches
+    says nothing where the launch itself is none."""
+    said = bool(launch.requires or launch.data) and not launch.observed
+    return said and next(levels(launch, parameters), None) is not None
+
+
 def _numbers(array: ArrayArgument) -> Iterable[Expression]:
     return (*array.shape, *strides_of(array))
 

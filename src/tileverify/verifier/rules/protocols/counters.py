@@ -192,10 +192,13 @@ class _Analysis:
         or the quotient of a remainder.
 
             location(b) = location(b') and rank(b) = rank(b')  ->  b = b',     0 <= rank(b) < n
+
+        One n for all blocks: a divisor that differs between them bounds each block's own rank alone.
         """
         copy = Second(CopyLevel.BLOCK, OTHER)
         differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(self.contract)))
-        for rank, size in dict.fromkeys(self._ranks()):
+        ranks = ((rank, size) for rank, size in self._ranks() if all(map(_of_launch, size.free)))
+        for rank, size in dict.fromkeys(ranks):
             outside = t.or_(t.lt(rank, t.ZERO), t.le(size, rank))
             questions: list[Ground] = [(own_instance(add, identity).guard, outside) for add in self.adds]
             questions += [(*pair, t.eq(rank, copy(rank)), differ) for pair in self._meetings()]

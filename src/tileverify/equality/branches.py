@@ -12,7 +12,7 @@ from .field import Array
 
 
 @dataclass(slots=True)
-class Ways:
+class WaysTaken:
     """Of each comparison whether it was ever true, and false; of a maximum or minimum, whether it took each operand."""
 
     seen: dict[Op, tuple[bool, bool]] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from ..backend.interpreter.memory import Memory, MemoryImage
 from ..backend.interpreter.values import storage
 from ..frontend.bytecode.model import ScalarType
 from . import constants
-from .branches import Ways
+from .branches import WaysTaken
 from .field import Array
 from .undecided import Undecided
 
@@ -22,7 +22,7 @@ class ExactMemory(Memory):
     ``ways``: where rules note how the block's comparisons come out.
     """
 
-    def __init__(self, image: MemoryImage, contents: Mapping[str, Array], ways: Ways) -> None:
+    def __init__(self, image: MemoryImage, contents: Mapping[str, Array], ways: WaysTaken) -> None:
         super().__init__(image)
         self.ways = ways
         self._numbers: dict[int, tuple[int, Array]] = {}

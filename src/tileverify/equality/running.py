@@ -15,7 +15,7 @@ from ..backend.interpreter.values import OVERFLOWED, UNSPECIFIED, Tile
 from ..backend.numbers.inputs import Inputs
 from ..contract.launch import EntryParameter
 from ..frontend.bytecode.model import Entry, Module, ScalarType, TileType
-from .branches import Ways
+from .branches import WaysTaken
 from .field import Array
 from .memory import ExactMemory
 from .op_rules import RULES
@@ -31,7 +31,7 @@ class ExactKernel:
     entry: Entry
     parameters: Sequence[EntryParameter]
     rules: Mapping[str, Rule] = field(default_factory=lambda: RULES)
-    ways: Ways = field(default_factory=Ways)
+    ways: WaysTaken = field(default_factory=WaysTaken)
 
 
 def run_exactly(

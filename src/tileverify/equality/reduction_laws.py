@@ -21,7 +21,7 @@ from ..backend.interpreter.reductions import Combine, Lanes
 from ..backend.interpreter.values import Array, Tile, storage, wrapped
 from ..frontend.bytecode.model import FloatAttribute, IntegerAttribute, Op
 from . import constants, exact
-from .branches import Ways
+from .branches import WaysTaken
 from .exact import NUMBER
 from .memory import ExactMemory
 from .undecided import Undecided
@@ -36,7 +36,7 @@ def require_laws(run: BlockRun, op: Op, combine: Combine, results: Lanes, *, kno
     ``known``: the body is an op whose order is free, so that only the identity is asked about.
     """
     assert isinstance(run.memory, ExactMemory)
-    ways, run.memory.ways = run.memory.ways, Ways()  # what is compared here decides nothing
+    ways, run.memory.ways = run.memory.ways, WaysTaken()  # what is compared here decides nothing
     try:
         a = run.tiles(op, "inputs")
         if not known and a[0].data.shape[axis := op.attributes["dim"]] > 1:

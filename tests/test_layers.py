@@ -141,6 +141,45 @@ def test_the_grid_s_limit_is_written_once() -> None:
     assert MAX_GRID_AXIS == GRID_MAX
 
 
+def test_one_function_says_whether_elements_are_apart() -> None:
+    """What guards a launch and what makes legal ones ask the same."""
+    defining = {str(module) for module in OWN if "def apart(" in (SOURCE / module).read_text(encoding="utf-8")}
+    asking = {str(module) for module in OWN if "tileverify.contract.strides.apart" in dict(imports(module))}
+    assert defining == {"tileverify/contract/strides.py"}
+    assert asking == {"tileverify/backend/guard/guard.py", "tileverify/backend/numbers/conditions.py"}
+
+
+OPERATORS = {
+    "+", "-", "*", "//", "%", "**", "<", "<=", ">", ">=", "==", "!=", "and", "or", "not", "min", "max", "cdiv",
+    "ast.Add", "ast.Sub", "ast.Mult", "ast.FloorDiv", "ast.Mod", "ast.Eq", "ast.Lt", "ast.LtE", "ast.Gt", "ast.GtE",
+}  # fmt: skip
+
+TABLES = {
+    "tileverify/contract/expressions.py": "how an operator of a launch spec is written",
+    "tileverify/contract/operators.py": "what it is: value, term and Python",
+    "tileverify/reports/html/words.py": "what pages print in its place",
+    "tileverify/verifier/certificate/wellformed.py": "operators of SMT-LIB, and of what sorts they are",
+    "tileverify/verifier/rules/bit_vectors.py": "those that stay what they are on words of bits",
+}
+"""Tables with three operators or more, and of what."""
+
+
+def test_every_operator_is_in_one_table() -> None:
+    found = {
+        str(module)
+        for module in OWN
+        for node in ast.walk(syntax(module))
+        if isinstance(node, ast.Dict) and len(OPERATORS & {_key(key) for key in node.keys}) >= 3
+    }
+    assert found == TABLES.keys()
+
+
+def _key(key: ast.expr | None) -> str:
+    if isinstance(key, ast.Constant):
+        return str(key.value)
+    return ast.unparse(key) if isinstance(key, ast.Attribute) else ""
+
+
 MIRRORED = {
     "control", "integers", "machine", "memory", "tiles", "tokens", "values",  # an op to the prover, and in numbers
     "gate", "recheck", "report", "run", "stability", "options",  # a command, and what it commands
@@ -163,3 +202,5 @@ def test_names_that_stand_in_two_places_are_few_and_known() -> None:
     )
     assert {name for name, count in files.items() if count > 1} == MIRRORED
     assert {name for name, count in classes.items() if count > 1} == TWINS
+    assert len(MIRRORED) <= 20
+    assert len(TWINS) <= 10

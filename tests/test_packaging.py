@@ -76,6 +76,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 def test_wheel_holds_the_tree(built: Built) -> None:
     assert set(wheel_files(built.wheel)) == tree_files(built.source)
+    assert "tileverify/py.typed" in wheel_files(built.wheel)  # without it, type checkers of users look at nothing
 
 
 def test_sdist_holds_the_tree(built: Built) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .gating import GateResult
     from .gating.gated import GivenGateOptions
     from .launching.bundled import BundledKernel
-    from .launching.cell_magic import Shell
+    from .launching.cell_magic import NotebookShell
     from .launching.checking import Checked
     from .launching.given import Arguments, GivenGrid, GivenOptions, LaunchedKernel, Stream
     from .launching.graphs import Graph
@@ -382,7 +382,7 @@ def gate(
     return judge(Submission(text, file, own_spec), GateOptions(**options))
 
 
-def load_ipython_extension(shell: Shell) -> None:
+def load_ipython_extension(shell: NotebookShell) -> None:
     """``%load_ext tileverify``: the cell magic ``%%tileverify`` for notebooks; see `launching.cell_magic`."""
     from .launching.cell_magic import register
 

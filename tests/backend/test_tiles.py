@@ -154,7 +154,7 @@ def test_scans_in_doubling_steps_give_what_a_scan_step_by_step_does(
     name: str, reverse: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = np.random.default_rng(11).integers(0, 1 << 32, 64).tolist()
-    signed = {"sgn": "signed"} if name in ("maxi", "mini") else {}
+    signed: dict[str, Any] = {"sgn": "signed"} if name in ("maxi", "mini") else {}
 
     def scanned(f: BodyBuilder) -> Value:
         numbers = f.constant(tile(I32, 4, 16), *drawn)
@@ -173,6 +173,7 @@ def test_scans_in_doubling_steps_give_what_a_scan_step_by_step_does(
     assert np.array_equal(doubling.data, stepwise.data)
     assert doubling.data.dtype == stepwise.data.dtype
     assert doubling.taint is not None
+    assert stepwise.taint is not None
     assert set(np.unique(doubling.taint)) == {0, APPROXIMATE}
     assert np.array_equal(doubling.taint, stepwise.taint)
 

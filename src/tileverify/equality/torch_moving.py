@@ -70,7 +70,7 @@ def _unfold(x: Array, dimension: int, size: int, step: int) -> Array:
 
 
 # ------------------------------------------------------------------------------------------------ copies
-def _copied(x: ArrayLike, dtype: str | None = None, *_: object, **__: object) -> Array:
+def _copied(x: Array, dtype: str | None = None, *_: object, **__: object) -> Array:
     """A copy, as elements of the type ``dtype``: floats of all formats are one."""
     if dtype is None or (str(dtype).startswith(("float", "bfloat")) and lifted(x).dtype == np.asarray(x).dtype):
         return exact.copied(x)

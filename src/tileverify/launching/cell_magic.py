@@ -55,7 +55,7 @@ class CellRun(Protocol):
     def success(self) -> bool: ...
 
 
-class Shell(Protocol):
+class NotebookShell(Protocol):
     """What is asked of an IPython."""
 
     @property
@@ -66,7 +66,7 @@ class Shell(Protocol):
     def register_magic_function(self, function: Callable[[str, str], object], kind: str, name: str, /) -> None: ...
 
 
-def register(shell: Shell, launcher: Launcher) -> None:
+def register(shell: NotebookShell, launcher: Launcher) -> None:
     """Give ``shell``, an IPython, the cell magic."""
 
     def magic(line: str, cell: str) -> Checked | None:
@@ -82,7 +82,7 @@ def register(shell: Shell, launcher: Launcher) -> None:
     shell.register_magic_function(magic, "cell", "tileverify")
 
 
-def checked_cell(shell: Shell, launcher: Launcher, line: str, cell: str) -> Checked | None:
+def checked_cell(shell: NotebookShell, launcher: Launcher, line: str, cell: str) -> Checked | None:
     """Run ``cell`` and give the verdicts on its kernels; nothing if it ends with an error, which has been shown.
 
     Raises `UsageError` where ``line`` is wrong, or the cell defines no kernel that it means.

@@ -334,3 +334,21 @@ def test_a_value_that_is_no_number_is_no_claim(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Recurrence, "unknown", none)
     with pytest.raises(Misread, match="no number"):
         checked(unit, summary(unit))
+
+
+def test_a_carried_value_of_one_number_is_that_number() -> None:
+    builder = ModuleBuilder()
+    with builder.entry("k", (tile(pointer(I32)), tile(I32), tile(I32))) as f:
+        a, count, s = f.parameters
+        zero, one = f.constant(tile(I32), 0), f.constant(tile(I32), 1)
+        with f.for_(zero, count, one, [zero]) as loop:
+            rest = f.op("remi", lhs=f.op("addi", lhs=s, rhs=loop.arguments[0]), rhs=one, sgn="signed")
+            less = f.op("cmpi", lhs=loop.arguments[0], rhs=s, pred="less_than", sgn="signed")
+            f.op("continue", args=[f.op("select", c=less, t=rest, f=loop.arguments[1])])
+        f.op("store_ptr_tko", ptr=f.op("offset", ptr=a, off=loop.results[0]), val=one)
+        f.op("return")
+    module = decode(encode(builder.build()))
+    parameters = (EntryParameter(Role.POINTER, "a"), *(EntryParameter(Role.SCALAR, name) for name in ("count", "s")))
+    claims = reading_of(reading_document(summarize(module, module.entries[0], parameters)), "k")
+    read_again(module, module.entries[0], parameters, claims, (), lambda asked: excluded(solver(), asked))
+    assert not claims.loop_values

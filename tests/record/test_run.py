@@ -82,6 +82,18 @@ def test_a_killed_command_keeps_what_it_wrote(run: Run) -> None:
     assert recorded.summary.launches == 1
 
 
+def test_what_a_command_leaves_running_may_go_on_writing(run: Run) -> None:
+    writing = "import os, sys, time\nend = time.monotonic() + 3\nwhile time.monotonic() < end:\n"
+    writing += "    os.makedirs(sys.argv[1], exist_ok=True)\n    open(f'{sys.argv[1]}/{time.monotonic_ns()}', 'w')"
+    recorded = run(
+        ONE_LAUNCH
+        + "import os, subprocess, sys, time\nfolder = os.environ['TILECPP_CACHE_DIR']\n"
+        + f"subprocess.Popen([sys.executable, '-S', '-c', {writing!r}, folder])\n"
+        + "while not os.path.isdir(folder) or len(os.listdir(folder)) < 1000:\n    time.sleep(0.01)\n"
+    )
+    assert (recorded.summary.exit_code, recorded.summary.launches) == (0, 1)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_recorder_that_is_told_to_end_writes_what_it_has(tmp_path: Path, number: signal.Signals) -> None:
     program, output = tmp_path / "program.py", tmp_path / "out"

@@ -373,7 +373,7 @@ def store_behind_count(x, out):
 
 
 def test_what_one_block_knows_of_a_count_another_does_not(tmp_path: Path) -> None:
-    """The count is the same for all blocks that make it, and at most 2 * block + 1 in each of these; block 0 makes none."""
+    """All blocks that make the count get the same, at most 2 * block + 1 in each of these; block 0 makes none."""
     spec = """
 kernel = "store_behind_count"
 grid = [2]

@@ -304,6 +304,26 @@ def test_what_a_counter_shows_behind_its_additions_is_bounded_unless_it_is_put_b
     assert not proved(by_count(tmp_path, publish=LOOKED_UP.format(put_back=PUT_900), last="before < 0"))
 
 
+CROSSED = """def kernel(parts, counter, out):
+    i = ct.bid(0)
+    ct.store(parts, index=(i,), tile=ct.full((1,), 1, dtype=ct.int32))
+    before = ct.atomic_add(counter, (i % 2,), 1).item()
+    if before == 1:
+        ct.atomic_xchg(counter, ({put_back},), 0, memory_order=ct.MemoryOrder.RELAXED)
+        ct.store(out, index=(i,), tile=ct.load(parts, index=((i + 2) % 4,), shape=(1,)))
+"""
+CROSSED_SPEC = """grid = [4]
+data = ["range(counter, 0, 1)"]
+args = { parts = "i32[4]", counter = "i32[2]", out = "i32[4]" }
+"""
+
+
+def test_only_a_counters_own_additions_allow_to_put_it_back(tmp_path: Path) -> None:
+    """Blocks 0 and 2 count in one counter, 1 and 3 in the other.  Put back in the middle, it is 1 a second time."""
+    assert checked(tmp_path, CROSSED.format(put_back="i % 2"), CROSSED_SPEC).verdict is Verdict.PROVED
+    assert checked(tmp_path, CROSSED.format(put_back="1 - i % 2"), CROSSED_SPEC).verdict is not Verdict.PROVED
+
+
 # ------------------------------------------------------------------------------------------------- flags
 FLAG = """def kernel(x, data, flag, out, TILE: C):
     i = ct.bid(0)
@@ -422,6 +442,35 @@ def test_a_turn_is_waited_for_by_an_atomic_that_changes_nothing(tmp_path: Path, 
 )
 def test_without_a_premise_turns_are_not_proved(tmp_path: Path, changes: dict[str, str]) -> None:
     assert not proved(in_turn(tmp_path, **changes))
+
+
+PASSED_TWICE = """def kernel(x, turn, total):
+    i = ct.bid(0)
+    while ct.load(turn, index=({cell},), shape=(), memory_order=ACQUIRE, memory_scope=DEVICE).item() != i:
+        pass
+{early}    before = ct.load(total, index=(0,), shape=()).item()
+    ct.store(total, index=(0,), tile=before + 1)
+    ct.store(turn, index=({cell},), tile=i + 1, memory_order=RELEASE, memory_scope=DEVICE)
+"""
+EARLY = "    ct.store(turn, index=(0,), tile=i + 1, memory_order=RELEASE, memory_scope=DEVICE)\n"
+PASSED_SPEC = """grid = ["N"]
+requires = ["N >= 3", "N <= 8"]
+data = ["range(turn, 0, 1)"]
+args = { x = "i32[N]", turn = "i32[2]", total = "i32[1]" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("cell", "early", "right"),
+    [
+        pytest.param("0", "", True, id="once"),
+        pytest.param("0", EARLY, False, id="twice, the first time too early"),
+        pytest.param("i % 2", "", False, id="in two places"),
+    ],
+)
+def test_a_turn_is_passed_on_once_and_in_one_place(tmp_path: Path, cell: str, early: str, right: bool) -> None:
+    result = checked(tmp_path, PASSED_TWICE.format(cell=cell, early=early), PASSED_SPEC)
+    assert (result.verdict is Verdict.PROVED) == right
 
 
 # ------------------------------------------------------------------------------------------------- locks

@@ -87,7 +87,10 @@ def record(
         raise UsageError("no command to record; write it behind --, for example: tileverify record -- python prog.py")
     _check_output(output)
     output.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{output.name}.record-", dir=output.parent) as name:
+    # What a command that was ended leaves running may still write there.
+    with tempfile.TemporaryDirectory(
+        prefix=f".{output.name}.record-", dir=output.parent, ignore_cleanup_errors=True
+    ) as name:
         staging = Path(name)
         journals, startup, made = staging / "journals", staging / "startup", staging / "made"
         for folder in (journals, startup, made):

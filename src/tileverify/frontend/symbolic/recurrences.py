@@ -141,9 +141,10 @@ class Recurrences:
         return self._is_fresh(self.forms[self.items[position].placeholder.function](self.k))
 
     def is_plainly(self, item: Recurrence, function: Function) -> bool:
-        """Whether ``function`` stands for ``item`` in every iteration but the first."""
+        """Whether ``function`` stands for ``item`` behind the first iteration; one of a single value is that value."""
         value = self.forms[item.placeholder.function](self.k)
-        return value is item.fresh(function, self._invariants[item.placeholder.function])(self.k)
+        alone = function.low is not None and function.low == function.high
+        return not alone and value is item.fresh(function, self._invariants[item.placeholder.function])(self.k)
 
     def resolve(self, term: Term) -> Term:
         """``term`` of iteration k with the placeholders replaced by their forms."""

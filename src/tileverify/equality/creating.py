@@ -6,75 +6,83 @@ module the name of NumPy therefore stands for a copy whose functions that make a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
 
 from . import exact
+from .array_calls import is_float
 from .exact_arrays import is_numbers, lifted, presented
-from .field import Array
+from .undecided import Undecided
 
 
-def _is_float(dtype: DTypeLike | None) -> bool:
-    if dtype is None or dtype is float:
-        return True
-    found = np.dtype(dtype)
-    return found.kind in "fV"
-
-
-def _filled(value: int) -> Callable[..., object]:
-    def make(shape: int | Sequence[int], dtype: DTypeLike | None = None, *args: object, **kwargs: object) -> Array:
-        if _is_float(dtype):
+def _filled(value: int) -> Callable[..., Any]:
+    def make(shape: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if is_float(dtype):
             return presented(np.broadcast_to(lifted(value), shape).copy())
         return np.full(shape, value, dtype)
 
     return make
 
 
-def _full(shape: int | Sequence[int], value: ArrayLike, dtype: DTypeLike | None = None, **_: object) -> Array:
-    if _is_float(dtype) and (dtype is not None or is_numbers(value) or isinstance(value, float)):
+def _full(shape: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
+    if is_float(dtype) and (dtype is not None or is_numbers(value) or isinstance(value, float)):
         return presented(np.broadcast_to(lifted(value), shape).copy())
     return np.full(shape, value, dtype)
 
 
-def _eye(*args: int, dtype: DTypeLike | None = None, **kwargs: Any) -> Array:
-    made: Array = np.eye(*args, dtype=np.int64 if _is_float(dtype) else np.dtype(dtype), **kwargs)
-    return presented(lifted(made)) if _is_float(dtype) else made
+def _eye(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    made = np.eye(*args, dtype=np.int64 if is_float(dtype) else dtype, **kwargs)
+    return presented(lifted(made)) if is_float(dtype) else made
 
 
-def _array(value: ArrayLike, dtype: DTypeLike | None = None, *args: Any, **kwargs: Any) -> Array:
-    if is_numbers(value) or (isinstance(value, list | tuple) and any(map(is_numbers, value))):
-        made = presented(exact.copied(lifted(value)))
-        return made if dtype is None else made.astype(dtype)
-    return np.array(value, dtype, *args, **kwargs)
+def _array(value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    if not (is_numbers(value) or (isinstance(value, list | tuple) and any(map(is_numbers, value)))):
+        return np.array(value, dtype, *args, **kwargs)
+    if args or not kwargs.keys() <= _FREE:
+        raise Undecided("np.array of exact numbers with further arguments")
+    made = presented(exact.copied(lifted(value)))
+    return made if dtype is None else made.astype(dtype)
+
+
+_FREE = frozenset({"copy", "order", "subok"})
+
+
+def _as_array(value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """Numbers as they are, so that what is written to them is seen."""
+    return value if is_numbers(value) and dtype is None else _array(value, dtype, *args, **kwargs)
+
+
+def _contiguous(value: Any, dtype: Any = None) -> Any:
+    in_order = is_numbers(value) and value.flags.c_contiguous
+    return _as_array(value, dtype) if in_order else _array(value, dtype)
 
 
 class _Numpy(ModuleType):
     """NumPy, but for what makes arrays."""
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
 
 
-def _numpy() -> _Numpy:
+def numpy_of_numbers() -> _Numpy:
     module = _Numpy("numpy")
     zeros = _filled(0)
     for name, function in {
         "zeros": zeros, "empty": zeros, "ones": _filled(1), "full": _full, "eye": _eye, "identity": _eye,
-        "array": _array, "asarray": _array, "ascontiguousarray": _array,
+        "array": _array, "asarray": _as_array, "ascontiguousarray": _contiguous,
     }.items():  # fmt: skip
         setattr(module, name, function)
     return module
 
 
 @contextmanager
-def exact_numpy(function: Callable[..., object]) -> Iterator[None]:
+def exact_numpy(function: Callable[..., Any]) -> Iterator[None]:
     """While it is open, NumPy makes such arrays in the module of ``function``, and in those whose functions it uses."""
-    numpy, replaced = _numpy(), []
+    numpy, replaced = numpy_of_numbers(), []
     for names in _namespaces(function):
         own = {name: value for name, value in names.items() if value is np}
         replaced.append((names, own))
@@ -86,12 +94,12 @@ def exact_numpy(function: Callable[..., object]) -> Iterator[None]:
             names.update(own)
 
 
-def _namespaces(function: Callable[..., object]) -> list[dict[str, object]]:
+def _namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
     """Of the function's module, and of every module of Python code that a function there comes from.
 
     What computes with the numbers is none of them, though a reference's module may have imported functions of ours.
     """
-    found: list[dict[str, object]] = []
+    found: list[dict[str, Any]] = []
     waiting = [getattr(function, "__globals__", {})]
     own = _room(waiting[0])
     while waiting:
@@ -107,6 +115,6 @@ def _namespaces(function: Callable[..., object]) -> list[dict[str, object]]:
 _OURS = __name__.split(".")[:1]
 
 
-def _room(names: dict[str, object]) -> list[str]:
+def _room(names: dict[str, Any]) -> list[str]:
     """The first two names of a module."""
     return str(names.get("__name__", "")).split(".")[:2]

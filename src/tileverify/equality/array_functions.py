@@ -91,9 +91,9 @@ def _full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) ->
     return np.broadcast_to(lifted(fill_value), shape).copy()
 
 
-def _like(value: int) -> Callable[..., Any]:
+def _like(value: float) -> Callable[..., Any]:
     def call(x: Any, dtype: Any = None, shape: Any = None) -> Any:
-        return _full_like(x, value, dtype, shape)
+        return _full_like(x, value if is_float(dtype) else np.nan_to_num(value), dtype, shape)
 
     return call
 
@@ -238,7 +238,7 @@ FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {
     np.argmax: _place(reducing.largest), np.argmin: _place(reducing.smallest), np.argsort: _argsort, np.sort: _sort,
     np.any: _any, np.all: _all, np.clip: _clip, np.round: _round, np.dot: _dot, np.vdot: _vdot, np.inner: _inner,
     np.outer: _outer, np.tensordot: _tensordot, np.linalg.norm: _norm, np.pad: _pad, np.full_like: _full_like,
-    np.zeros_like: _like(0), np.empty_like: _like(0), np.ones_like: _like(1), np.tril: _triangle(True),
+    np.zeros_like: _like(0), np.empty_like: _like(float("nan")), np.ones_like: _like(1), np.tril: _triangle(True),
     np.triu: _triangle(False), np.average: _average, np.copyto: _copyto, np.put_along_axis: _put_along_axis,
     np.nan_to_num: _nan_to_num, np.diff: _diff, np.append: _append, np.nonzero: lambda x: np.nonzero(_nonzero(x)),
     np.count_nonzero: _count_nonzero, np.astype: lambda x, dtype: cast(x, dtype),

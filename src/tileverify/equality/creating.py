@@ -19,11 +19,13 @@ from .exact_arrays import is_numbers, lifted, presented
 from .undecided import Undecided
 
 
-def _filled(value: int) -> Callable[..., Any]:
+def _filled(value: float) -> Callable[..., Any]:
+    """``zeros``, ``ones``, and ``empty``: NaN, so that nothing that was not written is equal to what a kernel wrote."""
+
     def make(shape: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
         if is_float(dtype):
             return presented(np.broadcast_to(lifted(value), shape).copy())
-        return np.full(shape, value, dtype)
+        return np.full(shape, 0 if np.isnan(value) else value, dtype)
 
     return make
 
@@ -70,10 +72,9 @@ class _Numpy(ModuleType):
 
 def numpy_of_numbers() -> _Numpy:
     module = _Numpy("numpy")
-    zeros = _filled(0)
     for name, function in {
-        "zeros": zeros, "empty": zeros, "ones": _filled(1), "full": _full, "eye": _eye, "identity": _eye,
-        "array": _array, "asarray": _as_array, "ascontiguousarray": _contiguous,
+        "zeros": _filled(0), "empty": _filled(float("nan")), "ones": _filled(1), "full": _full, "eye": _eye,
+        "identity": _eye, "array": _array, "asarray": _as_array, "ascontiguousarray": _contiguous,
     }.items():  # fmt: skip
         setattr(module, name, function)
     return module

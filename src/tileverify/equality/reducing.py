@@ -106,7 +106,7 @@ def mean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def variance(x: Array, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Array:
-    count = prod(x.shape[place] for place in axes_of(axis, x.ndim)) - ddof
+    count = max(prod(x.shape[place] for place in axes_of(axis, x.ndim)) - ddof, 0)
     apart = exact.subtract(x, mean(x, axis, True))
     return exact.divide(total(exact.multiply(apart, apart), axis, keepdims), formulas.integers(count))
 

@@ -104,7 +104,7 @@ def _names(exact: bool) -> dict[str, Any]:
     floats: dict[str, Any] = {name: source.standard_normal(shape).round(3) for name, shape in shapes.items()}
     places, mask = source.integers(0, 4, (4, 4)), floats["x"] > 0
     names = {name: presented(constants.numbers_of(value)) if exact else value for name, value in floats.items()}
-    numpy = numpy_of_numbers() if exact else np
+    numpy: Any = numpy_of_numbers() if exact else np
     return {**names, "i": places, "m": mask, "np": numpy, "o": numpy.zeros((4, 4))}
 
 
@@ -144,7 +144,7 @@ def test_numbers_do_what_floats_do_or_say_that_they_do_not(statement: str) -> No
 
 
 def test_what_was_not_written_is_equal_to_nothing() -> None:
-    numpy = numpy_of_numbers()
+    numpy: Any = numpy_of_numbers()
     for made in (numpy.empty(3), numpy.empty_like(_names(exact=True)["v"])):
         assert np.isnan(plain(made)["s"]).all()
     assert not numpy.empty(3, int).any()
@@ -174,6 +174,7 @@ def test_every_method_of_an_array_is_looked_at() -> None:
 
 def test_rules_take_arguments_by_the_names_that_numpy_has() -> None:
     for function, rule in FUNCTIONS.items():
+        assert callable(function)
         try:
             known = inspect.signature(function).parameters
         except ValueError:
@@ -182,4 +183,4 @@ def test_rules_take_arguments_by_the_names_that_numpy_has() -> None:
         named = [each for each in taken if each.kind is each.POSITIONAL_OR_KEYWORD and each.default is not each.empty]
         open_ended = any(each.kind is each.VAR_KEYWORD for each in known.values())
         positional = sum(each.kind is each.POSITIONAL_ONLY for each in known.values()) > 1
-        assert open_ended or positional or {each.name for each in named} <= set(known), function.__name__
+        assert open_ended or positional or {each.name for each in named} <= set(known), function

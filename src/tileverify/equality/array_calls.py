@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .exact import NUMBER
 from .undecided import Undecided
@@ -21,7 +22,7 @@ _FREE: Final = frozenset({"order", "subok", "device", "kind", "stable", "optimiz
 _NARROW: Final = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
-def is_float(dtype: Any) -> bool:
+def is_float(dtype: DTypeLike | None) -> bool:
     """Whether a type is one of floats, which all are one: rounding is no part of real arithmetic."""
     if dtype is None:
         return True
@@ -30,7 +31,7 @@ def is_float(dtype: Any) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _signature(function: Any) -> inspect.Signature | None:
+def _signature(function: Callable[..., object]) -> inspect.Signature | None:
     try:
         return inspect.signature(function)
     except ValueError:  # before NumPy 2.4 those written in C have none
@@ -38,7 +39,7 @@ def _signature(function: Any) -> inspect.Signature | None:
 
 
 def asked(
-    function: Any, rule: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    function: Callable[..., object], rule: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
 ) -> tuple[Sequence[Any], dict[str, Any], Any]:
     """Positional arguments and those by name, as ``rule`` takes them, and ``out``.
 
@@ -56,7 +57,9 @@ def asked(
     return places, named, out
 
 
-def _bound(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+def _bound(
+    function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
+) -> tuple[Sequence[Any], dict[str, Any]]:
     signature = _signature(function)
     if signature is None:
         return args, dict(kwargs)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from . import exact, formulas, reducing
 from .array_calls import is_float
 from .exact_arrays import cast, clipped, is_numbers, lifted, plain
 from .field import Array
+from .reducing import Axis
 from .undecided import Undecided
 
+Shape: TypeAlias = int | Sequence[int] | None
+Widths: TypeAlias = int | Sequence[int] | Sequence[tuple[int, int]]
 
-def _where(condition: Any, *values: Any) -> Any:
+
+def _where(condition: Array, *values: ArrayLike) -> Array | tuple[Array, ...]:
     chosen = _nonzero(condition) if is_numbers(condition) else condition
     return np.where(chosen, lifted(values[0]), lifted(values[1])) if values else np.where(chosen)
 
@@ -27,7 +32,7 @@ def _einsum(*operands: Any) -> Array:
 
 
 def _reduction(function: Callable[..., Array]) -> Callable[..., Array]:
-    def call(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
+    def call(x: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
         return function(lifted(x), axis, keepdims)
 
     return call
@@ -36,63 +41,69 @@ def _reduction(function: Callable[..., Array]) -> Callable[..., Array]:
 def _extended(function: Callable[..., Array], combine: Callable[[Array, Array], Array]) -> Callable[..., Array]:
     """A reduction that may start at a number."""
 
-    def call(x: Any, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Array:
+    def call(x: ArrayLike, axis: Axis = None, keepdims: bool = False, initial: ArrayLike | None = None) -> Array:
         found = function(lifted(x), axis, keepdims)
         return found if initial is None else combine(found, lifted(initial))
 
     return call
 
 
-def _var(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Array:
+def _var(x: ArrayLike, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Array:
     return reducing.variance(lifted(x), axis, keepdims, ddof)
 
 
-def _std(x: Any, axis: Any = None, keepdims: bool = False, ddof: int = 0) -> Array:
+def _std(x: ArrayLike, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Array:
     return formulas.sqrt(_var(x, axis, keepdims, ddof))
 
 
 def _place(function: Callable[..., Array]) -> Callable[..., Array]:
-    def call(x: Any, axis: int | None = None, keepdims: bool = False) -> Array:
+    def call(x: ArrayLike, axis: int | None = None, keepdims: bool = False) -> Array:
         return reducing.place_of(lifted(x), axis, keepdims, function)
 
     return call
 
 
-def _nonzero(x: Any) -> Array:
+def _nonzero(x: ArrayLike) -> Array:
     return np.asarray(exact.order(lifted(x), formulas.integers(0)) != 0)
 
 
-def _any(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
+def _any(x: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     return np.asarray(_nonzero(x).any(axis=axis, keepdims=keepdims))
 
 
-def _all(x: Any, axis: Any = None, keepdims: bool = False) -> Array:
+def _all(x: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     return np.asarray(_nonzero(x).all(axis=axis, keepdims=keepdims))
 
 
-def _count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return np.count_nonzero(_nonzero(x), axis=axis, keepdims=keepdims)
+def _count_nonzero(x: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
+    return np.asarray(np.count_nonzero(_nonzero(x), axis=axis, keepdims=keepdims))
 
 
-def _clip(x: Any, a_min: Any = None, a_max: Any = None, min: Any = None, max: Any = None) -> Any:
+def _clip(
+    x: ArrayLike,
+    a_min: ArrayLike | None = None,
+    a_max: ArrayLike | None = None,
+    min: ArrayLike | None = None,
+    max: ArrayLike | None = None,
+) -> Array:
     return clipped(x, min if a_min is None else a_min, max if a_max is None else a_max)
 
 
-def _round(x: Any, decimals: int = 0) -> Array:
+def _round(x: ArrayLike, decimals: int = 0) -> Array:
     if decimals:
         raise Undecided("round to decimals of exact numbers")
     return formulas.rounded(lifted(x), np.rint)
 
 
-def _full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+def _full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Shape = None) -> Array:
     shape = np.shape(x) if shape is None else shape
     if not is_float(dtype):
         return np.full(shape, fill_value, dtype)
     return np.broadcast_to(lifted(fill_value), shape).copy()
 
 
-def _like(value: float) -> Callable[..., Any]:
-    def call(x: Any, dtype: Any = None, shape: Any = None) -> Any:
+def _like(value: float) -> Callable[..., Array]:
+    def call(x: ArrayLike, dtype: DTypeLike | None = None, shape: Shape = None) -> Array:
         return _full_like(x, value if is_float(dtype) else np.nan_to_num(value), dtype, shape)
 
     return call
@@ -102,10 +113,10 @@ _COPYING: Final = frozenset({"edge", "reflect", "symmetric", "wrap"})
 """Ways to pad by which elements are moved, and nothing is computed."""
 
 
-def _pad(x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0) -> Array:
+def _pad(x: ArrayLike, pad_width: Widths, mode: str = "constant", constant_values: ArrayLike = 0) -> Array:
     array = plain(x)
     if mode in _COPYING:
-        places = np.pad(np.arange(array.size).reshape(array.shape), pad_width, mode=mode)
+        places = np.pad(np.arange(array.size).reshape(array.shape), pad_width, mode=mode)  # type: ignore[call-overload]
         return np.asarray(array.reshape(-1)[places])
     if mode != "constant" or np.ndim(constant_values):
         raise Undecided(f"np.pad of exact numbers in the mode {mode}, or by several constants")
@@ -116,7 +127,7 @@ def _pad(x: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 
 
 
 def _triangle(lower: bool) -> Callable[..., Array]:
-    def call(x: Any, k: int = 0) -> Array:
+    def call(x: ArrayLike, k: int = 0) -> Array:
         array = lifted(x)
         rows, columns = array.shape[-1:] * 2 if array.ndim == 1 else array.shape[-2:]
         kept = np.tri(rows, columns, k if lower else k - 1, dtype=np.bool_)
@@ -125,17 +136,17 @@ def _triangle(lower: bool) -> Callable[..., Array]:
     return call
 
 
-def _sort(x: Any, axis: int | None = -1) -> Array:
+def _sort(x: ArrayLike, axis: int | None = -1) -> Array:
     array = lifted(x).reshape(-1) if axis is None else lifted(x)
     place = 0 if axis is None else axis
     return np.take_along_axis(array, reducing.ranked(array, place), place)
 
 
-def _argsort(x: Any, axis: int | None = -1) -> Array:
+def _argsort(x: ArrayLike, axis: int | None = -1) -> Array:
     return reducing.ranked(lifted(x).reshape(-1), 0) if axis is None else reducing.ranked(lifted(x), axis)
 
 
-def _tensordot(x: Any, b: Any, axes: Any = 2) -> Array:
+def _tensordot(x: ArrayLike, b: ArrayLike, axes: int | Sequence[int | Sequence[int]] = 2) -> Array:
     left, right = lifted(x), lifted(b)
     if isinstance(axes, int):
         axes = (list(range(left.ndim - axes, left.ndim)), list(range(axes)))
@@ -149,7 +160,7 @@ def _tensordot(x: Any, b: Any, axes: Any = 2) -> Array:
     return reducing.einsum(f"{''.join(letters)},{''.join(others)}->{''.join(kept)}", [left, right])
 
 
-def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+def _norm(x: ArrayLike, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Array:
     """The root of the sum of squares; of a matrix the one without a name, or Frobenius'."""
     array = lifted(x)
     axes = (array.ndim if ord is None or array.ndim < 3 else 3) if axis is None else np.size(axis)
@@ -158,7 +169,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     return formulas.sqrt(reducing.total(exact.multiply(array, array), axis, keepdims))
 
 
-def _dot(x: Any, b: Any) -> Array:
+def _dot(x: ArrayLike, b: ArrayLike) -> Array:
     """Sums over the last axis of the first and the last but one of the second."""
     left, right = lifted(x), lifted(b)
     if left.ndim == 0 or right.ndim == 0:
@@ -166,20 +177,20 @@ def _dot(x: Any, b: Any) -> Array:
     return reducing.matmul(left, right) if right.ndim <= 2 else _tensordot(left, right, (-1, -2))
 
 
-def _vdot(x: Any, y: Any) -> Array:
+def _vdot(x: ArrayLike, y: ArrayLike) -> Array:
     return reducing.matmul(lifted(x).reshape(-1), lifted(y).reshape(-1))
 
 
-def _inner(x: Any, y: Any) -> Array:
+def _inner(x: ArrayLike, y: ArrayLike) -> Array:
     left, right = lifted(x), lifted(y)
     return exact.multiply(left, right) if left.ndim == 0 or right.ndim == 0 else _tensordot(left, right, (-1, -1))
 
 
-def _outer(x: Any, b: Any) -> Array:
+def _outer(x: ArrayLike, b: ArrayLike) -> Array:
     return exact.multiply(lifted(x).reshape(-1, 1), lifted(b).reshape(1, -1))
 
 
-def _average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Array:
+def _average(x: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, keepdims: bool = False) -> Array:
     if weights is None:
         return reducing.mean(lifted(x), axis, keepdims)
     if np.shape(weights) != np.shape(x):
@@ -188,17 +199,17 @@ def _average(x: Any, axis: Any = None, weights: Any = None, keepdims: bool = Fal
     return exact.divide(reducing.total(weighted, axis, keepdims), reducing.total(lifted(weights), axis, keepdims))
 
 
-def _copyto(target: Any, src: Any, where: Any = True) -> None:
+def _copyto(target: Array, src: ArrayLike, where: Array | bool = True) -> None:
     if not is_numbers(target):
         raise Undecided("exact numbers in an array of floats that was made before")
     plain(target)[...] = np.where(where, lifted(src), plain(target))
 
 
-def _put_along_axis(target: Any, indices: Any, values: Any, axis: int | None) -> None:
+def _put_along_axis(target: Array, indices: Array, values: ArrayLike, axis: int | None) -> None:
     np.put_along_axis(plain(target), indices, lifted(values), axis)
 
 
-def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
+def _nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0) -> Array:
     array = lifted(x)
     if np.isinf(exact.certain(array)).any():
         raise Undecided("nan_to_num of an infinity")
@@ -209,27 +220,27 @@ def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, n
     return array
 
 
-def _append(x: Any, values: Any, axis: int | None = None) -> Array:
+def _append(x: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     a, b = lifted(x), lifted(values)
     return np.concatenate([a.reshape(-1), b.reshape(-1)]) if axis is None else np.concatenate([a, b], axis)
 
 
-def _diff(x: Any, n: int = 1, axis: int = -1) -> Array:
+def _diff(x: ArrayLike, n: int = 1, axis: int = -1) -> Array:
     lanes = np.moveaxis(lifted(x), axis, 0)
     for _round in range(n):
         lanes = exact.subtract(lanes[1:], lanes[:-1])
     return np.moveaxis(lanes, 0, axis)
 
 
-def _cumsum(x: Any, axis: int | None = None) -> Array:
+def _cumsum(x: ArrayLike, axis: int | None = None) -> Array:
     return reducing.running_total(lifted(x), axis)
 
 
-def _cumprod(x: Any, axis: int | None = None) -> Array:
+def _cumprod(x: ArrayLike, axis: int | None = None) -> Array:
     return reducing.accumulated(lifted(x), axis, exact.multiply)
 
 
-FUNCTIONS: Final[dict[Any, Callable[..., Any]]] = {
+FUNCTIONS: Final[dict[object, Callable[..., object]]] = {
     np.where: _where, np.einsum: _einsum, np.sum: _extended(reducing.total, exact.add),
     np.mean: _reduction(reducing.mean), np.var: _var, np.std: _std,
     **dict.fromkeys((np.max, np.amax), _extended(reducing.largest, formulas.maximum)),

@@ -6,23 +6,25 @@ module the name of NumPy therefore stands for a copy whose functions that make a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from . import exact
 from .array_calls import is_float
 from .exact_arrays import is_numbers, lifted, presented
+from .field import Array
 from .undecided import Undecided
 
 
-def _filled(value: float) -> Callable[..., Any]:
+def _filled(value: float) -> Callable[..., Array]:
     """``zeros``, ``ones``, and ``empty``: NaN, so that nothing that was not written is equal to what a kernel wrote."""
 
-    def make(shape: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def make(shape: int | Sequence[int], dtype: DTypeLike | None = None, *args: object, **kwargs: object) -> Array:
         if is_float(dtype):
             return presented(np.broadcast_to(lifted(value), shape).copy())
         return np.full(shape, 0 if np.isnan(value) else value, dtype)
@@ -30,18 +32,18 @@ def _filled(value: float) -> Callable[..., Any]:
     return make
 
 
-def _full(shape: Any, value: Any, dtype: Any = None, **_: Any) -> Any:
+def _full(shape: int | Sequence[int], value: ArrayLike, dtype: DTypeLike | None = None, **_: object) -> Array:
     if is_float(dtype) and (dtype is not None or is_numbers(value) or isinstance(value, float)):
         return presented(np.broadcast_to(lifted(value), shape).copy())
     return np.full(shape, value, dtype)
 
 
-def _eye(*args: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    made = np.eye(*args, dtype=np.int64 if is_float(dtype) else dtype, **kwargs)
+def _eye(*args: int, dtype: DTypeLike | None = None, **kwargs: Any) -> Array:
+    made: Array = np.eye(*args, dtype=np.int64 if is_float(dtype) else np.dtype(dtype), **kwargs)
     return presented(lifted(made)) if is_float(dtype) else made
 
 
-def _array(value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+def _array(value: ArrayLike, dtype: DTypeLike | None = None, *args: Any, **kwargs: Any) -> Array:
     if not (is_numbers(value) or (isinstance(value, list | tuple) and any(map(is_numbers, value)))):
         return np.array(value, dtype, *args, **kwargs)
     if args or not kwargs.keys() <= _FREE:
@@ -53,12 +55,12 @@ def _array(value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
 _FREE = frozenset({"copy", "order", "subok"})
 
 
-def _as_array(value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+def _as_array(value: ArrayLike, dtype: DTypeLike | None = None, *args: Any, **kwargs: Any) -> Array:
     """Numbers as they are, so that what is written to them is seen."""
     return value if is_numbers(value) and dtype is None else _array(value, dtype, *args, **kwargs)
 
 
-def _contiguous(value: Any, dtype: Any = None) -> Any:
+def _contiguous(value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     in_order = is_numbers(value) and value.flags.c_contiguous
     return _as_array(value, dtype) if in_order else _array(value, dtype)
 
@@ -66,7 +68,7 @@ def _contiguous(value: Any, dtype: Any = None) -> Any:
 class _Numpy(ModuleType):
     """NumPy, but for what makes arrays."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(np, name)
 
 
@@ -81,7 +83,7 @@ def numpy_of_numbers() -> _Numpy:
 
 
 @contextmanager
-def exact_numpy(function: Callable[..., Any]) -> Iterator[None]:
+def exact_numpy(function: Callable[..., object]) -> Iterator[None]:
     """While it is open, NumPy makes such arrays in the module of ``function``, and in those whose functions it uses."""
     numpy, replaced = numpy_of_numbers(), []
     for names in _namespaces(function):
@@ -95,12 +97,12 @@ def exact_numpy(function: Callable[..., Any]) -> Iterator[None]:
             names.update(own)
 
 
-def _namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
+def _namespaces(function: Callable[..., object]) -> list[dict[str, object]]:
     """Of the function's module, and of every module of Python code that a function there comes from.
 
     What computes with the numbers is none of them, though a reference's module may have imported functions of ours.
     """
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     waiting = [getattr(function, "__globals__", {})]
     own = _room(waiting[0])
     while waiting:
@@ -116,6 +118,6 @@ def _namespaces(function: Callable[..., Any]) -> list[dict[str, Any]]:
 _OURS = __name__.split(".")[:1]
 
 
-def _room(names: dict[str, Any]) -> list[str]:
+def _room(names: dict[str, object]) -> list[str]:
     """The first two names of a module."""
     return str(names.get("__name__", "")).split(".")[:2]

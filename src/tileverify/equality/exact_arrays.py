@@ -49,18 +49,20 @@ class Numbers(np.ndarray):
 
         rule = FUNCTIONS.get(func)
         if rule is not None:
-            places, named, out = asked(func, rule, args, kwargs)
+            places, named, out = asked(func, rule, tuple(args), kwargs)
             result = rule(*places, **named)
             return presented(result) if out is None else _written(out, result, True, func.__name__)
         if func in MOVING:
             return presented(func(*map(_moved, args), **{name: _moved(value) for name, value in kwargs.items()}))
         raise Undecided(f"np.{func.__name__} of exact numbers")
 
-    def __eq__(self, other: object) -> Array:  # type: ignore[override]
-        return np.equal(self, other)  # type: ignore[call-overload]
+    def __eq__(self, other: object) -> Array:
+        found: Array = np.equal(self, other)  # type: ignore[call-overload]
+        return found
 
-    def __ne__(self, other: object) -> Array:  # type: ignore[override]
-        return np.not_equal(self, other)  # type: ignore[call-overload]
+    def __ne__(self, other: object) -> Array:
+        found: Array = np.not_equal(self, other)  # type: ignore[call-overload]
+        return found
 
     __hash__ = None
 
@@ -145,7 +147,8 @@ def _written(target: Any, result: Any, where: Array | bool, name: str) -> Array:
         raise Undecided(f"{name} into an array that was made before")
     else:
         target[...] = result
-    return target
+    found: Array = target
+    return found
 
 
 def _moved(value: object) -> object:

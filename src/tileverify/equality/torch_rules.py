@@ -201,9 +201,7 @@ def log_sum_exp(x: ArrayLike, dim: Dim, keepdim: bool = False) -> Array:
     return whole if keepdim else reducing.total(whole, axes(dim), False)
 
 
-def _vector_norm(
-    x: ArrayLike, ord: float = 2, dim: Dim = None, keepdim: bool = False, dtype: object = None
-) -> Array:
+def _vector_norm(x: ArrayLike, ord: float = 2, dim: Dim = None, keepdim: bool = False, dtype: object = None) -> Array:
     found = terms(x, dtype)
     if ord == 2:
         return formulas.sqrt(reducing.total(exact.multiply(found, found), axes(dim), keepdim))

@@ -41,3 +41,12 @@ def test_what_differs_at_single_numbers_is_seen(
 ) -> None:
     assert _answer(kernel, lambda x: {"out": wrong(x)}) is Decision.DIFFERENT
     assert _answer(kernel, lambda x: {"out": right(x)}) is Decision.EQUAL
+
+
+def test_scalars_are_of_any_sign_and_those_of_the_program() -> None:
+    (found,) = judge(f"{KERNELS}::multiples", lambda x, k: {"out": x * abs(k)}, EqualOptions())
+    assert found.equality.answer is Decision.DIFFERENT
+    (found,) = judge(f"{KERNELS}::multiples", lambda x, k: {"out": x * k}, EqualOptions())
+    assert found.equality.answer is Decision.EQUAL
+    (found,) = judge(f"{KERNELS}::but_for_a_scale_of_one", lambda x, scale: {"out": x * scale}, EqualOptions())
+    assert found.equality.answer is Decision.DIFFERENT

@@ -70,3 +70,18 @@ def thousands(x, out):
 @ct.kernel
 def whole_sum(x, out):
     ct.store(out, (0,), ct.reshape(ct.sum(_block(x)), (1,)))
+
+
+@tileverify.launch(args={**INTEGERS, "k": "i32"}, grid=GRID)
+@ct.kernel
+def multiples(x, out, k):
+    ct.store(out, (ct.bid(0),), _block(x) * k)
+
+
+@tileverify.launch(args={**FLOATS, "scale": "f32"}, grid=GRID)
+@ct.kernel
+def but_for_a_scale_of_one(x, out, scale):
+    t = _block(x)
+    if scale == 1.0:
+        t = t + 1.0
+    ct.store(out, (ct.bid(0),), t * scale)

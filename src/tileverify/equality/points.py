@@ -32,6 +32,7 @@ branches are taken which no random point takes, ``ties``, all of which are of a 
 range`` of their type, large numbers, and their opposites."""
 
 _BORDERS: Final = 4
+_LARGEST: Final = 1 << 10
 GIVEN: Final = "given"
 
 
@@ -47,7 +48,7 @@ class TrialPoint:
 
 def to_search(contract: ContractInNumbers, one_way: bool) -> tuple[str, ...]:
     """The kinds of contents that may show a difference; ``one_way``: a comparison came out in one way alone."""
-    integers = (WHOLE,) if _free_integers(contract) else ()
+    integers = (WHOLE,) if _free_integers(contract) or _integer_scalars(contract) else ()
     return (ZEROS, TIES, *integers, *(SEARCHING[3:] if one_way else ()))
 
 
@@ -60,6 +61,10 @@ def _free_integers(contract: ContractInNumbers) -> list[ArrayArgument]:
         for each in contract.spec.arrays()
         if ELEMENT_TYPES[each.dtype].kind in "iu" and each.name not in spoken_of | same
     ]
+
+
+def _integer_scalars(contract: ContractInNumbers) -> list[str]:
+    return [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind in "iu"]
 
 
 def drawn_point(
@@ -75,6 +80,10 @@ def drawn_point(
     source = np.random.default_rng([seed, (*FILLINGS, *SEARCHING).index(filling)])
     names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
     floats = {name: float(source.uniform(0.25, 2)) for name in names}
+    if filling == TIES:
+        floats = {name: float(source.choice(_few(source, known))) for name in names}
+    if filling == WHOLE:
+        values = _other_scalars(source, contract, values, known)
     inputs = make_inputs(contract, Given(dict(values), floats, dict(held or {}), None, int(source.integers(1 << 62))))
     if filling == WHOLE:
         shapes = {name: array.shape for name, array in inputs.launch.named_arrays()}
@@ -89,7 +98,36 @@ def drawn_point(
         for name, memory in inputs.memory.items()
         if ELEMENT_TYPES[types[name]].kind == "f"
     }
-    return TrialPoint(filling, inputs, contents, {n: drawn(source, np.asarray(value)) for n, value in floats.items()})
+    constant = filling == TIES
+    return TrialPoint(
+        filling,
+        inputs,
+        contents,
+        {
+            name: numbers_of(np.asarray(value), "f32") if constant else drawn(source, np.asarray(value))
+            for name, value in floats.items()
+        },
+    )
+
+
+def _other_scalars(
+    source: np.random.Generator, contract: ContractInNumbers, values: Mapping[str, int], known: Constants
+) -> Mapping[str, int]:
+    """The values with integer scalars of any sign, small or held by the bytecode, where the contract admits these."""
+    borders = [value for value in known.integers[:64] if abs(value) < _LARGEST]
+    for name in _integer_scalars(contract):
+        for number in (*map(int, source.permutation([-1, -2, -5])), *borders, *(-value for value in borders)):
+            if name not in values or not isinstance(values[name], int):
+                break
+            changed = {**values, name: number}
+            try:
+                make_inputs(contract, Given(changed, {}, {}))
+            except UsageError:
+                continue
+            if source.random() < 0.75:
+                values = changed
+                break
+    return values
 
 
 def given_point(contract: ContractInNumbers, values: Mapping[str, int], inputs: Mapping[str, ArrayLike]) -> TrialPoint:
@@ -131,9 +169,13 @@ def drawn(source: np.random.Generator, shadow: Array, filling: str = FILLINGS[0]
 
 def _tied(source: np.random.Generator, count: int, known: Constants) -> Array:
     """Numbers that are no variables: small ones, and a few that the bytecode holds."""
+    return numbers_of(source.choice(_few(source, known), count), "f32")
+
+
+def _few(source: np.random.Generator, known: Constants) -> Array:
     borders = [value for value in (*known.floats, *map(float, known.integers[:64])) if abs(value) < 1e6]
     chosen = source.choice(np.asarray(borders), _BORDERS) if borders else np.zeros(0)
-    return numbers_of(source.choice(np.concatenate([[-1.0, 0.0, 1.0, 2.0], chosen]), count), "f32")
+    return np.concatenate([[-1.0, 0.0, 1.0, 2.0], chosen])
 
 
 def _whole_range(source: np.random.Generator, shape: tuple[int, ...], dtype: str, known: Constants) -> Array:

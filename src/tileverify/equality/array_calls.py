@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .exact import NUMBER
+from .field import Array
 from .undecided import Undecided
 
 _FREE: Final = frozenset({"order", "subok", "device", "kind", "stable", "optimize", "casting"})
@@ -40,7 +41,7 @@ def _signature(function: Callable[..., object]) -> inspect.Signature | None:
 
 def asked(
     function: Callable[..., object], rule: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
-) -> tuple[Sequence[Any], dict[str, Any], Any]:
+) -> tuple[Sequence[object], dict[str, object], Array | None]:
     """Positional arguments and those by name, as ``rule`` takes them, and ``out``.
 
     The first is positional, all others have NumPy's names; what has its default value is left out.
@@ -48,7 +49,7 @@ def asked(
     :raises Undecided: the rule does not take one of them.
     """
     places, named = _bound(function, args, kwargs)
-    out = named.pop("out", None)
+    out: Array | None = named.pop("out", None)
     taken = inspect.signature(rule).parameters
     for name in [each for each in named if each not in taken]:
         value = named.pop(name)
@@ -59,7 +60,7 @@ def asked(
 
 def _bound(
     function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
-) -> tuple[Sequence[Any], dict[str, Any]]:
+) -> tuple[Sequence[object], dict[str, Any]]:
     signature = _signature(function)
     if signature is None:
         return args, dict(kwargs)
@@ -67,7 +68,7 @@ def _bound(
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         raise Undecided(f"np.{function.__name__}: {error}") from None
-    places: list[Any] = []
+    places: list[object] = []
     named: dict[str, Any] = {}
     for number, (name, value) in enumerate(bound.arguments.items()):
         parameter = signature.parameters[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -24,7 +24,7 @@ def _where(condition: Array, *values: ArrayLike) -> Array | tuple[Array, ...]:
     return np.where(chosen, lifted(values[0]), lifted(values[1])) if values else np.where(chosen)
 
 
-def _einsum(*operands: Any) -> Array:
+def _einsum(*operands: ArrayLike) -> Array:
     text, *arrays = operands
     if not isinstance(text, str):
         raise Undecided("einsum without a string")

@@ -97,12 +97,12 @@ def _unknown(what: str) -> NoReturn:
     raise Undecided(f"{what} of exact numbers")
 
 
-def _as_function(name: str) -> Callable[..., Any]:
+def _as_function(name: str) -> Callable[..., object]:
     """A method that is the function of its name."""
     return lambda self, *args, **kwargs: getattr(np, name)(self, *args, **kwargs)
 
 
-def _without_rule(name: str) -> Callable[..., Any]:
+def _without_rule(name: str) -> Callable[..., NoReturn]:
     return lambda self, *_, **__: _unknown(name)
 
 
@@ -298,6 +298,6 @@ def _at(ufunc: np.ufunc, x: ArrayLike, place: Index, *values: ArrayLike) -> None
         target[where] = BINARY[ufunc](target[where], given[lanes])
 
 
-_METHODS: Final[dict[str, Callable[..., Any]]] = {
+_METHODS: Final[dict[str, Callable[..., Array | None]]] = {
     "__call__": _call, "reduce": _reduce, "accumulate": _accumulate, "outer": _outer, "at": _at,
 }  # fmt: skip

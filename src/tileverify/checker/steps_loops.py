@@ -168,7 +168,7 @@ def _most_trips(ev: Evaluator, number: int, bounds: tuple[Term, Term, Term], sai
     runs = and_(lt(ZERO, step), lt(add(lower, mul(k, step)), upper))
     last, room = ev.sizes.under(runs).interval(k)[1], ev.sizes.interval(sub(upper, lower))[1]
     seen = [max(high, 0) for high in (None if last is None else last + 1, room) if high is not None]
-    if said is None:
+    if said is None or said < 0:
         return min(seen, default=None)
     if not any(high <= said for high in seen):
         ev.compare.impossible((ev.path, runs, le(const(said), k)), "a loop has more iterations than is said")

@@ -51,6 +51,22 @@ def test_places_that_several_elements_go_to() -> None:
         RULES["index_put"](RULES["zeros"]([3, 6]), [index], X)
 
 
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "cumsum", "cumprod", "linalg_vector_norm", "norm"])
+def test_a_reduction_in_integers_is_of_integers(name: str) -> None:
+    """torch casts before it adds up: what is cut off is cut off of each element."""
+    place = {"dim": 0} if name.startswith("cum") else {}
+    assert RULES[name](X, dtype="float64", **place)["s"].size
+    with pytest.raises(Undecided, match="int32"):
+        RULES[name](X, dtype="int32", **place)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_variance_with_too_few_elements_is_none() -> None:
+    with np.errstate(all="ignore"):
+        assert np.isnan(RULES["var"](X[:1, :1], [0], 1)["s"]).all()
+        assert np.isinf(RULES["var"](X[:2], [0], 3)["s"]).all()
+
+
 def test_what_names_no_torch_is_numpy() -> None:
     assert not uses_torch(lambda x: np.tanh(x))
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from . import exact, formulas, reducing
-from .exact_arrays import cast, clipped, is_numbers, lifted, plain, presented
+from .array_calls import is_float
+from .exact_arrays import cast, clipped, is_numbers, lifted, plain
 from .field import Array
 from .reducing import Axis
 from .undecided import Undecided
@@ -19,52 +20,107 @@ Widths: TypeAlias = int | Sequence[int] | Sequence[tuple[int, int]]
 
 
 def _where(condition: Array, *values: ArrayLike) -> Array | tuple[Array, ...]:
-    chosen = condition != 0 if is_numbers(condition) else condition
+    chosen = _nonzero(condition) if is_numbers(condition) else condition
     return np.where(chosen, lifted(values[0]), lifted(values[1])) if values else np.where(chosen)
 
 
-def _einsum(text: object, *operands: ArrayLike, **_: object) -> Array:
+def _einsum(*operands: ArrayLike) -> Array:
+    text, *arrays = operands
     if not isinstance(text, str):
         raise Undecided("einsum without a string")
-    return reducing.einsum(text, [lifted(each) for each in operands])
+    return reducing.einsum(text, [lifted(each) for each in arrays])
 
 
-def _method(name: str) -> Callable[..., object]:
-    def call(x: ArrayLike, *args: object, **kwargs: object) -> object:
-        return getattr(presented(lifted(x)), name)(*args, **kwargs)
+def _reduction(function: Callable[..., Array]) -> Callable[..., Array]:
+    def call(x: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
+        return function(lifted(x), axis, keepdims)
 
     return call
 
 
-def _full_like(
-    x: ArrayLike, value: ArrayLike, *, dtype: DTypeLike | None = None, shape: Shape = None, **_: object
-) -> Array:  # fmt: skip
-    shape = shape or np.shape(x)
-    if dtype is not None and np.dtype(dtype).kind not in "fV":
-        return np.full(shape, value, dtype)
-    return np.broadcast_to(lifted(value), shape).copy()
+def _extended(function: Callable[..., Array], combine: Callable[[Array, Array], Array]) -> Callable[..., Array]:
+    """A reduction that may start at a number."""
+
+    def call(x: ArrayLike, axis: Axis = None, keepdims: bool = False, initial: ArrayLike | None = None) -> Array:
+        found = function(lifted(x), axis, keepdims)
+        return found if initial is None else combine(found, lifted(initial))
+
+    return call
 
 
-def _zeros_like(x: ArrayLike, dtype: DTypeLike | None = None, *, shape: Shape = None, **_: object) -> Array:
-    return _full_like(x, 0, dtype=dtype, shape=shape)
+def _var(x: ArrayLike, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Array:
+    return reducing.variance(lifted(x), axis, keepdims, ddof)
 
 
-def _ones_like(x: ArrayLike, dtype: DTypeLike | None = None, *, shape: Shape = None, **_: object) -> Array:
-    return _full_like(x, 1, dtype=dtype, shape=shape)
+def _std(x: ArrayLike, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Array:
+    return formulas.sqrt(_var(x, axis, keepdims, ddof))
 
 
-def _pad(
+def _place(function: Callable[..., Array]) -> Callable[..., Array]:
+    def call(x: ArrayLike, axis: int | None = None, keepdims: bool = False) -> Array:
+        return reducing.place_of(lifted(x), axis, keepdims, function)
+
+    return call
+
+
+def _nonzero(x: ArrayLike) -> Array:
+    return np.asarray(exact.order(lifted(x), formulas.integers(0)) != 0)
+
+
+def _any(x: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
+    return np.asarray(_nonzero(x).any(axis=axis, keepdims=keepdims))
+
+
+def _all(x: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
+    return np.asarray(_nonzero(x).all(axis=axis, keepdims=keepdims))
+
+
+def _count_nonzero(x: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
+    return np.asarray(np.count_nonzero(_nonzero(x), axis=axis, keepdims=keepdims))
+
+
+def _clip(
     x: ArrayLike,
-    width: int | Sequence[int] | Sequence[tuple[int, int]],
-    mode: str = "constant",
-    constant_values: ArrayLike = 0,
-    **_: object,
+    a_min: ArrayLike | None = None,
+    a_max: ArrayLike | None = None,
+    min: ArrayLike | None = None,
+    max: ArrayLike | None = None,
 ) -> Array:
+    return clipped(x, min if a_min is None else a_min, max if a_max is None else a_max)
+
+
+def _round(x: ArrayLike, decimals: int = 0) -> Array:
+    if decimals:
+        raise Undecided("round to decimals of exact numbers")
+    return formulas.rounded(lifted(x), np.rint)
+
+
+def _full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Shape = None) -> Array:
+    shape = np.shape(x) if shape is None else shape
+    if not is_float(dtype):
+        return np.full(shape, fill_value, dtype)
+    return np.broadcast_to(lifted(fill_value), shape).copy()
+
+
+def _like(value: float) -> Callable[..., Array]:
+    def call(x: ArrayLike, dtype: DTypeLike | None = None, shape: Shape = None) -> Array:
+        return _full_like(x, value if is_float(dtype) else np.nan_to_num(value), dtype, shape)
+
+    return call
+
+
+_COPYING: Final = frozenset({"edge", "reflect", "symmetric", "wrap"})
+"""Ways to pad by which elements are moved, and nothing is computed."""
+
+
+def _pad(x: ArrayLike, pad_width: Widths, mode: str = "constant", constant_values: ArrayLike = 0) -> Array:
     array = plain(x)
-    if mode != "constant":
-        places = np.pad(np.arange(array.size).reshape(array.shape), width, mode=mode)  # type: ignore[call-overload]
+    if mode in _COPYING:
+        places = np.pad(np.arange(array.size).reshape(array.shape), pad_width, mode=mode)  # type: ignore[call-overload]
         return np.asarray(array.reshape(-1)[places])
-    places = np.pad(np.arange(array.size).reshape(array.shape), width, constant_values=-1)
+    if mode != "constant" or np.ndim(constant_values):
+        raise Undecided(f"np.pad of exact numbers in the mode {mode}, or by several constants")
+    places = np.pad(np.arange(array.size).reshape(array.shape), pad_width, constant_values=-1)
     found = np.broadcast_to(lifted(constant_values), places.shape).copy()
     found[places >= 0] = array.reshape(-1)[places[places >= 0]]
     return found
@@ -73,72 +129,95 @@ def _pad(
 def _triangle(lower: bool) -> Callable[..., Array]:
     def call(x: ArrayLike, k: int = 0) -> Array:
         array = lifted(x)
-        rows, columns = array.shape[-2:]
+        rows, columns = array.shape[-1:] * 2 if array.ndim == 1 else array.shape[-2:]
         kept = np.tri(rows, columns, k if lower else k - 1, dtype=np.bool_)
         return np.where(kept if lower else ~kept, array, np.zeros((), array.dtype))
 
     return call
 
 
-def _sort(x: ArrayLike, axis: int | None = -1, **_: object) -> Array:
-    array = lifted(x)
-    return np.take_along_axis(array, reducing.ranked(array, -1 if axis is None else axis), -1 if axis is None else axis)
+def _sort(x: ArrayLike, axis: int | None = -1) -> Array:
+    array = lifted(x).reshape(-1) if axis is None else lifted(x)
+    place = 0 if axis is None else axis
+    return np.take_along_axis(array, reducing.ranked(array, place), place)
 
 
-def _tensordot(x: ArrayLike, y: ArrayLike, axes: int | Sequence[int | Sequence[int]] = 2) -> Array:
-    a, b = lifted(x), lifted(y)
+def _argsort(x: ArrayLike, axis: int | None = -1) -> Array:
+    return reducing.ranked(lifted(x).reshape(-1), 0) if axis is None else reducing.ranked(lifted(x), axis)
+
+
+def _tensordot(x: ArrayLike, b: ArrayLike, axes: int | Sequence[int | Sequence[int]] = 2) -> Array:
+    left, right = lifted(x), lifted(b)
     if isinstance(axes, int):
-        axes = (list(range(a.ndim - axes, a.ndim)), list(range(axes)))
+        axes = (list(range(left.ndim - axes, left.ndim)), list(range(axes)))
     first, second = ([each] if isinstance(each, int) else list(each) for each in axes)
-    letters = [chr(97 + place) for place in range(a.ndim)]
-    others = [chr(97 + a.ndim + place) for place in range(b.ndim)]
+    letters = [chr(97 + place) for place in range(left.ndim)]
+    others = [chr(97 + left.ndim + place) for place in range(right.ndim)]
     for one, other in zip(first, second, strict=True):
-        others[other % b.ndim] = letters[one % a.ndim]
-    summed = {letters[one % a.ndim] for one in first}
+        others[other % right.ndim] = letters[one % left.ndim]
+    summed = {letters[one % left.ndim] for one in first}
     kept = [letter for letter in (*letters, *others) if letter not in summed]
-    return reducing.einsum(f"{''.join(letters)},{''.join(others)}->{''.join(kept)}", [a, b])
+    return reducing.einsum(f"{''.join(letters)},{''.join(others)}->{''.join(kept)}", [left, right])
 
 
-def _norm(x: ArrayLike, ord: float | None = None, axis: Axis = None, keepdims: bool = False) -> Array:
-    if ord not in (None, 2):
-        raise Undecided(f"np.linalg.norm of order {ord}")
+def _norm(x: ArrayLike, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Array:
+    """The root of the sum of squares; of a matrix the one without a name, or Frobenius'."""
     array = lifted(x)
+    axes = (array.ndim if ord is None or array.ndim < 3 else 3) if axis is None else np.size(axis)
+    if not (ord is None or (ord == 2 and axes == 1) or (ord == "fro" and axes == 2)):
+        raise Undecided(f"np.linalg.norm of order {ord}")
     return formulas.sqrt(reducing.total(exact.multiply(array, array), axis, keepdims))
 
 
-def _dot(x: ArrayLike, y: ArrayLike, out: object = None) -> Array:
-    a, b = lifted(x), lifted(y)
-    return exact.multiply(a, b) if a.ndim == 0 or b.ndim == 0 else reducing.matmul(a, b)
+def _dot(x: ArrayLike, b: ArrayLike) -> Array:
+    """Sums over the last axis of the first and the last but one of the second."""
+    left, right = lifted(x), lifted(b)
+    if left.ndim == 0 or right.ndim == 0:
+        return exact.multiply(left, right)
+    return reducing.matmul(left, right) if right.ndim <= 2 else _tensordot(left, right, (-1, -2))
 
 
-def _outer(x: ArrayLike, y: ArrayLike, out: object = None) -> Array:
-    return exact.multiply(lifted(x).reshape(-1, 1), lifted(y).reshape(1, -1))
+def _vdot(x: ArrayLike, y: ArrayLike) -> Array:
+    return reducing.matmul(lifted(x).reshape(-1), lifted(y).reshape(-1))
 
 
-def _average(x: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, **_: object) -> Array:
+def _inner(x: ArrayLike, y: ArrayLike) -> Array:
+    left, right = lifted(x), lifted(y)
+    return exact.multiply(left, right) if left.ndim == 0 or right.ndim == 0 else _tensordot(left, right, (-1, -1))
+
+
+def _outer(x: ArrayLike, b: ArrayLike) -> Array:
+    return exact.multiply(lifted(x).reshape(-1, 1), lifted(b).reshape(1, -1))
+
+
+def _average(x: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, keepdims: bool = False) -> Array:
     if weights is None:
-        return reducing.mean(lifted(x), axis)
+        return reducing.mean(lifted(x), axis, keepdims)
+    if np.shape(weights) != np.shape(x):
+        raise Undecided("np.average of exact numbers with weights of another shape")
     weighted = exact.multiply(lifted(x), lifted(weights))
-    return exact.divide(reducing.total(weighted, axis), reducing.total(lifted(weights), axis))
+    return exact.divide(reducing.total(weighted, axis, keepdims), reducing.total(lifted(weights), axis, keepdims))
 
 
-def _copyto(target: Array, source: ArrayLike, where: Array | bool = True, **_: object) -> None:
+def _copyto(target: Array, src: ArrayLike, where: Array | bool = True) -> None:
     if not is_numbers(target):
         raise Undecided("exact numbers in an array of floats that was made before")
-    plain(target)[...] = np.where(where, lifted(source), plain(target))
+    plain(target)[...] = np.where(where, lifted(src), plain(target))
 
 
-def _put_along_axis(target: Array, places: Array, values: ArrayLike, axis: int) -> None:
-    np.put_along_axis(plain(target), places, lifted(values), axis)
+def _put_along_axis(target: Array, indices: Array, values: ArrayLike, axis: int | None) -> None:
+    np.put_along_axis(plain(target), indices, lifted(values), axis)
 
 
-def _nan_to_num(
-    x: ArrayLike, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
-) -> Array:
+def _nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0) -> Array:
     array = lifted(x)
     if np.isinf(exact.certain(array)).any():
         raise Undecided("nan_to_num of an infinity")
-    return np.where(np.isnan(array["s"]), lifted(nan), array)
+    found = np.where(np.isnan(array["s"]), lifted(nan), array)
+    if copy:
+        return found
+    array[...] = found
+    return array
 
 
 def _append(x: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
@@ -146,28 +225,38 @@ def _append(x: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     return np.concatenate([a.reshape(-1), b.reshape(-1)]) if axis is None else np.concatenate([a, b], axis)
 
 
-def _diff(x: ArrayLike, n: int = 1, axis: int = -1, **_: object) -> Array:
+def _diff(x: ArrayLike, n: int = 1, axis: int = -1) -> Array:
     lanes = np.moveaxis(lifted(x), axis, 0)
     for _round in range(n):
         lanes = exact.subtract(lanes[1:], lanes[:-1])
     return np.moveaxis(lanes, 0, axis)
 
 
+def _cumsum(x: ArrayLike, axis: int | None = None) -> Array:
+    return reducing.running_total(lifted(x), axis)
+
+
+def _cumprod(x: ArrayLike, axis: int | None = None) -> Array:
+    return reducing.accumulated(lifted(x), axis, exact.multiply)
+
+
 FUNCTIONS: Final[dict[object, Callable[..., object]]] = {
-    np.where: _where, np.einsum: _einsum, np.sum: _method("sum"), np.mean: _method("mean"), np.var: _method("var"),
-    np.std: _method("std"), np.max: _method("max"), np.min: _method("min"), np.amax: _method("max"),
-    np.amin: _method("min"), np.prod: _method("prod"), np.cumsum: _method("cumsum"), np.argmax: _method("argmax"),
-    np.argmin: _method("argmin"), np.argsort: _method("argsort"), np.sort: _sort, np.any: _method("any"),
-    np.all: _method("all"), np.clip: clipped, np.round: _method("round"), np.dot: _dot, np.vdot: _dot, np.inner: _dot,
+    np.where: _where, np.einsum: _einsum, np.sum: _extended(reducing.total, exact.add),
+    np.mean: _reduction(reducing.mean), np.var: _var, np.std: _std,
+    **dict.fromkeys((np.max, np.amax), _extended(reducing.largest, formulas.maximum)),
+    **dict.fromkeys((np.min, np.amin), _extended(reducing.smallest, formulas.minimum)),
+    np.prod: _extended(reducing.product, exact.multiply), np.cumsum: _cumsum, np.cumprod: _cumprod,
+    np.argmax: _place(reducing.largest), np.argmin: _place(reducing.smallest), np.argsort: _argsort, np.sort: _sort,
+    np.any: _any, np.all: _all, np.clip: _clip, np.round: _round, np.dot: _dot, np.vdot: _vdot, np.inner: _inner,
     np.outer: _outer, np.tensordot: _tensordot, np.linalg.norm: _norm, np.pad: _pad, np.full_like: _full_like,
-    np.zeros_like: _zeros_like, np.empty_like: _zeros_like, np.ones_like: _ones_like, np.tril: _triangle(True),
+    np.zeros_like: _like(0), np.empty_like: _like(float("nan")), np.ones_like: _like(1), np.tril: _triangle(True),
     np.triu: _triangle(False), np.average: _average, np.copyto: _copyto, np.put_along_axis: _put_along_axis,
-    np.nan_to_num: _nan_to_num, np.diff: _diff, np.append: _append, np.nonzero: _method("nonzero"),
-    np.count_nonzero: lambda x, **options: np.count_nonzero(x != 0, **options),
-    np.cumprod: lambda x, axis=None, **_: reducing.accumulated(lifted(x), axis, exact.multiply),
-    np.astype: cast, np.isneginf: lambda x: np.isneginf(exact.certain(plain(x))),
+    np.nan_to_num: _nan_to_num, np.diff: _diff, np.append: _append, np.nonzero: lambda x: np.nonzero(_nonzero(x)),
+    np.count_nonzero: _count_nonzero, np.astype: lambda x, dtype: cast(x, dtype),
+    np.isneginf: lambda x: np.isneginf(exact.certain(plain(x))),
     np.isposinf: lambda x: np.isposinf(exact.certain(plain(x))),
 }  # fmt: skip
+"""Each takes what it knows of by NumPy's names (`array_calls.asked`)."""
 MOVING: Final = frozenset({
     np.reshape, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.concatenate, np.stack, np.hstack, np.vstack,
     np.dstack, np.column_stack, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.repeat, np.tile, np.take,

@@ -15,42 +15,54 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from . import exact
+from .array_calls import is_float
 from .exact_arrays import is_numbers, lifted, presented
 from .field import Array
+from .undecided import Undecided
 
 
-def _is_float(dtype: DTypeLike | None) -> bool:
-    if dtype is None or dtype is float:
-        return True
-    found = np.dtype(dtype)
-    return found.kind in "fV"
+def _filled(value: float) -> Callable[..., Array]:
+    """``zeros``, ``ones``, and ``empty``: NaN, so that nothing that was not written is equal to what a kernel wrote."""
 
-
-def _filled(value: int) -> Callable[..., object]:
     def make(shape: int | Sequence[int], dtype: DTypeLike | None = None, *args: object, **kwargs: object) -> Array:
-        if _is_float(dtype):
+        if is_float(dtype):
             return presented(np.broadcast_to(lifted(value), shape).copy())
-        return np.full(shape, value, dtype)
+        return np.full(shape, 0 if np.isnan(value) else value, dtype)
 
     return make
 
 
 def _full(shape: int | Sequence[int], value: ArrayLike, dtype: DTypeLike | None = None, **_: object) -> Array:
-    if _is_float(dtype) and (dtype is not None or is_numbers(value) or isinstance(value, float)):
+    if is_float(dtype) and (dtype is not None or is_numbers(value) or isinstance(value, float)):
         return presented(np.broadcast_to(lifted(value), shape).copy())
     return np.full(shape, value, dtype)
 
 
 def _eye(*args: int, dtype: DTypeLike | None = None, **kwargs: Any) -> Array:
-    made: Array = np.eye(*args, dtype=np.int64 if _is_float(dtype) else np.dtype(dtype), **kwargs)
-    return presented(lifted(made)) if _is_float(dtype) else made
+    made: Array = np.eye(*args, dtype=np.int64 if is_float(dtype) else np.dtype(dtype), **kwargs)
+    return presented(lifted(made)) if is_float(dtype) else made
 
 
 def _array(value: ArrayLike, dtype: DTypeLike | None = None, *args: Any, **kwargs: Any) -> Array:
-    if is_numbers(value) or (isinstance(value, list | tuple) and any(map(is_numbers, value))):
-        made = presented(exact.copied(lifted(value)))
-        return made if dtype is None else made.astype(dtype)
-    return np.array(value, dtype, *args, **kwargs)
+    if not (is_numbers(value) or (isinstance(value, list | tuple) and any(map(is_numbers, value)))):
+        return np.array(value, dtype, *args, **kwargs)
+    if args or not kwargs.keys() <= _FREE:
+        raise Undecided("np.array of exact numbers with further arguments")
+    made = presented(exact.copied(lifted(value)))
+    return made if dtype is None else made.astype(dtype)
+
+
+_FREE = frozenset({"copy", "order", "subok"})
+
+
+def _as_array(value: ArrayLike, dtype: DTypeLike | None = None, *args: Any, **kwargs: Any) -> Array:
+    """Numbers as they are, so that what is written to them is seen."""
+    return value if is_numbers(value) and dtype is None else _array(value, dtype, *args, **kwargs)
+
+
+def _contiguous(value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
+    in_order = is_numbers(value) and value.flags.c_contiguous
+    return _as_array(value, dtype) if in_order else _array(value, dtype)
 
 
 class _Numpy(ModuleType):
@@ -60,12 +72,11 @@ class _Numpy(ModuleType):
         return getattr(np, name)
 
 
-def _numpy() -> _Numpy:
+def numpy_of_numbers() -> _Numpy:
     module = _Numpy("numpy")
-    zeros = _filled(0)
     for name, function in {
-        "zeros": zeros, "empty": zeros, "ones": _filled(1), "full": _full, "eye": _eye, "identity": _eye,
-        "array": _array, "asarray": _array, "ascontiguousarray": _array,
+        "zeros": _filled(0), "empty": _filled(float("nan")), "ones": _filled(1), "full": _full, "eye": _eye,
+        "identity": _eye, "array": _array, "asarray": _as_array, "ascontiguousarray": _contiguous,
     }.items():  # fmt: skip
         setattr(module, name, function)
     return module
@@ -74,7 +85,7 @@ def _numpy() -> _Numpy:
 @contextmanager
 def exact_numpy(function: Callable[..., object]) -> Iterator[None]:
     """While it is open, NumPy makes such arrays in the module of ``function``, and in those whose functions it uses."""
-    numpy, replaced = _numpy(), []
+    numpy, replaced = numpy_of_numbers(), []
     for names in _namespaces(function):
         own = {name: value for name, value in names.items() if value is np}
         replaced.append((names, own))

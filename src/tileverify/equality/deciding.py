@@ -19,7 +19,7 @@ from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..results.equality_section import UnequalValues
 from ..system.errors import UsageError
 from .exact_arrays import is_numbers, lifted, presented
-from .points import FILLINGS, GIVEN, SEARCHING, TrialPoint, drawn_point, given_point
+from .points import FILLINGS, GIVEN, WHOLE, TrialPoint, drawn_point, given_point, to_search
 from .rounding_error import RoundingSeen
 from .running import ExactKernel, run_exactly
 from .sameness import Compared, compared
@@ -267,9 +267,7 @@ class _Trial:
 
     def searched(self, values: Mapping[str, int]) -> UnequalElement | None:
         """A difference that contents show which make nothing equal: of finite numbers, or it may be one of limits."""
-        for filling in SEARCHING:
-            if filling != SEARCHING[0] and not any(self.kernel.ways.one_way()):
-                continue
+        for filling in to_search(self.contract, any(self.kernel.ways.one_way())):
             try:
                 found = self.at(values, filling)
             except (InterpreterStop, UsageError):
@@ -309,6 +307,8 @@ def outcome(point: TrialPoint, after: Mapping[str, Array], expected: Mapping[str
     worst = Compared()
     for name, array in kernel.items():
         wanted = _plain(wanted_memory[name])
+        if point.filling == WHOLE and array.dtype.kind in "iu" and wanted.dtype.kind in "iu":
+            wanted = wanted.astype(array.dtype)  # what is stored: a sum in wider integers is no difference
         found = compared(_plain(array), wanted)
         if found.unequal is not None:
             whole = _unequal(found.unequal, _plain(array), wanted, dtypes[name])
@@ -398,7 +398,7 @@ def _different(trial: _Trial, found: UnequalElement, launches: Sequence[Mapping[
         if isinstance(smaller, UnequalElement):
             seen = smaller
             break
-    if trial.options.inputs is None:
+    if trial.options.inputs is None and seen.point.filling != WHOLE:
         steps = trial.options.steps // 2
         again = replace(trial, budget=Budget(steps), share=steps)
         small = shrunk(seen, trial.contract, _where_unequal(again.at), _where_unequal(again.at_point))

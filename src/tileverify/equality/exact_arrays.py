@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from . import constants, exact, formulas, reducing
+from .array_calls import asked, is_float
 from .exact import NUMBER
 from .field import Array
 from .reducing import Axis
@@ -31,20 +32,15 @@ class Numbers(np.ndarray):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: ArrayLike, **options: Any) -> Array | None:
         out = options.pop("out", None)
         where = options.pop("where", True)
-        options = {name: value for name, value in options.items() if name not in ("dtype", "casting", "order", "subok")}
+        if not is_float(options.pop("dtype", None)):
+            raise Undecided(f"{ufunc.__name__} of exact numbers as integers")
+        options = {name: value for name, value in options.items() if name not in ("casting", "order", "subok")}
+        if where is not True and (out is None or method != "__call__"):
+            raise Undecided(f"{ufunc.__name__} with where= and without out=")
         if method not in _METHODS:
             _unknown(f"{ufunc.__name__}.{method}")
         result = _METHODS[method](ufunc, *inputs, **options)
-        if out is not None:
-            (target,) = out
-            if not is_numbers(target):
-                raise Undecided(f"{ufunc.__name__} into an array of floats that was made before")
-            plain(target)[...] = result if where is True else np.where(where, plain(result), plain(target))
-            written: Array = target
-            return written
-        if where is not True:
-            raise Undecided(f"{ufunc.__name__} with where= and without out=")
-        return presented(result)
+        return presented(result) if out is None else _written(out[0], result, where, ufunc.__name__)
 
     def __array_function__(
         self, func: Callable[..., object], types: Iterable[type], args: Iterable[object], kwargs: Mapping[str, object]
@@ -53,10 +49,22 @@ class Numbers(np.ndarray):
 
         rule = FUNCTIONS.get(func)
         if rule is not None:
-            return presented(rule(*args, **kwargs))
+            places, named, out = asked(func, rule, tuple(args), kwargs)
+            result = rule(*places, **named)
+            return presented(result) if out is None else _written(out, result, True, func.__name__)
         if func in MOVING:
             return presented(func(*map(_moved, args), **{name: _moved(value) for name, value in kwargs.items()}))
         raise Undecided(f"np.{func.__name__} of exact numbers")
+
+    def __eq__(self, other: object) -> Array:
+        found: Array = np.equal(self, other)  # type: ignore[call-overload]
+        return found
+
+    def __ne__(self, other: object) -> Array:
+        found: Array = np.not_equal(self, other)  # type: ignore[call-overload]
+        return found
+
+    __hash__ = None
 
     # ------------------------------------------------------------------------------------------ elements
     def __getitem__(self, place: Index) -> Array:
@@ -78,77 +86,8 @@ class Numbers(np.ndarray):
     def astype(self, dtype: DTypeLike, *_: object, **__: object) -> Array:
         return cast(self, dtype)
 
-    def sum(self, axis: Axis = None, dtype: object = None, out: object = None, keepdims: bool = False) -> Array:
-        return presented(reducing.total(plain(self), axis, keepdims))
-
-    def mean(self, axis: Axis = None, dtype: object = None, out: object = None, keepdims: bool = False) -> Array:
-        return presented(reducing.mean(plain(self), axis, keepdims))
-
-    def var(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: object = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-    ) -> Array:
-        return presented(reducing.variance(plain(self), axis, keepdims, ddof))
-
-    def std(
-        self,
-        axis: Axis = None,
-        dtype: DTypeLike | None = None,
-        out: object = None,
-        ddof: int = 0,
-        keepdims: bool = False,
-    ) -> Array:
-        return presented(formulas.sqrt(reducing.variance(plain(self), axis, keepdims, ddof)))
-
-    def max(self, axis: Axis = None, out: object = None, keepdims: bool = False) -> Array:
-        return presented(reducing.largest(plain(self), axis, keepdims))
-
-    def min(self, axis: Axis = None, out: object = None, keepdims: bool = False) -> Array:
-        return presented(reducing.smallest(plain(self), axis, keepdims))
-
-    def prod(self, axis: Axis = None, dtype: object = None, out: object = None, keepdims: bool = False) -> Array:
-        return presented(reducing.product(plain(self), axis, keepdims))
-
-    def cumsum(self, axis: int | None = None, dtype: object = None, out: object = None) -> Array:
-        return presented(reducing.running_total(plain(self), axis))
-
-    def argmax(self, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> Array:
-        return reducing.place_of(plain(self), axis, keepdims, reducing.largest)
-
-    def argmin(self, axis: int | None = None, out: object = None, *, keepdims: bool = False) -> Array:
-        return reducing.place_of(plain(self), axis, keepdims, reducing.smallest)
-
-    def argsort(self, axis: int = -1, *_: object, **__: object) -> Array:
-        return reducing.ranked(plain(self), axis)
-
-    def dot(self, other: ArrayLike, out: object = None) -> Array:
-        found: Array = np.matmul(self, other)
-        return found
-
-    def clip(self, low: ArrayLike | None = None, high: ArrayLike | None = None, out: object = None) -> Array:
-        return clipped(self, low, high)
-
-    def round(self, decimals: int = 0, out: object = None) -> Array:
-        return np.rint(self) if not decimals else _unknown("round to decimals")
-
     def fill(self, value: ArrayLike) -> None:
         self[...] = value
-
-    def any(self, axis: Axis = None, out: object = None, keepdims: bool = False) -> Array:
-        found: Array = (self != 0).any(axis=axis, keepdims=keepdims)
-        return found
-
-    def all(self, axis: Axis = None, out: object = None, keepdims: bool = False) -> Array:
-        found: Array = (self != 0).all(axis=axis, keepdims=keepdims)
-        return found
-
-    def nonzero(self) -> tuple[Array, ...]:
-        found: tuple[Array, ...] = (self != 0).nonzero()
-        return found
 
     def __repr__(self) -> str:
         return repr(plain(self)["s"])
@@ -156,6 +95,29 @@ class Numbers(np.ndarray):
 
 def _unknown(what: str) -> NoReturn:
     raise Undecided(f"{what} of exact numbers")
+
+
+def _as_function(name: str) -> Callable[..., object]:
+    """A method that is the function of its name."""
+    return lambda self, *args, **kwargs: getattr(np, name)(self, *args, **kwargs)
+
+
+def _without_rule(name: str) -> Callable[..., NoReturn]:
+    return lambda self, *_, **__: _unknown(name)
+
+
+for _name in (
+    "sum", "mean", "var", "std", "max", "min", "prod", "cumsum", "cumprod", "argmax", "argmin", "argsort", "dot",
+    "clip", "round", "any", "all", "nonzero", "trace", "searchsorted", "choose", "ptp",
+):  # fmt: skip
+    setattr(Numbers, _name, _as_function(_name))
+for _name in (
+    "sort", "partition", "argpartition", "put", "view", "byteswap", "tobytes", "tofile", "dump", "dumps", "getfield",
+    "setfield", "newbyteorder", "itemset", "tostring", "conj", "conjugate",
+):  # fmt: skip
+    setattr(Numbers, _name, _without_rule(_name))
+for _name in ("flat", "itemsize", "nbytes", "strides", "data", "real", "imag"):
+    setattr(Numbers, _name, property(_without_rule(_name), _without_rule(_name)))
 
 
 def _index(place: Index) -> Index:
@@ -174,7 +136,19 @@ def is_numbers(value: object) -> TypeGuard[Array]:
 
 def plain(value: object) -> Array:
     """The array without its class."""
-    return value.view(np.ndarray) if isinstance(value, Numbers) else np.asarray(value)
+    return np.ndarray.view(value, np.ndarray) if isinstance(value, Numbers) else np.asarray(value)
+
+
+def _written(target: Any, result: Any, where: Array | bool, name: str) -> Array:
+    """``target`` after a function wrote its result there."""
+    if is_numbers(target):
+        plain(target)[...] = lifted(result) if where is True else np.where(where, lifted(result), plain(target))
+    elif is_numbers(result) or where is not True:
+        raise Undecided(f"{name} into an array that was made before")
+    else:
+        target[...] = result
+    found: Array = target
+    return found
 
 
 def _moved(value: object) -> object:
@@ -191,7 +165,9 @@ def presented(result: T) -> T:
     """Arrays of numbers with their class, inside of tuples and lists, too."""
     shown: Any = result
     if is_numbers(result):
-        shown = result.view(Numbers)
+        shown = np.ndarray.view(result, Numbers)
+    elif isinstance(result, np.void) and result.dtype == NUMBER:  # an element, which NumPy has as an object of its own
+        shown = np.asarray(result).view(Numbers)
     elif isinstance(result, tuple | list) and any(is_numbers(each) for each in result):
         shown = type(result)(map(presented, result))
     found: T = shown
@@ -219,9 +195,9 @@ def cast(x: ArrayLike, dtype: DTypeLike) -> Array:
     """Floats stay what they are; integers are cut off."""
     if dtype == NUMBER:
         return presented(exact.copied(plain(x)))
-    wanted = np.dtype(dtype)
-    if wanted.kind == "f" or wanted.name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+    if is_float(dtype):
         return presented(exact.copied(plain(x)))
+    wanted = np.dtype(dtype)
     if wanted.kind == "b":
         return np.not_equal(x, 0)
     if wanted.kind in "iu":
@@ -272,7 +248,7 @@ BINARY: Final[dict[np.ufunc, Callable[[Array, Array], Array]]] = {
 }  # fmt: skip
 _REDUCTIONS: Final[dict[np.ufunc, Callable[..., Array]]] = {
     np.add: reducing.total, np.multiply: reducing.product, np.maximum: reducing.largest, np.minimum: reducing.smallest,
-    np.fmax: reducing.largest, np.fmin: reducing.smallest,
+    np.fmax: reducing.largest_number, np.fmin: reducing.smallest_number,
 }  # fmt: skip
 
 
@@ -287,7 +263,7 @@ def _call(ufunc: np.ufunc, *inputs: ArrayLike, **options: object) -> Array:
 
 
 def _reduce(
-    ufunc: np.ufunc, x: ArrayLike, axis: Axis = 0, keepdims: bool = False, initial: ArrayLike | None = None, **_: object
+    ufunc: np.ufunc, x: ArrayLike, axis: Axis = 0, keepdims: bool = False, initial: ArrayLike | None = None
 ) -> Array:
     if ufunc not in _REDUCTIONS:
         return _unknown(f"{ufunc.__name__}.reduce")
@@ -295,13 +271,13 @@ def _reduce(
     return found if initial is None else BINARY[ufunc](found, lifted(initial))
 
 
-def _accumulate(ufunc: np.ufunc, x: ArrayLike, axis: int = 0, **_: object) -> Array:
+def _accumulate(ufunc: np.ufunc, x: ArrayLike, axis: int = 0) -> Array:
     if ufunc is np.add:
         return reducing.running_total(lifted(x), axis)
     return reducing.accumulated(lifted(x), axis, BINARY[ufunc]) if ufunc in _REDUCTIONS else _unknown(ufunc.__name__)
 
 
-def _outer(ufunc: np.ufunc, x: ArrayLike, y: ArrayLike, **_: object) -> Array:
+def _outer(ufunc: np.ufunc, x: ArrayLike, y: ArrayLike) -> Array:
     a, b = lifted(x), lifted(y)
     return BINARY[ufunc](a.reshape(a.shape + (1,) * b.ndim), b)
 

@@ -20,6 +20,8 @@ number that float64 holds is reached from there by three powers that it holds.""
 _SMALLEST: Final = float(np.finfo(np.float64).tiny)
 """Below it float64 loses digits, then all: a power between is lost."""
 _NEAR_ZERO: Final = 1e-12
+_EXPONENTS: Final = 16
+"""Different ones of a power, each of which is a product of its own."""
 _FIRST: Final = field.level(0)
 _LAST: Final = field.level(LEVELS - 1)
 _LAST_DEAD: Final = np.uint16(sum(1 << slot for slot in range(SLOTS)[_LAST]))
@@ -84,8 +86,11 @@ def sigmoid(x: Array) -> Array:
 
 
 def _reshadowed(found: Array, shadow: Array, operand: Array) -> Array:
+    """``found`` with another shadow; what was not finite has no residues, so it is lost where the shadow is."""
     p = parts(found)
-    return built(Parts(p.r, np.asarray(shadow), p.dead, p.n, p.d), operand)
+    return built(
+        Parts(p.r, np.asarray(shadow), p.dead, p.n, p.d), operand, lost=np.isfinite(shadow) & ~np.isfinite(p.s)
+    )
 
 
 def tanh(x: Array) -> Array:
@@ -297,10 +302,19 @@ def remainder(x: Array, y: Array, rounding: Callable[[Array], Array]) -> Array:
 def power(x: Array, y: Array) -> Array:
     """``x ** y``: for whole and half exponents by products and a root, else ``exp(y * log(x))``."""
     exponents = np.unique(exact.certain(y))
-    if len(exponents) != 1 or not np.isfinite(exponents[0]) or exponents[0] * 2 != np.rint(exponents[0] * 2):
+    if len(exponents) > _EXPONENTS or not (np.isfinite(exponents).all() and (exponents * 2 % 1 == 0).all()):
         return _reshadowed(exp(exact.multiply(y, log(x))), np.power(x["s"], y["s"]), x["s"])
-    twice = int(exponents[0] * 2)
-    x = np.broadcast_to(x, np.broadcast_shapes(x.shape, y.shape))
+    x, y = np.broadcast_arrays(x, y)
+    if len(exponents) == 1:
+        return _half_power(x, int(exponents[0] * 2))
+    found = zeros(x.shape)
+    for exponent in exponents.tolist():
+        lanes = y["s"] == exponent
+        found[lanes] = _half_power(x[lanes], int(exponent * 2))
+    return found
+
+
+def _half_power(x: Array, twice: int) -> Array:
     found = _whole_power(x, abs(twice) // 2)
     if twice % 2:
         found = exact.multiply(found, sqrt(x))

@@ -22,7 +22,7 @@ from .deciding import TRIES, Options, constants_among, fillings_of, planned, wor
 from .exact_arrays import is_numbers
 from .field import Array
 from .narrow_sums import narrow_sums
-from .points import SEARCHING, TrialPoint, drawn_point
+from .points import TrialPoint, drawn_point, to_search
 from .rounding_runs import points_in_formats, run_in_formats
 from .running import ExactKernel, run_exactly
 from .sent_points import Sent, SentEnd, SentGap, sent
@@ -72,9 +72,7 @@ class _Runs:
 
     def searching(self, number: int, values: Mapping[str, int]) -> Iterator[Sent]:
         """Points that may show a difference, and count for nothing else."""
-        for filling in SEARCHING:
-            if filling != SEARCHING[0] and not any(self.kernel.ways.one_way()):
-                continue
+        for filling in to_search(self.contract, any(self.kernel.ways.one_way())):
             try:
                 point, after = self.at(values, filling)
             except (InterpreterStop, UsageError):

@@ -13,7 +13,7 @@ from ..frontend.sources.importing import import_file
 from ..system.errors import TileVerifyError, UsageError
 from .creating import exact_numpy
 from .deciding import Other
-from .exact_arrays import is_numbers
+from .exact_arrays import is_numbers, plain
 from .field import Array
 from .points import TrialPoint
 from .torch_use import uses_torch
@@ -78,7 +78,7 @@ def _changed(given: Mapping[str, Array], before: Mapping[str, Array]) -> dict[st
 
 
 def _same_bits(one: Array, other: Array) -> bool:
-    return one.tobytes() == np.ascontiguousarray(other).tobytes()
+    return plain(one).tobytes() == plain(other).tobytes()
 
 
 def _table(result: object, meant: Sequence[Sequence[str]], arrays: Mapping[str, Array]) -> dict[str, Array]:

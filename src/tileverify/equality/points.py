@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..backend.numbers.conditions import ContractInNumbers, scalars
+from ..backend.numbers.elements import storage_type
 from ..backend.numbers.inputs import Given, Inputs, make_inputs, view
 from ..backend.numbers.trial_launches import Constants
 from ..contract.element_types import ELEMENT_TYPES
+from ..contract.launch import ArrayArgument
 from ..system.errors import UsageError
 from . import field
 from .constants import numbers_of
@@ -21,11 +23,16 @@ from .field import SLOTS, Array
 
 FILLINGS: Final = ("normal", "negative", "borders", "positive", "wide", "tiny")
 """``borders``: at, below and above the numbers that the bytecode holds."""
-SEARCHING: Final = ("zeros", "large", "far below")
+ZEROS: Final = "zeros"
+TIES: Final = "ties"
+WHOLE: Final = "whole range"
+SEARCHING: Final = (ZEROS, TIES, WHOLE, "large", "far below")
 """Contents that may show a difference and count for nothing else: ``zeros``, some of which are no variables, so that
-branches are taken which no random point takes, large numbers, and their opposites."""
+branches are taken which no random point takes, ``ties``, all of which are of a few numbers, integers of the ``whole
+range`` of their type, large numbers, and their opposites."""
 
-
+_BORDERS: Final = 4
+_LARGEST: Final = 1 << 10
 GIVEN: Final = "given"
 
 
@@ -37,6 +44,27 @@ class TrialPoint:
     inputs: Inputs
     contents: Mapping[str, Array]
     floats: Mapping[str, Array]
+
+
+def to_search(contract: ContractInNumbers, one_way: bool) -> tuple[str, ...]:
+    """The kinds of contents that may show a difference; ``one_way``: a comparison came out in one way alone."""
+    integers = (WHOLE,) if _free_integers(contract) or _integer_scalars(contract) else ()
+    return (ZEROS, TIES, *integers, *(SEARCHING[3:] if one_way else ()))
+
+
+def _free_integers(contract: ContractInNumbers) -> list[ArrayArgument]:
+    """The arrays of integers that no fact speaks of."""
+    spoken_of = {name for fact in contract.spec.data for name in (fact.array, fact.other)}
+    same = {name for group in contract.spec.same_arrays() for name in group}
+    return [
+        each
+        for each in contract.spec.arrays()
+        if ELEMENT_TYPES[each.dtype].kind in "iu" and each.name not in spoken_of | same
+    ]
+
+
+def _integer_scalars(contract: ContractInNumbers) -> list[str]:
+    return [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind in "iu"]
 
 
 def drawn_point(
@@ -52,14 +80,54 @@ def drawn_point(
     source = np.random.default_rng([seed, (*FILLINGS, *SEARCHING).index(filling)])
     names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
     floats = {name: float(source.uniform(0.25, 2)) for name in names}
+    if filling == TIES:
+        floats = {name: float(source.choice(_few(source, known))) for name in names}
+    if filling == WHOLE:
+        values = _other_scalars(source, contract, values, known)
     inputs = make_inputs(contract, Given(dict(values), floats, dict(held or {}), None, int(source.integers(1 << 62))))
+    if filling == WHOLE:
+        shapes = {name: array.shape for name, array in inputs.launch.named_arrays()}
+        free = [each for each in _free_integers(contract) if each.name not in (held or {})]
+        whole = {each.name: _whole_range(source, shapes[each.name], each.dtype, known) for each in free}
+        inputs = make_inputs(contract, Given(dict(values), floats, {**(held or {}), **whole}))
     types = {array.allocation: array.dtype for _, array in inputs.launch.named_arrays()}
     contents = {
-        name: drawn(source, shadows(source, filling, memory.size, known), filling)
+        name: _tied(source, memory.size, known)
+        if filling == TIES
+        else drawn(source, shadows(source, filling, memory.size, known), filling)
         for name, memory in inputs.memory.items()
         if ELEMENT_TYPES[types[name]].kind == "f"
     }
-    return TrialPoint(filling, inputs, contents, {n: drawn(source, np.asarray(value)) for n, value in floats.items()})
+    constant = filling == TIES
+    return TrialPoint(
+        filling,
+        inputs,
+        contents,
+        {
+            name: numbers_of(np.asarray(value), "f32") if constant else drawn(source, np.asarray(value))
+            for name, value in floats.items()
+        },
+    )
+
+
+def _other_scalars(
+    source: np.random.Generator, contract: ContractInNumbers, values: Mapping[str, int], known: Constants
+) -> Mapping[str, int]:
+    """The values with integer scalars of any sign, small or held by the bytecode, where the contract admits these."""
+    borders = [value for value in known.integers[:64] if abs(value) < _LARGEST]
+    for name in _integer_scalars(contract):
+        for number in (*map(int, source.permutation([-1, -2, -5])), *borders, *(-value for value in borders)):
+            if name not in values or not isinstance(values[name], int):
+                break
+            changed = {**values, name: number}
+            try:
+                make_inputs(contract, Given(changed, {}, {}))
+            except UsageError:
+                continue
+            if source.random() < 0.75:
+                values = changed
+                break
+    return values
 
 
 def given_point(contract: ContractInNumbers, values: Mapping[str, int], inputs: Mapping[str, ArrayLike]) -> TrialPoint:
@@ -94,9 +162,34 @@ def drawn(source: np.random.Generator, shadow: Array, filling: str = FILLINGS[0]
     residues = source.integers(0, 1 << 62, (SLOTS, *shadow.shape)).astype(np.uint64)
     result["r"] = np.moveaxis(field.reduced(residues), 0, -1)
     result["s"], result["n"] = shadow, 1
-    if filling == "zeros":
+    if filling == ZEROS:
         result[source.random(shadow.shape) < 0.25] = np.zeros((), NUMBER)
     return result
+
+
+def _tied(source: np.random.Generator, count: int, known: Constants) -> Array:
+    """Numbers that are no variables: small ones, and a few that the bytecode holds."""
+    return numbers_of(source.choice(_few(source, known), count), "f32")
+
+
+def _few(source: np.random.Generator, known: Constants) -> Array:
+    borders = [value for value in (*known.floats, *map(float, known.integers[:64])) if abs(value) < 1e6]
+    chosen = source.choice(np.asarray(borders), _BORDERS) if borders else np.zeros(0)
+    return np.concatenate([[-1.0, 0.0, 1.0, 2.0], chosen])
+
+
+def _whole_range(source: np.random.Generator, shape: tuple[int, ...], dtype: str, known: Constants) -> Array:
+    """Small integers of both signs, the ends of the type, those that the bytecode holds, and any."""
+    held = storage_type(dtype)
+    low, high = int(np.iinfo(held).min), int(np.iinfo(held).max)
+    small = source.integers(-100, 101, shape).astype(object)
+    ends = source.choice(np.asarray([low, low + 1, high - 1, high], object), shape)
+    borders = np.asarray([*known.integers[:64], 0], object)
+    near = source.choice(borders, shape) + source.integers(-1, 2, shape)
+    anything = source.integers(low, high, shape, np.uint64 if low == 0 else np.int64, endpoint=True).astype(object)
+    kind = source.integers(0, 4, shape)
+    found = np.choose(kind, [small, ends, near, anything])
+    return np.asarray(np.clip(found, low, high)).astype(held)
 
 
 def shadows(source: np.random.Generator, filling: str, count: int, known: Constants) -> Array:

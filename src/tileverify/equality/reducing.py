@@ -87,6 +87,15 @@ def smallest(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     return along(x, axis, keepdims, extreme(-1))
 
 
+def largest_number(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    """NaN only where all are."""
+    return along(x, axis, keepdims, extreme(1, False))
+
+
+def smallest_number(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
+    return along(x, axis, keepdims, extreme(-1, False))
+
+
 def product(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     return along(x, axis, keepdims, folded(exact.multiply, formulas.ONE))
 
@@ -97,7 +106,7 @@ def mean(x: Array, axis: Axis = None, keepdims: bool = False) -> Array:
 
 
 def variance(x: Array, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Array:
-    count = prod(x.shape[place] for place in axes_of(axis, x.ndim)) - ddof
+    count = max(prod(x.shape[place] for place in axes_of(axis, x.ndim)) - ddof, 0)
     apart = exact.subtract(x, mean(x, axis, True))
     return exact.divide(total(exact.multiply(apart, apart), axis, keepdims), formulas.integers(count))
 
@@ -135,10 +144,11 @@ def ranked(x: Array, axis: int = -1) -> Array:
 
 
 def place_of(x: Array, axis: int | None, keepdims: bool, extreme: Callable[..., Array]) -> Array:
-    """The first place of the largest or smallest number."""
+    """The first place of the largest or smallest number, or of NaN."""
     lanes = x.reshape(-1) if axis is None else x
     place = 0 if axis is None else axis
-    found = np.argmax(exact.same(lanes, extreme(lanes, place, True)), axis=place)
+    found = extreme(lanes, place, True)
+    found = np.argmax(exact.same(lanes, found) | (np.isnan(lanes["s"]) & np.isnan(found["s"])), axis=place)
     if keepdims:
         found = np.expand_dims(found, place) if axis is not None else found.reshape((1,) * x.ndim)
     return np.asarray(found)

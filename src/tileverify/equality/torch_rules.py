@@ -121,8 +121,15 @@ def axes(dim: Dim) -> Axis:
     return tuple(dim) or None
 
 
+def terms(x: ArrayLike, dtype: object = None) -> Array:
+    """What a reduction in the type ``dtype`` is of, which torch casts first."""
+    if dtype is not None and not str(dtype).startswith(("float", "bfloat")):
+        raise Undecided(f"a reduction of exact numbers in the type {dtype}")
+    return lifted(x)
+
+
 def _reduction(function: Callable[..., Array]) -> Rule:
-    return lambda x, dim=None, keepdim=False, **_: function(lifted(x), axes(dim), keepdim)
+    return lambda x, dim=None, keepdim=False, dtype=None: function(terms(x, dtype), axes(dim), keepdim)
 
 
 def variance(x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False) -> Array:
@@ -194,8 +201,8 @@ def log_sum_exp(x: ArrayLike, dim: Dim, keepdim: bool = False) -> Array:
     return whole if keepdim else reducing.total(whole, axes(dim), False)
 
 
-def _vector_norm(x: ArrayLike, ord: float = 2, dim: Dim = None, keepdim: bool = False, **_: object) -> Array:
-    found = lifted(x)
+def _vector_norm(x: ArrayLike, ord: float = 2, dim: Dim = None, keepdim: bool = False, dtype: object = None) -> Array:
+    found = terms(x, dtype)
     if ord == 2:
         return formulas.sqrt(reducing.total(exact.multiply(found, found), axes(dim), keepdim))
     if ord == 1:
@@ -205,12 +212,16 @@ def _vector_norm(x: ArrayLike, ord: float = 2, dim: Dim = None, keepdim: bool = 
     raise Undecided(f"aten.linalg_vector_norm of order {ord} has no exact rule")
 
 
-def _norm(x: ArrayLike, p: float = 2, dim: Dim = None, keepdim: bool = False, **_: object) -> Array:
-    return _vector_norm(x, 2 if p is None else p, dim, keepdim)
+def _norm(x: ArrayLike, p: float = 2, dim: Dim = None, keepdim: bool = False, dtype: object = None) -> Array:
+    return _vector_norm(x, 2 if p is None else p, dim, keepdim, dtype)
 
 
-def _cumprod(x: ArrayLike, dim: int, **_: object) -> Array:
-    return reducing.accumulated(lifted(x), dim % max(lifted(x).ndim, 1), exact.multiply)
+def _cumsum(x: ArrayLike, dim: int, dtype: object = None) -> Array:
+    return reducing.running_total(terms(x, dtype), dim)
+
+
+def _cumprod(x: ArrayLike, dim: int, dtype: object = None) -> Array:
+    return reducing.accumulated(terms(x, dtype), dim % max(lifted(x).ndim, 1), exact.multiply)
 
 
 # ---------------------------------------------------------------------------------------------- products
@@ -264,7 +275,7 @@ RULES: Final[dict[str, Rule]] = {
     "any": lambda x, dim=None, keepdim=False: np.asarray(truth(x).any(axis=axes(dim), keepdims=keepdim)),
     "all": lambda x, dim=None, keepdim=False: np.asarray(truth(x).all(axis=axes(dim), keepdims=keepdim)),
     "count_nonzero": lambda x, dim=None: np.asarray(np.count_nonzero(truth(x), axis=axes(dim))),
-    "sort": _sort, "topk": _topk, "cumsum": lambda x, dim, **_: reducing.running_total(lifted(x), dim),
+    "sort": _sort, "topk": _topk, "cumsum": _cumsum,
     "cumprod": _cumprod, "logsumexp": log_sum_exp, "linalg_vector_norm": _vector_norm, "norm": _norm,
     "mm": product, "bmm": product, "mv": product, "dot": product, "vdot": product, "matmul": product,
     "addmm": _added_product, "baddbmm": _added_product, "addmv": _added_product, "outer": _outer_product,

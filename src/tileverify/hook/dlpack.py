@@ -98,9 +98,9 @@ def read_capsule(capsule: object) -> Geometry:
 
 
 def read_element(capsule: object) -> tuple[int, int]:
-    """Type code and bits of an element."""
+    """Type code and bits of an element, all lanes of a vector together."""
     tensor = _tensor_of(capsule)
-    return int(tensor.code), int(tensor.bits)
+    return int(tensor.code), int(tensor.bits) * int(tensor.lanes)
 
 
 def move_to_cuda(capsule: object) -> object:

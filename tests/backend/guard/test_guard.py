@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import random
+import sys
 import tomllib
 from math import prod
 
+import numpy as np
 import pytest
 from tests.corpus.compiled import units
 from tests.corpus.launches import drawn_launches
 
 from tileverify.backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
 from tileverify.backend.guard.arguments import Value
+from tileverify.backend.guard.buffers import array_value
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.launch import ArrayArgument, ListArgument, ScalarArgument
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import RawLaunch
 from tileverify.corpus import corpus_launches
+from tileverify.hook.dlpack import _tensor_of, read_element
 from tileverify.results import Verdict
 from tileverify.system.errors import UsageError
 
@@ -226,3 +230,25 @@ def test_launches_of_the_corpus_are_admitted_and_others_refused(label: object) -
         assert isinstance(value, ArrayValue)
         arguments[place] = value._replace(dtype="f64" if value.dtype != "f64" else "f32")
         assert refused(guard, arguments, launch.grid).code == "TV502"
+
+
+class Exported:
+    """An array of another package, which says what it is."""
+
+    def __init__(self, typestr: str) -> None:
+        self.__cuda_array_interface__ = {"shape": (4,), "typestr": typestr, "data": (0x1000, False), "version": 3}
+
+
+def test_bytes_in_an_order_that_is_not_the_machines_are_no_numbers_of_a_kernel() -> None:
+    own, foreign = ("<", ">") if sys.byteorder == "little" else (">", "<")
+    assert array_value(Exported(f"{own}i4")) == ArrayValue(0x1000, (4,), (1,), "i32")
+    for held in (Exported(f"{foreign}i4"), np.zeros(4, f"{foreign}i4")):
+        with pytest.raises(UsageError, match="which no kernel takes"):
+            array_value(held)
+
+
+def test_vectors_as_elements_are_no_elements_of_a_kernel() -> None:
+    capsule = np.zeros(4, np.float32).__dlpack__()
+    assert read_element(capsule) == (2, 32)
+    _tensor_of(capsule).lanes = 4
+    assert read_element(capsule) == (2, 128)

@@ -322,6 +322,13 @@ UNSETTLED = {
     "the main block of another name": "if __name__ != '__main__':\n    SHIFT = len(open('/dev/null').read())",
     "the order of a set": "SHIFT = [ord(c) for c in {'a', 'b'}][0] - 97",
     "an address": "def f():\n    pass\nSHIFT = len('%s' % f) - 30",
+    "an address by the name of a text": "def f():\n    pass\nF = '%s'\nSHIFT = int(F % f > 'm')",
+    "an address by an operator": "import operator\ndef f():\n    pass\nSHIFT = int(operator.mod('%s', f) > 'm')",
+    "an address in a fold": "import functools\ndef f():\n    pass\n"
+    "SHIFT = int(functools.reduce(lambda a, b: a % b, ('%s', f)) > 'm')",
+    "the order of addresses": "def f():\n    pass\ndef g():\n    pass\nSHIFT = int(min((f, g), key=str) is f)",
+    "the order of addresses by a class": "class A(str):\n    pass\ndef f():\n    pass\ndef g():\n    pass\n"
+    "SHIFT = int(min((f, g), key=A) is f)",
     "a star": "from math import *\nSHIFT = 0",
     "a change of another module": "import math\nmath.gcd = max\nSHIFT = 0",
     "an import in a function": "def f():\n    import os\n    return os\nclass A:\n    def __class_getitem__(cls, i):\n"
@@ -357,6 +364,8 @@ SETTLED = {
     "a set of numbers": "SHIFT = 0\nSIZES = {16, 32}",
     "a decorated launch": "import tileverify as tv\nSHIFT = 0\n@tv.launch()\n@ct.kernel\ndef other():\n    pass",
     "an evaluation of sizes": "SHIFT = 0\n@ct.kernel\ndef other(x):\n    n = ct.static_eval(x.shape[0] // 2)",
+    "texts as types": "import enum\nSHIFT = 7 % 1\nclass A(str, enum.Enum):\n    X = 'x'\n"
+    "def f(x: str, y: dict[str, int]) -> str:\n    return x",
     "an alias of a type": "from typing import Annotated\nSHIFT = 0\nInt = ct.Constant[int]\n"
     "@ct.kernel\ndef other(n: Int):\n    pass",
 }

@@ -25,6 +25,8 @@ _NAMED: Final = {
 }  # fmt: skip
 """Element types as torch calls them, and NumPy, with those of ml_dtypes."""
 
+_FOREIGN: Final = {"little": ">", "big": "<"}[sys.byteorder]
+"""The order of bytes that is not the machine's, in a ``typestr``."""
 _LETTERS: Final = {"i": "i", "u": "u", "f": "f"}
 _DLPACK: Final = {0: "i", 1: "u", 2: "f", 4: "bf", 6: "bool", 10: "f8e4m3", 12: "f8e5m2", 14: "f8e8m0"}
 """Type codes of ``DLDataTypeCode`` (dlpack.h)."""
@@ -65,7 +67,7 @@ def _of_numpy(array: NDArray[np.generic]) -> ArrayValue:
 def _from_interface(interface: dict[str, Any]) -> ArrayValue:
     text, shape = interface["typestr"], tuple(interface["shape"])
     kind, width = text[1], int(text[2:])
-    if kind not in "iufb" or (kind == "b" and width != 1):
+    if text[0] == _FOREIGN or kind not in "iufb" or (kind == "b" and width != 1):
         raise UsageError(f"an array has elements of type '{text}', which no kernel takes")
     dtype = "bool" if kind == "b" else f"{_LETTERS[kind]}{8 * width}"
     strides = interface.get("strides")

@@ -9,11 +9,11 @@ by something else.  Whoever is not sure says no.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from .settled_names import BUILTINS, CALLABLE, COMPILED, KERNELS, is_known, is_plain_builtin
+from .settled_names import BUILTINS, CALLABLE, COMPILED, KERNELS, TEXTS, is_known, is_plain_builtin
 
 _IMPLICIT: Final = frozenset({"_missing_", "_generate_next_value_"})
 _MODULE_NAMES: Final = frozenset({"__name__", "__file__", "__doc__", "__debug__"})
@@ -72,6 +72,8 @@ def is_settled(tree: ast.Module, local: frozenset[str], *, whole: bool) -> bool:
     """``local``: the modules that are files of the user and settled themselves.  ``whole``: any function of this module
     may be a part of a kernel, because others import it."""
     try:
+        if _may_format(tree):
+            return False
         text = _Text.of(tree, local)
         text.look(tree.body)
         text.look_at_kernels(whole)
@@ -90,6 +92,8 @@ class _Text:
     functions: Mapping[str, list[Function]]
     strings: frozenset[str]
     _run: set[int] = field(default_factory=set)
+    _types: bool = False
+    """Whether what is looked at are types, which nothing calls."""
 
     @classmethod
     def of(cls, tree: ast.Module, local: frozenset[str]) -> _Text:
@@ -130,7 +134,7 @@ class _Text:
                 if node.keywords:
                     raise Unsettled  # a metaclass runs
                 self._decorate(node.decorator_list)
-                self.look(node.bases)
+                self._bases(node.bases)
                 self.look(node.body, in_class=True)
             case ast.If() if _is_main(node.test):
                 self.look(node.orelse)
@@ -194,7 +198,7 @@ class _Text:
         elif node.id in self.foreign:
             if not is_known(self.foreign[node.id]):
                 raise Unsettled
-        elif not is_plain_builtin(node.id):
+        elif not (is_plain_builtin(node.id) or (self._types and node.id in TEXTS)):
             raise Unsettled
 
     def _attribute(self, node: ast.Attribute) -> None:
@@ -235,7 +239,17 @@ class _Text:
                 raise Unsettled
             if isinstance(each, ast.Attribute) and self._dotted(each) is None:
                 raise Unsettled
-        self.look([node])
+        self._look_at_types([node])
+
+    def _bases(self, bases: Sequence[ast.expr]) -> None:
+        """A class of texts makes texts of objects, but for an enumeration."""
+        members = any((self._dotted(base) or "").startswith("enum.") for base in bases)
+        (self._look_at_types if members else self.look)(bases)
+
+    def _look_at_types(self, nodes: Iterable[ast.AST]) -> None:
+        before, self._types = self._types, True
+        self.look(nodes)
+        self._types = before
 
     # ------------------------------------------------------------------------- what runs in a compiler
     def look_at_kernels(self, whole: bool) -> None:
@@ -291,13 +305,25 @@ class _Text:
 
 
 def _shows_addresses(node: ast.AST) -> bool:
-    """Texts of objects hold addresses, and the order of texts in a set is another one in every process."""
-    match node:
-        case ast.Set():
-            return not all(isinstance(each, ast.Constant) and type(each.value) is int for each in node.elts)
-        case ast.BinOp(left, ast.Mod()):
-            return _is_text(left)
+    """The order of texts or objects in a set is another one in every process."""
+    if isinstance(node, ast.Set):
+        return not all(isinstance(each, ast.Constant) and type(each.value) is int for each in node.elts)
     return isinstance(node, ast.SetComp)
+
+
+def _may_format(tree: ast.Module) -> bool:
+    """Whether there are a text with a percent sign and an operator that may put objects into it.
+
+    Texts of objects hold addresses, which are others in every process."""
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in said)
+    percent = any("%" in text if isinstance(text, str) else isinstance(text, bytes) and b"%" in text for text in texts)
+    return percent and any(
+        isinstance(node, ast.Mod)
+        or (isinstance(node, ast.Attribute) and node.attr == "mod")
+        or (isinstance(node, ast.alias) and node.name == "mod")
+        for node in ast.walk(tree)
+    )
 
 
 def _is_main(test: ast.expr) -> bool:

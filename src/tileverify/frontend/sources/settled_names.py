@@ -67,7 +67,9 @@ BUILTINS: Final = frozenset(
     | {"property", "range", "reversed", "round", "sorted", "staticmethod", "sum", "tuple", "zip"}
 )
 """Builtins that may be called; they call nothing but what they are given."""
-_PLAIN: Final = BUILTINS | {"bytes", "complex", "object", "str", "NotImplemented", "Ellipsis"}
+_PLAIN: Final = BUILTINS | {"complex", "object", "NotImplemented", "Ellipsis"}
+TEXTS: Final = frozenset({"bytes", "str"})
+"""Types that make a text of whatever they are given, with its address."""
 
 
 def is_plain_builtin(name: str) -> bool:

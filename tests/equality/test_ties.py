@@ -1,0 +1,52 @@
+"""Contents at which alone two functions differ: equal numbers, numbers of the program, integers of their whole type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tileverify.equality.deciding import Decision, Options
+from tileverify.equality.targets import EqualOptions, judge
+
+KERNELS = Path(__file__).parent / "tie_kernels.py"
+
+
+def _answer(kernel: str, reference: Callable[..., Any]) -> Decision:
+    sizes = {"M": 5, "N": 8} if kernel.endswith("largest") else {"N": 32}
+    (found,) = judge(f"{KERNELS}::{kernel}", reference, EqualOptions(Options(values=sizes)))
+    return found.equality.answer
+
+
+@pytest.mark.parametrize(
+    ("kernel", "wrong", "right"),
+    [
+        ("above_one", lambda x: np.where(x >= 1, 5.0, 0.0), lambda x: np.where(x > 1, 5.0, 0.0)),
+        ("but_for_five", lambda x: x * 1, lambda x: np.where(x == 5, 0.0, x)),
+        ("last_of_the_largest", lambda x: x.argmax(1), lambda x: 7 - x[:, ::-1].argmax(1)),
+        ("first_of_the_largest", lambda x: 7 - x[:, ::-1].argmax(1), lambda x: x.argmax(1)),
+        ("thirds", lambda x: np.trunc(x / 3).astype(int), lambda x: x // 3),
+        ("but_for_12345", lambda x: x * 1, lambda x: np.where(x == 12345, 0, x)),
+        ("doubled_in_8_bits", lambda x: x.astype(np.int32) * 2, lambda x: (x * 2).astype(np.int32)),
+        ("thousands", lambda x: x.astype(np.int64) * 1000, lambda x: x * np.int32(1000)),
+        ("whole_sum", lambda x: np.maximum(x, 0).sum(keepdims=True), lambda x: x.sum(keepdims=True)),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_what_differs_at_single_numbers_is_seen(
+    kernel: str, wrong: Callable[[Any], Any], right: Callable[[Any], Any]
+) -> None:
+    assert _answer(kernel, lambda x: {"out": wrong(x)}) is Decision.DIFFERENT
+    assert _answer(kernel, lambda x: {"out": right(x)}) is Decision.EQUAL
+
+
+def test_scalars_are_of_any_sign_and_those_of_the_program() -> None:
+    (found,) = judge(f"{KERNELS}::multiples", lambda x, k: {"out": x * abs(k)}, EqualOptions())
+    assert found.equality.answer is Decision.DIFFERENT
+    (found,) = judge(f"{KERNELS}::multiples", lambda x, k: {"out": x * k}, EqualOptions())
+    assert found.equality.answer is Decision.EQUAL
+    (found,) = judge(f"{KERNELS}::but_for_a_scale_of_one", lambda x, scale: {"out": x * scale}, EqualOptions())
+    assert found.equality.answer is Decision.DIFFERENT

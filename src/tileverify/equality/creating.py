@@ -32,10 +32,10 @@ def _filled(value: float) -> Callable[..., Array]:
     return make
 
 
-def _full(shape: int | Sequence[int], value: ArrayLike, dtype: DTypeLike | None = None, **_: object) -> Array:
-    if is_float(dtype) and (dtype is not None or is_numbers(value) or isinstance(value, float)):
-        return presented(np.broadcast_to(lifted(value), shape).copy())
-    return np.full(shape, value, dtype)
+def _full(shape: int | Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None, **_: object) -> Array:
+    if is_float(dtype) and (dtype is not None or is_numbers(fill_value) or isinstance(fill_value, float)):
+        return presented(np.broadcast_to(lifted(fill_value), shape).copy())
+    return np.full(shape, fill_value, dtype)
 
 
 def _eye(*args: int, dtype: DTypeLike | None = None, **kwargs: Any) -> Array:

@@ -426,6 +426,16 @@ def _fill_sequences(a: Arrays, _: Values) -> Arrays:
     return {"out": out}
 
 
+def _add_bias_by_group(a: Arrays, v: Values) -> Arrays:
+    """Groups lie behind each other; rows behind the last one are in none."""
+    y, first = a["y"].copy(), 0
+    for size in a["sizes"].tolist():
+        rows = slice(first, first + max(size, 0))
+        y[rows] = a["x"][rows] + np.tile(a["biases"][v["chosen"]], 2)
+        first += size
+    return {"y": y}
+
+
 def _fill_shares(a: Arrays, _: Values) -> Arrays:
     out, counts = a["out"].copy(), a["counts"]
     for e, count in enumerate(counts):
@@ -717,6 +727,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "place_rows": _place_rows,
     "fill_sequences": _fill_sequences,
     "fill_sequences_by_slices": _fill_sequences,
+    "add_bias_by_group": _add_bias_by_group,
     "fill_shares": _fill_shares,
     "fill_symmetric": _fill_symmetric,
     "fill_then_clear_rest": _fill_then_clear_rest,
@@ -922,6 +933,7 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "contract/unchecked_position.py::write_at[any-position]": Numbers({"B": 5, "S": 7, "position": 3}),
     "data/expert_shares.py::fill_shares[shares]": Numbers({"N": 150}),
     "data/expert_shares.py::fill_shares[shares-and-a-fourth-expert]": Numbers({"N": 150}),
+    "data/groups_in_turns.py::add_bias_by_group[observed]": Numbers({"chosen": 3}),
     "data/groups.py::write_groups[injective-and-range]": Numbers({"N": 12, "P": 15}),
     "data/groups.py::write_tile_of_groups[injective-and-range]": Numbers({"N": 12, "P": 15}),
     "data/ignored_labels.py::pick_labelled[range-or-ignored]": Numbers({"M": 40, "N": 9, "ignored": -100}),

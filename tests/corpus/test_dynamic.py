@@ -48,6 +48,7 @@ NO_EARLY_LOAD = "no load is made before the branch that it stands behind"
 ALL_COUNTED = "a count that shows that all are over is the last one in every schedule, though nothing orders it"
 ONE_RESULT = {
     "explained/tv201.py::clamp": NO_LATE_LOAD,
+    "data/groups_in_turns.py::add_bias_to_first_group": SAME_VALUES,
     "racy/block_scope.py::total_in_block_scope": ATOMIC_HERE,
     "order/same_array_twice.py::relu_into": NO_LATE_LOAD,
     "found/norm_backward.py::norm_backward": NO_LATE_LOAD,
@@ -77,6 +78,7 @@ AT_WORK: dict[str, Callable[[Mapping[str, int]], bool]] = {
     ),
     "contract/read_axes.py::number_rows_by_column": lambda known: known["grid.y"] > 1 and known["grid.x"] <= known["M"],
     "protocols/last_block.py::sum_by_second": lambda known: known["N"] >= 3 * 64,
+    "data/groups_in_turns.py::add_bias_to_first_group": lambda known: 0 <= known["chosen"] < 8,
 }
 """Racy kernels whose contract has launches that do none of the work, and how to know the others."""
 

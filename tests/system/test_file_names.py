@@ -66,6 +66,7 @@ HARMLESS = {
     "verifier/certificate/scripts.py": "numbers of questions and lemmas",
     "record/pytest_plugin/children.py": "the number of a process",
     "frontend/sources/fixed_inputs.py": "only looked at, never written",
+    "serving/lsp/drawn.py": "a digest",
     "serving/lsp/concerned.py": "only looked for, beside a file that is there",
     "gating/runs/candidates.py": "only looked at, beside a file that is there",
     "gating/runs/parquet_table.py": "beside the file that the user named",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from tileverify.backend.numbers.elements import Array
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate
+from tileverify.contract.facts import kinds
+from tileverify.contract.facts.base import FactOfTwo
 from tileverify.contract.launch import Expression
 from tileverify.system.errors import UsageError
 
@@ -118,6 +120,76 @@ def test_facts_of_a_subject_that_nobody_draws_for_make_their_contents(
     found = [generated("a", "i32", shape, parsed, value, seed, {}) for seed in range(20)]
     assert all(a.shape == shape and keeps(fact, {"a": a}, value) for a in found for fact in parsed)
     assert len({a.tobytes() for a in found}) > 1 or len(facts) > 1
+
+
+MEETING = (
+    *("range(a, 0, 6)", "range(a, 1, 3, unless=-1)", "range(a, 2, 7)", "range(a, -1, 1)", "injective(a)"),
+    *("injective(a, 0, T)", "injective(a, unless=-1)", "permutation(a)", "nondecreasing(a)", "multiples(a, T)"),
+    *("multiples(a, 3)", "shares(a, 3)", "shares(a, 7)", "disjoint_rows(a)", "disjoint_rows(a, 0, 2)"),
+)
+
+
+def test_every_kind_of_fact_is_among_those_that_meet() -> None:
+    assert {parse_data_fact(text).kind for text in MEETING} == {
+        kind for kind, meaning in kinds.FACTS.items() if not isinstance(meaning, FactOfTwo)
+    }
+
+
+@pytest.mark.parametrize(("shape", "together"), [((2, 1), 3), ((3,), 2)])
+def test_contents_are_found_wherever_there_are_some(shape: tuple[int, ...], together: int) -> None:
+    """Of small values, that is, which are looked through one by one here."""
+    texts = [text for text in MEETING if len(shape) == 2 or "rows" not in text]
+    small = [np.array(each, np.int32).reshape(shape) for each in product(range(-1, 8), repeat=int(np.prod(shape)))]
+    keeping = {
+        text: {i for i, a in enumerate(small) if keeps(parse_data_fact(text), {"a": a}, value)} for text in texts
+    }
+    outcomes = set()
+    for chosen in combinations(texts, together):
+        facts = [parse_data_fact(text) for text in chosen]
+        some = bool(set.intersection(*(keeping[text] for text in chosen)))
+        try:
+            a = generated("a", "i32", shape, facts, value, 1, {})
+        except UsageError:
+            assert not some, chosen
+        else:
+            assert all(keeps(fact, {"a": a}, value) for fact in facts), (chosen, a)
+        outcomes.add(some)
+    assert outcomes == {True, False}
+
+
+@pytest.mark.parametrize("segments", ["segments(a, n)", "segments(a, n, 0, 6)", "segments(a, n, 1, 7)"])
+def test_what_is_said_of_starts_and_lengths_alone_is_kept_too(segments: str) -> None:
+    texts = [text for text in MEETING if "rows" not in text]
+    found = 0
+    for of_starts, of_lengths in product(texts, repeat=2):
+        facts = [parse_data_fact(text) for text in (segments, of_starts, of_lengths.replace("(a", "(n"))]
+        try:
+            n = generated("n", "i32", (2,), facts, value, 1, {})
+            a = generated("a", "i32", (2,), facts, value, 1, {"n": n})
+        except UsageError:
+            continue
+        found += 1
+        assert all(keeps(fact, {"a": a, "n": n}, value) for fact in facts), (of_starts, of_lengths, a, n)
+    assert found > len(texts) ** 2 * 0.7
+
+
+@pytest.mark.parametrize(
+    "alone",
+    [("range(a, 0, 900)",), ("range(a, 100, 600)", "multiples(a, 4)"), ("multiples(a, 8)", "nondecreasing(a)")],
+)
+def test_many_segments_keep_what_is_said_of_starts(alone: tuple[str, ...]) -> None:
+    facts = [parse_data_fact(text) for text in ("segments(a, n, 0, 1000)", *alone)]
+    n = generated("n", "i32", (40,), facts, value, 1, {})
+    a = generated("a", "i32", (41,), facts, value, 1, {"n": n})
+    assert n.any()
+    assert all(keeps(fact, {"a": a, "n": n}, value) for fact in facts)
+
+
+def test_many_shares_have_their_least_value() -> None:
+    facts = [parse_data_fact(text) for text in ("shares(a, 4000)", "range(a, 3, 50)", "multiples(a, 2)")]
+    a = generated("a", "i32", (500,), facts, value, 1, {})
+    assert all(keeps(fact, {"a": a}, value) for fact in facts)
+    assert len(set(a)) > 4
 
 
 def test_generated_segments_lie_side_by_side() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, product
 from math import lcm, prod
 from typing import Final
 
@@ -12,7 +14,7 @@ import numpy as np
 from ...contract.concrete import ConcreteArray
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.facts.base import FactOfTwo
-from ...contract.facts.contents import Described, several
+from ...contract.facts.contents import Described, every, several
 from ...contract.facts.form import DISTINCT, Subject
 from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.on_host import Value, amount, bounds
@@ -20,7 +22,7 @@ from ...contract.facts.statements import NumberedFact
 from ...contract.launch import DataFact
 from ...system.errors import UsageError
 from .elements import Array, rounded, storage_type
-from .fact_checks import texts
+from .fact_checks import texts, violation
 
 INTEGERS: Final = (0, 16)
 """Integers that no fact speaks of lie in this range, the end excluded."""
@@ -46,33 +48,76 @@ def generated(
         return rounded(source.standard_normal(count), dtype).reshape(shape)
     if element.kind == "bool":
         return np.asarray(source.integers(0, 2, count) == 1).reshape(shape)
-    for fact in facts:
-        if fact.array == name and fact.other is not None and fact.other in known:
-            meaning = meaning_of(fact)
-            assert isinstance(meaning, FactOfTwo)
-            lengths = [int(number) for number in known[fact.other].reshape(-1)]
-            values = np.asarray(meaning.beside(NumberedFact.evaluated(fact, value), count, lengths), dtype=object)
-            return values.reshape(shape).astype(storage_type(dtype))
     own = [fact for fact in facts if fact.array == name and fact.other is None]
-    own += [follows for fact in facts if fact.other == name and (follows := meaning_of(fact).implied(fact)) is not None]
+    beside = [fact for fact in facts if fact.array == name and fact.other in known]
+    wishes: list[DataFact] = []
+    for fact in facts:
+        if fact.other == name:
+            own += _implied(fact)
+            wishes += _room(name, fact, facts)
+    problem = f"no contents of {name} were found that satisfy {texts([*own, *beside])}"
+    for asked in ([*own, *wishes], own) if wishes else (own,):
+        try:
+            made: Iterable[Array] = (_drawn(source, name, dtype, shape, asked, beside, value, known),)
+        except UsageError as error:
+            made, problem = (), str(error)
+        for values in chain(made, _made(source, dtype, shape, asked, value)):
+            contents = values.reshape(shape).astype(storage_type(dtype))
+            stored = np.array_equal(contents.astype(object), values.reshape(shape))
+            held = {**known, name: contents}
+            if stored and all(violation(fact, held, value) is None for fact in (*asked, *beside)):
+                return contents
+    raise UsageError(problem)
+
+
+def _implied(fact: DataFact) -> list[DataFact]:
+    follows = meaning_of(fact).implied(fact)
+    return [] if follows is None else [follows]
+
+
+def _room(name: str, fact: DataFact, facts: Sequence[DataFact]) -> list[DataFact]:
+    """What lengths should keep, so that starts can be found beside them which keep what is said of starts alone: they
+    fit one behind the other between the starts' limits, and are multiples of what the starts are multiples of."""
+    starts = [each for each in facts if each.array == fact.array and each.other is None]
+    steps = [replace(each, array=name) for each in starts if subject_of(each) is Subject.STEPS]
+    limits = [each for each in (fact, *starts) if each.low is not None and subject_of(each) not in DISTINCT]
+    rooms = [replace(fact, low=one.low, high=other.high) for one, other in product(limits, repeat=2)]
+    return [*steps, *(follows for room in rooms if room != fact for follows in _implied(room))]
+
+
+def _drawn(
+    source: np.random.Generator, name: str, dtype: str, shape: Sequence[int], own: Sequence[DataFact],
+    beside: Sequence[DataFact], value: Value, known: Mapping[str, Array],
+) -> Array:  # fmt: skip
+    """Contents that keep the facts, unless they meet in a way that nobody has drawn for."""
+    count = prod(shape)
+    for fact in beside:
+        meaning = meaning_of(fact)
+        assert isinstance(meaning, FactOfTwo)
+        lengths = [int(number) for number in known[str(fact.other)].reshape(-1)]
+        limits = _range(dtype, count, own, value) if _limited(own) else None
+        made = meaning.beside(NumberedFact.evaluated(fact, value), count, lengths, limits, _step(own, value))
+        return np.asarray(made, dtype=object)
     if not {subject_of(fact) for fact in own} <= _DRAWN:
-        return _made(source, name, dtype, shape, own, value)
+        raise UsageError(f"no contents of {name} were found that satisfy {texts(own)}")
     values = _with_gaps(source, name, dtype, count, own, value).reshape(shape)
-    if any(subject_of(fact) is Subject.ORDER for fact in own):
-        values = np.sort(values, axis=-1)
-    return values.astype(storage_type(dtype))
+    return np.sort(values, axis=-1) if any(subject_of(fact) is Subject.ORDER for fact in own) else values
 
 
 def _made(
-    source: np.random.Generator, name: str, dtype: str, shape: Sequence[int], facts: Sequence[DataFact], value: Value
-) -> Array:
-    """One of the contents that the facts themselves make."""
+    source: np.random.Generator, dtype: str, shape: Sequence[int], facts: Sequence[DataFact], value: Value
+) -> Iterator[Array]:
+    """Contents that the facts themselves make, in an order that is drawn; then all others, where they are few."""
     strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
     array = ConcreteArray(dtype, tuple(shape), tuple(strides))
-    found = several(Described.of(array, [NumberedFact.evaluated(fact, value) for fact in facts]))
-    if not found:
-        raise UsageError(f"no contents of {name} were found that satisfy {texts(facts)}")
-    return np.asarray(found[source.integers(0, len(found))], dtype=object).reshape(shape).astype(storage_type(dtype))
+    described = Described.of(array, [NumberedFact.evaluated(fact, value) for fact in facts])
+    if len(described.places) != prod(shape):  # too many to be given values one by one
+        return
+    found = several(described)
+    for chosen in source.permutation(len(found)):
+        yield np.asarray(found[chosen], dtype=object)
+    for values in every(described):
+        yield np.asarray(values, dtype=object)
 
 
 GAPS: Final = 0.2
@@ -118,8 +163,11 @@ def _integers(
         return np.concatenate((values, more)) if repeated == 0 else source.permutation(np.concatenate((values, more)))
     totals = [amount(fact, value) for fact in facts if subject_of(fact) is Subject.SUM]
     if totals:
-        cuts = np.sort(source.integers(0, min(totals) // step + 1, count))
-        return np.minimum(np.diff(cuts, prepend=0), last).astype(object) * step
+        spare = min(totals) // step - count * first  # what is left when each has the least that it may have
+        if spare < 0:
+            raise UsageError(f"no contents of {name} satisfy {texts(facts)}: the least values come to more")
+        cuts = np.sort(source.integers(0, spare + 1, count))
+        return (first + np.minimum(np.diff(cuts, prepend=0), last - first)).astype(object) * step
     return source.integers(first, last + 1, count, dtype=np.uint64 if dtype == "u64" else np.int64) * step
 
 
@@ -133,6 +181,10 @@ def _repeatable(distinct: Sequence[DataFact], low: int, high: int, value: Value)
         return within and number not in map(value, fact.unless)
 
     return sorted(n for n in candidates if low <= n <= high and not any(meant(fact, n) for fact in distinct))
+
+
+def _limited(facts: Sequence[DataFact]) -> bool:
+    return any(meaning_of(fact).bounded for fact in facts)
 
 
 def _range(dtype: str, count: int, facts: Sequence[DataFact], value: Value) -> tuple[int, int]:

@@ -122,8 +122,13 @@ class FactOfTwo(Fact):
         """Contents of both arrays that are made for the fact, whether they keep it or not."""
 
     @abstractmethod
-    def beside(self, fact: NumberedFact, count: int, second: Sequence[int]) -> Sequence[int]:
-        """``count`` values of the first array which keep it beside what the second one holds, if there are any."""
+    def beside(
+        self, fact: NumberedFact, count: int, second: Sequence[int], limits: tuple[int, int] | None, step: int
+    ) -> Sequence[int]:
+        """``count`` values of the first array which keep it beside what the second one holds, if there are any.
+
+        They are multiples of ``step`` between the ``limits``, the second one excluded, where these are given.
+        """
 
     @abstractmethod
     def observed_both(self, first: Seen, second: Seen) -> Iterator[str]:

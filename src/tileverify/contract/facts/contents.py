@@ -6,7 +6,7 @@ apart, alike, in parts, one behind the other.  What the facts do not admit is le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 from math import comb, lcm, prod
@@ -30,6 +30,9 @@ WIDE: Final = 4096
 
 FEW_CONTENTS: Final = 64
 """So many contents can all be tried."""
+
+ALL_TRIED: Final = 10_000
+"""So many contents are looked through for some that keep the facts, where none that are made for them do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +146,14 @@ def exhausts(described: Described) -> bool:
     )
 
 
+def every(described: Described) -> Iterator[tuple[int, ...]]:
+    """All contents whose values lie near the lowest or are excused, with those that do not keep the facts; none where
+    these are more than `ALL_TRIED`."""
+    values = [value for value in _every_value(described) if value % described.step == 0]
+    if len(values) ** len(described.places) <= ALL_TRIED:
+        yield from product(values, repeat=len(described.places))
+
+
 def _in_one_row(described: Described) -> bool:
     """No value is below the one before it."""
     return described.rising and described.width >= len(described.places)
@@ -164,6 +175,11 @@ def _sorted(values: Sequence[int], described: Described) -> Sequence[int]:
 def _layouts(described: Described) -> Layouts:
     if described.total is not None:
         yield from _made_for(described, Subject.SUM, *described.subjects & DISTINCT)
+        first = -(-described.low // described.step) * described.step
+        if described.distinct:  # the least that values can come to which differ
+            yield [first + described.step * i for i in range(len(described.places))]
+        elif first:
+            yield [first] * len(described.places)
         return
     ordinary: list[Sequence[int]] = []
     for values in _ordinary(described):

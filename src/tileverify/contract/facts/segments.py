@@ -86,11 +86,19 @@ class Segments(FactOfTwo):
         inside = all((fact.low is None or fact.low <= a) and (fact.high is None or b <= fact.high) for a, b in real)
         return inside and all(end <= start for (_, end), (start, _) in pairwise(real))
 
-    def beside(self, fact: NumberedFact, count: int, second: Sequence[int]) -> Sequence[int]:
-        """One behind the other; what is left over starts at the end."""
-        low = 0 if fact.low is None else fact.low
-        ends = list(accumulate((max(length, 0) for length in second), initial=low))
-        return [*ends, *[ends[-1]] * count][:count]
+    def beside(
+        self, fact: NumberedFact, count: int, second: Sequence[int], limits: tuple[int, int] | None, step: int
+    ) -> Sequence[int]:
+        """One behind the other; what is left over starts at the end, or where the last one may start."""
+        lows = [low for low in (fact.low, limits and limits[0]) if low is not None]
+        last = None if limits is None else (limits[1] - 1) // step * step
+
+        def behind(start: int, length: int) -> int:
+            return -(-(start + max(length, 0)) // step) * step
+
+        ends = list(accumulate(second, behind, initial=behind(max(lows, default=0), 0)))
+        starts = ends if last is None else [min(end, last) for end in ends]
+        return [*starts, *[starts[-1]] * count][:count]
 
     def layouts_of_both(self, fact: NumberedFact, first: Sampled, second: Sampled) -> Pairs:
         """One behind the other with and without gaps, in other orders, of different lengths, with empty ones."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -16,6 +17,11 @@ from tileverify.contract.facts.on_host import Value, amount
 from tileverify.contract.launch import DataFact, Expression, LaunchSpec
 
 _SIMPLE = {"range", "injective", "permutation", "nondecreasing"}
+
+
+def as_observed(spec: LaunchSpec) -> LaunchSpec:
+    """What was observed of the arrays holds in the launches that are drawn, as what is said of them does."""
+    return replace(spec, data=(*spec.data, *spec.observed), observed=())
 
 
 def said(name: str, spec: LaunchSpec) -> list[DataFact]:

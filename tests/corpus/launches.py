@@ -24,7 +24,7 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.pipeline import entry_of
 
-from .fact_contents import has_rich_facts, rich_contents, said, starts_last
+from .fact_contents import as_observed, has_rich_facts, rich_contents, said, starts_last
 from .further_contents import further_contents
 from .values import Terms, allocations, choices_of, layout, product_of, scalars_of
 
@@ -76,7 +76,7 @@ def drawn_variants(
     admits: Callable[[Mapping[str, int]], bool] = lambda known: True,
 ) -> list[Drawn]:  # fmt: skip
     """The same launches, each with ``variants`` contents of its index arrays."""
-    source, spec = random.Random(seed), _as_observed(spec)
+    source, spec = random.Random(seed), as_observed(spec)
     terms = Terms.of(spec)
     choices = choices_of(spec, sizes, scalars)
     found: dict[tuple[int, ...], tuple[dict[str, int], Block]] = {}
@@ -102,14 +102,9 @@ def variants_of(
     admits: Callable[[Mapping[str, int]], bool] = lambda known: True,
 ) -> Drawn | None:  # fmt: skip
     """The launch with these values of all names and ``variants`` contents, if the contract and ``admits`` allow it."""
-    source, terms = random.Random(seed), Terms.of(_as_observed(spec))
+    source, terms = random.Random(seed), Terms.of(as_observed(spec))
     grid = terms.grid(values, source, admits)
     return None if grid is None else Drawn(values, _variants(terms, values, grid, source, variants))
-
-
-def _as_observed(spec: LaunchSpec) -> LaunchSpec:
-    """What was observed of the arrays holds in the launches that are drawn, as what is said of them does."""
-    return replace(spec, data=(*spec.data, *spec.observed), observed=())
 
 
 def _variants(
@@ -124,7 +119,7 @@ def launch_of(spec: LaunchSpec, values: Mapping[str, int], grid: Block | None = 
     if spec.grid is None:
         assert grid is not None
         spec = replace(spec, grid=(Number(grid[0]), Number(grid[1]), Number(grid[2])))
-    terms = Terms.of(_as_observed(spec))
+    terms = Terms.of(as_observed(spec))
     found = terms.grid(values, source, lambda known: True)
     return None if found is None else _launch(terms, values, found, source)
 

@@ -32,7 +32,7 @@ from tileverify.contract.launch import (
 from tileverify.frontend.bytecode import decode
 from tileverify.pipeline import entry_of
 
-from .fact_contents import has_rich_facts, rich_contents, starts_last
+from .fact_contents import as_observed, has_rich_facts, rich_contents, starts_last
 
 Array = NDArray[Any]
 
@@ -75,7 +75,7 @@ class Problem:
 
 def problem(unit: KernelUnit, numbers_: Numbers) -> Problem:
     """The launch that the numbers give, with random contents that satisfy the spec's facts."""
-    spec, values = unit.launch, dict(numbers_.values)
+    spec, values = as_observed(unit.launch), dict(numbers_.values)
     sizes = {name: value for name, value in values.items() if isinstance(value, int)}
     source = np.random.default_rng(zlib.crc32(f"{unit.kernel}[{spec.name}]".encode()))
     places = {name: min(group) for group in spec.sharing() for name in group}

@@ -146,16 +146,16 @@ def test_the_caller_s_spec_stands_for_the_submission_s(sandbox: Sandbox) -> None
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_bytecode_bombs_are_bounded(bomb: str, sandbox: Sandbox) -> None:
+def test_bytecode_bombs_are_bounded(bomb: str, either_sandbox: Sandbox) -> None:
     submission = Submission((forged(bomb) + HONEST).encode())
     limits = Limits() if bomb == "deep" else LIMITS
-    (kernel,) = judge(submission, GateOptions(spec=SPEC, limits=limits, screen=False), sandbox).kernels
+    (kernel,) = judge(submission, GateOptions(spec=SPEC, limits=limits, screen=False), either_sandbox).kernels
     if bomb == "deep":
         assert kernel.verdict == "proved"  # a hundred branches are no bomb
     else:
         assert kernel.verdict in ("rejected", "undecided", "error")
         assert kernel.reasons
-    assert judge(Submission(HONEST.encode()), GateOptions(), sandbox).accepted
+    assert judge(Submission(HONEST.encode()), GateOptions(), either_sandbox).accepted
 
 
 def test_a_launch_that_the_bytecode_does_not_have(sandbox: Sandbox) -> None:

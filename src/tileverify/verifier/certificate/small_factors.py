@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
 from ..rules.smtlib import PRODUCT, QUOTIENT, number, tokens
@@ -108,17 +108,14 @@ def _value(expression: Expression) -> int | None:
     return None
 
 
-_COMPUTED: Final[Mapping[str, Callable[[Sequence[int]], int]]] = {
-    "+": sum,
-    "*": math.prod,
-    PRODUCT: math.prod,
-    "-": lambda numbers: -numbers[0] if len(numbers) == 1 else numbers[0] - sum(numbers[1:]),
-}
-"""What these heads make of numbers."""
-
-
 def _computed(expression: tuple[Expression, ...]) -> int | None:
+    """What a head makes of numbers, if nothing else is in it."""
     head, *operands = expression
-    compute = _COMPUTED.get(head) if isinstance(head, str) else None
     numbers = [value for each in operands if (value := _value(each)) is not None]
-    return compute(numbers) if compute and numbers and len(numbers) == len(operands) else None
+    if not numbers or len(numbers) < len(operands):
+        return None
+    if head == "+":
+        return sum(numbers)
+    if head == "-":
+        return numbers[0] - sum(numbers[1:]) if len(numbers) > 1 else -numbers[0]
+    return math.prod(numbers) if head in ("*", PRODUCT) else None

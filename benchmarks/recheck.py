@@ -159,6 +159,8 @@ def _summary(rows: Sequence[Row], solver: SecondSolver) -> Iterator[str]:
         yield f"{tier or 'all obligations':20}{confirmed:6} of {total:5} confirmed ({share}), {counts[2]} rejected"
     for words, count in counted_means(found):
         yield f"{count:6} by {words}"
+    own = sum(each.reread is not None and each.reread.own for each in found)
+    yield f"{own} of {len(found)} read by the checker's own rules"
     questions = sum(len(each.certificate.questions) for each in found)
     lemmas = sum(len(each.certificate.lemmas) for each in found)
     equal = sum(len(question.equal) for each in found for question in each.certificate.questions)

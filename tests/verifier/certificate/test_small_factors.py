@@ -39,10 +39,11 @@ def test_factors_and_divisors_are_found_in_the_order_of_the_script() -> None:
 def test_a_number_is_put_wherever_its_factor_stands_and_what_it_makes_is_computed() -> None:
     defined = (
         "(define-fun t0 () Int (* 4 (div $x 128)))\n(define-fun t1 () Int (quot $y t0))\n"
-        "(define-fun t2 () Int (+ (mul t1 (div $x 128)) (- t0)))\n"
+        "(define-fun t2 () Int (+ (mul t1 (div $x 128)) (- t0) (- t0 3 (* 2 t0))))\n"
     )
     assert with_number(of(defined), "(div $x 128)", 2) == of(
-        "(define-fun t0 () Int 8)\n(define-fun t1 () Int (quot $y 8))\n(define-fun t2 () Int (+ (mul t1 2) (- 8)))\n",
+        "(define-fun t0 () Int 8)\n(define-fun t1 () Int (quot $y 8))\n"
+        "(define-fun t2 () Int (+ (mul t1 2) (- 8) (- 11)))\n",
         "(= (div $x 128) 2)",
     )
 

@@ -50,7 +50,7 @@ def with_number(script: str, factor: str, value: int) -> str:
         if defined := _DEFINITION.fullmatch(line):
             name, sort, text = defined.groups()
             put = _put(_read(text), known)
-            if sort == "Int" and _value(put) is not None and name != factor:
+            if sort == "Int" and _value(put) is not None:
                 known[name] = put
             line = f"(define-fun {name} () {sort} {_text(put)})"
         lines.append(line)

@@ -10,6 +10,7 @@ import pytest
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline.stability import OneRun, OneVerdict, Stability
 from tileverify.results import Verdict
 
 from ..corpus.compiled import corpus_kernels
@@ -39,6 +40,21 @@ def test_a_verdict_against_the_label_is_told() -> None:
     assert found.wrong
     assert [line for line in found.told if line.startswith("WRONG ")]
     assert any("1 runs: 1 wrong" in line for line in seeds.summary([found]))
+
+
+def test_clauses_that_hang_on_the_seed_are_told_and_verdicts_fail() -> None:
+    def with_seeds(*verdicts: OneVerdict) -> Tried:
+        runs = tuple(OneRun(seed, 1.0, told) for seed, told in enumerate(verdicts))
+        return Tried("it", Verdict.PROVED, Stability("it.py", "it", "0", runs))
+
+    proved, claused = (OneVerdict(Verdict.PROVED, "any", clauses, ()) for clauses in ((), ("N >= 1",)))
+    narrow = with_seeds(proved, claused)
+    assert [line for line in narrow.told if line.startswith("changes: ")]
+    assert not narrow.failed
+    for other in (Verdict.UNDECIDED, Verdict.REFUTED, Verdict.ERROR):
+        assert with_seeds(proved, OneVerdict(other, "", (), ())).failed
+    assert with_seeds(OneVerdict(Verdict.ERROR, "", (), ())).failed
+    assert replace(narrow, died=True).failed
 
 
 def test_units_that_were_kept_are_those_of_this_corpus(tmp_path: Path) -> None:

@@ -77,13 +77,12 @@ mutants: ## break every proved corpus kernel in every way known: is it refuted, 
 
 seeds: ## the corpus under 20 solver seeds and 3 resource limits, which takes hours
 	@tools/environment.sh $(VENV) test
-	@$(BIN)/tileverify stability src/tileverify/corpus --seeds 20 --limits 0.1,1,10
-	@$(BIN)/python -m tests.soundness.seeds
+	@$(BIN)/python -m tests.soundness.seeds --jobs $(JOBS)
 
 soak: ## tests with random inputs at length, then generated and changed kernels, programs and files for MINUTES; SEED
 	@tools/environment.sh $(VENV) test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "hypothesis or random" --long
-	@$(BIN)/tileverify stability src/tileverify/corpus --seeds 3 --limits 0.1,1
+	@$(BIN)/python -m tests.soundness.seeds --seeds 3 --limits 0.1,1 --jobs $(JOBS)
 	@$(BIN)/python -m tests.soundness.soak --minutes $(MINUTES) --seed $(SEED)
 
 dist: ## build sdist and wheel into dist/

@@ -1,12 +1,15 @@
 """Which solver confirms which proof, on every launch under some paths that is proved.
 
-    python -m benchmarks.recheck [--limit N] [--replay N] [--jobs N] [--markdown FILE] [--keep DIR] [PATH ...]
+    python -m benchmarks.recheck [--limit N] [--replay N] [--jobs N] [--markdown FILE] [--keep DIR] [--units FILE]
+                                 [--per-kernel N] [PATH ...]
 
 Each kernel under PATH (default: the corpus) is verified, its proof is written down as a certificate, and the
 certificate is checked: every question derived again from the bytecode and compared, then every proof put to cvc5.
 ``certify`` is what writing costs beside the verdict, ``recheck`` all of checking.  ``--replay`` also runs launches of
-each contract in the interpreter, and compares.  ``--keep``: certificates of which not all is confirmed, or with which
-a run disagrees, are written there with their bytecode.
+each contract in the interpreter, and compares.  ``--units``: the corpus as `tests.corpus.kept` wrote it, where there
+is no compiler.  ``--per-kernel``: PATHs are recordings, of which the first N specialisations of each kernel are taken.
+``--keep``: certificates of which not all is confirmed, or with which a run disagrees, are written there with their
+bytecode.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from tests.corpus.kept import kept
+
+from benchmarks.real.report import kernels
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
@@ -68,20 +74,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--replay", type=int, default=0, help="launches of each contract to compare with (%(default)s)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (%(default)s)")
     parser.add_argument("--markdown", type=Path, help="write a table of all launches to this file")
+    parser.add_argument("--units", type=Path, metavar="FILE", help="take compiled launches from this file")
+    parser.add_argument("--per-kernel", type=int, metavar="N", help="take PATHs for recordings: N specialisations each")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="write what is not confirmed there")
     options = parser.parse_args(arguments)
-    units = (unit for unit in discover(options.paths) if isinstance(unit, KernelUnit))
+    paths = options.paths
+    if options.per_kernel:
+        found = [kernels(Path(path), options.per_kernel) for path in paths]
+        paths = [str(file) for each in found for files in each.values() for file in files]
+    launches = kept(options.units) if options.units else discover(paths)
+    units = (unit for unit in launches if isinstance(unit, KernelUnit))
     rows = []
+    if options.keep:
+        options.keep.mkdir(parents=True, exist_ok=True)
     for row in measured(units, limit=options.limit, replay=options.replay, jobs=options.jobs):
         rows.append(row)
         print(_line(row), flush=True)
+        if options.keep and not row.whole:
+            print(write_certificates([row.result], options.keep))
     summary = "\n".join(_summary(rows, SecondSolver(options.limit)))
     print(summary)
     if options.markdown:
         options.markdown.write_text(_markdown(rows, summary), encoding="utf-8")
-    kept = [row.result for row in rows if not row.whole]
-    if options.keep and kept:
-        print(write_certificates(kept, options.keep))
     broken = any(row.found is None or row.found.count(Rechecking.REJECTED) for row in rows)
     return 1 if broken or any(row.reading is not None and not row.reading.agrees for row in rows) else 0
 
@@ -145,6 +159,8 @@ def _summary(rows: Sequence[Row], solver: SecondSolver) -> Iterator[str]:
         yield f"{tier or 'all obligations':20}{confirmed:6} of {total:5} confirmed ({share}), {counts[2]} rejected"
     for words, count in counted_means(found):
         yield f"{count:6} by {words}"
+    own = sum(each.reread is not None and each.reread.own for each in found)
+    yield f"{own} of {len(found)} read by the checker's own rules"
     questions = sum(len(each.certificate.questions) for each in found)
     lemmas = sum(len(each.certificate.lemmas) for each in found)
     equal = sum(len(question.equal) for each in found for question in each.certificate.questions)

@@ -45,6 +45,12 @@ def test_seeds_that_say_something_else_are_named(other: OneVerdict) -> None:
     assert words.endswith(f"{other} with seed 1")
 
 
+def test_the_order_of_clauses_says_nothing() -> None:
+    one = KernelResult("kernel.py", "k", "0", Verdict.PROVED, holds_for="any", requires=("N >= 1", "M >= 1"))
+    assert stability.told_of(one) == stability.told_of(replace(one, requires=("M >= 1", "N >= 1")))
+    assert stability.told_of(one) != stability.told_of(replace(one, requires=("N >= 1",)))
+
+
 def test_less_that_decides_less_is_told_apart() -> None:
     found = runs((0, 0.1, UNDECIDED), (0, 1, PROVED), (0, 10, PROVED))
     assert not found.changes

@@ -18,7 +18,7 @@ COUNT = 60
 
 @cache
 def pool() -> list[campaign.Original]:
-    return campaign.originals(FOLDERS)
+    return campaign.originals(campaign.compiled(FOLDERS))
 
 
 def test_a_sample_of_changed_certificates() -> None:

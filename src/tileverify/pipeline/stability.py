@@ -14,7 +14,8 @@ from .options import CheckOptions
 
 @dataclass(frozen=True, slots=True)
 class OneVerdict:
-    """What a run says of a launch, as far as it must be the same in every run; ``codes`` of its findings, sorted."""
+    """What a run says of a launch, as far as it must be the same in every run: its clauses and the ``codes`` of its
+    findings, sorted, as their order says nothing."""
 
     verdict: Verdict
     holds_for: str
@@ -109,4 +110,4 @@ def told_of(result: KernelResult) -> OneVerdict:
     if result.verdict is Verdict.UNDECIDED:
         return OneVerdict(result.verdict, "", (), ())
     codes = tuple(sorted({finding.code for finding in result.findings}))
-    return OneVerdict(result.verdict, result.holds_for or "", result.requires, codes)
+    return OneVerdict(result.verdict, result.holds_for or "", tuple(sorted(result.requires)), codes)

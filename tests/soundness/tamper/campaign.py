@@ -1,6 +1,6 @@
 """Certificates of the corpus, each changed in one place, and what `recheck` says of them.
 
-    python -m tests.soundness.tamper.campaign --count 10000 --seed 1 [--jobs 16]
+    python -m tests.soundness.tamper.campaign --count 10000 --seed 1 [--jobs 16] [--units FILE]
 
 What is confirmed must still be true.  Two judges: the certificate states what the original states (contract, clauses,
 entry, obligations), which the prover proved and which was confirmed, so that only its way there was changed; or the
@@ -21,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from tileverify.contract.launch import KernelUnit
@@ -36,6 +37,7 @@ from tileverify.verifier.certificate.model import CertificateError
 from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import LIMIT, SecondSolver
 
+from ...corpus.kept import kept
 from .changes import KINDS, Json
 
 LARGEST = 120_000
@@ -76,9 +78,13 @@ class Original:
     bytecode: bytes
 
 
-def originals(folders: Sequence[str], jobs: int = 1) -> list[Original]:
-    """Certificates of what is proved in ``folders`` of the corpus, with ``jobs`` processes."""
-    units = [unit for folder in folders for unit in discover([str(ROOT / folder)]) if isinstance(unit, KernelUnit)]
+def compiled(folders: Sequence[str]) -> list[KernelUnit]:
+    """What stands in ``folders`` of the corpus."""
+    return [unit for folder in folders for unit in discover([str(ROOT / folder)]) if isinstance(unit, KernelUnit)]
+
+
+def originals(units: Sequence[KernelUnit], jobs: int = 1) -> list[Original]:
+    """Certificates of what is proved of ``units``, with ``jobs`` processes."""
     found = map(_original, units) if jobs == 1 else map_ordered(_original, units, jobs=jobs, crashed=_no_original)
     return [original for original in found if original is not None]
 
@@ -191,10 +197,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=1, help="processes (%(default)s)")
     parser.add_argument("--limit", type=int, default=LIMIT, help="cvc5's resource units for one script (%(default)s)")
+    parser.add_argument("--units", type=Path, metavar="FILE", help="the corpus, as tests.corpus.kept wrote it")
     parser.add_argument("folders", nargs="*", default=sorted(file.name for file in ROOT.iterdir() if file.is_dir()))
     options = parser.parse_args(arguments)
     start = time.monotonic()
-    pool = originals([each for each in options.folders if any((ROOT / each).glob("*.labels.toml"))], options.jobs)
+    folders = [each for each in options.folders if any((ROOT / each).glob("*.labels.toml"))]
+    if options.units:
+        units = [unit for unit in kept(options.units) if unit.file.parent.name in folders]
+    else:
+        units = compiled(folders)
+    pool = originals(units, options.jobs)
     if not pool:
         print("no kernel of these folders is proved", file=sys.stderr)
         return 2

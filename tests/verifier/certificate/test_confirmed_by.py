@@ -10,10 +10,10 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.verifier.certificate import recheck as module
-from tileverify.verifier.certificate.cases import LARGEST, MOST, cases
 from tileverify.verifier.certificate.document import read_certificate
 from tileverify.verifier.certificate.model import CertificateError
 from tileverify.verifier.certificate.recheck import Means, Rechecked, Rechecking, recheck
+from tileverify.verifier.certificate.remainders import LARGEST, MOST, remainder_cases
 from tileverify.verifier.certificate.scripts import question_scripts
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 
@@ -106,7 +106,7 @@ def test_what_is_not_there_cannot_be_needed() -> None:
 # -------------------------------------------------------------------------------------------------- cases
 def test_every_remainder_is_a_case() -> None:
     script = f"{DECLARED}(assert (< (mod (+ $x 1) 2) (mod $y 3)))\n"
-    found = cases(script)
+    found = remainder_cases(script)
     assert len(found) == 6
     assert found[0] == f"{script}(assert (= (mod (+ $x 1) 2) 0))\n(assert (= (mod $y 3) 0))\n"
     assert len(set(found)) == 6
@@ -114,17 +114,17 @@ def test_every_remainder_is_a_case() -> None:
 
 @pytest.mark.parametrize("number", ["1", str(LARGEST + 1), "$y"])
 def test_other_remainders_are_not_split(number: str) -> None:
-    assert not cases(f"{DECLARED}(assert (= (mod $x {number}) 0))\n")
+    assert not remainder_cases(f"{DECLARED}(assert (= (mod $x {number}) 0))\n")
 
 
 def test_there_are_never_many_cases() -> None:
     script = DECLARED + "".join(f"(assert (= (mod (+ $x {n}) {LARGEST}) 0))\n" for n in range(9))
-    assert 0 < len(cases(script)) <= MOST
+    assert 0 < len(remainder_cases(script)) <= MOST
 
 
 def test_a_satisfiable_script_has_a_satisfiable_case() -> None:
     script = f"{DECLARED}(assert (= (mod $x 4) 3))\n"
-    opinions = [SecondSolver().opinion(each) for each in cases(script)]
+    opinions = [SecondSolver().opinion(each) for each in remainder_cases(script)]
     assert opinions == [Opinion.CONTRADICTION] * 3 + [Opinion.MODEL]
 
 
@@ -133,7 +133,7 @@ def test_an_exchange_of_neighbours_is_confirmed_case_by_case(monkeypatch: pytest
     found = checked(written, written.text, 200_000)
     assert found.answer is Rechecking.CONFIRMED
     assert [Means.CVC5, Means.CASES] in [list(means) for means in found.means]
-    monkeypatch.setattr(module, "cases", lambda script: ())
+    monkeypatch.setattr(module, "contradicted_in_cases", lambda script, solver: False)
     assert checked(written, written.text, 200_000).answer is Rechecking.OPEN
 
 

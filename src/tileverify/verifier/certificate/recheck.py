@@ -21,9 +21,9 @@ from ..rules.consistency import elements, promises
 from ..rules.derivation import Answered, Underivable, Witnessed, derive
 from ..rules.prepare import launch_facts
 from ..rules.smtlib import Vocabulary
-from .cases import cases
 from .document import read_certificate
 from .entry import check_entry, check_name
+from .in_cases import PART, contradicted_in_cases
 from .model import Certificate, CertificateError, Place, Question
 from .reread import Reread, summary_read_again
 from .scripts import Script, any_script, lemma_script, possibility_script, question_scripts
@@ -206,11 +206,11 @@ def _check_possible(certificate: Certificate, solver: SecondSolver, file: str) -
     if solver.opinion(possibility_script(certificate, vocabulary, known, whole), part=_FEW) is Opinion.MODEL:
         return  # a launch in which no array is empty shows all of it at once; where products hide it, that is no loss
     script = possibility_script(certificate, vocabulary, known, promised)
-    if solver.opinion(script, part=_PARTS) is Opinion.CONTRADICTION:
+    if solver.opinion(script, part=PART) is Opinion.CONTRADICTION:
         raise CertificateError("no launch satisfies the contract of the certificate", file)
     for name, stated in some.items():
         script = possibility_script(certificate, vocabulary, known, (*promised, *stated))
-        if solver.opinion(script, part=_PARTS) is Opinion.CONTRADICTION:
+        if solver.opinion(script, part=PART) is Opinion.CONTRADICTION:
             raise CertificateError(f"`{name}` is empty in every launch of the certificate's contract", file)
 
 
@@ -271,10 +271,9 @@ class _Opinions:
     def _script(self, number: int, position: int, short: Script) -> Rechecking:
         """What the certificate says is enough is asked first, by itself and in cases; then everything, with all of the
         limit, as only that can reject."""
-        if short.name in self._together or self.solver.opinion(short.text, part=_PARTS) is Opinion.CONTRADICTION:
+        if short.name in self._together or self.solver.opinion(short.text, part=PART) is Opinion.CONTRADICTION:
             return Rechecking.CONFIRMED
-        parts = cases(short.text)
-        if parts and all(self.solver.opinion(part, part=_PARTS) is Opinion.CONTRADICTION for part in parts):
+        if contradicted_in_cases(short, self.solver):
             self._split.add(number)
             return Rechecking.CONFIRMED
         return self._ask(next(islice(question_scripts(self.certificate, number, whole=True), position, None)))
@@ -297,9 +296,6 @@ _TOGETHER: Final = 32
 
 _FEW: Final = 50
 """A script that is only a short way, where there is one, may take one of so many parts of the limit."""
-
-_PARTS: Final = 10
-"""A first look, and each case, may take one of so many parts of the limit."""
 
 _ANSWERS: Final = {
     Opinion.CONTRADICTION: Rechecking.CONFIRMED,

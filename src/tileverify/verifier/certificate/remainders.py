@@ -18,7 +18,7 @@ MOST: Final = 16
 """Cases of one script."""
 
 
-def cases(script: str) -> tuple[str, ...]:
+def remainder_cases(script: str) -> tuple[str, ...]:
     """Scripts that are contradictions only if ``script`` is one, all together; none where nothing can be split."""
     chosen: list[list[str]] = []
     count = 1

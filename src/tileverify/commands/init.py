@@ -88,7 +88,7 @@ def _table(unit: KernelUnit, result: KernelResult) -> str:
     """The launch as it was inferred, with the clauses that its proof needs, and what came of it."""
     from ..contract.spec_text import spec_text
 
-    findings = dict.fromkeys(f"{finding.code}: {finding.message}" for finding in result.findings)
+    findings = dict.fromkeys(f"{finding.code}: {finding.sentence}" for finding in result.findings)
     return spec_text(unit.launch, NAME, result.requires, (result.verdict.value, *findings))
 
 

@@ -40,7 +40,6 @@ def _line(result: KernelResult | None, finding: Finding, others: tuple[Finding, 
     parts = [str(part) for part in place if part is not None]
     if site is not None and site.line is not None and site.column is not None:
         parts.append(str(site.column + 1))
-    message = finding.message.splitlines()[0]
     more = f" (and {len(others)} more of this cause)" if others else ""
     kernel = f" [{result.kernel}{f', {result.launch}' if result.launch else ''}]" if result and result.kernel else ""
-    return printable(f"{':'.join(parts)}: {finding.code} {message}{more}{kernel}")
+    return printable(f"{':'.join(parts)}: {finding.code} {finding.sentence}{more}{kernel}")

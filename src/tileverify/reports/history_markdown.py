@@ -43,7 +43,7 @@ def _row(change: Change) -> str:
     verdicts = dict.fromkeys(verdict for verdict in (change.old, change.new) if verdict is not None)
     shown = " → ".join(_SIGNS[verdict] for verdict in verdicts)
     name = f"{_code(f'{change.file}::{change.kernel}')} {_text(change.launch)}"
-    return f"| {change.kind.value} | {name} | {shown} | {'<br>'.join(map(_code, change.details))} |"
+    return f"| {change.kind.value} | {name} | {shown} | {'<br>'.join(map(_code, change.told))} |"
 
 
 def _findings(history: History, results: Sequence[KernelResult]) -> Iterator[str]:

@@ -96,8 +96,10 @@ def write_reports(
     color: str,
     earlier: Sequence[Sequence[KernelResult]] = (),
 ) -> None:
-    """Every report to its place, a page with what changed since the last of ``earlier``; says on stderr which files were
-    written, unless ``detail`` is quiet."""
+    """Every report to its place, a page with what changed since the last of ``earlier``.
+
+    Says on stderr which files were written, unless ``detail`` is quiet.
+    """
     from ..reports.text import Detail, summary_line, text_report
 
     for output in outputs:

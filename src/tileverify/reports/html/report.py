@@ -50,8 +50,9 @@ def available() -> None:
 def html_report(
     report: Report, earlier: Sequence[Sequence[KernelResult]] = (), equality: Sequence[EqualitySection] = ()
 ) -> str:
-    """One page, with what changed since the last of ``earlier`` reports; ``equality``: of each result, whether it is its
-    reference.
+    """One page, with what changed since the last of ``earlier`` reports.
+
+    ``equality``: of each result, whether it is its reference.
 
     Raises `UsageError` without the libraries of the extra ``html``.
     """

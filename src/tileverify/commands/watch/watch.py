@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ...pipeline import solver_version
 from ...results import Finding, KernelResult, Report
@@ -18,7 +18,10 @@ from ...results.json_report import report_from_json
 from ...serving.worker.place import SWITCH
 from ...system.errors import UsageError
 from ...system.version import __version__
-from .affected import affected, path_of
+from .affected import affected, folders_of, path_of
+
+if TYPE_CHECKING:
+    from watchfiles import Change
 
 _DEBOUNCE_MS: Final = 300
 """Editors write a file in several steps."""
@@ -57,19 +60,32 @@ class Watch:
             from watchfiles import watch
         except ImportError:
             raise UsageError("--watch needs watchfiles: pip install 'tileverify[watch]'") from None
-        changes = watch(
-            *self._folders(),
-            debounce=_DEBOUNCE_MS,
-            rust_timeout=_TICK_MS,
-            yield_on_timeout=True,
-            recursive=any(path_of(target).is_dir() for target in self.targets),
-        )
-        next(changes)  # from here on no change is missed, not even during the first round
+
+        def watched(folders: Sequence[Path]) -> Iterator[set[tuple[Change, str]]]:
+            changes = watch(
+                *folders,
+                debounce=_DEBOUNCE_MS,
+                rust_timeout=_TICK_MS,
+                yield_on_timeout=True,
+                recursive=any(path_of(target).is_dir() for target in self.targets),
+            )
+            next(changes)  # from here on no change is missed, not even while something is checked
+            return changes
+
+        folders = self._folders()
+        changes = watched(folders)
         yield self.check(tuple(self.targets))
-        for changed in changes:
+        checked = True
+        while True:
+            changed: set[tuple[Change, str]] = set()
+            if checked and (needed := self._folders()) != folders:  # a source is known, or imports, that was not before
+                folders, older, changes = needed, changes, watched(needed)
+                changed = next(older)
+            changed |= next(changes)
             paths = {Path(name).resolve() for _, name in changed}
-            gone = self.forget()
-            if concerned := self.concerned(paths):
+            gone = bool(paths) and self.forget()
+            checked = bool(concerned := self.concerned(paths))
+            if checked:
                 yield self.check(concerned)
             elif gone:
                 yield Round((), self._whole())
@@ -134,9 +150,8 @@ class Watch:
         return Report(tuple(results), __version__, solver_version(), findings=tuple(self._findings))
 
     def _folders(self) -> list[Path]:
-        places = [path_of(target) for target in self.targets]
-        folders = {place if place.is_dir() else place.parent for place in places}
-        return sorted(folders | {path.parent for path in self.everywhere})
+        folders = folders_of(self.targets, self._results) | {path.parent for path in self.everywhere}
+        return sorted({folder.resolve() for folder in folders if folder.is_dir()})
 
 
 def _last_line(text: str) -> str:

@@ -418,8 +418,9 @@ def _error_code(error: TileVerifyError) -> TV:
 
 def _finding(code: TV, error: TileVerifyError) -> Finding:
     if error.file is not None and error.line is not None:
-        site = SourceSite(display_path(error.file), error.line, error.column, access="", array="")
-        return Finding(code, error.message, (site,))
+        places = ((error.file, error.line, error.column), *error.also)
+        sites = tuple(SourceSite(display_path(file), line, column, "", "") for file, line, column in places)
+        return Finding(code, error.message, sites)
     return Finding(code, str(error))
 
 

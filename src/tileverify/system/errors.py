@@ -31,6 +31,8 @@ class TileVerifyError(Exception):
     file: str | None = None
     line: int | None = None
     column: int | None = None
+    also: tuple[tuple[str, int, int | None], ...] = ()
+    """Further places that have a part in it."""
 
     exit_code = 2
 

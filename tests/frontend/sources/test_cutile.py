@@ -15,6 +15,7 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import DivBy
 from tileverify.frontend.sources.abi import mismatch
 from tileverify.frontend.sources.bytecode_file import bytecode_entries
+from tileverify.pipeline import check_paths
 from tileverify.system.errors import SourceError, SpecError
 
 from .compiling import KERNELS, assumed_divisors, entry, failed, operations, results, unit, write
@@ -208,6 +209,15 @@ def k(x, out, T: ct.Constant[int]):
     assert isinstance(error, SourceError)
     assert [(file, at) for file, at, _ in error.also] == [(error.also[0][0], 4)] * len(places)
     assert all(line[column or 0 :].startswith(place) for (_, _, column), place in zip(error.also, places, strict=True))
+
+
+def test_a_tile_with_fewer_axes_than_its_array_is_told(tmp_path: Path) -> None:
+    """cuTile 1.7.0 lets it pass, and writes bytecode that no assembler takes."""
+    source = "\n@ct.kernel\ndef k(x):\n    ct.store(x, (0, ct.bid(0)), ct.zeros((4,), dtype=ct.float32))\n"
+    write(tmp_path, source, '[[launch]]\nkernel = "k"\nargs = { x = "f32[N, M]" }\n')
+    (result,) = check_paths([str(tmp_path / "k.py")]).results
+    assert result.findings[0].code == "TV003"
+    assert "is one of 2 dimensions, the tile has 1" in result.findings[0].message
 
 
 def test_constants_that_cuda_tile_does_not_take_stand_at_their_key(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def stability_text(document: StabilityDocument) -> str:
     changed = sum(bool(launch.changes) for launch in document.launches)
     total = len(document.launches)
     lines.append(
-        f"{total} launches: {total - changed - len(less)} the same in every run, {len(less)} undecided with less,"
+        f"{total} launch{'es' if total != 1 else ''}: {total - changed - len(less)} the same in every run, {len(less)} undecided with less,"
         f" {changed} changed"
     )
     return "".join(f"{printable(line)}\n" for line in lines)

@@ -211,7 +211,8 @@ def test_a_wrong_identity_leaves_results_open(name: str, combine: str) -> None:
             [f.constant(tile(I32, 1, 4), 7, 13, 15, 9)], 1, [IntegerAttribute(I32, identity)]
         ) as body:
             f.op("yield", args=[f.op(name, lhs=body.arguments[0], rhs=body.arguments[1], **signed)])
-        return body.results[0]
+        result: Value = body.results[0]
+        return result
 
     _, (right,) = run_ops(lambda f: combined(f, _NEUTRAL.get(name, 0)))
     assert right.taint is None

@@ -303,6 +303,7 @@ def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
 def _with_repairs(
     unit: KernelUnit, result: KernelResult, options: CheckOptions, compiled_as: Compile | None
 ) -> KernelResult:
+    from .repair.lacking_clauses import with_lacking_clauses
     from .repair.repairing import MOST_TRIALS, QUICK_EFFORT, QUICK_TRIALS, with_repairs
 
     most, effort = (MOST_TRIALS, options.effort) if options.repair else (QUICK_TRIALS, QUICK_EFFORT)
@@ -314,7 +315,10 @@ def _with_repairs(
     )
     kinds = trial, replace(trial, deny_requires=True)
     try:
-        return with_repairs(unit, result, lambda changed, deny: check_unit(changed, kinds[deny]), most, compiled_as)
+        result = with_repairs(unit, result, lambda changed, deny: check_unit(changed, kinds[deny]), most, compiled_as)
+        if options.deny_requires:
+            result = with_lacking_clauses(result, lambda: check_unit(unit, replace(trial, deny_requires=False)))
+        return result
     except KernelTimeout:  # a verdict outlives what only adds to it
         return result
     except (Exception, RecursionError, MemoryError) as error:

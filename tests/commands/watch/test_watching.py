@@ -8,14 +8,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from tests.command_line import CommandLine
 
+from tileverify.commands.watch import watch as rounds_of_watch
 from tileverify.commands.watch.affected import affected, folders_of
 from tileverify.commands.watch.display import screen
+from tileverify.commands.watch.round_process import ran
 from tileverify.commands.watch.watch import Round, Watch
 from tileverify.reports.text import summary_line
 from tileverify.results import Finding, KernelResult, Report, Verdict
@@ -115,6 +117,50 @@ def test_a_module_in_another_folder_is_seen_to_change(folder: Path, monkeypatch:
     timer.start()
     assert next(rounds).checked == ("k/a.py",)
     timer.join()
+
+
+def test_what_was_too_much_is_tried_harder_while_nothing_changes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("watchfiles")
+    write("a")
+    monkeypatch.setattr(rounds_of_watch, "_QUIET", 0)
+    asked: list[tuple[tuple[str, ...], int]] = []
+    hard = KernelResult("k/a.py", "a", "0", Verdict.UNDECIDED, findings=(Finding("TV903", "too much"),))
+    watch = Watch(("k/a.py::a",), ("--effort", "2"))
+
+    def check(targets: tuple[str, ...], effort: int, disturbed: Callable[[], bool] | None) -> Round | None:
+        asked.append((targets, effort))
+        watch._results["k/a.py"] = [hard]
+        if effort == 16:
+            Path("k/a.py").touch()
+            assert disturbed is not None
+            while not disturbed():
+                pass
+            return None
+        return Round(targets, Report((hard,), "0", "z3"))
+
+    monkeypatch.setattr(watch, "check_harder", check)
+    rounds = watch.rounds()
+    assert [next(rounds).checked for _ in range(3)] == [("k/a.py::a",)] * 3
+    assert [effort for _, effort in asked] == [1, 4, 16, 1], "what was changed ends the harder round, and is checked"
+
+
+def test_the_effort_of_the_options_is_multiplied_and_a_round_can_be_ended(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("a")
+    monkeypatch.setenv("PYTHONPATH", str(SOURCE))
+    said: list[Sequence[str]] = []
+
+    def words(each: Sequence[str], disturbed: Callable[[], bool] | None) -> tuple[int, str]:
+        said.append(each)
+        return 2, "error: no"
+
+    monkeypatch.setattr(rounds_of_watch, "ran", words)
+    watch = Watch(("k",), ("--effort", "0.5"))
+    assert (found := watch.check_harder(("k/a.py",), 4, None)) is not None
+    assert found.trouble == "error: no"
+    assert list(said[0][2:6]) == ["--effort", "0.5", "--effort", "2.0"]
+    assert ran(["check", "k"], lambda: True) is None
 
 
 def test_settings_concern_everything() -> None:

@@ -148,6 +148,9 @@ def test_reductions_at_once_give_what_their_bodies_do(
     assert taints[0] == taints[1]
 
 
+_NEUTRAL = {"muli": 1, "andi": -1, "maxi": -(1 << 31), "mini": (1 << 31) - 1}
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("name", sorted(reductions.EXACT))
 def test_scans_in_doubling_steps_give_what_a_scan_step_by_step_does(
@@ -162,7 +165,7 @@ def test_scans_in_doubling_steps_give_what_a_scan_step_by_step_does(
         marked = f.op("ftoi", s=f.op("exp", s=ones), sgn="signed", results=[tile(I32, 4, 16)])
         some = f.constant(tile(I1, 4, 16), *[int(each % 16 in (5, 9)) for each in range(64)])
         numbers = f.op("select", c=some, t=marked, f=numbers)
-        with f.scan([numbers], 1, [IntegerAttribute(I32, 0)], reverse=reverse) as body:
+        with f.scan([numbers], 1, [IntegerAttribute(I32, _NEUTRAL.get(name, 0))], reverse=reverse) as body:
             one, other = body.arguments
             f.op("yield", args=[f.op(name, lhs=other, rhs=one, **signed)])
         return body.results[0]
@@ -195,6 +198,52 @@ def test_a_reduction_that_depends_on_its_order_is_marked(name: str, taken: tuple
     else:
         assert result.taint is not None
         assert int(result.taint.max()) == APPROXIMATE
+
+
+@pytest.mark.parametrize("combine", ["reduce", "scan"])
+@pytest.mark.parametrize("name", sorted(reductions.EXACT))
+def test_a_wrong_identity_leaves_results_open(name: str, combine: str) -> None:
+    """How often it takes part is the implementation's."""
+    signed: dict[str, Any] = {"sgn": "signed"} if name in ("maxi", "mini") else {}
+
+    def combined(f: BodyBuilder, identity: int) -> Value:
+        with getattr(f, combine)(
+            [f.constant(tile(I32, 1, 4), 7, 13, 15, 9)], 1, [IntegerAttribute(I32, identity)]
+        ) as body:
+            f.op("yield", args=[f.op(name, lhs=body.arguments[0], rhs=body.arguments[1], **signed)])
+        result: Value = body.results[0]
+        return result
+
+    _, (right,) = run_ops(lambda f: combined(f, _NEUTRAL.get(name, 0)))
+    assert right.taint is None
+    wrong = {"andi": 0, "maxi": 100, "mini": -1}.get(name, 1 << 20)
+    _, (left_open,) = run_ops(lambda f: combined(f, wrong))
+    assert left_open.taint is not None
+    assert (left_open.taint == UNSPECIFIED).all()
+    assert np.array_equal(left_open.data, right.data)
+
+
+@pytest.mark.parametrize(
+    ("name", "identity", "mark"),
+    [
+        ("addf", 0x00000000, APPROXIMATE),
+        ("addf", 0x3F800000, APPROXIMATE | UNSPECIFIED),  # a sum that begins at 1
+        ("mulf", 0x3F800000, APPROXIMATE),
+        ("mulf", 0x00000000, APPROXIMATE | UNSPECIFIED),
+        ("maxf", 0xFF800000, 0),
+        ("maxf", 0x3F000000, 0),  # below all lanes, which is as good for them
+        ("maxf", 0x41200000, UNSPECIFIED),
+    ],
+)
+def test_a_wrong_identity_of_floats(name: str, identity: int, mark: int) -> None:
+    def reduced(f: BodyBuilder) -> Value:
+        numbers = f.constant(tile(F32, 1, 4), 0x3F800000, 0x40000000, 0x40400000, 0x3F800000)
+        with f.reduce([numbers], 1, [FloatAttribute(F32, identity)]) as body:
+            f.op("yield", args=[f.op(name, lhs=body.arguments[0], rhs=body.arguments[1])])
+        return body.results[0]
+
+    _, (result,) = run_ops(reduced)
+    assert (0 if result.taint is None else int(result.taint.max())) == mark
 
 
 def test_what_a_reduction_hands_on_beside_its_sum_is_marked() -> None:

@@ -115,3 +115,12 @@ def test_kernels_with_a_launch_in_the_source_are_left_to_it(tmp_path: Path, tile
     ran = tileverify("init", str(file))
     assert ran.code == 2
     assert "all of its launches are written down" in ran.err
+
+
+def test_how_to_say_the_grid_is_told(tmp_path: Path, tileverify: CommandLine) -> None:
+    """In the words of the bounds that the proof needs."""
+    file = written("showcase/vector_add.py", tmp_path)
+    assert tileverify("init", str(file)).code == 0
+    text = file.with_name("vector_add.tileverify.toml").read_text()
+    assert '# say how you launch it by grid = ["cdiv(' in text
+    assert text.index("say how you launch it") < text.index("[[launch]]")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.command_line import command_line
 
+from tileverify.equality.answer_text import rounding_lines
 from tileverify.equality.deciding import Decision, ExactAnswer, Options
 from tileverify.equality.rounding_error import RoundingSeen, error_of, spacing
 from tileverify.equality.targets import EqualOptions, judge
@@ -50,6 +51,24 @@ def test_spacings_of_formats_that_numpy_lacks() -> None:
     assert spacing(values, "bf16").tolist() == [2**-7, 2**-7, 2**-6, 2**-4, 2.0**-133]
     assert spacing(values, "f8e4m3").tolist() == [2**-3, 2**-3, 2**-2, 1.0, 2**-9]
     assert spacing(values, "f8e5m2").tolist() == [2**-2, 2**-2, 2**-1, 2.0, 2**-16]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reference", "told"),
+    [
+        ([2.002, 4.0], [2.0, 4.0], "1.02 units in the last place of f16 (0.512 of its largest element's)"),
+        ([0.001, 4.0], [0.0, 4.0], "0.256 units in the last place of its largest element, in f16, most beside 0"),
+        ([-1e-3, 4.0], [1e-9, 4.0], "0.256 units in the last place of its largest element, in f16, most beside 0"),
+        ([math.inf, 4.0], [0.0, 4.0], "inf units in the last place of f16 (inf of its largest element's)"),
+        ([0.0, 4.0], [0.0, 4.0], "0 units in the last place of f16 (0 of its largest element's)"),
+    ],
+)
+def test_units_are_told_of_elements_that_have_digits(kernel: list[float], reference: list[float], told: str) -> None:
+    found = error_of("out", "f16", np.array(kernel), np.array(reference), {"N": 2}, "normal")
+    assert found is not None
+    answer = ExactAnswer(Decision.EQUAL, rounding=RoundingSeen((found,)))
+    (line,) = rounding_lines(answer)
+    assert line.startswith(f"  rounding: out is off by up to {told}: out[0] is ")
 
 
 def test_the_worst_element_is_told() -> None:

@@ -32,5 +32,23 @@ def test_a_line_for_each_mistake() -> None:
 
 def test_statistics() -> None:
     twice = replace(REPORT, results=(*REPORT.results, REPORT.results[0]))
-    assert statistics(twice) == ["     2  TV101  race-write-write", "     1  TV903  budget"]
+    assert statistics(twice)[:2] == ["     2  TV101  race-write-write", "     1  TV903  budget"]
     assert statistics(Report((), "1", "z3")) == []
+
+
+def test_statistics_by_kernel() -> None:
+    """Kernels with most mistakes first; where one kernel has all of them nothing is said twice."""
+
+    def result(kernel: str, launch: str, *codes: str) -> KernelResult:
+        findings = tuple(Finding(code, f"{code} of {kernel}", fingerprint=f"{code}{kernel}") for code in codes)
+        return KernelResult("a.py", kernel, launch, Verdict.REFUTED, findings=findings)
+
+    one = result("one", "x", "TV904")
+    many = [result("many", "x", "TV904", "TV903"), result("many", "y", "TV904")]
+    found = statistics(Report((one, *many, result("none", "x")), "1", "z3"))
+    assert found[2:] == [
+        "by kernel:",
+        "     3  a.py::many  TV904 (2), TV903 in 2 launches",
+        "     1  a.py::one  TV904",
+    ]
+    assert "by kernel:" not in statistics(Report(tuple(many), "1", "z3"))

@@ -138,3 +138,21 @@ def test_a_comment_is_no_longer_than_it_may_be() -> None:
     text = history_markdown(compare((), many), many)
     assert len(text) < 65_536
     assert text.endswith("more lines are left out.\n")
+
+
+def test_what_older_reports_said(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    first = (result("broken", Verdict.REFUTED, "TV102"), result("gone", Verdict.UNDECIDED, "TV901"))
+    second = (result("broken", Verdict.UNDECIDED, "TV904"),)
+    names = [str(write(tmp_path / f"{n}.json", each)) for n, each in enumerate((first, second, OLD, NEW))]
+    run = command_line(capfd)
+    ran = run("report", "diff", *names)
+    assert ran.code == 1
+    lines = ran.out.splitlines()
+    assert lines[0] == "worse    a.py::broken [0]  proved -> refuted  + TV102  before: refuted, undecided"
+    assert "gone     a.py::gone [0]  proved  before: undecided, -" in lines
+    assert "before: -, -" in next(line for line in lines if "fresh " in line)
+    change = json.loads(run("report", "diff", *names, "--format", "json").out)["changes"][0]
+    assert change["before"] == ["refuted", "undecided"]
+    assert "<code>before: refuted, undecided</code>" in run("report", "diff", *names, "--format", "markdown").out
+    assert "before: refuted, undecided" in html_report(Report(NEW, "1", "z3"), (first, second, OLD))
+    assert run("report", "diff", names[0]).code == 2

@@ -15,7 +15,7 @@ from .changed import changed_targets, nothing_to_check
 from .folders import checked_folders, write_playback
 from .mending import checked_options, make_fixes
 from .options import EXIT_CODES
-from .outputs import earlier_report, outputs_of, pages, write_reports
+from .outputs import earlier_reports, outputs_of, pages, write_reports
 from .settings import Settings
 from .shell import INTERRUPTED, Working, emit, talk, use_color
 
@@ -39,8 +39,10 @@ if TYPE_CHECKING:
 @click.option(
     "--since",
     type=click.Path(path_type=Path),
+    multiple=True,
     metavar="REPORT",
-    help="In the page of --format html, show what changed since REPORT, an earlier json or html report.",
+    help="In the page of --format html, show what changed since REPORT, an earlier json or html report; several: since "
+    "the last of them, with what the others said.",
 )
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
@@ -122,7 +124,7 @@ if TYPE_CHECKING:
     help="The PATHs are files that changed: those without kernels are no error, a spec stands for its source.",
 )
 @click.option("--watch", is_flag=True, help="Check again what a change of a file concerns, until Ctrl-C.")
-@click.option("--statistics", is_flag=True, help="Count mistakes by code, on stderr.")
+@click.option("--statistics", is_flag=True, help="Count mistakes by code and by kernel, on stderr.")
 @click.option("--no-worker", is_flag=True, help="Do without the worker that has everything loaded (see `worker`).")
 @click.option("-q", "--quiet", is_flag=True, help="Only what is not proved.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what was checked, hashes and times.")
@@ -133,7 +135,7 @@ def check(
     paths: tuple[str, ...],
     format_: str,
     output: tuple[str, ...],
-    since: Path | None,
+    since: tuple[Path, ...],
     spec: Path | None,
     deny_requires: bool,
     trust: tuple[str, ...],
@@ -200,7 +202,7 @@ def check(
 
     under_way = UnderWay()
     page = pages(outputs)
-    earlier = earlier_report(since, page)
+    earlier = earlier_reports(since, page)
     options = Options(
         timeout_s=settings.of("timeout", timeout, chosen.timeout),
         deny_requires=settings.of("deny_requires", deny_requires, chosen.deny_requires),

@@ -11,6 +11,7 @@ from ..system.failures import TRACEBACK
 from ..system.version import __version__
 from . import (
     bundles,
+    by_fingerprint,
     check,
     clean,
     doctor,
@@ -39,6 +40,7 @@ _COMMANDS: Final = (
     looking.dis,
     listing.list_,
     run.run,
+    by_fingerprint.replay,
     equal.equal,
     gate.gate,
     mcp.mcp,

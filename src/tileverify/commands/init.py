@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from ..pipeline import CheckOptions
     from ..results import KernelResult
 
+_BOUND: Final = re.compile(r"grid\.([xyz]) <= (.+)")
 NAME: Final = "any"
 """Of the launches that are written."""
 
@@ -88,8 +91,21 @@ def _table(unit: KernelUnit, result: KernelResult) -> str:
     """The launch as it was inferred, with the clauses that its proof needs, and what came of it."""
     from ..contract.spec_text import spec_text
 
-    findings = dict.fromkeys(f"{finding.code}: {finding.message}" for finding in result.findings)
-    return spec_text(unit.launch, NAME, result.requires, (result.verdict.value, *findings))
+    findings = dict.fromkeys(f"{finding.code}: {finding.sentence}" for finding in result.findings)
+    return spec_text(unit.launch, NAME, result.requires, (result.verdict.value, *findings, *_grid(result.requires)))
+
+
+def _grid(requires: Iterable[str]) -> Iterator[str]:
+    """How to say the grid, where clauses on it are what a proof needs: by their bounds, if these say it."""
+    clauses = [clause for clause in requires if "grid." in clause]
+    bounds: dict[str, str] = {}
+    for clause in clauses:
+        if found := _BOUND.fullmatch(clause):
+            bounds.setdefault(found[1], found[2])
+    axes = [bounds[axis] for axis in "xyz"[: len(bounds)] if axis in bounds]
+    if clauses:
+        grid = ", ".join(f'"{bound}"' for bound in axes) if axes and len(axes) == len(bounds) else '"..."'
+        yield f"say how you launch it by grid = [{grid}], and leave out the clauses on the grid"
 
 
 def _proved_again(file: Path, text: str, target: Path, options: CheckOptions) -> set[str]:

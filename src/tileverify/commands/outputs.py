@@ -80,15 +80,13 @@ def pages(outputs: Sequence[Output]) -> bool:
     return wanted
 
 
-def earlier_report(since: Path | None, page: bool) -> tuple[KernelResult, ...] | None:
+def earlier_reports(since: Sequence[Path], page: bool) -> tuple[tuple[KernelResult, ...], ...]:
     """The results that ``--since`` names, for a page.  Raises `UsageError` without one, or for no report."""
-    if since is None:
-        return None
-    if not page:
+    if since and not page:
         raise UsageError("--since: only --format html shows changes; to list them, run tileverify report diff OLD NEW")
     from ..reports.history import read_report
 
-    return read_report(since)
+    return tuple(map(read_report, since))
 
 
 def write_reports(
@@ -96,14 +94,16 @@ def write_reports(
     outputs: Sequence[Output],
     detail: Detail,
     color: str,
-    earlier: Sequence[KernelResult] | None = None,
+    earlier: Sequence[Sequence[KernelResult]] = (),
 ) -> None:
-    """Every report to its place, a page with what changed since ``earlier``; says on stderr which files were written,
-    unless ``detail`` is quiet."""
+    """Every report to its place, a page with what changed since the last of ``earlier``.
+
+    Says on stderr which files were written, unless ``detail`` is quiet.
+    """
     from ..reports.text import Detail, summary_line, text_report
 
     for output in outputs:
-        if output.format == PAGE and earlier is not None:
+        if output.format == PAGE and earlier:
             from ..reports.html.report import html_report
 
             emit(html_report(report, earlier), output.file)

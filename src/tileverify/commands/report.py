@@ -8,6 +8,7 @@ from typing import Final
 
 import click
 
+from ..system.errors import UsageError
 from .shell import emit, talk
 
 _LIST_EXIT_CODES: Final = """\b
@@ -72,19 +73,20 @@ def opt_outs_(context: click.Context, paths: tuple[Path, ...], format_: str, str
 
 
 @report.command(epilog=_DIFF_EXIT_CODES)
-@click.argument("old", type=click.Path(path_type=Path))
-@click.argument("new", type=click.Path(path_type=Path))
+@click.argument("reports", nargs=-1, required=True, metavar="[OLDER]... OLD NEW", type=click.Path(path_type=Path))
 @click.option("--format", "format_", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
 @click.pass_context
-def diff(context: click.Context, old: Path, new: Path, format_: str) -> None:
-    """Tell what changed from the report OLD to the report NEW.
+def diff(context: click.Context, reports: tuple[Path, ...], format_: str) -> None:
+    """Tell what changed from the report OLD to the report NEW, and what OLDER ones said of that.
 
-    Both are what `check --format json` or `check --format html` wrote.
+    All are what `check --format json` or `check --format html` wrote, in the order of time.
     """
+    if len(reports) < 2:
+        raise UsageError("report diff compares at least two reports: OLD NEW")
     from ..reports.history import compare, history_json, history_text, read_report
 
-    earlier, results = read_report(old), read_report(new)
-    history = compare(earlier, results)
+    *older, earlier, results = map(read_report, reports)
+    history = compare(earlier, results, older)
     if format_ == "markdown":
         from ..reports.history_markdown import history_markdown
 

@@ -42,7 +42,7 @@ def parse_description(name: str, text: str) -> ArrayArgument | ScalarArgument:
     scalar = _SCALAR.fullmatch(text)
     if scalar is None:
         raise SpecError(f"'{text}' describes neither an array such as 'f32[M, N]' nor a scalar such as 'i32'")
-    dtype = _dtype(scalar[1])
+    dtype = _dtype(scalar[1], scalar=True)
     if scalar[2] is None:
         return ScalarArgument(name, dtype)
     if ELEMENT_TYPES[dtype].kind == "f":
@@ -86,11 +86,13 @@ def _tile(text: str, tile: str, rank: int) -> tuple[int, ...]:
     return tuple(size for size in sizes if size is not None)
 
 
-def _dtype(text: str) -> str:
+def _dtype(text: str, *, scalar: bool = False) -> str:
     if text in ELEMENT_TYPES:
         return text
     hint = f"; did you mean '{ALIASES[text]}'?" if text in ALIASES else suggestion(text, ELEMENT_TYPES)
-    raise SpecError(f"unknown element type '{text}'{hint or ' (known: ' + ' '.join(ELEMENT_TYPES) + ')'}")
+    tied = f"; a scalar with the value of '{text}' is 'i32 = {text}'" if scalar else ""
+    known = f" (known: {' '.join(ELEMENT_TYPES)}{tied})"
+    raise SpecError(f"unknown element type '{text}'{hint or known}")
 
 
 def _array(name: str, dtype: str, inside: str) -> ArrayArgument:

@@ -177,9 +177,12 @@ class LaunchSpec:
     line: int | None = None
 
     def error(self, problem: str) -> SpecError:
-        """A mistake in this spec, with its file, line and launch."""
+        """A mistake in the arguments of this spec, with its file, launch, and the line of the one that it quotes."""
+        from .written_places import keys_of_launch, place_of
+
+        found = place_of(keys_of_launch(self.file, self.line), "args", problem) if self.file and self.line else None
         label = self.where.removeprefix(f"{self.file}: ")
-        return SpecError(f"{label}, {problem}" if label else problem, self.file or None, self.line)
+        return SpecError(f"{label}, {problem}" if label else problem, self.file or None, *(found or (self.line, None)))
 
     def same_arrays(self) -> tuple[frozenset[str], ...]:
         """The arguments that ``requires`` says are one array, one set for each array."""

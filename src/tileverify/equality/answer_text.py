@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .deciding import Decision, ExactAnswer, UnequalElement
-from .rounding_error import RoundingSeen
+from .rounding_error import ArrayError, RoundingSeen
 from .targets import JudgedKernel
 
 _FEW: Final = 12
@@ -45,13 +45,23 @@ def rounding_lines(found: ExactAnswer) -> Iterator[str]:
     for error in found.rounding.arrays:
         at = f"{error.array}[{', '.join(map(str, error.index))}]"
         yield (
-            f"  rounding: {error.array} is off by up to {error.units:.3g} units in the last place of {error.format}"
-            f" ({error.of_largest:.3g} of its largest element's): {at} is {error.kernel!r}, in float64"
+            f"  rounding: {error.array} is off by up to {_measured(error)}: {at} is {error.kernel!r}, in float64"
             f" {error.reference!r} ({sizes_text(error.launch)}; contents: {error.contents})"
         )
     for narrow in found.rounding.narrow:
         place = "" if narrow.line is None else f" at line {narrow.line}"
         yield f"  adds up in {narrow.format}, which is narrower than f32: {narrow.op}{place}"
+
+
+def _measured(error: ArrayError) -> str:
+    """In spacings where the element is, which says nothing where no digit of it is right: beside 0."""
+    if error.beside_zero:
+        return (
+            f"{error.of_largest:.3g} units in the last place of its largest element, in {error.format}, most beside 0"
+        )
+    return (
+        f"{error.units:.3g} units in the last place of {error.format} ({error.of_largest:.3g} of its largest element's)"
+    )
 
 
 def sentence(found: ExactAnswer) -> str:

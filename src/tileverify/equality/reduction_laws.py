@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..backend.interpreter.encodings import from_bits, raw_to_storage
-from ..backend.interpreter.reductions import Combine, Lanes
-from ..backend.interpreter.values import Array, Tile, storage, wrapped
+from ..backend.interpreter.reductions import Combine, Lanes, identity_of
+from ..backend.interpreter.values import Array, Tile
 from ..frontend.bytecode.model import FloatAttribute, IntegerAttribute, Op
 from . import constants, exact
 from .branches import WaysTaken
@@ -78,11 +77,7 @@ def _identities(op: Op, results: Lanes) -> Lanes:
 
 
 def _identity(attribute: IntegerAttribute | FloatAttribute, like: Tile) -> Tile:
-    if isinstance(attribute, IntegerAttribute):
-        value = wrapped(np.array([attribute.value & 0xFFFFFFFFFFFFFFFF], np.uint64), attribute.type.bits)
-    else:
-        bits = attribute.bits | (1 << 63) if attribute.overlong else attribute.bits  # the sign that was meant
-        raw = np.array([bits], storage(attribute.type.bytes))
-        number = from_bits(raw_to_storage(raw, attribute.type), attribute.type)
-        value = constants.numbers_of(np.asarray(number.astype(np.float64)), attribute.type.name)
+    value = identity_of(attribute)
+    if isinstance(attribute, FloatAttribute):
+        value = constants.numbers_of(np.asarray(value.astype(np.float64)), attribute.type.name)
     return Tile(np.broadcast_to(value.reshape(()), like.data.shape))

@@ -33,6 +33,12 @@ class ArrayError:
     launch: Mapping[str, int]
     contents: str
 
+    @property
+    def beside_zero(self) -> bool:
+        """Whether the error is as large as the value: ``units`` then counts spacings that are finer than any digit."""
+        apart = abs(self.kernel - self.reference)
+        return bool(np.isfinite(apart)) and apart >= abs(self.reference) and self.units > 1
+
 
 @dataclass(frozen=True, slots=True)
 class RoundingSeen:

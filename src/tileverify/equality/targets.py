@@ -68,7 +68,7 @@ def compared(unit: KernelUnit, verdict: KernelResult, other: Other, options: Equ
     """Of one kernel that was checked."""
     if verdict.verdict is Verdict.ERROR or (verdict.verdict is not Verdict.PROVED and not options.unproved):
         finding = verdict.findings[0]
-        reason = f"the kernel is {verdict.verdict.value}, not proved ({finding.code}: {finding.message})"
+        reason = f"the kernel is {verdict.verdict.value}, not proved ({finding.code}: {finding.sentence})"
         return ExactAnswer(Decision.NOT_DECIDED, reason=reason)
     contract = ContractInNumbers(unit.launch, verdict.requires)
     kernel = kernel_of(unit)

@@ -63,7 +63,7 @@ def _kernel(kernel: GatedKernel, source: bytes) -> Iterator[str]:
     first, *others = kernel.result.findings
     yield from _finding(first, source)
     yield from (f"  {reason}" for reason in kernel.reasons if reason.id not in found)
-    yield from (f"  also {finding.code}: {finding.message}" for finding in others)
+    yield from (f"  also {finding.code}: {finding.sentence}" for finding in others)
 
 
 def _equality(kernel: GatedKernel) -> Iterator[str]:
@@ -87,7 +87,8 @@ def _launches(equal: Mapping[str, object]) -> str:
 
 
 def _finding(finding: Finding, source: bytes) -> Iterator[str]:
-    yield f"  {finding.code}: {finding.message}"
+    yield f"  {finding.code}: {finding.sentence}"
+    yield from (f"    {line}" for line in finding.example)
     for side, site in zip("ab", finding.sites, strict=False):
         yield f"  side {side.upper()}: {_side(side, site, finding.witness)}"
     if finding.witness is not None:

@@ -11,14 +11,15 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..results import CertificateFiles, Finding, KernelResult, Report, SourceSite, Times, Verdict
+from ..results import CertificateFiles, Finding, KernelResult, Report, Times, Verdict
 from ..results.codes import TV
-from ..system.errors import DecodeError, SourceError, SpecError, TileVerifyError, UnsupportedOperation
+from ..system.errors import SourceError, SpecError, TileVerifyError, UnsupportedOperation
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
 from ..system.paths import display_path
 from ..system.private_folder import is_private
 from ..system.version import __version__
 from .contract_places import with_places
+from .errors_told import finding_of, result_of
 from .failing import died, tool_failure
 from .options import CheckOptions as CheckOptions
 
@@ -130,11 +131,11 @@ def check_unit(unit: KernelUnit, options: CheckOptions = _USUAL, compiled_as: Co
         return replace(compiled, verdict=Verdict.UNDECIDED, findings=(Finding(TV.BUDGET, limit),))
     except UnsupportedOperation as error:
         finding = replace(
-            _finding(TV.UNSUPPORTED_OP, error), message=error.message or f"no rule for the operation {error.op}"
+            finding_of(error, TV.UNSUPPORTED_OP), message=error.message or f"no rule for the operation {error.op}"
         )
         return replace(compiled, verdict=Verdict.UNDECIDED, findings=(finding,))
     except TileVerifyError as error:
-        return replace(compiled, findings=(_finding(_error_code(error), error),))
+        return replace(compiled, findings=(finding_of(error),))
     except (Exception, RecursionError, MemoryError) as error:
         return replace(compiled, findings=(tool_failure(error, unit, options.archives),))
 
@@ -302,6 +303,7 @@ def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
 def _with_repairs(
     unit: KernelUnit, result: KernelResult, options: CheckOptions, compiled_as: Compile | None
 ) -> KernelResult:
+    from .repair.lacking_clauses import with_lacking_clauses
     from .repair.repairing import MOST_TRIALS, QUICK_EFFORT, QUICK_TRIALS, with_repairs
 
     most, effort = (MOST_TRIALS, options.effort) if options.repair else (QUICK_TRIALS, QUICK_EFFORT)
@@ -313,7 +315,10 @@ def _with_repairs(
     )
     kinds = trial, replace(trial, deny_requires=True)
     try:
-        return with_repairs(unit, result, lambda changed, deny: check_unit(changed, kinds[deny]), most, compiled_as)
+        result = with_repairs(unit, result, lambda changed, deny: check_unit(changed, kinds[deny]), most, compiled_as)
+        if options.deny_requires:
+            result = with_lacking_clauses(result, lambda: check_unit(unit, replace(trial, deny_requires=False)))
+        return result
     except KernelTimeout:  # a verdict outlives what only adds to it
         return result
     except (Exception, RecursionError, MemoryError) as error:
@@ -346,7 +351,7 @@ def _check_all(
 ) -> Iterator[KernelResult]:
     from ..frontend.sources.discover import SourceFailure
 
-    work = (_failure(item) if isinstance(item, SourceFailure) else item for item in found)
+    work = (result_of(item) if isinstance(item, SourceFailure) else item for item in found)
     # What is skipped was skipped already, and need not be sent to other processes.
     check = partial(_check, options=replace(options, skip=None))
     if options.jobs == 1:
@@ -391,36 +396,10 @@ def _is_kept(item: KernelUnit | KernelResult, options: CheckOptions) -> bool:
     return cache is not None and cache.answers(item, own.decisive, illustrated=own.details)
 
 
-def _failure(failure: SourceFailure) -> KernelResult:
-    error = failure.error
-    return KernelResult(
-        file=display_path(failure.file),
-        kernel=failure.kernel or "",
-        launch=failure.launch or "",
-        verdict=Verdict.ERROR,
-        findings=(_finding(_error_code(error), error),),
-        line=error.line if error.file and Path(error.file) == failure.file else None,
-    )
-
-
 def _crashed(item: KernelUnit | KernelResult, archives: Path | None) -> KernelResult:
     if isinstance(item, KernelResult):
         return item
     return replace(_unverified(item), findings=(died(item, archives),))
-
-
-# ------------------------------------------------------------------------------------------------ errors
-def _error_code(error: TileVerifyError) -> TV:
-    if isinstance(error, DecodeError):
-        return TV.BYTECODE_ERROR
-    return TV.SPEC_ERROR if isinstance(error, SpecError) else TV.SOURCE_ERROR
-
-
-def _finding(code: TV, error: TileVerifyError) -> Finding:
-    if error.file is not None and error.line is not None:
-        site = SourceSite(display_path(error.file), error.line, error.column, access="", array="")
-        return Finding(code, error.message, (site,))
-    return Finding(code, str(error))
 
 
 # ----------------------------------------------------------------------------------------------- helpers

@@ -18,11 +18,32 @@ def concise_report(report: Report) -> str:
 
 
 def statistics(report: Report) -> list[str]:
-    """How many mistakes have each code, a line each, the most first; empty without any."""
-    found = [finding for result in report.results for finding, _ in cards(result.findings)]
-    counts = Counter(finding.code for finding in (*found, *report.findings) if finding.suppression is None)
-    names = {code: CODES[code].name if code in CODES else "" for code in counts}
-    return [f"{count:6}  {code}  {names[code]}".rstrip() for code, count in counts.most_common()]
+    """How many mistakes have each code, a line each, the most first; then how many each kernel has, and in how many of
+    its launches, where there are several kernels with mistakes; empty without any."""
+    by_code: Counter[str] = Counter(each.code for each in report.findings if each.suppression is None)
+    by_kernel: dict[str, Counter[str]] = {}
+    launches: Counter[str] = Counter()
+    for result in report.results:
+        codes = [finding.code for finding, _ in cards(result.findings) if finding.suppression is None]
+        if codes:
+            name = f"{result.file}::{result.kernel}" if result.kernel else result.file
+            by_code.update(codes)
+            by_kernel.setdefault(name, Counter()).update(codes)
+            launches[name] += 1
+    lines = [
+        f"{count:6}  {code}  {CODES[code].name if code in CODES else ''}".rstrip()
+        for code, count in by_code.most_common()
+    ]
+    if len(by_kernel) > 1:
+        most = sorted(by_kernel.items(), key=lambda each: -each[1].total())
+        lines += ["by kernel:", *(_of_kernel(name, codes, launches[name]) for name, codes in most)]
+    return lines
+
+
+def _of_kernel(name: str, codes: Counter[str], launches: int) -> str:
+    told = ", ".join(code if count == 1 else f"{code} ({count})" for code, count in codes.most_common())
+    within = f" in {launches} launches" if launches > 1 else ""
+    return printable(f"{codes.total():6}  {name}  {told}{within}")
 
 
 def _lines(report: Report) -> Iterator[str]:
@@ -40,7 +61,6 @@ def _line(result: KernelResult | None, finding: Finding, others: tuple[Finding, 
     parts = [str(part) for part in place if part is not None]
     if site is not None and site.line is not None and site.column is not None:
         parts.append(str(site.column + 1))
-    message = finding.message.splitlines()[0]
     more = f" (and {len(others)} more of this cause)" if others else ""
     kernel = f" [{result.kernel}{f', {result.launch}' if result.launch else ''}]" if result and result.kernel else ""
-    return printable(f"{':'.join(parts)}: {finding.code} {message}{more}{kernel}")
+    return printable(f"{':'.join(parts)}: {finding.code} {finding.sentence}{more}{kernel}")

@@ -60,9 +60,8 @@ def from_repository(file: str) -> str:
 
 
 def _lines(result: KernelResult | None, finding: Finding, others: Sequence[Finding]) -> Iterator[str]:
-    message, *example = finding.message.split("\n")
-    yield message
-    yield from (f"  | {line}" for line in example)
+    yield finding.message.split("\n")[0]
+    yield from (f"  | {line}" for line in finding.example)
     if result is not None and result.kernel:
         yield f"kernel {result.kernel}" + (f", launch {result.launch}" if result.launch else "")
     if finding.obligation and (asked := CODES.get(finding.obligation)):

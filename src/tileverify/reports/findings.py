@@ -45,9 +45,9 @@ def finding_lines(
     word = "undecided" if undecided else finding.level
     if finding.suppression is not None:
         style, word = "dim", f"suppressed {word}"
-    message, *example = finding.message.split("\n")
+    message = finding.message.split("\n")[0]
     yield Text.assemble((f"{word}[{printable(finding.code)}]", f"bold {style}"), (f": {printable(message)}", "bold"))
-    yield from (Text.assemble(("     | ", "blue"), printable(line)) for line in example)
+    yield from (Text.assemble(("     | ", "blue"), printable(line)) for line in finding.example)
     if finding.obligation and (asked := CODES.get(finding.obligation)):
         yield Text.assemble("  about ", (asked.code, "bold"), f": {asked.title}")
     if finding.suppression is not None:

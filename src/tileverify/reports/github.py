@@ -48,7 +48,7 @@ def _lines(report: Report) -> Iterator[str]:
         if used[severity] <= ANNOTATIONS:
             yield _annotation(severity, result, finding, others, snippets)
         else:
-            rest.append(f"{severity} {_place(result, finding)}: {title(finding)}: {finding.message}")
+            rest.append(f"{severity} {_place(result, finding)}: {title(finding)}: {finding.sentence}")
     if rest:
         yield f"::group::{len(rest)} more findings than GitHub annotates in one step"
         yield from (f"- {harmless(line)}" for line in rest)

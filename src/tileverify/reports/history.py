@@ -1,4 +1,4 @@
-"""What changed between two reports, launch by launch."""
+"""What changed between two reports, launch by launch, and what was said of it in reports before them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -35,7 +35,10 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A launch that is not what it was; ``details`` in words, ``old`` or ``new`` is ``None`` where there is none."""
+    """A launch that is not what it was; ``details`` in words, ``old`` or ``new`` is ``None`` where there is none.
+
+    ``before``: its verdicts in reports that are older than the old one, the oldest first.
+    """
 
     kind: Kind
     file: str
@@ -44,6 +47,18 @@ class Change:
     old: Verdict | None
     new: Verdict | None
     details: tuple[str, ...] = ()
+    before: tuple[Verdict | None, ...] = ()
+
+    @property
+    def past(self) -> str:
+        """``before: proved, -, refuted``, and nothing where no older reports were given."""
+        words = ", ".join("-" if verdict is None else verdict.value for verdict in self.before)
+        return words and f"before: {words}"
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The details, and the past behind them."""
+        return (*self.details, self.past) if self.past else self.details
 
     @property
     def name(self) -> str:
@@ -102,11 +117,15 @@ def _embedded(text: str) -> str:
 
 
 # ---------------------------------------------------------------------------------------------- comparing
-def compare(old: Sequence[KernelResult], new: Sequence[KernelResult]) -> History:
-    """Launches are the same if file, kernel and launch have the same names."""
+def compare(
+    old: Sequence[KernelResult], new: Sequence[KernelResult], older: Sequence[Sequence[KernelResult]] = ()
+) -> History:
+    """Launches are the same if file, kernel and launch have the same names.  ``older``: reports before the old one, in
+    the order of time."""
     before, after = _by_name(old), _by_name(new)
+    past = [_by_name(results) for results in older]
     changes = [
-        change
+        replace(change, before=tuple(each[name].verdict if name in each else None for each in past))
         for name in dict.fromkeys((*after, *before))
         if (change := _change(before.get(name), after.get(name))) is not None
     ]
@@ -166,7 +185,7 @@ def history_text(history: History) -> str:
 
 
 def _line(change: Change) -> str:
-    return "  ".join((f"{change.kind.value:7}", change.name, change.verdicts, *change.details))
+    return "  ".join((f"{change.kind.value:7}", change.name, change.verdicts, *change.told))
 
 
 def history_json(history: History) -> str:
@@ -188,4 +207,5 @@ def _as_json(change: Change) -> Json:
         "old": change.old.value if change.old else None,
         "new": change.new.value if change.new else None,
         "details": list(change.details),
+        **({"before": [each.value if each else None for each in change.before]} if change.before else {}),
     }

@@ -43,7 +43,7 @@ def _row(change: Change) -> str:
     verdicts = dict.fromkeys(verdict for verdict in (change.old, change.new) if verdict is not None)
     shown = " → ".join(_SIGNS[verdict] for verdict in verdicts)
     name = f"{_code(f'{change.file}::{change.kernel}')} {_text(change.launch)}"
-    return f"| {change.kind.value} | {name} | {shown} | {'<br>'.join(map(_code, change.details))} |"
+    return f"| {change.kind.value} | {name} | {shown} | {'<br>'.join(map(_code, change.told))} |"
 
 
 def _findings(history: History, results: Sequence[KernelResult]) -> Iterator[str]:
@@ -53,7 +53,9 @@ def _findings(history: History, results: Sequence[KernelResult]) -> Iterator[str
         if found and (result.file, result.kernel, result.launch) in changed:
             yield f"<details><summary>{_text(f'{result.kernel or result.file} {result.launch}'.strip())}</summary>"
             yield ""
-            yield from (f"- **{_text(finding.code)}** {_text(finding.message)}{_places(finding)}" for finding in found)
+            for finding in found:
+                yield f"- **{_text(finding.code)}** {_text(finding.sentence)}{_places(finding)}"
+                yield from (f"  <br>{_code(line)}" for line in finding.example)
             yield ""
             yield "</details>"
 
@@ -70,5 +72,5 @@ def _code(text: str) -> str:
 
 def _text(text: str) -> str:
     """``text`` without a meaning in Markdown or HTML: what reports say comes from strangers' files."""
-    line = " ".join(printable(text).split())
+    line = printable(" ".join(text.split()))
     return re.sub(r"[^\w\s.,:;=+/()%-]", lambda found: f"&#{ord(found[0])};", line)

@@ -84,7 +84,7 @@ def _case(result: KernelResult, snippets: Snippets) -> ElementTree.Element:
         skipped.text = _body(result.findings, snippets)
     warnings = [each for each in result.findings if result.counts_as is Verdict.PROVED]
     if told := [
-        *(f"warning {each.code}: {each.message}" for each in warnings),
+        *(f"warning {each.code}: {each.sentence}" for each in warnings),
         *(f"requires {clause}" for clause in result.requires),
         *(f"assumes {fact}" for fact in result.assumes),
     ]:
@@ -96,7 +96,7 @@ def _add(case: ElementTree.Element, outcome: str, findings: Sequence[Finding], s
     """One element for all findings: most readers show only the first of a test case."""
     first = findings[0]
     more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
-    element = ElementTree.SubElement(case, outcome, type=_text(first.code), message=_text(f"{first.message}{more}"))
+    element = ElementTree.SubElement(case, outcome, type=_text(first.code), message=_text(f"{first.sentence}{more}"))
     element.text = _body(findings, snippets)
 
 

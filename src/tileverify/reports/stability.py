@@ -80,8 +80,9 @@ def stability_text(document: StabilityDocument) -> str:
     lines += [f"decided with limits x {launch.undecided_below:g} and more: {_name(launch)}" for launch in less]
     changed = sum(bool(launch.changes) for launch in document.launches)
     total = len(document.launches)
+    counted = f"{total} launch{'' if total == 1 else 'es'}"
     lines.append(
-        f"{total} launches: {total - changed - len(less)} the same in every run, {len(less)} undecided with less,"
+        f"{counted}: {total - changed - len(less)} the same in every run, {len(less)} undecided with less,"
         f" {changed} changed"
     )
     return "".join(f"{printable(line)}\n" for line in lines)

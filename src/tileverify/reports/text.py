@@ -39,6 +39,10 @@ _HOLDS_FOR: Final = {
 _LABEL: Final = 10
 
 
+_DIGITS: Final = 12
+"""Of a fingerprint that are shown."""
+
+
 class Detail(enum.Enum):
     QUIET = "quiet"  # only what is not proved
     NORMAL = "normal"
@@ -113,6 +117,10 @@ def _kernel(result: KernelResult, detail: Detail, snippets: Snippets, names: Nam
     for finding, others in cards(result.findings):
         lines = finding_lines(finding, style, snippets, others, result.file)
         yield from (Text("  ").append_text(line) for line in lines)
+        shows = finding.fingerprint and finding.witness is not None and finding.suppression is None
+        if detail is Detail.VERBOSE and shows:
+            again = f"tileverify replay {finding.fingerprint[:_DIGITS]} {result.file}"
+            yield Text(f"  replay: {printable(again)}", "dim")
         yield Text()
 
 

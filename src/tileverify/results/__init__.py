@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from .codes import TV
 from .second_reading import SecondReading
@@ -190,6 +190,9 @@ class Suppression:
     line: int | None = None
 
 
+_LEADS_TO_EXAMPLE: Final = ", for example:"
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One broken or undecided obligation.  ``code``: TV1xx-TV4xx refuted, TV9xx undecided; a `TV`, or one that a report
@@ -211,6 +214,16 @@ class Finding:
     cause: str = ""
     suppression: Suppression | None = None
     denied: bool = False  # a warning that counts as an error in this run
+
+    @property
+    def sentence(self) -> str:
+        """The message in one line: without the lines of an example below it, and the words that lead to them."""
+        return self.message.split("\n")[0].removesuffix(_LEADS_TO_EXAMPLE)
+
+    @property
+    def example(self) -> tuple[str, ...]:
+        """The further lines of the message."""
+        return tuple(self.message.split("\n")[1:])
 
     @property
     def level(self) -> FindingLevel:

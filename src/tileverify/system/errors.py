@@ -5,7 +5,7 @@ Rendering lives in :mod:`tileverify.reports`; an error only carries its parts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .notebook_cells import shown_place
 
@@ -31,6 +31,8 @@ class TileVerifyError(Exception):
     file: str | None = None
     line: int | None = None
     column: int | None = None
+    also: tuple[tuple[str, int, int | None], ...] = field(default=(), kw_only=True)
+    """Further places that have a part in it."""
 
     exit_code = 2
 

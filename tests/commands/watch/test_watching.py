@@ -6,16 +6,19 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.commands.watch.affected import affected
+from tileverify.commands.watch import watch as rounds_of_watch
+from tileverify.commands.watch.affected import affected, folders_of
 from tileverify.commands.watch.display import screen
-from tileverify.commands.watch.watch import Watch
+from tileverify.commands.watch.round_process import ran
+from tileverify.commands.watch.watch import Round, Watch
 from tileverify.reports.text import summary_line
 from tileverify.results import Finding, KernelResult, Report, Verdict
 
@@ -77,6 +80,87 @@ def test_new_files_of_a_folder_and_named_kernels() -> None:
     named = ("k/a.py::a", "k/b.py::b::0")
     assert concerned("k/b.py", targets=named) == ("k/b.py::b::0",)
     assert concerned("k/c.py", targets=named) == ()
+
+
+def test_modules_that_are_imported_are_watched_wherever_they_lie(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("a", imports="import parts.sizes\nimport shared\nimport numpy\n")
+    for name in ("k/parts/__init__.py", "k/parts/sizes.py", "lib/shared/__init__.py", "lib/shared/deeper/more.py"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("from . import deeper\n" if name.endswith("shared/__init__.py") else "")
+    Path("lib/shared/deeper/__init__.py").write_text("")
+    monkeypatch.syspath_prepend(str(folder / "lib"))
+    wanted = {"k", "k/parts", "lib/shared", "lib/shared/deeper"}
+    assert folders_of(["k/a.py::a"], []) == {(folder / name).resolve() for name in wanted}
+    assert folders_of(["k"], ["k/a.py"]) == {(folder / name).resolve() for name in wanted}
+    assert folders_of(["k"], []) == {(folder / "k").resolve()}
+    changed = {(folder / "lib/shared/__init__.py").resolve()}
+    assert affected(["k/a.py"], ["k/a.py"], changed) == ("k/a.py",)
+
+
+def test_a_module_in_another_folder_is_seen_to_change(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that is imported since the watch began."""
+    pytest.importorskip("watchfiles")
+    for name in ("late", "later"):
+        Path(name).mkdir()
+        Path(name, f"{name}_sizes.py").write_text("")
+        monkeypatch.syspath_prepend(str(folder / name))
+    write("a", imports="import late_sizes\n")
+    watch = Watch(("k/a.py",), ())
+    monkeypatch.setattr(watch, "check", lambda targets: Round(targets, Report((), "0", "z3")))
+    rounds = watch.rounds()
+    next(rounds)
+    Path("late/late_sizes.py").write_text("SIZE = 1\n")
+    assert next(rounds).checked == ("k/a.py",)
+    write("a", imports="import late_sizes, later_sizes\n")
+    assert next(rounds).checked == ("k/a.py",)
+    timer = threading.Timer(1.0, lambda: Path("later/later_sizes.py").write_text("SIZE = 1\n"))
+    timer.start()
+    assert next(rounds).checked == ("k/a.py",)
+    timer.join()
+
+
+def test_what_was_too_much_is_tried_harder_while_nothing_changes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("watchfiles")
+    write("a")
+    monkeypatch.setattr(rounds_of_watch, "_QUIET", 0)
+    asked: list[tuple[tuple[str, ...], int]] = []
+    hard = KernelResult("k/a.py", "a", "0", Verdict.UNDECIDED, findings=(Finding("TV903", "too much"),))
+    watch = Watch(("k/a.py::a",), ("--effort", "2"))
+
+    def check(targets: tuple[str, ...], effort: int, disturbed: Callable[[], bool] | None) -> Round | None:
+        asked.append((targets, effort))
+        watch._results["k/a.py"] = [hard]
+        if effort == 16:
+            Path("k/a.py").touch()
+            assert disturbed is not None
+            while not disturbed():
+                pass
+            return None
+        return Round(targets, Report((hard,), "0", "z3"))
+
+    monkeypatch.setattr(watch, "check_harder", check)
+    rounds = watch.rounds()
+    assert [next(rounds).checked for _ in range(3)] == [("k/a.py::a",)] * 3
+    assert [effort for _, effort in asked] == [1, 4, 16, 1], "what was changed ends the harder round, and is checked"
+
+
+def test_the_effort_of_the_options_is_multiplied_and_a_round_can_be_ended(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("a")
+    monkeypatch.setenv("PYTHONPATH", str(SOURCE))
+    said: list[Sequence[str]] = []
+
+    def words(each: Sequence[str], disturbed: Callable[[], bool] | None) -> tuple[int, str]:
+        said.append(each)
+        return 2, "error: no"
+
+    monkeypatch.setattr(rounds_of_watch, "ran", words)
+    watch = Watch(("k",), ("--effort", "0.5"))
+    assert (found := watch.check_harder(("k/a.py",), 4, None)) is not None
+    assert found.trouble == "error: no"
+    assert list(said[0][2:6]) == ["--effort", "0.5", "--effort", "2.0"]
+    assert ran(["check", "k"], lambda: True) is None
 
 
 def test_settings_concern_everything() -> None:

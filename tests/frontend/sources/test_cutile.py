@@ -15,6 +15,7 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import DivBy
 from tileverify.frontend.sources.abi import mismatch
 from tileverify.frontend.sources.bytecode_file import bytecode_entries
+from tileverify.pipeline import check_paths
 from tileverify.system.errors import SourceError, SpecError
 
 from .compiling import KERNELS, assumed_divisors, entry, failed, operations, results, unit, write
@@ -180,6 +181,50 @@ def k(x, n: ct.Constant[int]):
     assert "takes only bool, int and float constants" in str(failed(tmp_path / "k.py").error)
     write(tmp_path, source, '[[launch]]\nkernel = "k"\nargs = { x = "f32[N]", n = "ct.float17" }')
     assert "cuda.tile has no data type 'ct.float17'" in str(failed(tmp_path / "k.py").error)
+
+
+@pytest.mark.parametrize(
+    ("args", "places"),
+    [
+        ('x = "f32[N]", out = "f32[N]", T = 100', ["T = 100"]),
+        ('x = "f32[N, M]", out = "f32[N]", T = 128', ["x = "]),
+        ('x = "f32[N]", out = "bool[N]", T = 128', ["x = ", "out = "]),
+        ('x = "f32[N]", out = "f32[N]", T = 128, dtype = 7', None),
+    ],
+)
+def test_what_a_spec_says_of_what_is_refused_is_a_place(tmp_path: Path, args: str, places: list[str] | None) -> None:
+    """Constants, data types and ranks that cuTile's message names; a launch without fault has no place to show."""
+    source = """
+@ct.kernel
+def k(x, out, T: ct.Constant[int]):
+    ct.store(out, (ct.bid(0),), ct.load(x, (ct.bid(0),), (T,)))
+"""
+    text = f'[[launch]]\nkernel = "k"\ngrid = [1]\nargs = {{ {args} }}\n'
+    write(tmp_path, source, text)
+    error = failed(tmp_path / "k.py").error
+    line = text.splitlines()[3]
+    if places is None:
+        assert "dtype" in error.message
+        return
+    assert isinstance(error, SourceError)
+    assert [(file, at) for file, at, _ in error.also] == [(error.also[0][0], 4)] * len(places)
+    assert all(line[column or 0 :].startswith(place) for (_, _, column), place in zip(error.also, places, strict=True))
+
+
+def test_a_tile_with_fewer_axes_than_its_array_is_told(tmp_path: Path) -> None:
+    """cuTile 1.7.0 lets it pass, and writes bytecode that no assembler takes."""
+    source = "\n@ct.kernel\ndef k(x):\n    ct.store(x, (0, ct.bid(0)), ct.zeros((4,), dtype=ct.float32))\n"
+    write(tmp_path, source, '[[launch]]\nkernel = "k"\nargs = { x = "f32[N, M]" }\n')
+    (result,) = check_paths([str(tmp_path / "k.py")]).results
+    assert result.findings[0].code == "TV003"
+    assert "is one of 2 dimensions, the tile has 1" in result.findings[0].message
+
+
+def test_constants_that_cuda_tile_does_not_take_stand_at_their_key(tmp_path: Path) -> None:
+    source = "\n@ct.kernel\ndef k(x, n: ct.Constant[int]):\n    ct.store(x, (0,), ct.zeros((n,), dtype=ct.float32))\n"
+    write(tmp_path, source, '[[launch]]\nkernel = "k"\n[launch.args]\nx = "f32[N]"\nn = "ct.float17"\n')
+    error = failed(tmp_path / "k.py").error
+    assert (error.line, error.column) == (5, 0)
 
 
 def test_cutile_errors_stand_at_the_line_of_the_user(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def test_every_element_type(dtype: str) -> None:
         ("f33[M]", "unknown element type 'f33'; did you mean 'f32'?"),
         ("float16[M]", "did you mean 'f16'?"),
         ("quux[M]", "known: bool i8"),
+        ("N", "a scalar with the value of 'N' is 'i32 = N'"),
         ("f32[M, ]", "a size is empty"),
         ("f32[, M]", "a size is empty"),
         ("f32[M", "describes neither an array such as 'f32[M, N]' nor a scalar such as 'i32'"),

@@ -58,6 +58,12 @@ def test_a_tile_of_one_element_by_a_view() -> None:
     assert mended(BLOCK + body, by_tiles=True) == BLOCK + "out.tiled_view((1,)).atomic_store_add((0,), x)"
 
 
+@pytest.mark.parametrize("axis", ["1", "-1", "(1,)"])
+def test_the_sum_along_an_axis_that_blocks_share_out(axis: str) -> None:
+    text = f"t = ct.load(x, (ct.bid(0), ct.bid(1)), (1, T))\nct.store(out, (ct.bid(0),), ct.sum(t, axis={axis}))"
+    assert summed(text)[0] == "out.tiled_view(part.shape).atomic_store_add((ct.bid(0),), part)"
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -128,7 +134,8 @@ def test_the_sum_of_a_tile_to_one_place() -> None:
     "body",
     [
         "ct.store(out, (0,), ct.load(x, (ct.bid(0),), (T,)))",  # no sum
-        "t = ct.load(x, (ct.bid(0), ct.bid(1)), (1, T))\nct.store(out, (ct.bid(0),), ct.sum(t, axis=1))",
+        "t = ct.load(x, (ct.bid(0), ct.bid(1)), (1, T))\nct.store(out, (ct.bid(0),), ct.sum(t, axis=0))",  # of its own
+        "t = ct.load(x, i, (1, T))\nct.store(out, (ct.bid(0),), ct.sum(t, axis=1) * ct.bid(1))",  # nobody knows of what
         LOOP.format(steps="n", row="ct.bid(1)", count="k") + "ct.store(out, (0, 0), acc)",  # products of a batch
         LOOP.format(steps="ct.bid(1), n, 2", row="0", count="k")
         + "ct.store(out, (0, ct.bid(1)), acc)",  # its own place

@@ -109,3 +109,36 @@ def test_a_tile_of_one_element_is_added_to_by_a_view(tmp_path: Path) -> None:
     assert "out.tiled_view((1,)).atomic_store_add((row,), ct.sum(tile, axis=1) / x.shape[1])" in mended
     source.write_text(mended)
     assert checked(source).verdict is Verdict.PROVED
+
+
+ROW_SUMS = """import cuda.tile as ct
+
+
+@ct.kernel
+def row_sums(x, out, R: ct.Constant[int], C: ct.Constant[int]):
+    row, col = ct.bid(0), ct.bid(1)
+    tile = ct.load(x, index=(row, col), shape=(R, C), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(out, index=(row,), tile=ct.sum(tile * tile, axis=1))
+"""
+BATCHES = ROW_SUMS.replace("index=(row, col), shape=(R, C)", "index=(col, row, 0), shape=(1, R, C)").replace(
+    "ct.sum(tile * tile, axis=1)", "ct.reshape(ct.sum(tile, axis=2), (R,))"
+)
+
+
+def test_sums_of_parts_of_a_row_are_added(tmp_path: Path) -> None:
+    source = tmp_path / "row_sums.py"
+    source.write_text(ROW_SUMS)
+    (hint,) = checked(source).findings[0].hints
+    assert (hint.id, hint.applicability) == ("use-atomic", "maybe")
+    source.write_text(edited(ROW_SUMS, hint.edits))
+    assert "out.tiled_view(part.shape).atomic_store_add((row,), part)" in source.read_text()
+    assert checked(source).verdict is Verdict.PROVED
+
+
+def test_batches_are_not_added(tmp_path: Path) -> None:
+    """Each batch has sums of its own, and the mistake is that it has no place in the output."""
+    source = tmp_path / "batches.py"
+    source.write_text(BATCHES)
+    result = checked(source)
+    assert result.findings[0].code == "TV101"
+    assert all(hint.id != "use-atomic" for hint in result.findings[0].hints)

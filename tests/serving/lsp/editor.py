@@ -4,20 +4,37 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
 _Result = TypeVar("_Result")
 
+COMMAND: Final = (sys.executable, "-m", "tileverify", "lsp")
+USUAL: Final = types.ClientCapabilities(
+    window=types.WindowClientCapabilities(work_done_progress=True),
+    workspace=types.WorkspaceClientCapabilities(
+        inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=True)
+    ),
+)
+
 
 class Editor:
-    """Documents by their paths; `run` lets the loop go on until something has come."""
+    """Documents by their paths; `run` lets the loop go on until something has come.
 
-    def __init__(self, environment: dict[str, str], root: Path) -> None:
+    ``capabilities``: what the editor says that it can do.
+    """
+
+    def __init__(
+        self,
+        environment: dict[str, str],
+        root: Path,
+        capabilities: types.ClientCapabilities = USUAL,
+        command: Sequence[str] = COMMAND,
+    ) -> None:
         self.root = root
         self.loop = asyncio.new_event_loop()
         self.client = LanguageClient("tests", "1")
@@ -28,7 +45,7 @@ class Editor:
         self.examples: list[str] = []
         self._versions: dict[Path, int] = {}
         self._listen()
-        self.run(self._start(environment))
+        self.server = self.run(self._start(environment, capabilities, command)).capabilities
 
     def run(self, work: Awaitable[_Result], seconds: float = 60) -> _Result:
         return self.loop.run_until_complete(asyncio.wait_for(work, seconds))
@@ -132,17 +149,14 @@ class Editor:
         def refresh(params: None) -> None:
             return None
 
-    async def _start(self, environment: dict[str, str]) -> None:
-        command = (sys.executable, "-m", "tileverify", "lsp")
+    async def _start(
+        self, environment: dict[str, str], capabilities: types.ClientCapabilities, command: Sequence[str]
+    ) -> types.InitializeResult:
         await self.client.start_io(*command, env=environment, cwd=self.root)
-        capabilities = types.ClientCapabilities(
-            window=types.WindowClientCapabilities(work_done_progress=True),
-            workspace=types.WorkspaceClientCapabilities(
-                inlay_hint=types.InlayHintWorkspaceClientCapabilities(refresh_support=True)
-            ),
-        )
-        await self.client.initialize_async(types.InitializeParams(capabilities, root_uri=self.root.as_uri()))
+        asked = types.InitializeParams(capabilities, root_uri=self.root.as_uri())
+        answer = await self.client.initialize_async(asked)
         self.client.initialized(types.InitializedParams())
+        return answer
 
     def end(self) -> None:
         self.run(self.client.shutdown_async(None))

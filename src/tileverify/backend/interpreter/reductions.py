@@ -2,6 +2,7 @@
 
 The order of a reduction is the implementation's.  Bodies of one associative and commutative op give the same result in
 any order; any other body runs in two orders, and lanes where these differ (and those of float arithmetic) are marked.
+How often the identity takes part is the implementation's, too: lanes that it changes are left open.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from ...frontend.bytecode.model import Block, Op
+from ...frontend.bytecode.model import Block, FloatAttribute, IntegerAttribute, Op
+from .encodings import from_bits, raw_to_storage
 from .faults import NotModelled
 from .floats import lanes_of
 from .machine import OP_COST
-from .values import APPROXIMATE, Array, RuntimeValue, Tile, with_taint
+from .values import APPROXIMATE, UNSPECIFIED, Array, RuntimeValue, Tile, storage, with_taint, wrapped
 
 if TYPE_CHECKING:
     from .machine import BlockRun
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
 EXACT: Final = frozenset({"addi", "muli", "andi", "ori", "xori", "maxi", "mini"})
 ASSOCIATIVE: Final = EXACT | {"maxf", "minf"}
 ROUNDING: Final = frozenset({"addf", "subf", "mulf", "divf", "fma"})
+
+_NEUTRAL_INTEGERS: Final = frozenset({(name, 0) for name in ("addi", "ori", "xori")} | {("muli", 1), ("andi", -1)})
+_NEUTRAL_FLOATS: Final = frozenset({("addf", 0.0), ("mulf", 1.0), ("maxf", -np.inf), ("minf", np.inf)})
+_ROUNDED: Final = 0.02
+"""Relative: more than any format's last place, of few bits as they are."""
 
 Lanes: TypeAlias = tuple[Tile, ...]
 Evaluate: TypeAlias = "Callable[[Block], tuple[RuntimeValue, ...]]"
@@ -108,8 +115,59 @@ def _order_free(op: Op, among: frozenset[str] = ASSOCIATIVE) -> bool:
     return first is not None and first.name in among and first.attributes.get("ovf", "none") == "none"
 
 
+def identity_of(attribute: IntegerAttribute | FloatAttribute) -> Array:
+    """One machine value."""
+    if isinstance(attribute, IntegerAttribute):
+        return wrapped(np.array([attribute.value & 0xFFFFFFFFFFFFFFFF], np.uint64), attribute.type.bits)
+    bits = attribute.bits | (1 << 63) if attribute.overlong else attribute.bits  # the sign that was meant
+    raw = np.array([bits], storage(attribute.type.bytes))
+    return np.asarray(from_bits(raw_to_storage(raw, attribute.type), attribute.type))
+
+
+def _left_open(op: Op, combine: Combine, results: Lanes) -> Lanes:
+    """``results``, open where they are others once the identity takes part, from either side."""
+    if _is_neutral(op):
+        return results
+    attributes: Sequence[IntegerAttribute | FloatAttribute] = op.attributes["ident"]
+    identities = tuple(
+        Tile(np.broadcast_to(identity_of(each).reshape(()), tile.data.shape))
+        for each, tile in zip(attributes, results, strict=True)
+    )
+    for others in (combine(identities, results), combine(results, identities)):
+        results = tuple(_open_where_changed(tile, other) for tile, other in zip(results, others, strict=True))
+    return results
+
+
+def _open_where_changed(tile: Tile, other: Tile) -> Tile:
+    """What differs by rounding alone may differ on a device; what differs more is left open."""
+    changed = _differ(tile.data, other.data)
+    if tile.data.dtype.kind != "f":
+        return Tile(tile.data, with_taint(tile.taint, changed, UNSPECIFIED))
+    with np.errstate(all="ignore"):
+        rounded = changed & np.isclose(tile.data, other.data, rtol=_ROUNDED, atol=0)
+    taint = with_taint(tile.taint, rounded, APPROXIMATE)
+    return Tile(tile.data, with_taint(taint, changed & ~rounded, UNSPECIFIED))
+
+
+def _is_neutral(op: Op) -> bool:
+    """Whether the body is one op that is known to leave all as it is beside this identity."""
+    first, (identity, *_) = only_op(op), op.attributes["ident"]
+    if first is None:
+        return False
+    if isinstance(identity, IntegerAttribute):
+        return (first.name, identity.value) in _NEUTRAL_INTEGERS
+    return (first.name, float(identity_of(identity)[0])) in _NEUTRAL_FLOATS
+
+
 def reduce_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     """The results of ``reduce``: each input without dimension ``dim``."""
+    results = _reduced(run, op, evaluate)
+    if run.program.rules is not None:
+        return results  # of numbers that are no machine's: who brought the rules asks for laws
+    return _left_open(op, combiner(run, op, evaluate)[0], results)
+
+
+def _reduced(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     axis = op.attributes["dim"]
     inputs = run.tiles(op, "inputs")
     combine, body = combiner(run, op, evaluate)
@@ -153,6 +211,13 @@ def _taints(tiles: Sequence[Tile], put_together: Callable[[list[Array], int], Ar
 
 def scan_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     """The results of the inclusive ``scan`` along ``dim``, from the far end if it is reversed."""
+    results = _scanned(run, op, evaluate)
+    if run.program.rules is not None:
+        return results
+    return _left_open(op, combiner(run, op, evaluate)[0], results)
+
+
+def _scanned(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     axis = op.attributes["dim"]
     inputs = run.tiles(op, "inputs")
     combine, body = combiner(run, op, evaluate)

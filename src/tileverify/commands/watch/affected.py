@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final
 
 from ...frontend.sources.fixed_inputs import fixed_inputs
+from ...serving.lsp.concerned import imported
+from ...system.module_folders import is_installed
 
 SOURCES: Final = frozenset({".py", ".cu", ".cuh", ".h", ".hpp", ".toml", ".tileirbc"})
 """What kernels are made of; other files may be bytecode, too, when they are named."""
@@ -16,6 +20,21 @@ SOURCES: Final = frozenset({".py", ".cu", ".cuh", ".h", ".hpp", ".toml", ".tilei
 def path_of(target: str) -> Path:
     """The file or folder of ``FILE::KERNEL::LAUNCH``."""
     return Path(target.split("::")[0])
+
+
+def folders_of(targets: Iterable[str], known: Iterable[str]) -> set[Path]:
+    """Where what ``targets`` depend on lies: their own folders, and those of modules that they import and that are not
+    installed.  ``known``: files below targets that gave results."""
+    elsewhere = [Path(entry).resolve() for entry in sys.path if os.path.isdir(entry) and not is_installed(entry)]
+    places = [path_of(target) for target in targets]
+    files = {file.resolve() for file in (*places, *map(Path, known)) if file.suffix == ".py"}
+    modules = [module for file in files for module in imported(file, _text, elsewhere)]
+    own = (place if place.is_dir() else place.parent for place in places)
+    return {folder.resolve() for folder in (*own, *(module.parent for module in modules))}
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def affected(targets: Sequence[str], known: Iterable[str], changed: AbstractSet[Path]) -> tuple[str, ...]:

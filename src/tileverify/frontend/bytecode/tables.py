@@ -311,7 +311,9 @@ class TypeTable:
 
     def _dim_map(self, reader: Reader, rank: int, tensor: TensorViewType, at: int) -> tuple[int, ...]:
         dim_map = _dimensions(reader, 4)
-        if len(dim_map) != rank or sorted(dim_map) != list(range(len(tensor.shape))):
+        if len(dim_map) != rank:
+            malformed(at, f"the dimension map {dim_map} is one of {len(dim_map)} dimensions, the tile has {rank}")
+        if sorted(dim_map) != list(range(len(tensor.shape))):
             malformed(at, f"the dimension map {dim_map} is no permutation of the {len(tensor.shape)} tensor dimensions")
         return dim_map
 

@@ -25,6 +25,7 @@ from ...system.errors import SourceError, SpecError, TileVerifyError
 from .abi import entry_parameters
 from .importing import import_file
 from .python_scan import PythonScan
+from .refused import described
 from .signature import compiled_array_facts, kernel_signature
 from .tampering import remember
 
@@ -159,7 +160,8 @@ def compile_error(kernel: CutileKernel, spec: LaunchSpec, error: Exception) -> T
         place = _user_place(kernel, error.loc)
         # Errors within errors bring their own, unknown, place along.
         message = " ".join(error.message.replace("Unknown location", "").split())
-        return SourceError(f"cuTile rejects '{kernel.name}': {message}", *place)
+        told = f"cuTile rejects '{kernel.name}': {message}"
+        return SourceError(told, *place, also=described(spec, *place, message))
     text = " ".join(str(error).split())
     if isinstance(error, TypeError) and text.startswith("Invalid"):
         return spec.error(f"'{kernel.name}' cannot be compiled for it: {text}")

@@ -212,7 +212,7 @@ def _refusal(target: str, verdict: KernelResult) -> str:
     finding = verdict.findings[0]
     return (
         f"{verdict.file}::{verdict.kernel} [{verdict.launch}] is {verdict.verdict.value}, not proved"
-        f" ({finding.code}: {finding.message}); see `tileverify check {target}`, or run it as it is with --unproved"
+        f" ({finding.code}: {finding.sentence}); see `tileverify check {target}`, or run it as it is with --unproved"
     )
 
 

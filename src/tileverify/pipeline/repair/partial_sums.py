@@ -1,8 +1,9 @@
 """Stores of a part of a sum by every block that has one (split-K): parts are to be added, not stored over each other.
 
 A store is taken for one only if what it stores is a sum, and depends on a block id that says nothing about where it is
-stored, but shares out the steps of the loop that sums; or if it is the sum of a whole tile, and all blocks store to one
-place.  A product of each batch that is stored to one of them is no sum of batches, and is left alone as all else is.
+stored, but shares out the steps of the loop that sums; if it is the sum along an axis of a tile, and that block id says
+where the tile begins along this axis alone; or if it is the sum of a whole tile, and all blocks store to one place.  A
+product of each batch that is stored to one of them is no sum of batches, and is left alone as all else is.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from ...results import Edit
 from .kernel_source import KernelSource, TileCall
 
 _PRODUCTS: Final = frozenset({"mma", "matmul", "sum"})
+_MOVING: Final = frozenset({"permute", "transpose", "reshape", "cat", "extract", "mma", "matmul", "sum", "expand_dims"})
+"""What gives a tile other axes than that which it is made of."""
 _ARGUMENTS: Final = {"store": "tile", "scatter": "value"}
 
 
@@ -52,7 +55,9 @@ def is_partial_sum(source: KernelSource, function: ast.FunctionDef, write: TileC
     shared = names.axes(value) - own
     if not shared or not names.is_sum(value):
         return False
-    return names.shares_out_loop(value, shared) or (not own and names.is_whole_sum(value))
+    if names.shares_out_loop(value, shared) or names.shares_out_axis(value, shared):
+        return True
+    return not own and names.is_whole_sum(value)
 
 
 class _Names:
@@ -77,6 +82,10 @@ class _Names:
                 self._added_up_in(node)
 
     def _assigned(self, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
+            for one, other in zip(target.elts, value.elts, strict=True):
+                self._assigned(one, other)
+            return
         for part in ast.walk(target):
             if isinstance(part, ast.Name):
                 self.made_of.setdefault(part.id, []).append(value)
@@ -125,6 +134,38 @@ class _Names:
     def _counts(self, component: ast.expr) -> bool:
         return any(isinstance(part, ast.Name) and part.id in self.counters for part in self.parts(component))
 
+    def shares_out_axis(self, value: ast.expr, shared: frozenset[int]) -> bool:
+        """Whether it is the sum of a tile along axes, and ``shared`` block ids number its tiles along these alone."""
+        summed = self._sum_of(value)
+        if summed is None:
+            return False
+        axes = _numbers(next((each.value for each in summed.keywords if each.arg == "axis"), None) or summed.args[1:2])
+        calls = [part for part in self.parts(summed.args[0]) if isinstance(part, ast.Call)]
+        if not axes or any(self.source.called(call) in _MOVING for call in calls):
+            return False
+        loads = [each for call in calls for each in self.source.calls(call) if each.node is call]
+        return bool(loads) and all(
+            isinstance(load.index, ast.Tuple)
+            and {number for number, each in enumerate(load.components) if shared & self.axes(each)}
+            == {axis % len(load.components) for axis in axes}
+            for load in loads
+        )
+
+    def _sum_of(self, value: ast.expr) -> ast.Call | None:
+        """The sum along axes that ``value`` is, perhaps converted or multiplied."""
+        match value:
+            case ast.Name(id=name) if len(self.made_of.get(name, [])) == 1:
+                return self._sum_of(self.made_of[name][0])
+            case ast.BinOp(left=left, op=ast.Mult() | ast.Div()):
+                return self._sum_of(left)
+            case ast.Call(args=[_, *_]) if self.source.called(value) == "sum":
+                return value
+            case ast.Call(args=[argument, *_]) if self.source.called(value) in ("astype", "reshape"):
+                return self._sum_of(argument)
+            case ast.Call(func=ast.Attribute(value=argument, attr="astype" | "reshape")):
+                return self._sum_of(argument)
+        return None
+
     def is_whole_sum(self, value: ast.expr) -> bool:
         """Whether it is the sum of all elements of a tile."""
         if isinstance(value, ast.Name) and len(self.made_of.get(value.id, [])) == 1:
@@ -159,6 +200,16 @@ class _Names:
             if isinstance(node.func, ast.Attribute) and node.func.attr in ("astype", "reshape", "item"):
                 return self.is_sum(node.func.value, depth - 1)
         return False
+
+
+def _numbers(given: ast.expr | list[ast.expr]) -> set[int]:
+    """The axes that an argument says: a number, or several; none if it says them in another way."""
+    try:
+        found = ast.literal_eval(given[0] if isinstance(given, list) else given) if given else ()
+    except ValueError:
+        return set()
+    axes = found if isinstance(found, tuple) else (found,)
+    return set(axes) if all(type(axis) is int for axis in axes) else set()
 
 
 def _statement(function: ast.FunctionDef, node: ast.AST) -> ast.stmt | None:

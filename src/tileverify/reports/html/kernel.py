@@ -194,7 +194,7 @@ def _finding(number: int, finding: Finding, file: str, playback: PlaybackFile | 
         finding=finding,
         code=CODES.get(finding.code),
         about=CODES.get(finding.obligation or ""),
-        message=finding.message,
+        message=finding.message.split("\n")[0],
         sites=tuple(_site(position, site, finding) for position, site in enumerate(finding.sites)),
         launch=() if witness is None else tuple(_launch(witness)),
         heads=heads,

@@ -149,7 +149,7 @@ def _message(result: KernelResult) -> str:
     if not found:
         return ""
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    return found[0].message.split("\n", 1)[0] + more
+    return found[0].sentence + more
 
 
 def _cell(code: str, state: State | None) -> Cell:

@@ -48,9 +48,11 @@ def available() -> None:
 
 
 def html_report(
-    report: Report, earlier: Sequence[KernelResult] | None = None, equality: Sequence[EqualitySection] = ()
+    report: Report, earlier: Sequence[Sequence[KernelResult]] = (), equality: Sequence[EqualitySection] = ()
 ) -> str:
-    """One page, with what changed since ``earlier`` results; ``equality``: of each result, whether it is its reference.
+    """One page, with what changed since the last of ``earlier`` reports.
+
+    ``equality``: of each result, whether it is its reference.
 
     Raises `UsageError` without the libraries of the extra ``html``.
     """
@@ -76,7 +78,7 @@ def html_report(
         shard_of=numbers,
         shards=[packed(shard.document) for shard in shards.values()],
         json=packed(json_report(report)),
-        changes=None if earlier is None else _changes(view.rows, earlier),
+        changes=_changes(view.rows, earlier) if earlier else None,
         policy=content_policy(scripts=[drawing, difference, page], styles=[style]),
         style=raw(style),
         drawing_script=raw(drawing),
@@ -85,9 +87,10 @@ def html_report(
     )
 
 
-def _changes(rows: Sequence[Row], earlier: Sequence[KernelResult]) -> Json:
+def _changes(rows: Sequence[Row], earlier: Sequence[Sequence[KernelResult]]) -> Json:
     """What changed, each with the page of its launch, if that is still there."""
-    history = compare(earlier, [row.result for row in rows])
+    *older, last = earlier
+    history = compare(last, [row.result for row in rows], older)
     pages = {(row.result.file, row.result.kernel, row.result.launch): row.id for row in rows}
     shown = [(change, pages.get((change.file, change.kernel, change.launch))) for change in history.changes]
     return {"sentence": history.sentence, "shown": shown}

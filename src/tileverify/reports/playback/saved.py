@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,21 +37,26 @@ def replay_report(document: Json, *, spec: Path | None = None) -> Iterator[Repla
         refuted = [finding for finding in result["findings"] if "launch" in finding.get("witness", {})]
         if not refuted:
             continue
-        unit = _unit(result, spec)
-        parameters = [(p.role.value, p.argument, p.dim, p.static) for p in unit.parameters]
+        names = result["file"], result["kernel"], result["launch"]
+        unit = unit_of(*names, result["bytecode_sha256"], spec)
         for finding in refuted:
-            seen = replay(unit.bytecode, unit.symbol, parameters, finding["witness"]["launch"])
+            seen = replay_of(unit, finding["witness"]["launch"])
             yield Replayed(result["file"], result["kernel"], result["launch"], finding["code"], seen)
 
 
-def _unit(result: Json, spec: Path | None) -> KernelUnit:
-    """The kernel of a result, compiled again."""
+def replay_of(unit: KernelUnit, launch: Mapping[str, object]) -> Confirmation:
+    """The launch of a witness, run again; raises `FaultNotSeen`."""
+    parameters = [(p.role.value, p.argument, p.dim, p.static) for p in unit.parameters]
+    return replay(unit.bytecode, unit.symbol, parameters, launch)
+
+
+def unit_of(file: str, kernel: str, launch: str, bytecode_sha256: str, spec: Path | None) -> KernelUnit:
+    """The kernel of a result, compiled again.  Raises `UsageError` if it is gone, or another one."""
     from ...frontend.sources.discover import discover
 
-    file, kernel, launch = result["file"], result["kernel"], result["launch"]
     for unit in discover([f"{file}::{kernel}"], spec_file=spec):
         if isinstance(unit, KernelUnit) and (unit.kernel, unit.launch.name) == (kernel, launch):
-            if hashlib.sha256(unit.bytecode).hexdigest() != result["bytecode_sha256"]:
+            if hashlib.sha256(unit.bytecode).hexdigest() != bytecode_sha256:
                 raise UsageError(f"{file}::{kernel} [{launch}] is not what the report speaks of; check it again")
             return unit
     raise UsageError(f"{file}::{kernel} [{launch}], which the report speaks of, is not there any more")

@@ -77,7 +77,7 @@ def _text(unit: KernelUnit, result: KernelResult, finding: Finding, name: str) -
     parameters = [(p.role.value, p.argument, p.dim, p.static) for p in unit.parameters]
     seen = replay(unit.bytecode, unit.symbol, parameters, witness.launch)
     return _FILE.format(
-        title=_quoted(f"{finding.code} in {result.file}::{result.kernel} [{result.launch}]: {finding.message}."),
+        title=_quoted(f"{finding.code} in {result.file}::{result.kernel} [{result.launch}]: {finding.sentence}."),
         summary=_quoted("\n".join(_summary(finding, witness))),
         version=__version__,
         name=name,

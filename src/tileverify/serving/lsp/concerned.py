@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,19 +21,22 @@ def imports(source: Path, module: Path, text: Text) -> bool:
     A module that is found in another way is missed until ``source`` itself is checked again; nothing is taken from an
     earlier check then, so what is shown is late and never wrong for the text that it was about.
     """
+    return any(each == module for each in imported(source, text))
+
+
+def imported(source: Path, text: Text, elsewhere: Sequence[Path] = ()) -> Iterator[Path]:
+    """All files that ``source`` imports, directly or not; ``elsewhere``: folders that are looked into after its own."""
     seen, ahead = {source}, [source]
     while ahead:
-        for each in _imported(ahead.pop(), text):
-            if each == module:
-                return True
+        for each in _imported(ahead.pop(), text, elsewhere):
             if each not in seen:
+                yield each
                 seen.add(each)
                 ahead.append(each)
-    return False
 
 
-def _imported(source: Path, text: Text) -> Iterator[Path]:
-    """The files below the folder of ``source``, or of packages that it lies in, that it names in imports."""
+def _imported(source: Path, text: Text, elsewhere: Sequence[Path]) -> Iterator[Path]:
+    """The files that it names in imports: below its folder, those of packages that it lies in, and ``elsewhere``."""
     try:
         found = _IMPORT.findall(text(source))
     except (OSError, UnicodeDecodeError):
@@ -43,16 +46,17 @@ def _imported(source: Path, text: Text) -> Iterator[Path]:
         names += [f"{module.rstrip('.')}.{each}" if module.strip(".") else f"{module}{each}"
                   for each in re.findall(r"\w+", members)]  # fmt: skip
         for name in names:
-            yield from _files(source, name)
+            yield from _files(source, name, elsewhere)
 
 
-def _files(source: Path, name: str) -> Iterator[Path]:
+def _files(source: Path, name: str, elsewhere: Sequence[Path]) -> Iterator[Path]:
     dots = len(name) - len(name.lstrip("."))
     parts = [part for part in name.split(".") if part]
     folders = [source.parents[dots - 1]] if 0 < dots <= len(source.parents) else [source.parent]
     if not dots:
         while (folders[-1] / "__init__.py").is_file() and folders[-1].parent != folders[-1]:
             folders.append(folders[-1].parent)
+        folders += elsewhere
     for folder in folders:
         place = folder.joinpath(*parts)
         yield from (each for each in (place.with_name(f"{place.name}.py"), place / "__init__.py") if each.is_file())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from ...contract.spec_files import spec_path
 from ...corpus.examples import example_file
@@ -31,13 +33,26 @@ def serve() -> None:
 
 def made() -> LanguageServer:
     """A server with all that it answers."""
-    server = LanguageServer(SOURCE, __version__)
+    server = LanguageServer(SOURCE, __version__, protocol_cls=_InUtf16)
     desk = ShownSources(server)
     pages = DrawnPages()
     _documents(server, desk, pages)
     _questions(server, desk)
     _commands(server, desk, pages)
     return server
+
+
+class _InUtf16(LanguageServerProtocol):  # type: ignore[misc]  # pygls has no types here
+    """Columns count units of UTF-16, whatever else the editor offers: every client has to know these.
+
+    `shown` counts nothing else.  Helix and Neovim would rather have bytes of UTF-8, which pygls would promise them.
+    """
+
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(self, params: types.InitializeParams) -> Generator[Any, Any, types.InitializeResult]:
+        if params.capabilities.general is not None:
+            params.capabilities.general.position_encodings = [types.PositionEncodingKind.Utf16]
+        return (yield from super().lsp_initialize(params))
 
 
 def _documents(server: LanguageServer, desk: ShownSources, pages: DrawnPages) -> None:

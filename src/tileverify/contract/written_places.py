@@ -1,0 +1,23 @@
+"""Where the lines of a launch stand, in whatever it is written."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from ..system.readings import text_of
+from .written_calls import keys_of_call
+from .written_keys import WrittenKey, place_of, written_keys
+
+__all__ = ["keys_of_launch", "place_of"]
+
+
+def keys_of_launch(file: str, line: int) -> tuple[WrittenKey, ...]:
+    """Of the launch whose header, or decorator, stands at ``line``; none in what has changed beyond that."""
+    if Path(file).suffix != ".toml":
+        return keys_of_call(file, line, ())
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        text = text_of(Path(file))
+        if line <= text.count("\n"):
+            return written_keys(text, line)
+    return ()

@@ -1,0 +1,55 @@
+"""Without leave to add clauses, a refuted kernel says under which it would be right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.results import Hint, KernelResult, Verdict
+
+KERNEL = """import cuda.tile as ct
+
+
+@ct.kernel
+def scale(x, out, T: ct.Constant[int]):
+    lanes = ct.bid(0) * T + ct.arange(T, dtype=ct.int32)
+    ct.scatter(out, lanes, ct.gather(x, lanes, check_bounds=False) * 2.0, check_bounds=False)
+"""
+NAMED = 'args = { x = "f32[N]", out = "f32[N]", T = 256 }'
+
+
+def checked(folder: Path, more: str) -> KernelResult:
+    (folder / "scale.py").write_text(KERNEL)
+    (folder / "scale.tileverify.toml").write_text(f'[[launch]]\nkernel = "scale"\n{more}\n')
+    wanted = CheckOptions(deny_requires=True, quick_repairs=True)
+    (result,) = check_paths([str(folder / "scale.py")], options=wanted).results
+    return result
+
+
+def lacking(result: KernelResult) -> list[Hint]:
+    return [hint for finding in result.findings for hint in finding.hints if hint.id == "declare-requires"]
+
+
+def test_a_divisibility_that_the_spec_lacks_is_told(tmp_path: Path) -> None:
+    result = checked(tmp_path, f'grid = ["cdiv(N, 256)"]\n{NAMED}')
+    assert result.verdict is Verdict.REFUTED
+    (hint,) = lacking(result)
+    assert hint.applicability == "maybe"
+    assert hint.text.startswith("it is proved where `N % 256 == 0`: if every launch is like that, add requires = [")
+    stated = checked(tmp_path, f'grid = ["cdiv(N, 256)"]\nrequires = ["N % 256 == 0"]\n{NAMED}')
+    assert stated.verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        f'grid = ["cdiv(N, 256) + 1"]\n{NAMED}',  # a block too many, whatever N is
+        'grid = [4]\nargs = { x = "f32[1000]", out = "f32[1000]", T = 256 }',  # no other launch is meant
+    ],
+)
+def test_where_no_clause_helps_none_is_told(tmp_path: Path, more: str) -> None:
+    result = checked(tmp_path, more)
+    assert result.verdict is Verdict.REFUTED
+    assert not lacking(result)

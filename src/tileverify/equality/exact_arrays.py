@@ -201,7 +201,10 @@ def cast(x: ArrayLike, dtype: DTypeLike) -> Array:
     if wanted.kind == "b":
         return np.not_equal(x, 0)
     if wanted.kind in "iu":
-        return formulas.to_whole(plain(x), np.trunc).astype(np.int64).astype(wanted)
+        whole, held = formulas.to_whole(plain(x), np.trunc), np.iinfo(wanted)
+        if not ((whole >= held.min) & (whole < float(held.max) + 1)).all():
+            raise Undecided(f"a cast to {wanted} of numbers that it does not hold")
+        return np.asarray(whole.astype(wanted))
     return _unknown(f"a cast to {wanted}")
 
 
@@ -237,7 +240,7 @@ BINARY: Final[dict[np.ufunc, Callable[[Array, Array], Array]]] = {
     np.maximum: formulas.maximum, np.minimum: formulas.minimum, np.power: formulas.power,
     np.fmax: lambda x, y: formulas.maximum(x, y, False), np.fmin: lambda x, y: formulas.minimum(x, y, False),
     np.float_power: formulas.power, np.matmul: reducing.matmul,
-    np.floor_divide: lambda x, y: formulas.rounded(exact.divide(x, y), np.floor),
+    np.floor_divide: formulas.floor_quotient,
     np.remainder: lambda x, y: formulas.remainder(x, y, np.floor),
     np.fmod: lambda x, y: formulas.remainder(x, y, np.trunc),
     np.hypot: lambda x, y: formulas.sqrt(exact.add(exact.multiply(x, x), exact.multiply(y, y))),

@@ -85,3 +85,9 @@ def but_for_a_scale_of_one(x, out, scale):
     if scale == 1.0:
         t = t + 1.0
     ct.store(out, (ct.bid(0),), t * scale)
+
+
+@tileverify.launch(args=FLOATS, grid=GRID)
+@ct.kernel
+def doubled(x, out):
+    ct.store(out, (ct.bid(0),), _block(x) * 2)

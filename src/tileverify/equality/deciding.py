@@ -307,11 +307,12 @@ def outcome(point: TrialPoint, after: Mapping[str, Array], expected: Mapping[str
     worst = Compared()
     for name, array in kernel.items():
         wanted = _plain(wanted_memory[name])
-        if point.filling == WHOLE and array.dtype.kind in "iu" and wanted.dtype.kind in "iu":
-            wanted = wanted.astype(array.dtype)  # what is stored: a sum in wider integers is no difference
-        found = compared(_plain(array), wanted)
+        held = _plain(array)
+        if point.filling == WHOLE and held.dtype.kind in "iu" and wanted.dtype.kind in "iu":
+            wanted = wanted.astype(held.dtype)  # what is stored: a sum in wider integers is no difference
+        found = compared(held, wanted)
         if found.unequal is not None:
-            whole = _unequal(found.unequal, _plain(array), wanted, dtypes[name])
+            whole = _unequal(found.unequal, held, wanted, dtypes[name])
             first = whole.elements[0]
             return UnequalElement(name, first.index, first.kernel, first.reference, point, whole)
         if found.open:

@@ -50,3 +50,29 @@ def test_scalars_are_of_any_sign_and_those_of_the_program() -> None:
     assert found.equality.answer is Decision.EQUAL
     (found,) = judge(f"{KERNELS}::but_for_a_scale_of_one", lambda x, scale: {"out": x * scale}, EqualOptions())
     assert found.equality.answer is Decision.DIFFERENT
+
+
+@pytest.mark.parametrize(
+    ("kernel", "right"),
+    [
+        ("but_for_minus_seven", lambda x, n: x * (n != -7)),
+        ("but_below_minus_two_thousand", lambda x, n: x * (n >= -2000)),
+        ("but_where_one_less_wraps", lambda x, n: x * (n != -(2**31))),
+    ],
+)
+def test_what_differs_at_single_scalars_below_zero_is_seen(kernel: str, right: Callable[[Any, int], Any]) -> None:
+    (found,) = judge(f"{KERNELS}::{kernel}", lambda x: {"out": x * 1}, EqualOptions(rounding=False))
+    assert found.equality.answer is Decision.DIFFERENT
+    (found,) = judge(f"{KERNELS}::{kernel}", lambda x, n: {"out": right(x, n)}, EqualOptions(rounding=False))
+    assert found.equality.answer is Decision.EQUAL, found.equality.reason
+
+
+def test_scalars_that_the_contract_shuts_out_are_not_looked_at() -> None:
+    (found,) = judge(f"{KERNELS}::but_for_what_is_shut_out", lambda x: {"out": x * 1}, EqualOptions(rounding=False))
+    assert found.equality.answer is Decision.EQUAL, found.equality.reason
+
+
+def test_a_rounding_that_jumps_a_little_early_is_seen() -> None:
+    wrong, right = (lambda x: np.floor(x).astype(np.int32)), (lambda x: np.floor(x * 1.001).astype(np.int32))
+    assert _answer("rounded_a_little_early", lambda x: {"out": wrong(x)}) is Decision.DIFFERENT
+    assert _answer("rounded_a_little_early", lambda x: {"out": right(x)}) is Decision.EQUAL

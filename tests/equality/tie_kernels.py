@@ -91,3 +91,36 @@ def but_for_a_scale_of_one(x, out, scale):
 @ct.kernel
 def doubled(x, out):
     ct.store(out, (ct.bid(0),), _block(x) * 2)
+
+
+SCALED = {**FLOATS, "n": "i32"}
+
+
+@tileverify.launch(args=SCALED, grid=GRID)
+@ct.kernel
+def but_for_minus_seven(x, out, n):
+    ct.store(out, (ct.bid(0),), ct.where(n == -7, 0.0, _block(x)))
+
+
+@tileverify.launch(args=SCALED, grid=GRID)
+@ct.kernel
+def but_below_minus_two_thousand(x, out, n):
+    ct.store(out, (ct.bid(0),), ct.where(n < -2000, 0.0, _block(x)))
+
+
+@tileverify.launch(args=SCALED, grid=GRID)
+@ct.kernel
+def but_where_one_less_wraps(x, out, n):
+    ct.store(out, (ct.bid(0),), ct.where(n - 1 > n, 0.0, _block(x)))
+
+
+@tileverify.launch(args=SCALED, grid=GRID, requires=["n >= 0"])
+@ct.kernel
+def but_for_what_is_shut_out(x, out, n):
+    ct.store(out, (ct.bid(0),), ct.where(n == -7, 0.0, _block(x)))
+
+
+@tileverify.launch(args={"x": "f32[N]", "out": "i32[N]"}, grid=GRID)
+@ct.kernel
+def rounded_a_little_early(x, out):
+    ct.store(out, (ct.bid(0),), ct.astype(ct.floor(_block(x) * 1.001), ct.int32))

@@ -19,7 +19,7 @@ from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..results.equality_section import UnequalValues
 from ..system.errors import UsageError
 from .exact_arrays import is_numbers, lifted, presented
-from .points import FILLINGS, GIVEN, WHOLE, TrialPoint, drawn_point, given_point, to_search
+from .points import FILLINGS, GIVEN, SCALARS, WHOLE, TrialPoint, drawn_point, given_point, to_search
 from .rounding_error import RoundingSeen
 from .running import ExactKernel, run_exactly
 from .sameness import Compared, compared
@@ -138,7 +138,7 @@ def decide(
 ) -> ExactAnswer:
     """Whether ``other`` computes what the kernel does."""
     known = constants_of(kernel.entry)
-    launches, left_out = planned(contract, known, options)
+    launches, other_scalars, left_out = planned(contract, known, options)
     share = min(SHARE, options.steps) if options.values is None else options.steps
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
     done: list[Mapping[str, int]] = []
@@ -173,7 +173,11 @@ def decide(
         reason = next(iter((*reasons, *refused)), "no launch was small enough")
         return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), steps)
     if options.inputs is None:
-        found = replace(trial, budget=Budget(options.steps)).searched(worth_searching(taken, options.steps))
+        searched = replace(trial, budget=Budget(options.steps))
+        found = searched.searched(
+            [(worth_searching(taken, options.steps), to_search(contract, any(kernel.ways.one_way())))]
+        )
+        found = found or searched.searched([(values, (SCALARS,)) for values in other_scalars])
         if found is not None:
             return _different(trial, found, launches)
     one_way = tuple(kernel.ways.one_way())
@@ -194,8 +198,9 @@ def _steps(launch: tuple[int, Mapping[str, int]]) -> int:
 
 def planned(
     contract: ContractInNumbers, known: Constants, options: Options
-) -> tuple[Sequence[Mapping[str, int]], list[str]]:
-    """The launches to look at, the usual one first, the others by size, and in words those beyond them.
+) -> tuple[Sequence[Mapping[str, int]], Sequence[Mapping[str, int]], list[str]]:
+    """The launches to look at, the usual one first, the others by size; those with other scalars, which may show a
+    difference; and in words those beyond them.
 
     :raises UsageError: of the only launch to look at not every size is given.
     """
@@ -204,10 +209,10 @@ def planned(
             extent(contract, options.values)
         except KeyError as missing:
             raise UsageError(f"give every size a value, or none: '{missing.args[0]}' has none") from None
-        return (options.values,), []
+        return (options.values,), (), []
     chosen = chosen_launches(contract, known, np.random.default_rng(options.seed))
     every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]
-    return every[: options.launches], [*chosen.not_tried, *map(words, every[options.launches :])]
+    return every[: options.launches], chosen.scalars, [*chosen.not_tried, *map(words, every[options.launches :])]
 
 
 def fillings_of(number: int) -> tuple[str, ...]:
@@ -265,9 +270,10 @@ class _Trial:
                 fillings.append("positive")
         return None
 
-    def searched(self, values: Mapping[str, int]) -> UnequalElement | None:
-        """A difference that contents show which make nothing equal: of finite numbers, or it may be one of limits."""
-        for filling in to_search(self.contract, any(self.kernel.ways.one_way())):
+    def searched(self, places: Sequence[tuple[Mapping[str, int], Sequence[str]]]) -> UnequalElement | None:
+        """A difference that launches and contents show which make nothing equal: of finite numbers, or it may be one of
+        limits."""
+        for values, filling in ((values, filling) for values, fillings in places for filling in fillings):
             try:
                 found = self.at(values, filling)
             except (InterpreterStop, UsageError):

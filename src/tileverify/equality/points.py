@@ -26,10 +26,13 @@ FILLINGS: Final = ("normal", "negative", "borders", "positive", "wide", "tiny")
 ZEROS: Final = "zeros"
 TIES: Final = "ties"
 WHOLE: Final = "whole range"
-SEARCHING: Final = (ZEROS, TIES, WHOLE, "large", "far below")
+SCALARS: Final = "other scalars"
+NEAR_WHOLE: Final = "near whole"
+SEARCHING: Final = (ZEROS, TIES, WHOLE, "large", "far below", SCALARS, NEAR_WHOLE)
 """Contents that may show a difference and count for nothing else: ``zeros``, some of which are no variables, so that
 branches are taken which no random point takes, ``ties``, all of which are of a few numbers, integers of the ``whole
-range`` of their type, large numbers, and their opposites."""
+range`` of their type, large numbers, their opposites, the first kind at launches with other integer scalars, and
+numbers close to the integers at which a rounding jumps."""
 
 _BORDERS: Final = 4
 _LARGEST: Final = 1 << 10
@@ -49,7 +52,7 @@ class TrialPoint:
 def to_search(contract: ContractInNumbers, one_way: bool) -> tuple[str, ...]:
     """The kinds of contents that may show a difference; ``one_way``: a comparison came out in one way alone."""
     integers = (WHOLE,) if _free_integers(contract) or _integer_scalars(contract) else ()
-    return (ZEROS, TIES, *integers, *(SEARCHING[3:] if one_way else ()))
+    return (ZEROS, TIES, NEAR_WHOLE, *integers, *(SEARCHING[3:5] if one_way else ()))
 
 
 def _free_integers(contract: ContractInNumbers) -> list[ArrayArgument]:
@@ -206,6 +209,8 @@ def shadows(source: np.random.Generator, filling: str, count: int, known: Consta
             return normal * 1e-3
         case "large":
             return _large(source, count, known)
+        case "near whole":
+            return _near_whole(source, count, known)
         case "far below":
             return -_large(source, count, known)
         case "borders":
@@ -216,6 +221,15 @@ def shadows(source: np.random.Generator, filling: str, count: int, known: Consta
                 return np.where(source.random(count) < 0.5, near, normal)
             return normal * 8
     return normal
+
+
+def _near_whole(source: np.random.Generator, count: int, known: Constants) -> Array:
+    """Above and below small integers and those that the bytecode holds, by 2^-6 to 2^-20 of them."""
+    held = [value for value in known.integers[:64] if 0 < value < _LARGEST]
+    small = source.integers(1, 65, count)
+    whole = np.where(source.random(count) < 0.5, source.choice(np.asarray([*held, 1]), count), small)
+    beside = source.choice([-1.0, 1.0], count) * 2.0 ** -source.uniform(6, 20, count)
+    return np.asarray(source.choice([-1.0, 1.0, 1.0], count) * whole * (1 + beside))
 
 
 def _large(source: np.random.Generator, count: int, known: Constants) -> Array:

@@ -77,3 +77,18 @@ def test_a_rounding_that_jumps_a_little_early_is_seen() -> None:
     right: Callable[[Any], Any] = lambda x: np.floor(x * 1.001).astype(np.int32)  # noqa: E731
     assert _answer("rounded_a_little_early", lambda x: {"out": wrong(x)}) is Decision.DIFFERENT
     assert _answer("rounded_a_little_early", lambda x: {"out": right(x)}) is Decision.EQUAL
+
+
+@pytest.mark.parametrize(
+    ("kernel", "right"),
+    [
+        ("but_for_scales_below_zero", lambda x, scale: np.where(scale < 0, 0.0, x * scale)),
+        ("but_for_a_scale_of_an_eighth", lambda x, scale: np.where(scale == -0.125, 0.0, x * scale)),
+    ],
+)
+def test_what_differs_for_some_float_scalars_is_seen(kernel: str, right: Callable[[Any, Any], Any]) -> None:
+    options = EqualOptions(Options(values={"N": 40}), rounding=False)
+    (found,) = judge(f"{KERNELS}::{kernel}", lambda x, scale: {"out": x * scale}, options)
+    assert found.equality.answer is Decision.DIFFERENT
+    (found,) = judge(f"{KERNELS}::{kernel}", lambda x, scale: {"out": right(x, scale)}, options)
+    assert found.equality.answer is Decision.EQUAL, found.equality.reason

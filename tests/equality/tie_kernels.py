@@ -124,3 +124,15 @@ def but_for_what_is_shut_out(x, out, n):
 @ct.kernel
 def rounded_a_little_early(x, out):
     ct.store(out, (ct.bid(0),), ct.astype(ct.floor(_block(x) * 1.001), ct.int32))
+
+
+@tileverify.launch(args={**FLOATS, "scale": "f32"}, grid=GRID)
+@ct.kernel
+def but_for_scales_below_zero(x, out, scale):
+    ct.store(out, (ct.bid(0),), ct.where(scale < 0, 0.0, _block(x) * scale))
+
+
+@tileverify.launch(args={**FLOATS, "scale": "f32"}, grid=GRID)
+@ct.kernel
+def but_for_a_scale_of_an_eighth(x, out, scale):
+    ct.store(out, (ct.bid(0),), ct.where(scale == -0.125, 0.0, _block(x) * scale))

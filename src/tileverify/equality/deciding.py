@@ -19,7 +19,17 @@ from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..results.equality_section import UnequalValues
 from ..system.errors import UsageError
 from .exact_arrays import is_numbers, lifted, presented
-from .points import FILLINGS, GIVEN, SCALARS, WHOLE, TrialPoint, drawn_point, given_point, to_search
+from .points import (
+    FILLINGS,
+    GIVEN,
+    SCALARS,
+    WHOLE,
+    TrialPoint,
+    drawn_point,
+    given_point,
+    other_float_scalars,
+    to_search,
+)
 from .rounding_error import RoundingSeen
 from .running import ExactKernel, run_exactly
 from .sameness import Compared, compared
@@ -178,6 +188,7 @@ def decide(
             [(worth_searching(taken, options.steps), to_search(contract, any(kernel.ways.one_way())))]
         )
         found = found or searched.searched([(values, (SCALARS,)) for values in other_scalars])
+        found = found or searched.with_scalars(launches[0], other_float_scalars(contract, known))
         if found is not None:
             return _different(trial, found, launches)
     one_way = tuple(kernel.ways.one_way())
@@ -282,7 +293,20 @@ class _Trial:
                 return finite
         return None
 
-    def at(self, values: Mapping[str, int], filling: str) -> Compared | UnequalElement:
+    def with_scalars(self, values: Mapping[str, int], tried: Sequence[Mapping[str, float]]) -> UnequalElement | None:
+        """The same, for these float scalars."""
+        for given in tried:
+            try:
+                found = self.at(values, SCALARS, given)
+            except (InterpreterStop, UsageError):
+                continue
+            if isinstance(found, UnequalElement) and (finite := found.where_finite()) is not None:
+                return finite
+        return None
+
+    def at(
+        self, values: Mapping[str, int], filling: str, given: Mapping[str, float] | None = None
+    ) -> Compared | UnequalElement:
         """Another point where two numbers are too close to be compared."""
         if extent(self.contract, values)[0] > MOST_ELEMENTS:
             raise BudgetSpent(f"arrays of more than {MOST_ELEMENTS} elements")
@@ -290,7 +314,7 @@ class _Trial:
         for attempt in range(TRIES):
             try:
                 seed = self.options.seed * 64 + attempt
-                point = drawn_point(self.contract, values, filling, self.known, seed, self.options.held)
+                point = drawn_point(self.contract, values, filling, self.known, seed, self.options.held, given)
                 return self.at_point(point)
             except NearTie as stop:
                 last = stop
@@ -405,7 +429,7 @@ def _different(trial: _Trial, found: UnequalElement, launches: Sequence[Mapping[
         if isinstance(smaller, UnequalElement):
             seen = smaller
             break
-    if trial.options.inputs is None and seen.point.filling != WHOLE:
+    if trial.options.inputs is None and seen.point.filling not in (WHOLE, SCALARS):
         steps = trial.options.steps // 2
         again = replace(trial, budget=Budget(steps), share=steps)
         small = shrunk(seen, trial.contract, _where_unequal(again.at), _where_unequal(again.at_point))

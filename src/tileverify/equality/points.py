@@ -35,6 +35,7 @@ range`` of their type, large numbers, their opposites, the first kind at launche
 numbers close to the integers at which a rounding jumps."""
 
 _BORDERS: Final = 4
+MOST_FLOATS: Final = 48
 _LARGEST: Final = 1 << 10
 GIVEN: Final = "given"
 
@@ -77,14 +78,17 @@ def drawn_point(
     known: Constants,
     seed: int,
     held: Mapping[str, Array] | None = None,
+    given: Mapping[str, float] | None = None,
 ) -> TrialPoint:
     """The launch with these values; raises `UsageError` where there is none.  ``held``: integer arrays by name that are
-    not drawn."""
+    not drawn; ``given``: float scalars that are constants."""
     source = np.random.default_rng([seed, (*FILLINGS, *SEARCHING).index(filling)])
     names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
     floats = {name: float(source.uniform(0.25, 2)) for name in names}
     if filling == TIES:
         floats = {name: float(source.choice(_few(source, known))) for name in names}
+    given = given or {}
+    floats |= given
     if filling == WHOLE:
         values = _other_scalars(source, contract, values, known)
     inputs = make_inputs(contract, Given(dict(values), floats, dict(held or {}), None, int(source.integers(1 << 62))))
@@ -107,10 +111,22 @@ def drawn_point(
         inputs,
         contents,
         {
-            name: numbers_of(np.asarray(value), "f32") if constant else drawn(source, np.asarray(value))
+            name: numbers_of(np.asarray(value), "f32")
+            if constant or name in given
+            else drawn(source, np.asarray(value))
             for name, value in floats.items()
         },
     )
+
+
+def other_float_scalars(contract: ContractInNumbers, known: Constants) -> list[dict[str, float]]:
+    """Float scalars, one at a time, that a kernel may ask for: of either sign, 0, and at and beside what the bytecode
+    holds; at most `MOST_FLOATS`."""
+    borders = [abs(value) for value in (*known.floats, *map(float, known.integers[:64])) if 0 < abs(value) < 1e6]
+    near = (sign * factor * border for factor in (1.0, 1.25, 0.75) for sign in (-1, 1) for border in borders)
+    numbers = list(dict.fromkeys((-1.5, 0.0, 1.0, -1.0, *near)))
+    names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
+    return [{name: number} for number in numbers for name in names][:MOST_FLOATS]
 
 
 def _other_scalars(

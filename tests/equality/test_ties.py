@@ -26,6 +26,8 @@ def _answer(kernel: str, reference: Callable[..., Any]) -> Decision:
     [
         ("above_one", lambda x: np.where(x >= 1, 5.0, 0.0), lambda x: np.where(x > 1, 5.0, 0.0)),
         ("but_for_five", lambda x: x * 1, lambda x: np.where(x == 5, 0.0, x)),
+        ("but_in_a_narrow_window", lambda x: x * 1, lambda x: np.where((x > 0.5) & (x < 0.50001), 0.0, x)),
+        ("doubled", lambda x: np.clip(2 * x, -1e5, 1e5), lambda x: x + x),
         ("last_of_the_largest", lambda x: x.argmax(1), lambda x: 7 - x[:, ::-1].argmax(1)),
         ("first_of_the_largest", lambda x: 7 - x[:, ::-1].argmax(1), lambda x: x.argmax(1)),
         ("thirds", lambda x: np.trunc(x / 3).astype(int), lambda x: x // 3),

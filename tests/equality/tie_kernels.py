@@ -136,3 +136,10 @@ def but_for_scales_below_zero(x, out, scale):
 @ct.kernel
 def but_for_a_scale_of_an_eighth(x, out, scale):
     ct.store(out, (ct.bid(0),), ct.where(scale == -0.125, 0.0, _block(x) * scale))
+
+
+@tileverify.launch(args=FLOATS, grid=GRID)
+@ct.kernel
+def but_in_a_narrow_window(x, out):
+    t = _block(x)
+    ct.store(out, (ct.bid(0),), ct.where((t > 0.5) & (t < 0.50001), 0.0, t))

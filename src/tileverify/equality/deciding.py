@@ -184,9 +184,7 @@ def decide(
         return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), steps)
     if options.inputs is None:
         searched = replace(trial, budget=Budget(options.steps))
-        found = searched.searched(
-            [(worth_searching(taken, options.steps), to_search(contract, any(kernel.ways.one_way())))]
-        )
+        found = searched.searched([(worth_searching(taken, options.steps), to_search(contract))])
         found = found or searched.searched([(values, (SCALARS,)) for values in other_scalars])
         found = found or searched.with_scalars(launches[0], other_float_scalars(contract, known))
         if found is not None:

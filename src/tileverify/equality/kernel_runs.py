@@ -144,7 +144,7 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
     if launches and not stopped:
         made = replace(made, budget=Budget(options.steps))
         chosen = worth_searching(taken, options.steps)
-        fillings = to_search(contract, any(kernel.ways.one_way()))
+        fillings = to_search(contract)
         yield from made.searching(launches.index(chosen), chosen, fillings)
         for values in other_scalars:
             yield from made.searching(0, values, (SCALARS,))

@@ -28,15 +28,17 @@ TIES: Final = "ties"
 WHOLE: Final = "whole range"
 SCALARS: Final = "other scalars"
 NEAR_WHOLE: Final = "near whole"
-SEARCHING: Final = (ZEROS, TIES, WHOLE, "large", "far below", SCALARS, NEAR_WHOLE)
+LARGE: Final = ("large", "far below")
+SEARCHING: Final = (ZEROS, TIES, WHOLE, *LARGE, SCALARS, NEAR_WHOLE)
 """Contents that may show a difference and count for nothing else: ``zeros``, some of which are no variables, so that
 branches are taken which no random point takes, ``ties``, all of which are of a few numbers, integers of the ``whole
 range`` of their type, large numbers, their opposites, the first kind at launches with other integer scalars, and
-numbers close to the integers at which a rounding jumps."""
+numbers close to the integers at which a rounding jumps, or between two that the bytecode holds."""
 
 _BORDERS: Final = 4
 MOST_FLOATS: Final = 48
 _LARGEST: Final = 1 << 10
+_WIDEST: Final = 1e6
 GIVEN: Final = "given"
 
 
@@ -50,10 +52,10 @@ class TrialPoint:
     floats: Mapping[str, Array]
 
 
-def to_search(contract: ContractInNumbers, one_way: bool) -> tuple[str, ...]:
-    """The kinds of contents that may show a difference; ``one_way``: a comparison came out in one way alone."""
+def to_search(contract: ContractInNumbers) -> tuple[str, ...]:
+    """The kinds of contents that may show a difference."""
     integers = (WHOLE,) if _free_integers(contract) or _integer_scalars(contract) else ()
-    return (ZEROS, TIES, NEAR_WHOLE, *integers, *(SEARCHING[3:5] if one_way else ()))
+    return (ZEROS, TIES, NEAR_WHOLE, *integers, *LARGE)
 
 
 def _free_integers(contract: ContractInNumbers) -> list[ArrayArgument]:
@@ -240,12 +242,20 @@ def shadows(source: np.random.Generator, filling: str, count: int, known: Consta
 
 
 def _near_whole(source: np.random.Generator, count: int, known: Constants) -> Array:
-    """Above and below small integers and those that the bytecode holds, by 2^-6 to 2^-20 of them."""
+    """Above and below small integers and those that the bytecode holds, by 2^-6 to 2^-20 of them; a third lie between
+    two neighbours among all numbers of either sign that it holds."""
     held = [value for value in known.integers[:64] if 0 < value < _LARGEST]
     small = source.integers(1, 65, count)
     whole = np.where(source.random(count) < 0.5, source.choice(np.asarray([*held, 1]), count), small)
     beside = source.choice([-1.0, 1.0], count) * 2.0 ** -source.uniform(6, 20, count)
-    return np.asarray(source.choice([-1.0, 1.0, 1.0], count) * whole * (1 + beside))
+    near = source.choice([-1.0, 1.0, 1.0], count) * whole * (1 + beside)
+    known_ones = [value for value in (*known.floats, *map(float, held)) if abs(value) < _WIDEST]
+    ends = np.unique(np.asarray([sign * abs(value) for value in (*known_ones, 0.0) for sign in (-1.0, 1.0)]))
+    if len(ends) < 2:
+        return np.asarray(near)
+    place = source.integers(0, len(ends) - 1, count)
+    between = ends[place] + (ends[place + 1] - ends[place]) * source.uniform(0.25, 0.75, count)
+    return np.where(source.random(count) < 1 / 3, between, near)
 
 
 def _large(source: np.random.Generator, count: int, known: Constants) -> Array:

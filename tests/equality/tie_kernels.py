@@ -120,12 +120,6 @@ def but_for_what_is_shut_out(x, out, n):
     ct.store(out, (ct.bid(0),), ct.where(n == -7, 0.0, _block(x)))
 
 
-@tileverify.launch(args={"x": "f32[N]", "out": "i32[N]"}, grid=GRID)
-@ct.kernel
-def rounded_a_little_early(x, out):
-    ct.store(out, (ct.bid(0),), ct.astype(ct.floor(_block(x) * 1.001), ct.int32))
-
-
 @tileverify.launch(args={**FLOATS, "scale": "f32"}, grid=GRID)
 @ct.kernel
 def but_for_scales_below_zero(x, out, scale):

@@ -33,7 +33,8 @@ from tileverify.pipeline import check_unit
 from .changes import MUTANTS, REWRITES, Changed, DoesNotApply, changed, changed_loop, changes_of
 from .corpus import LABELS, exact_case, other_of, take_units, values_of
 
-MOST_STEPS = 1 << 25
+TOO_LARGE = "no launch was small enough"
+MOST_STEPS = 1 << 26
 
 
 def cases(table_name: str, only: Sequence[str] = ("",)) -> list[tuple[str, Changed]]:
@@ -70,12 +71,18 @@ def judged(name: str, one: Changed, *, mutant: bool) -> ExactAnswer | None:
 
 
 def judged_again(name: str, one: Changed) -> ExactAnswer:
-    """The changed kernel beside the one that it was made of, at sizes beside the borders of tiles."""
+    """The changed kernel beside the one that it was made of, at sizes beside the borders of tiles; at those of the
+    table, with all contents, where none of these is small enough."""
     unit, kernel = exact_case(LABELS[name])
     contract = ContractInNumbers(unit.launch, check_unit(unit).requires)
     plain = RivalKernel("the kernel", unit, kernel_of(unit), contract)
     with changed_loop(one, []):
-        return decide(unit, changed(kernel, one, []), contract, plain.beside(unit, name), Options(seed=3))
+        other = plain.beside(unit, name)
+        found = decide(unit, changed(kernel, one, []), contract, other, Options(seed=3))
+        if found.answer is not Decision.NOT_DECIDED or found.launches or found.reason != TOO_LARGE:
+            return found
+        sizes = Options(seed=3, values=values_of(LABELS[name]), steps=8 * MOST_STEPS)
+        return decide(unit, changed(kernel, one, []), contract, other, sizes)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,8 @@ x == y | x * 2 == x + x | x * 4 / 2 == x * 2 | x != x * 1.0 | x == 0.126 | x != 
 np.power(x, np.array([2, 3, 2, 3])) | np.power(x, np.array([2.0, -1.0, 0.0, 3.0])) | x // 0.3 | x % 0.3 | np.fmod(x, y)
 np.einsum("ij,jk->ik", x, y) | np.einsum("iij->j", t) | np.einsum("ji", x) | np.einsum("i,j->", v, v)
 sum(x) | max(v) | min(v) | x.ptp() | np.ptp(x) | x.astype(np.int8) | x.astype(bool)
+(x * 1e300).astype(np.int32) | (1 / (x * 0)).astype(int) | x // (1 / (x * 0)) | x % (1 / (x * 0))
+np.fmod(1 / (x * 0), y) | (-1 / (x * 0)) ** 1.5
 """
 STATEMENTS = """
 np.sum(x, axis=0, out=o[0])

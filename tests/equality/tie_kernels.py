@@ -85,3 +85,55 @@ def but_for_a_scale_of_one(x, out, scale):
     if scale == 1.0:
         t = t + 1.0
     ct.store(out, (ct.bid(0),), t * scale)
+
+
+@tileverify.launch(args=FLOATS, grid=GRID)
+@ct.kernel
+def doubled(x, out):
+    ct.store(out, (ct.bid(0),), _block(x) * 2)
+
+
+SCALED = {**FLOATS, "n": "i32"}
+
+
+@tileverify.launch(args=SCALED, grid=GRID)
+@ct.kernel
+def but_for_minus_seven(x, out, n):
+    ct.store(out, (ct.bid(0),), ct.where(n == -7, 0.0, _block(x)))
+
+
+@tileverify.launch(args=SCALED, grid=GRID)
+@ct.kernel
+def but_below_minus_two_thousand(x, out, n):
+    ct.store(out, (ct.bid(0),), ct.where(n < -2000, 0.0, _block(x)))
+
+
+@tileverify.launch(args=SCALED, grid=GRID)
+@ct.kernel
+def but_where_one_less_wraps(x, out, n):
+    ct.store(out, (ct.bid(0),), ct.where(n - 1 > n, 0.0, _block(x)))
+
+
+@tileverify.launch(args=SCALED, grid=GRID, requires=["n >= 0"])
+@ct.kernel
+def but_for_what_is_shut_out(x, out, n):
+    ct.store(out, (ct.bid(0),), ct.where(n == -7, 0.0, _block(x)))
+
+
+@tileverify.launch(args={**FLOATS, "scale": "f32"}, grid=GRID)
+@ct.kernel
+def but_for_scales_below_zero(x, out, scale):
+    ct.store(out, (ct.bid(0),), ct.where(scale < 0, 0.0, _block(x) * scale))
+
+
+@tileverify.launch(args={**FLOATS, "scale": "f32"}, grid=GRID)
+@ct.kernel
+def but_for_a_scale_of_an_eighth(x, out, scale):
+    ct.store(out, (ct.bid(0),), ct.where(scale == -0.125, 0.0, _block(x) * scale))
+
+
+@tileverify.launch(args=FLOATS, grid=GRID)
+@ct.kernel
+def but_in_a_narrow_window(x, out):
+    t = _block(x)
+    ct.store(out, (ct.bid(0),), ct.where((t > 0.5) & (t < 0.50001), 0.0, t))

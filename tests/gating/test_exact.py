@@ -36,7 +36,7 @@ def total(x):
 
 def crashes(x):
     import os
-    if x.dtype.names:
+    if type(x).__name__ == "Numbers":
         os._exit(0)
     return 3 * x + 1
 """

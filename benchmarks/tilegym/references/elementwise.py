@@ -210,10 +210,13 @@ def mask_backward(grad_2d, L):
     return {"output_2d": grad_2d.view(-1, L, L).masked_fill(~_causal(L), 0.0).view(-1, L)}
 
 
-@reference("cutile/multi_token_attention.py::_fused_softmax_zeromask_bwd_kernel")
+@reference(
+    "cutile/multi_token_attention.py::_fused_softmax_zeromask_bwd_kernel", grid=["64", "2"],
+    args=dict.fromkeys(("probs_2d", "grad_probs_2d", "output_2d"), "f32[128, 64]"),
+)  # fmt: skip
 def softmax_mask_backward(probs_2d, grad_probs_2d, L):
-    probs = probs_2d.view(-1, L, L)
-    grad = grad_probs_2d.view(-1, L, L).masked_fill(~_causal(L), 0.0)
+    """Above the diagonal probabilities are 0 where this is called, so that it does not matter what the gradient is."""
+    probs, grad = probs_2d.view(-1, L, L), grad_probs_2d.view(-1, L, L)
     found = probs * (grad - (probs * grad).sum(-1, keepdim=True))
     return {"output_2d": found.masked_fill(~_causal(L), 0.0).view(-1, L)}
 

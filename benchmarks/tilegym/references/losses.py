@@ -106,7 +106,8 @@ def dyt_backward(dy_input, x_input, alpha_tensor, gamma_tensor, da_partial, dg_p
 
 @reference("cutile/moe_align_block.py::_moe_align_block_size_stage1_kernel")
 def count_tokens(topk_ids, tokens_cnts, NUM_EXPERTS, TOKENS_PER_THREAD):
-    hot = F.one_hot(topk_ids.long().clamp(0, NUM_EXPERTS), NUM_EXPERTS + 1)[:, :NUM_EXPERTS]
+    ids = torch.where((topk_ids < 0) | (topk_ids > NUM_EXPERTS), NUM_EXPERTS, topk_ids)
+    hot = F.one_hot(ids.long(), NUM_EXPERTS + 1)[:, :NUM_EXPERTS]
     counted = hot.view(-1, TOKENS_PER_THREAD, NUM_EXPERTS).sum(1)
     tokens_cnts[NUM_EXPERTS:] = counted.reshape(-1).int()
 

@@ -16,6 +16,7 @@ from numpy.typing import DTypeLike
 
 from .exact import NUMBER
 from .field import Array
+from .float_types import UnknownFloat
 from .undecided import Undecided
 
 _FREE: Final = frozenset({"order", "subok", "device", "kind", "stable", "optimize", "casting"})
@@ -23,9 +24,9 @@ _FREE: Final = frozenset({"order", "subok", "device", "kind", "stable", "optimiz
 _NARROW: Final = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 
 
-def is_float(dtype: DTypeLike | None) -> bool:
+def is_float(dtype: DTypeLike | UnknownFloat | None) -> bool:
     """Whether a type is one of floats, which all are one: rounding is no part of real arithmetic."""
-    if dtype is None:
+    if dtype is None or isinstance(dtype, UnknownFloat):
         return True
     found = np.dtype(dtype)
     return found.kind == "f" or found == NUMBER or found.name in _NARROW

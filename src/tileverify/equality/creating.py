@@ -18,6 +18,7 @@ from . import exact
 from .array_calls import is_float
 from .exact_arrays import is_numbers, lifted, presented
 from .field import Array
+from .float_types import float_type
 from .undecided import Undecided
 
 
@@ -26,7 +27,7 @@ def _filled(value: float) -> Callable[..., Array]:
 
     def make(shape: int | Sequence[int], dtype: DTypeLike | None = None, *args: object, **kwargs: object) -> Array:
         if is_float(dtype):
-            return presented(np.broadcast_to(lifted(value), shape).copy())
+            return presented(np.broadcast_to(lifted(value), shape).copy(), float_type(dtype))
         return np.full(shape, 0 if np.isnan(value) else value, dtype)
 
     return make

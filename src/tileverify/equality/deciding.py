@@ -19,7 +19,17 @@ from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..results.equality_section import UnequalValues
 from ..system.errors import UsageError
 from .exact_arrays import is_numbers, lifted, presented
-from .points import FILLINGS, GIVEN, WHOLE, TrialPoint, drawn_point, given_point, to_search
+from .points import (
+    FILLINGS,
+    GIVEN,
+    SCALARS,
+    WHOLE,
+    TrialPoint,
+    drawn_point,
+    given_point,
+    other_float_scalars,
+    to_search,
+)
 from .rounding_error import RoundingSeen
 from .running import ExactKernel, run_exactly
 from .sameness import Compared, compared
@@ -138,7 +148,7 @@ def decide(
 ) -> ExactAnswer:
     """Whether ``other`` computes what the kernel does."""
     known = constants_of(kernel.entry)
-    launches, left_out = planned(contract, known, options)
+    launches, other_scalars, left_out = planned(contract, known, options)
     share = min(SHARE, options.steps) if options.values is None else options.steps
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
     done: list[Mapping[str, int]] = []
@@ -173,7 +183,10 @@ def decide(
         reason = next(iter((*reasons, *refused)), "no launch was small enough")
         return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), steps)
     if options.inputs is None:
-        found = replace(trial, budget=Budget(options.steps)).searched(worth_searching(taken, options.steps))
+        searched = replace(trial, budget=Budget(options.steps))
+        found = searched.searched([(worth_searching(taken, options.steps), to_search(contract))])
+        found = found or searched.searched([(values, (SCALARS,)) for values in other_scalars])
+        found = found or searched.with_scalars(launches[0], other_float_scalars(contract, known))
         if found is not None:
             return _different(trial, found, launches)
     one_way = tuple(kernel.ways.one_way())
@@ -194,8 +207,9 @@ def _steps(launch: tuple[int, Mapping[str, int]]) -> int:
 
 def planned(
     contract: ContractInNumbers, known: Constants, options: Options
-) -> tuple[Sequence[Mapping[str, int]], list[str]]:
-    """The launches to look at, the usual one first, the others by size, and in words those beyond them.
+) -> tuple[Sequence[Mapping[str, int]], Sequence[Mapping[str, int]], list[str]]:
+    """The launches to look at, the usual one first, the others by size; those with other scalars, which may show a
+    difference; and in words those beyond them.
 
     :raises UsageError: of the only launch to look at not every size is given.
     """
@@ -204,10 +218,10 @@ def planned(
             extent(contract, options.values)
         except KeyError as missing:
             raise UsageError(f"give every size a value, or none: '{missing.args[0]}' has none") from None
-        return (options.values,), []
+        return (options.values,), (), []
     chosen = chosen_launches(contract, known, np.random.default_rng(options.seed))
     every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]
-    return every[: options.launches], [*chosen.not_tried, *map(words, every[options.launches :])]
+    return every[: options.launches], chosen.scalars, [*chosen.not_tried, *map(words, every[options.launches :])]
 
 
 def fillings_of(number: int) -> tuple[str, ...]:
@@ -265,9 +279,10 @@ class _Trial:
                 fillings.append("positive")
         return None
 
-    def searched(self, values: Mapping[str, int]) -> UnequalElement | None:
-        """A difference that contents show which make nothing equal: of finite numbers, or it may be one of limits."""
-        for filling in to_search(self.contract, any(self.kernel.ways.one_way())):
+    def searched(self, places: Sequence[tuple[Mapping[str, int], Sequence[str]]]) -> UnequalElement | None:
+        """A difference that launches and contents show which make nothing equal: of finite numbers, or it may be one of
+        limits."""
+        for values, filling in ((values, filling) for values, fillings in places for filling in fillings):
             try:
                 found = self.at(values, filling)
             except (InterpreterStop, UsageError):
@@ -276,7 +291,20 @@ class _Trial:
                 return finite
         return None
 
-    def at(self, values: Mapping[str, int], filling: str) -> Compared | UnequalElement:
+    def with_scalars(self, values: Mapping[str, int], tried: Sequence[Mapping[str, float]]) -> UnequalElement | None:
+        """The same, for these float scalars."""
+        for given in tried:
+            try:
+                found = self.at(values, SCALARS, given)
+            except (InterpreterStop, UsageError):
+                continue
+            if isinstance(found, UnequalElement) and (finite := found.where_finite()) is not None:
+                return finite
+        return None
+
+    def at(
+        self, values: Mapping[str, int], filling: str, given: Mapping[str, float] | None = None
+    ) -> Compared | UnequalElement:
         """Another point where two numbers are too close to be compared."""
         if extent(self.contract, values)[0] > MOST_ELEMENTS:
             raise BudgetSpent(f"arrays of more than {MOST_ELEMENTS} elements")
@@ -284,7 +312,7 @@ class _Trial:
         for attempt in range(TRIES):
             try:
                 seed = self.options.seed * 64 + attempt
-                point = drawn_point(self.contract, values, filling, self.known, seed, self.options.held)
+                point = drawn_point(self.contract, values, filling, self.known, seed, self.options.held, given)
                 return self.at_point(point)
             except NearTie as stop:
                 last = stop
@@ -307,11 +335,12 @@ def outcome(point: TrialPoint, after: Mapping[str, Array], expected: Mapping[str
     worst = Compared()
     for name, array in kernel.items():
         wanted = _plain(wanted_memory[name])
-        if point.filling == WHOLE and array.dtype.kind in "iu" and wanted.dtype.kind in "iu":
-            wanted = wanted.astype(array.dtype)  # what is stored: a sum in wider integers is no difference
-        found = compared(_plain(array), wanted)
+        held = _plain(array)
+        if point.filling == WHOLE and held.dtype.kind in "iu" and wanted.dtype.kind in "iu":
+            wanted = wanted.astype(held.dtype)  # what is stored: a sum in wider integers is no difference
+        found = compared(held, wanted)
         if found.unequal is not None:
-            whole = _unequal(found.unequal, _plain(array), wanted, dtypes[name])
+            whole = _unequal(found.unequal, held, wanted, dtypes[name])
             first = whole.elements[0]
             return UnequalElement(name, first.index, first.kernel, first.reference, point, whole)
         if found.open:
@@ -398,7 +427,7 @@ def _different(trial: _Trial, found: UnequalElement, launches: Sequence[Mapping[
         if isinstance(smaller, UnequalElement):
             seen = smaller
             break
-    if trial.options.inputs is None and seen.point.filling != WHOLE:
+    if trial.options.inputs is None and seen.point.filling not in (WHOLE, SCALARS):
         steps = trial.options.steps // 2
         again = replace(trial, budget=Budget(steps), share=steps)
         small = shrunk(seen, trial.contract, _where_unequal(again.at), _where_unequal(again.at_point))

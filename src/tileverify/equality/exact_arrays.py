@@ -17,6 +17,7 @@ from . import constants, exact, formulas, reducing
 from .array_calls import asked, is_float
 from .exact import NUMBER
 from .field import Array
+from .float_types import UNKNOWN, FloatType, float_type, joint
 from .reducing import Axis
 from .undecided import Undecided
 
@@ -27,12 +28,23 @@ Index: TypeAlias = Part | tuple[Part, ...]
 
 
 class Numbers(np.ndarray):
-    """An array of elements of type `NUMBER`."""
+    """An array of elements of type `NUMBER`.  ``floats``: the type of those that it stands for; rounding is no part of
+    real arithmetic, but a reference may ask."""
+
+    floats: FloatType = UNKNOWN
+
+    def __array_finalize__(self, whole: object) -> None:
+        self.floats = getattr(whole, "floats", UNKNOWN)
+
+    @property
+    def dtype(self) -> Any:
+        return self.floats
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: ArrayLike, **options: Any) -> Array | None:
         out = options.pop("out", None)
         where = options.pop("where", True)
-        if not is_float(options.pop("dtype", None)):
+        asked_for = options.pop("dtype", None)
+        if not is_float(asked_for):
             raise Undecided(f"{ufunc.__name__} of exact numbers as integers")
         options = {name: value for name, value in options.items() if name not in ("casting", "order", "subok")}
         if where is not True and (out is None or method != "__call__"):
@@ -40,7 +52,9 @@ class Numbers(np.ndarray):
         if method not in _METHODS:
             _unknown(f"{ufunc.__name__}.{method}")
         result = _METHODS[method](ufunc, *inputs, **options)
-        return presented(result) if out is None else _written(out[0], result, where, ufunc.__name__)
+        if out is not None:
+            return _written(out[0], result, where, ufunc.__name__)
+        return presented(result, float_type(asked_for) if asked_for is not None else joint(map(_float_type, inputs)))
 
     def __array_function__(
         self, func: Callable[..., object], types: Iterable[type], args: Iterable[object], kwargs: Mapping[str, object]
@@ -69,7 +83,7 @@ class Numbers(np.ndarray):
     # ------------------------------------------------------------------------------------------ elements
     def __getitem__(self, place: Index) -> Array:
         found = plain(self)[_index(place)]
-        return presented(found if isinstance(found, np.ndarray) else np.asarray(found, NUMBER))
+        return presented(found if isinstance(found, np.ndarray) else np.asarray(found, NUMBER), self.floats)
 
     def __setitem__(self, place: Index, value: ArrayLike) -> None:
         plain(self)[_index(place)] = lifted(value)
@@ -131,7 +145,7 @@ def _part(place: Part) -> Part:
 
 
 def is_numbers(value: object) -> TypeGuard[Array]:
-    return isinstance(value, np.ndarray) and value.dtype == NUMBER
+    return isinstance(value, Numbers) or (isinstance(value, np.ndarray) and value.dtype == NUMBER)
 
 
 def plain(value: object) -> Array:
@@ -161,11 +175,16 @@ def _moved(value: object) -> object:
     return value
 
 
-def presented(result: T) -> T:
+def _float_type(operand: ArrayLike) -> FloatType | ArrayLike:
+    return operand.floats if isinstance(operand, Numbers) else operand
+
+
+def presented(result: T, floats: FloatType = UNKNOWN) -> T:
     """Arrays of numbers with their class, inside of tuples and lists, too."""
     shown: Any = result
     if is_numbers(result):
         shown = np.ndarray.view(result, Numbers)
+        shown.floats = floats
     elif isinstance(result, np.void) and result.dtype == NUMBER:  # an element, which NumPy has as an object of its own
         shown = np.asarray(result).view(Numbers)
     elif isinstance(result, tuple | list) and any(is_numbers(each) for each in result):
@@ -193,15 +212,16 @@ def lifted(value: ArrayLike | None) -> Array:
 
 def cast(x: ArrayLike, dtype: DTypeLike) -> Array:
     """Floats stay what they are; integers are cut off."""
-    if dtype == NUMBER:
-        return presented(exact.copied(plain(x)))
     if is_float(dtype):
-        return presented(exact.copied(plain(x)))
+        return presented(exact.copied(plain(x)), float_type(dtype))
     wanted = np.dtype(dtype)
     if wanted.kind == "b":
         return np.not_equal(x, 0)
     if wanted.kind in "iu":
-        return formulas.to_whole(plain(x), np.trunc).astype(np.int64).astype(wanted)
+        whole, held = formulas.to_whole(plain(x), np.trunc), np.iinfo(wanted)
+        if not ((whole >= held.min) & (whole < float(held.max) + 1)).all():
+            raise Undecided(f"a cast to {wanted} of numbers that it does not hold")
+        return np.asarray(whole.astype(wanted))
     return _unknown(f"a cast to {wanted}")
 
 
@@ -237,7 +257,7 @@ BINARY: Final[dict[np.ufunc, Callable[[Array, Array], Array]]] = {
     np.maximum: formulas.maximum, np.minimum: formulas.minimum, np.power: formulas.power,
     np.fmax: lambda x, y: formulas.maximum(x, y, False), np.fmin: lambda x, y: formulas.minimum(x, y, False),
     np.float_power: formulas.power, np.matmul: reducing.matmul,
-    np.floor_divide: lambda x, y: formulas.rounded(exact.divide(x, y), np.floor),
+    np.floor_divide: formulas.floor_quotient,
     np.remainder: lambda x, y: formulas.remainder(x, y, np.floor),
     np.fmod: lambda x, y: formulas.remainder(x, y, np.trunc),
     np.hypot: lambda x, y: formulas.sqrt(exact.add(exact.multiply(x, x), exact.multiply(y, y))),

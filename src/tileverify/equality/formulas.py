@@ -296,7 +296,20 @@ def rounded(x: Array, rounding: Callable[[Array], Array]) -> Array:
 
 def remainder(x: Array, y: Array, rounding: Callable[[Array], Array]) -> Array:
     """``x - y * rounding(x / y)``"""
+    require_finite(x, y, "a remainder")
     return exact.subtract(x, exact.multiply(y, rounded(exact.divide(x, y), rounding)))
+
+
+def floor_quotient(x: Array, y: Array) -> Array:
+    """``floor(x / y)``"""
+    require_finite(x, y, "a quotient that is rounded down")
+    return rounded(exact.divide(x, y), np.floor)
+
+
+def require_finite(x: Array, y: Array, what: str) -> None:
+    """:raises Undecided: an operand is infinite, for which IEEE and the formula say different things."""
+    if np.isinf(exact.certain(x)).any() or np.isinf(exact.certain(y)).any():
+        raise Undecided(f"{what} of infinite numbers")
 
 
 def power(x: Array, y: Array) -> Array:
@@ -315,6 +328,8 @@ def power(x: Array, y: Array) -> Array:
 
 
 def _half_power(x: Array, twice: int) -> Array:
+    if twice % 2 and np.isneginf(exact.certain(x)).any():
+        raise Undecided("a half power of -inf")
     found = _whole_power(x, abs(twice) // 2)
     if twice % 2:
         found = exact.multiply(found, sqrt(x))

@@ -6,7 +6,7 @@ the reference is one point: here nobody can draw another one for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -22,7 +22,7 @@ from .deciding import TRIES, Options, constants_among, fillings_of, planned, wor
 from .exact_arrays import is_numbers
 from .field import Array
 from .narrow_sums import narrow_sums
-from .points import TrialPoint, drawn_point, to_search
+from .points import SCALARS, TrialPoint, drawn_point, other_float_scalars, to_search
 from .rounding_runs import points_in_formats, run_in_formats
 from .running import ExactKernel, run_exactly
 from .sent_points import Sent, SentEnd, SentGap, sent
@@ -70,11 +70,17 @@ class _Runs:
                 fillings.append("positive")
             yield sent(number, point, after, constants_among(self.unit))
 
-    def searching(self, number: int, values: Mapping[str, int]) -> Iterator[Sent]:
+    def searching(
+        self,
+        number: int,
+        values: Mapping[str, int],
+        fillings: Sequence[str],
+        given: Mapping[str, float] | None = None,
+    ) -> Iterator[Sent]:
         """Points that may show a difference, and count for nothing else."""
-        for filling in to_search(self.contract, any(self.kernel.ways.one_way())):
+        for filling in fillings:
             try:
-                point, after = self.at(values, filling)
+                point, after = self.at(values, filling, given)
             except (InterpreterStop, UsageError):
                 continue
             yield sent(number, point, after, constants_among(self.unit))
@@ -91,7 +97,9 @@ class _Runs:
         except (InterpreterStop, UsageError):
             return  # nothing of the answer depends on it
 
-    def at(self, values: Mapping[str, int], filling: str) -> tuple[TrialPoint, dict[str, Array]]:
+    def at(
+        self, values: Mapping[str, int], filling: str, given: Mapping[str, float] | None = None
+    ) -> tuple[TrialPoint, dict[str, Array]]:
         """Another point where two numbers are too close to be compared, a few times."""
         elements, _ = extent(self.contract, values)
         self.elements -= elements
@@ -99,7 +107,8 @@ class _Runs:
             raise BudgetSpent("too many elements")
         last = NearTie("nothing was tried")
         for attempt in range(TRIES):
-            point = drawn_point(self.contract, values, filling, self.known, self.options.seed * 64 + attempt)
+            seed = self.options.seed * 64 + attempt
+            point = drawn_point(self.contract, values, filling, self.known, seed, None, given)
             try:
                 with np.errstate(all="ignore"):
                     budget = self.budget.part(max(1, self.options.steps // _SHARES))
@@ -116,7 +125,7 @@ def _holds_nan(memory: Array) -> bool:
 def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, options: Options) -> Iterator[Sent]:
     """Everything that the kernel does, the last message is a `SentEnd`."""
     known = constants_of(kernel.entry)
-    every, left_out = planned(contract, known, options)
+    every, other_scalars, left_out = planned(contract, known, options)
     launches = [*every[:1], *siblings(contract, every), *every[1:]]
     launches, more = launches[: options.launches], launches[options.launches :]
     left_out += [words(values) for values in more if values in every]
@@ -135,7 +144,12 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
     if launches and not stopped:
         made = replace(made, budget=Budget(options.steps))
         chosen = worth_searching(taken, options.steps)
-        yield from made.searching(launches.index(chosen), chosen)
+        fillings = to_search(contract)
+        yield from made.searching(launches.index(chosen), chosen, fillings)
+        for values in other_scalars:
+            yield from made.searching(0, values, (SCALARS,))
+        for given in other_float_scalars(contract, known):
+            yield from made.searching(0, launches[0], (SCALARS,), given)
         yield from made.in_formats(launches[0])
     narrow = tuple((each.op, each.format, each.line) for each in narrow_sums(kernel.entry))
     one_way = tuple(kernel.ways.one_way())

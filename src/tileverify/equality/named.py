@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from ..backend.interpreter import InterpreterStop
+from ..backend.numbers.elements import NUMPY
 from ..frontend.sources.importing import import_file
 from ..system.errors import TileVerifyError, UsageError
 from .creating import exact_numpy
 from .deciding import Other
-from .exact_arrays import is_numbers, plain
+from .exact_arrays import Numbers, is_numbers, plain
 from .field import Array
+from .float_types import float_type
 from .points import TrialPoint
 from .torch_use import uses_torch
 from .undecided import Undecided
@@ -43,6 +45,9 @@ def other_of(function: Callable[..., object], written: Sequence[str] = ()) -> Ot
 
     def other(point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, object]) -> Mapping[str, Array]:
         given = {name: array.copy() for name, array in arrays.items()}
+        for name, array in point.inputs.launch.named_arrays():
+            if isinstance(numbers := given[name], Numbers) and array.dtype in NUMPY:
+                numbers.floats = float_type(NUMPY[array.dtype])
         named = {**arguments, **given}
         taken = named if takes_all else {each.name: named[each.name] for each in parameters if each.name in named}
         missing = [each.name for each in parameters if each.default is each.empty and each.name not in taken]

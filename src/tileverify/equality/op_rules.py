@@ -19,6 +19,7 @@ from ..backend.interpreter.reductions import (
     Lanes,
     combiner,
     only_op,
+    order_free,
     reduce_tiles,
     scan_tiles,
 )
@@ -42,6 +43,9 @@ from .reduction_laws import require_laws
 from .undecided import Undecided
 
 Combine: TypeAlias = "Callable[..., Lanes]"
+
+_ORDER_FREE: Final = ASSOCIATIVE | {"addf", "mulf"}
+"""In a field sums and products have one result in every order, too."""
 
 if TYPE_CHECKING:
     from ..backend.interpreter.machine import BlockRun, Result, Rule
@@ -197,12 +201,8 @@ def _combined(
             results = (Tile(np.flip(compute(np.flip(data, axis), axis), axis)),)
         else:
             results = (Tile(compute(data, axis)),)
-    require_laws(run, op, combiner(run, op, evaluate)[0], results, known=_is_order_free(first))
+    require_laws(run, op, combiner(run, op, evaluate)[0], results, known=order_free(op, _ORDER_FREE))
     return results
-
-
-def _is_order_free(body: Op | None) -> bool:
-    return body is not None and body.name in ASSOCIATIVE | {"addf", "mulf"}
 
 
 def _reduce(run: BlockRun, op: Op) -> Result:

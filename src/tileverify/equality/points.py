@@ -26,13 +26,19 @@ FILLINGS: Final = ("normal", "negative", "borders", "positive", "wide", "tiny")
 ZEROS: Final = "zeros"
 TIES: Final = "ties"
 WHOLE: Final = "whole range"
-SEARCHING: Final = (ZEROS, TIES, WHOLE, "large", "far below")
+SCALARS: Final = "other scalars"
+NEAR_WHOLE: Final = "near whole"
+LARGE: Final = ("large", "far below")
+SEARCHING: Final = (ZEROS, TIES, WHOLE, *LARGE, SCALARS, NEAR_WHOLE)
 """Contents that may show a difference and count for nothing else: ``zeros``, some of which are no variables, so that
 branches are taken which no random point takes, ``ties``, all of which are of a few numbers, integers of the ``whole
-range`` of their type, large numbers, and their opposites."""
+range`` of their type, large numbers, their opposites, the first kind at launches with other integer scalars, and
+numbers close to the integers at which a rounding jumps, or between two that the bytecode holds."""
 
 _BORDERS: Final = 4
+MOST_FLOATS: Final = 48
 _LARGEST: Final = 1 << 10
+_WIDEST: Final = 1e6
 GIVEN: Final = "given"
 
 
@@ -46,10 +52,10 @@ class TrialPoint:
     floats: Mapping[str, Array]
 
 
-def to_search(contract: ContractInNumbers, one_way: bool) -> tuple[str, ...]:
-    """The kinds of contents that may show a difference; ``one_way``: a comparison came out in one way alone."""
+def to_search(contract: ContractInNumbers) -> tuple[str, ...]:
+    """The kinds of contents that may show a difference."""
     integers = (WHOLE,) if _free_integers(contract) or _integer_scalars(contract) else ()
-    return (ZEROS, TIES, *integers, *(SEARCHING[3:] if one_way else ()))
+    return (ZEROS, TIES, NEAR_WHOLE, *integers, *LARGE)
 
 
 def _free_integers(contract: ContractInNumbers) -> list[ArrayArgument]:
@@ -74,14 +80,17 @@ def drawn_point(
     known: Constants,
     seed: int,
     held: Mapping[str, Array] | None = None,
+    given: Mapping[str, float] | None = None,
 ) -> TrialPoint:
     """The launch with these values; raises `UsageError` where there is none.  ``held``: integer arrays by name that are
-    not drawn."""
+    not drawn; ``given``: float scalars that are constants."""
     source = np.random.default_rng([seed, (*FILLINGS, *SEARCHING).index(filling)])
     names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
     floats = {name: float(source.uniform(0.25, 2)) for name in names}
     if filling == TIES:
         floats = {name: float(source.choice(_few(source, known))) for name in names}
+    given = given or {}
+    floats |= given
     if filling == WHOLE:
         values = _other_scalars(source, contract, values, known)
     inputs = make_inputs(contract, Given(dict(values), floats, dict(held or {}), None, int(source.integers(1 << 62))))
@@ -104,10 +113,22 @@ def drawn_point(
         inputs,
         contents,
         {
-            name: numbers_of(np.asarray(value), "f32") if constant else drawn(source, np.asarray(value))
+            name: numbers_of(np.asarray(value), "f32")
+            if constant or name in given
+            else drawn(source, np.asarray(value))
             for name, value in floats.items()
         },
     )
+
+
+def other_float_scalars(contract: ContractInNumbers, known: Constants) -> list[dict[str, float]]:
+    """Float scalars, one at a time, that a kernel may ask for: of either sign, 0, and at and beside what the bytecode
+    holds; at most `MOST_FLOATS`."""
+    borders = [abs(value) for value in (*known.floats, *map(float, known.integers[:64])) if 0 < abs(value) < 1e6]
+    near = (sign * factor * border for factor in (1.0, 1.25, 0.75) for sign in (-1, 1) for border in borders)
+    numbers = list(dict.fromkeys((-1.5, 0.0, 1.0, -1.0, *near)))
+    names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
+    return [{name: number} for number in numbers for name in names][:MOST_FLOATS]
 
 
 def _other_scalars(
@@ -206,6 +227,8 @@ def shadows(source: np.random.Generator, filling: str, count: int, known: Consta
             return normal * 1e-3
         case "large":
             return _large(source, count, known)
+        case "near whole":
+            return _near_whole(source, count, known)
         case "far below":
             return -_large(source, count, known)
         case "borders":
@@ -216,6 +239,23 @@ def shadows(source: np.random.Generator, filling: str, count: int, known: Consta
                 return np.where(source.random(count) < 0.5, near, normal)
             return normal * 8
     return normal
+
+
+def _near_whole(source: np.random.Generator, count: int, known: Constants) -> Array:
+    """Above and below small integers and those that the bytecode holds, by 2^-6 to 2^-20 of them; a third lie between
+    two neighbours among all numbers of either sign that it holds."""
+    held = [value for value in known.integers[:64] if 0 < value < _LARGEST]
+    small = source.integers(1, 65, count)
+    whole = np.where(source.random(count) < 0.5, source.choice(np.asarray([*held, 1]), count), small)
+    beside = source.choice([-1.0, 1.0], count) * 2.0 ** -source.uniform(6, 20, count)
+    near = source.choice([-1.0, 1.0, 1.0], count) * whole * (1 + beside)
+    known_ones = [value for value in (*known.floats, *map(float, held)) if abs(value) < _WIDEST]
+    ends = np.unique(np.asarray([sign * abs(value) for value in (*known_ones, 0.0) for sign in (-1.0, 1.0)]))
+    if len(ends) < 2:
+        return np.asarray(near)
+    place = source.integers(0, len(ends) - 1, count)
+    between = ends[place] + (ends[place + 1] - ends[place]) * source.uniform(0.25, 0.75, count)
+    return np.where(source.random(count) < 1 / 3, between, near)
 
 
 def _large(source: np.random.Generator, count: int, known: Constants) -> Array:

@@ -64,10 +64,11 @@ def _same(one: Lanes, other: Lanes) -> bool:
 
 
 def _same_lanes(x: Array, y: Array) -> Array:
-    """What is lost in one of them says nothing; it is told elsewhere."""
+    """What is lost in one of them says nothing; it is told elsewhere.  NaN is NaN."""
     if x.dtype != NUMBER:
         return np.asarray(x == y)
-    return np.asarray(exact.same(x, y) | exact.is_lost(x) | exact.is_lost(y))
+    undefined = np.isnan(x["s"]) & np.isnan(y["s"])
+    return np.asarray(exact.same(x, y) | undefined | exact.is_lost(x) | exact.is_lost(y))
 
 
 def _identities(op: Op, results: Lanes) -> Lanes:

@@ -57,7 +57,7 @@ def _leaky_relu(x: ArrayLike, slope: ArrayLike = 0.01) -> Array:
 
 
 def _threshold_backward(dy: ArrayLike, x: ArrayLike, threshold: ArrayLike) -> Array:
-    return np.where(exact.order(lifted(x), lifted(threshold)) == 1, lifted(dy), formulas.integers(0))
+    return np.where(exact.order(lifted(x), lifted(threshold)) > 0, lifted(dy), formulas.integers(0))  # NaN, too
 
 
 def _glu(x: ArrayLike, dim: int = -1) -> Array:
@@ -66,19 +66,21 @@ def _glu(x: ArrayLike, dim: int = -1) -> Array:
 
 
 # ------------------------------------------------------------------------------------------------ softmax
-def softmax(x: ArrayLike, dim: int, *_: object) -> Array:
+def softmax(x: ArrayLike, dim: int, half_to_float: bool = False) -> Array:
     """Shifted by an integer near the largest: over the reals any shift gives the same, and an integer has no ties."""
     found = lifted(x)
     if not found.size:
         return found
     with np.errstate(all="ignore"):
         near = np.rint(found["s"].max(axis=dim, keepdims=True, initial=-np.inf))
+    if np.isposinf(near).any():
+        raise Undecided("a softmax of infinite numbers")
     shift = exact.of_integers(np.where(np.abs(near) < 2**52, near, 0).astype(np.int64))
     powers = formulas.exp(exact.subtract(found, shift))
     return exact.divide(powers, reducing.total(powers, dim, True))
 
 
-def _log_softmax(x: ArrayLike, dim: int, *_: object) -> Array:
+def _log_softmax(x: ArrayLike, dim: int, half_to_float: bool = False) -> Array:
     found = lifted(x)
     top = reducing.largest(found, dim, True)
     top = np.where(np.isfinite(top["s"]), top, formulas.integers(0))
@@ -86,12 +88,12 @@ def _log_softmax(x: ArrayLike, dim: int, *_: object) -> Array:
     return exact.subtract(apart, formulas.log(reducing.total(formulas.exp(apart), dim, True)))
 
 
-def _softmax_backward(dy: ArrayLike, y: ArrayLike, dim: int, *_: object) -> Array:
+def _softmax_backward(dy: ArrayLike, y: ArrayLike, dim: int, input_dtype: object = None) -> Array:
     both = _times(dy, y)
     return exact.subtract(both, exact.multiply(lifted(y), reducing.total(both, dim, True)))
 
 
-def _log_softmax_backward(dy: ArrayLike, y: ArrayLike, dim: int, *_: object) -> Array:
+def _log_softmax_backward(dy: ArrayLike, y: ArrayLike, dim: int, input_dtype: object = None) -> Array:
     return exact.subtract(lifted(dy), exact.multiply(formulas.exp(lifted(y)), reducing.total(lifted(dy), dim, True)))
 
 
@@ -170,7 +172,7 @@ def _mse(x: ArrayLike, y: ArrayLike, reduction: int = 1) -> Array:
 
 
 def _xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    zero = exact.same(lifted(x), formulas.integers(0))
+    zero = exact.same(lifted(x), formulas.integers(0)) & ~np.isnan(lifted(y)["s"])
     return np.where(zero, formulas.integers(0), exact.multiply(lifted(x), formulas.log(lifted(y))))
 
 
@@ -183,7 +185,7 @@ def _convolution(
     padding: Sequence[int],
     dilation: Sequence[int],
     transposed: bool,
-    _: object,
+    output_padding: Sequence[int],
     groups: int,
 ) -> Array:
     """Sums of products over windows, one offset in the window after the other."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import exact, formulas
-from .exact_arrays import Index, cast, lifted, presented
+from .exact_arrays import Index, cast, is_numbers, lifted, presented
 from .field import Array
 from .torch_rules import Dim, Rule, scaled, truth
 from .undecided import Undecided
@@ -53,7 +53,7 @@ def _slice(x: Array, dim: int = 0, start: int | None = None, end: int | None = N
 
 def _split(x: Array, size: int | Sequence[int], dim: int = 0) -> list[Array]:
     length = x.shape[dim]
-    sizes = [size] * -(-length // max(size, 1)) if isinstance(size, int) else list(size)
+    sizes = [size] * max(-(-length // max(size, 1)), 1) if isinstance(size, int) else list(size)
     ends = np.cumsum([0, *sizes]).tolist()
     return [_slice(x, dim, first, last) for first, last in pairwise(ends)]
 
@@ -70,13 +70,21 @@ def _unfold(x: Array, dimension: int, size: int, step: int) -> Array:
 
 
 # ------------------------------------------------------------------------------------------------ copies
-def _copied(x: Array, dtype: str | None = None, *_: object, **__: object) -> Array:
+def _copied(x: Array, dtype: str | None = None) -> Array:
     """A copy, as elements of the type ``dtype``: floats of all formats are one."""
     if dtype is None or (str(dtype).startswith(("float", "bfloat")) and lifted(x).dtype == np.asarray(x).dtype):
         return exact.copied(x)
     return (
         exact.copied(lifted(x)) if str(dtype).startswith(("float", "bfloat")) else np.asarray(cast(presented(x), dtype))
     )
+
+
+def _copy(x: Array, source: ArrayLike, non_blocking: bool = False) -> Array:
+    """``source`` in the shape and type of ``x``."""
+    if is_numbers(x):
+        return np.broadcast_to(lifted(source), x.shape)
+    held = np.asarray(cast(presented(source), x.dtype) if is_numbers(source) else source, x.dtype)
+    return np.broadcast_to(held, x.shape)
 
 
 def _cat(parts: Sequence[ArrayLike], dim: int = 0) -> Array:
@@ -153,9 +161,7 @@ def _once(places: Array, what: str) -> Array:
     return places
 
 
-def _index_put(
-    x: Array, indices: Sequence[ArrayLike | None], values: ArrayLike, accumulate: bool = False, *_: object
-) -> Array:
+def _index_put(x: Array, indices: Sequence[ArrayLike | None], values: ArrayLike, accumulate: bool = False) -> Array:
     found, places = _touched(x, _places(indices))
     given = np.broadcast_to(lifted(values), places.shape)
     if accumulate:
@@ -166,6 +172,8 @@ def _index_put(
 
 def _along(x: Array, dim: int, index: Array) -> tuple[Array, ...]:
     """The index of ``x`` that ``gather`` and ``scatter`` mean."""
+    if not x.ndim:
+        raise Undecided("places in a tensor without axes")
     place = np.indices(index.shape, sparse=True)
     return tuple(_whole(index) if axis == dim % max(x.ndim, 1) else place[axis] for axis in range(x.ndim))
 
@@ -174,20 +182,12 @@ def _gather(x: Array, dim: int, index: Array, sparse_grad: bool = False) -> Arra
     return np.asarray(x[_along(x, dim, index)])
 
 
-def _scatter(
-    x: Array,
-    dim: int,
-    index: Array,
-    source: ArrayLike | None = None,
-    *,
-    value: ArrayLike | None = None,
-    reduce: str | None = None,
-) -> Array:
+def _scatter(x: Array, dim: int, index: Array, source: ArrayLike, *, reduce: str | None = None) -> Array:
     if reduce is not None:
         raise Undecided("aten.scatter with reduce= has no exact rule")
     found, places = _touched(x, _along(x, dim, index))
     if not isinstance(source, np.ndarray) or not source.ndim:  # one number for all places, in whatever order
-        found.reshape(-1)[places] = lifted(value if source is None else source)
+        found.reshape(-1)[places] = lifted(source)
     else:
         found.reshape(-1)[_once(places, "scatter")] = lifted(source)[tuple(map(slice, index.shape))]
     return found
@@ -216,10 +216,13 @@ def _index_fill(x: Array, dim: int, index: Array, value: ArrayLike) -> Array:
 
 
 def _index_select(x: Array, dim: int, index: Array) -> Array:
-    return np.take(x, _whole(index).reshape(-1), dim)
+    places = _whole(index).reshape(-1)
+    return np.take(x, places, dim) if x.ndim else x.reshape(1)[places].reshape(())
 
 
-def _embedding(weight: Array, index: Array, *_: object) -> Array:
+def _embedding(
+    weight: Array, index: Array, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Array:
     return np.asarray(weight[_whole(index)])
 
 
@@ -229,23 +232,41 @@ def _masked_select(x: Array, mask: Array) -> Array:
 
 
 # ---------------------------------------------------------------------------------------------- creation
-def filled(size: Sequence[int], value: ArrayLike) -> Array:
+def filled(size: Sequence[int], value: ArrayLike, dtype: object = None) -> Array:
+    """The type, here and below, is given by who asks the rule: what is made of one number is made so in any."""
     return np.broadcast_to(lifted(value), tuple(size)).copy()
 
 
-def _nothing(size: Sequence[int], *_: object, **__: object) -> Array:
+def _filled_like(x: ArrayLike, value: ArrayLike, dtype: object = None) -> Array:
+    return filled(np.shape(x), value)
+
+
+def _nothing(size: Sequence[int], stride: object = None, dtype: object = None) -> Array:
     """NaN, so that nothing that is computed of what was not written is equal to anything."""
     return filled(size, float("nan"))
 
 
-def _arange(*args: ArrayLike, **_: object) -> Array:
-    start, end, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+def _of(value: float) -> Rule:
+    return lambda size, dtype=None: filled(size, value)
+
+
+def _new(value: float) -> Rule:
+    return lambda x, size, dtype=None: filled(size, value)
+
+
+def _like(value: float) -> Rule:
+    return lambda x, dtype=None: filled(x.shape, value)
+
+
+def _arange(first: ArrayLike, second: ArrayLike | None = None, step: ArrayLike = 1, dtype: object = None) -> Array:
+    """From ``first`` to before ``second``; from 0 to before ``first`` where it is alone."""
+    start, end = (0, first) if second is None else (first, second)
     count = int(np.ceil((_shadow(end) - _shadow(start)) / _shadow(step)))
     steps = exact.of_integers(np.arange(max(count, 0)))
     return exact.add(lifted(start), exact.multiply(steps, lifted(step)))
 
 
-def _linspace(start: ArrayLike, end: ArrayLike, steps: int, **_: object) -> Array:
+def _linspace(start: ArrayLike, end: ArrayLike, steps: int, dtype: object = None) -> Array:
     places = exact.of_integers(np.arange(steps))
     width = exact.divide(exact.subtract(lifted(end), lifted(start)), formulas.integers(max(steps - 1, 1)))
     return exact.add(lifted(start), exact.multiply(places, width))
@@ -255,20 +276,20 @@ def _shadow(value: ArrayLike) -> float:
     return float(exact.certain(lifted(value)))
 
 
-def _eye(rows: int, columns: int | None = None, **_: object) -> Array:
+def _eye(rows: int, columns: int | None = None, dtype: object = None) -> Array:
     return exact.of_integers(np.eye(rows, columns, dtype=np.int64))
 
 
 RULES: Final[dict[str, Rule]] = {
-    **dict.fromkeys(("view", "_reshape_alias"), _view),
-    **dict.fromkeys(("_unsafe_view", "reshape"), lambda x, size, *_: x.reshape(tuple(size))),
-    **dict.fromkeys(("detach", "alias", "lift_fresh", "lift", "view_as_real_copy"), lambda x: x),
+    "view": _view,
+    **dict.fromkeys(("_unsafe_view", "reshape"), lambda x, size: x.reshape(tuple(size))),
+    **dict.fromkeys(("detach", "alias", "lift_fresh", "lift"), lambda x: x),
     **dict.fromkeys(("clone", "contiguous", "_to_copy", "to"), _copied),
     "permute": lambda x, dims: x.transpose(dims), "transpose": lambda x, a, b: x.swapaxes(a, b) if x.ndim else x,
     "t": lambda x: x.T, "unsqueeze": lambda x, dim: np.expand_dims(x, dim), "squeeze": _squeeze, "expand": _expand,
     "select": _select, "slice": _slice, "split": _split, "split_with_sizes": _split, "diagonal": _diagonal,
     "unbind": lambda x, dim=0: list(np.moveaxis(x, dim, 0)[:, ...]), "unfold": _unfold,
-    "copy": lambda x, source, *_: np.broadcast_to(source, x.shape), "cat": _cat,
+    "copy": _copy, "cat": _cat,
     "stack": lambda parts, dim=0: np.stack([lifted(part) for part in parts], dim), "repeat": _repeat,
     "fill": lambda x, value: filled(x.shape, value), "zero": lambda x: filled(x.shape, 0),
     "flip": lambda x, dims: np.flip(x, tuple(dims)), "roll": _roll, "tril": _triangle(True), "triu": _triangle(False),
@@ -276,11 +297,9 @@ RULES: Final[dict[str, Rule]] = {
     "_unsafe_index_put": _index_put, "gather": _gather, "scatter": _scatter, "scatter_add": _scatter_add,
     "index_add": _index_add, "index_copy": _index_copy, "index_fill": _index_fill, "index_select": _index_select,
     "embedding": _embedding, "masked_select": _masked_select,
-    "zeros": lambda size, **_: filled(size, 0), "ones": lambda size, **_: filled(size, 1),
-    "full": lambda size, value, **_: filled(size, value), "empty": _nothing, "empty_strided": _nothing,
-    "new_zeros": lambda x, size, **_: filled(size, 0), "new_ones": lambda x, size, **_: filled(size, 1),
-    "new_full": lambda x, size, value, **_: filled(size, value), "new_empty": lambda x, size, **_: _nothing(size),
-    "zeros_like": lambda x, **_: filled(x.shape, 0), "ones_like": lambda x, **_: filled(x.shape, 1),
-    "full_like": lambda x, value, **_: filled(x.shape, value), "empty_like": lambda x, **_: _nothing(x.shape),
-    "scalar_tensor": lambda value, **_: filled((), value), "arange": _arange, "linspace": _linspace, "eye": _eye,
+    "zeros": _of(0), "ones": _of(1), "full": filled, "empty": _nothing, "empty_strided": _nothing,
+    "new_zeros": _new(0), "new_ones": _new(1), "new_empty": _new(float("nan")),
+    "new_full": lambda x, size, value, dtype=None: filled(size, value),
+    "zeros_like": _like(0), "ones_like": _like(1), "empty_like": _like(float("nan")), "full_like": _filled_like,
+    "scalar_tensor": lambda value, dtype=None: filled((), value), "arange": _arange, "linspace": _linspace, "eye": _eye,
 }  # fmt: skip

@@ -25,7 +25,7 @@ Dim: TypeAlias = int | Sequence[int] | None
 
 
 def _one(function: Callable[[Array], Array]) -> Rule:
-    return lambda x, **_: function(lifted(x))
+    return lambda x: function(lifted(x))
 
 
 def _two(function: Callable[[Array, Array], Array]) -> Rule:
@@ -46,10 +46,10 @@ def _sub(x: ArrayLike, y: ArrayLike, alpha: ArrayLike = 1) -> Array:
 
 
 def _div(x: ArrayLike, y: ArrayLike, rounding_mode: str | None = None) -> Array:
+    if rounding_mode == "floor":
+        return formulas.floor_quotient(lifted(x), lifted(y))
     quotient = exact.divide(lifted(x), lifted(y))
-    if rounding_mode is None:
-        return quotient
-    return formulas.rounded(quotient, np.floor if rounding_mode == "floor" else np.trunc)
+    return quotient if rounding_mode is None else formulas.rounded(quotient, np.trunc)
 
 
 def _addcmul(x: ArrayLike, y: ArrayLike, z: ArrayLike, value: ArrayLike = 1) -> Array:
@@ -61,6 +61,7 @@ def _addcdiv(x: ArrayLike, y: ArrayLike, z: ArrayLike, value: ArrayLike = 1) -> 
 
 
 def _lerp(start: ArrayLike, end: ArrayLike, weight: ArrayLike) -> Array:
+    formulas.require_finite(lifted(start), lifted(end), "aten.lerp")
     apart = exact.subtract(lifted(end), lifted(start))
     return exact.add(lifted(start), exact.multiply(lifted(weight), apart))
 
@@ -102,11 +103,17 @@ def _nan_to_num(
         if lanes.any() and value is None:
             raise Undecided(f"aten.nan_to_num of {what} without a number for it")
         found = found if value is None else np.where(lanes, lifted(value), found)
-    return np.where(np.isnan(found["s"]), lifted(nan or 0.0), found)
+    return np.where(np.isnan(found["s"]), lifted(0.0 if nan is None else nan), found)
 
 
 def relu(x: ArrayLike) -> Array:
     return formulas.maximum(lifted(x), formulas.integers(0))
+
+
+def _sign(x: ArrayLike) -> Array:
+    """Of NaN 0, unlike NumPy's."""
+    found = formulas.sign(lifted(x))
+    return np.where(np.isnan(found["s"]), formulas.integers(0), found)
 
 
 def _frac(x: ArrayLike) -> Array:
@@ -115,7 +122,12 @@ def _frac(x: ArrayLike) -> Array:
 
 # -------------------------------------------------------------------------------------------- reductions
 def axes(dim: Dim) -> Axis:
-    """``dim`` of torch as an axis of NumPy."""
+    """``dim`` of torch as an axis of NumPy.
+
+    :raises Undecided: it is something else, of a form of the operator that no rule knows.
+    """
+    if isinstance(dim, bool | np.ndarray):
+        raise Undecided("an axis that is no number")
     if dim is None or isinstance(dim, int):
         return dim
     return tuple(dim) or None
@@ -169,25 +181,35 @@ def _extreme(function: Callable[..., Array]) -> Rule:
     return rule
 
 
+def _of_conditions(function: Callable[..., Array]) -> Rule:
+    """``any`` and ``all``, for which no axes are none of them."""
+
+    def rule(x: ArrayLike, dim: Dim = None, keepdim: bool = False) -> Array:
+        place = () if not isinstance(dim, int) and dim is not None and not len(dim) else axes(dim)
+        return np.asarray(function(truth(x), axis=place, keepdims=keepdim))
+
+    return rule
+
+
 def _place(function: Callable[..., Array]) -> Rule:
     return lambda x, dim=None, keepdim=False: reducing.place_of(lifted(x), dim, keepdim, function)
 
 
-def _sort(
-    x: ArrayLike, *args: int | None, dim: int = -1, descending: bool = False, stable: object = None
-) -> tuple[Array, Array]:
-    given = [each for each in args if each is not None]
-    if len(given) != len(args) or (args and isinstance(args[0], bool)) or len(given) > 2:
-        raise Undecided("aten.sort in this form has no exact rule")
-    dim = given[0] if given else dim
-    descending = bool(given[1]) if len(given) == 2 else descending
+def _sort(x: ArrayLike, dim: int = -1, descending: bool = False, stable: bool | None = None) -> tuple[Array, Array]:
     found = lifted(x)
     order = reducing.ranked(exact.negative(found) if descending else found, dim)
+    if descending and np.isnan(found["s"]).any():  # which torch takes for the largest
+        numbers = ~np.isnan(np.take_along_axis(found, order, dim)["s"])
+        order = np.take_along_axis(order, np.argsort(numbers, axis=dim, kind="stable"), dim)
     return np.take_along_axis(found, order, dim), order
 
 
 def _topk(x: ArrayLike, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Array, Array]:
     found, order = _sort(x, dim, largest)
+    ranked = np.moveaxis(found, dim, -1)[..., : k + 1]
+    one, other = ranked[..., 1:], ranked[..., :-1]
+    if (exact.same(one, other) | (np.isnan(one["s"]) & np.isnan(other["s"]))).any():
+        raise Undecided("aten.topk of equal numbers, of which torch does not say which is the first")
     first = tuple(slice(k) if place == dim % found.ndim else slice(None) for place in range(found.ndim))
     return found[first], order[first]
 
@@ -225,7 +247,7 @@ def _cumprod(x: ArrayLike, dim: int, dtype: object = None) -> Array:
 
 
 # ---------------------------------------------------------------------------------------------- products
-def product(x: ArrayLike, y: ArrayLike, **_: object) -> Array:
+def product(x: ArrayLike, y: ArrayLike) -> Array:
     return reducing.matmul(lifted(x), lifted(y))
 
 
@@ -243,7 +265,7 @@ _BY_UFUNC: Final = {
     "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "sqrt": np.sqrt, "square": np.square, "tanh": np.tanh,
     "sinh": np.sinh, "cosh": np.cosh, "sin": np.sin, "cos": np.cos, "tan": np.tan, "atan": np.arctan,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-    "asin": np.arcsin, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "sign": np.sign, "sgn": np.sign,
+    "asin": np.arcsin, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc,
     "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "logical_not": np.logical_not,
     "signbit": np.signbit, "reciprocal": np.reciprocal, "positive": np.positive,
 }  # fmt: skip
@@ -258,7 +280,8 @@ RULES: Final[dict[str, Rule]] = {
     **{name: _one(UNARY[ufunc]) for name, ufunc in _BY_UFUNC.items()},
     **{name: _two(BINARY[ufunc]) for name, ufunc in _BY_PAIRS.items()},
     "rsqrt": _one(formulas.rsqrt), "sigmoid": _one(formulas.sigmoid), "erf": _one(formulas.erf),
-    "erfc": _one(formulas.erfc), "relu": relu, "round": _round, "frac": _frac, "nan_to_num": _nan_to_num,
+    "erfc": _one(formulas.erfc), "relu": relu, "sign": _sign, "sgn": _sign, "round": _round, "frac": _frac,
+    "nan_to_num": _nan_to_num,
     "add": _add, "sub": _sub, "div": _div, "addcmul": _addcmul, "addcdiv": _addcdiv, "lerp": _lerp,
     "rsub": lambda x, y, alpha=1: _sub(y, x, alpha), "where": _where, "masked_fill": _masked_fill,
     "clamp": lambda x, min=None, max=None: clipped(lifted(x), min, max),
@@ -272,8 +295,7 @@ RULES: Final[dict[str, Rule]] = {
     "amin": _reduction(reducing.smallest), "prod": _reduction(reducing.product), "var": variance, "std": _std,
     "var_mean": _var_mean, "std_mean": _std_mean, "max": _extreme(reducing.largest),
     "min": _extreme(reducing.smallest), "argmax": _place(reducing.largest), "argmin": _place(reducing.smallest),
-    "any": lambda x, dim=None, keepdim=False: np.asarray(truth(x).any(axis=axes(dim), keepdims=keepdim)),
-    "all": lambda x, dim=None, keepdim=False: np.asarray(truth(x).all(axis=axes(dim), keepdims=keepdim)),
+    "any": _of_conditions(np.any), "all": _of_conditions(np.all),
     "count_nonzero": lambda x, dim=None: np.asarray(np.count_nonzero(truth(x), axis=axes(dim))),
     "sort": _sort, "topk": _topk, "cumsum": _cumsum,
     "cumprod": _cumprod, "logsumexp": log_sum_exp, "linalg_vector_norm": _vector_norm, "norm": _norm,

@@ -36,6 +36,11 @@ _DIGITS: Final = 12
 """Decimal digits of a float above which it is not what a program says, but a rounding."""
 _OF_THE_DEVICE: Final = frozenset({"device", "layout", "pin_memory", "memory_format", "non_blocking", "copy"})
 
+_OF_ITS_OWN_TYPE: Final = frozenset({
+    "copy", "fill", "masked_fill", "index_fill", "index_put", "_unsafe_index_put", "index_copy", "index_add", "scatter",
+    "scatter_add", "constant_pad_nd",
+})  # fmt: skip
+"""Operators whose result has the type of the first operand, whatever is put into it."""
 
 Given: TypeAlias = tuple[object, ...]
 Named: TypeAlias = Mapping[str, object]
@@ -100,7 +105,12 @@ class ExactTorch(TorchDispatchMode):
         given = {key: value for key, value in kwargs.items() if key not in _OF_THE_DEVICE and key != "out"}
         result = rule(*map(self.shown, args), **{key: self.shown(value) for key, value in given.items()})
         dtype = kwargs.get("dtype") or _result_type(func, args, kwargs)
-        found = tree_map(lambda each: _as_tensor(each, dtype) if isinstance(each, np.ndarray) else each, result)
+        if func._schema.name.partition("::")[2] in _OF_ITS_OWN_TYPE and isinstance(args[0], torch.Tensor):
+            dtype = args[0].dtype
+        found = tree_map(
+            lambda each: _as_tensor(np.asarray(each), dtype) if isinstance(each, np.ndarray | np.generic) else each,
+            result,
+        )
         return found if out is None else self.written(out, found)
 
     def shown(self, value: object) -> object:

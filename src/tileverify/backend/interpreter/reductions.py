@@ -110,7 +110,8 @@ def only_op(op: Op) -> Op | None:
     return first if whole else None
 
 
-def _order_free(op: Op, among: frozenset[str] = ASSOCIATIVE) -> bool:
+def order_free(op: Op, among: frozenset[str]) -> bool:
+    """Whether the body of ``op`` is one of these ops alone, with no promise that a sum in another order may break."""
     first = only_op(op)
     return first is not None and first.name in among and first.attributes.get("ovf", "none") == "none"
 
@@ -172,7 +173,7 @@ def _reduced(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     inputs = run.tiles(op, "inputs")
     combine, body = combiner(run, op, evaluate)
     results = _at_once(run, op, axis) or _slice(_halving(combine, inputs, axis), 0, axis)
-    if inputs[0].data.shape[axis] <= 2 or _order_free(op):
+    if inputs[0].data.shape[axis] <= 2 or order_free(op, ASSOCIATIVE):
         return results
     if any(inner.name in ROUNDING for inner in body.ops):
         return tuple(tile.tainted(APPROXIMATE) for tile in results)
@@ -221,7 +222,7 @@ def _scanned(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     axis = op.attributes["dim"]
     inputs = run.tiles(op, "inputs")
     combine, body = combiner(run, op, evaluate)
-    if _order_free(op, EXACT):
+    if order_free(op, EXACT):
         return _doubling(combine, inputs, axis, op.attributes["reverse"])
     size = inputs[0].data.shape[axis]
     places = range(size - 1, -1, -1) if op.attributes["reverse"] else range(size)
@@ -234,6 +235,6 @@ def _scanned(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     for number in range(len(inputs)):
         lanes = [steps[place][number] for place in range(size)]
         results.append(Tile(np.stack([lane.data for lane in lanes], axis), _taints(lanes, np.stack, axis)))
-    if size > 2 and not _order_free(op) and any(inner.name in ROUNDING for inner in body.ops):
+    if size > 2 and not order_free(op, ASSOCIATIVE) and any(inner.name in ROUNDING for inner in body.ops):
         return tuple(tile.tainted(APPROXIMATE) for tile in results)
     return tuple(results)

@@ -5,8 +5,9 @@ holds.  A kernel can only turn on a number that it has: as a size, as a count of
 
     borders ::= constants, 2**k for a constant k where there are shifts, products where there are quotients
 
-For each border b the sizes b - 1, b and b + 1 are tried, and the smallest sizes that make an axis longer than b.  What
-is too large to be interpreted is told (`Chosen.not_tried`).
+For each border b the sizes b - 1, b and b + 1 are tried, and the smallest sizes that make an axis longer than b; at the
+usual sizes scalars are -1, the ends of their type, and at and beside b and -b.  What is too large to be interpreted is
+told (`Chosen.not_tried`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Final
 
 import numpy as np
 
+from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import GRID_NAMES
 from ...contract.launch import GRID_MAX
 from ...contract.operators import Undefined
@@ -27,7 +29,8 @@ from ...frontend.bytecode.model import Block, Entry, Op, ScalarType
 from ...system.errors import UsageError
 from ..interpreter.encodings import from_bits
 from .choose import choose
-from .conditions import ContractInNumbers
+from .conditions import ContractInNumbers, scalars
+from .elements import storage_type
 
 SIZES: Final = (1, 2, 3, 7, 16, 33, 64, 100, 127, 129, 200, 256, 257, 511)
 SECRET_SIZES: Final = 3
@@ -42,6 +45,8 @@ ALL_BLOCKS: Final = 5 << 12
 """Of all launches together."""
 OTHER_BLOCKS: Final = 1 << 11
 """Of those for no border: a kernel with a block for each row tells little in its thousandth row."""
+MOST_SCALARS: Final = 96
+"""Launches that differ from the usual one in a scalar alone."""
 MOST_ROOTS: Final = 6
 MOST_TOLD: Final = 8
 _DIVIDING: Final = frozenset({"divi", "remi"})
@@ -60,10 +65,12 @@ class Constants:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Launches, the usual one first; ``not_tried``: in words, what borders would have asked for."""
+    """Launches, the usual one first; ``not_tried``: in words, what borders would have asked for; ``scalars``: the usual
+    launch with other integer scalars, one at a time."""
 
     launches: tuple[Values, ...]
     not_tried: tuple[str, ...]
+    scalars: tuple[Values, ...] = ()
 
 
 def constants_of(entry: Entry) -> Constants:
@@ -128,7 +135,11 @@ def chosen_launches(contract: ContractInNumbers, constants: Constants, source: n
             elements, blocks = elements + more[0], blocks + more[1]
             kept.append(values)
     kept[1:] = sorted(kept[1:], key=lambda values: cost(contract, values))
-    return Chosen(tuple(kept), tuple(_not_tried(contract, borders, roots, kept))[:MOST_TOLD])
+    others = list(_other_scalars(contract, borders, first))
+    not_tried = list(_not_tried(contract, borders, roots, kept))
+    if len(others) > MOST_SCALARS:
+        not_tried.insert(0, f"{len(others) - MOST_SCALARS} more values of scalars")
+    return Chosen(tuple(kept), tuple(not_tried[:MOST_TOLD]), tuple(others[:MOST_SCALARS]))
 
 
 def _sizes(source: np.random.Generator) -> list[int]:
@@ -141,6 +152,27 @@ def _at_borders(contract: ContractInNumbers, borders: Sequence[int], roots: Sequ
         # Of an empty array there is nothing to compare, and many a reference has no answer.
         least = 0 if root in contract.scalars else 1
         yield from ({root: near} for near in (border, border + 1, border - 1) if near >= least)
+
+
+def _other_scalars(contract: ContractInNumbers, borders: Sequence[int], usual: Values) -> Iterator[Values]:
+    """What the contract admits of scalars that a kernel may ask for: both signs of what the bytecode holds, and beside
+    it, -1, and the ends of the type."""
+    near = [sign * border + beside for beside, sign in product((0, 1, -1), (-1, 1)) for border in borders]
+    for scalar in scalars(contract.spec):
+        if (
+            scalar.name not in contract.scalars
+            or scalar.name not in usual
+            or ELEMENT_TYPES[scalar.dtype].kind not in "iu"
+        ):
+            continue
+        ends = np.iinfo(storage_type(scalar.dtype))
+        for number in dict.fromkeys((-1, int(ends.min), int(ends.max), *near)):
+            values = {**usual, scalar.name: number}
+            if number == usual[scalar.name] or any(each.broken_by(values) for each in contract.conditions):
+                continue
+            elements, blocks = extent(contract, values)
+            if elements <= MOST_ELEMENTS and blocks <= OTHER_BLOCKS:
+                yield values
 
 
 def _beyond_borders(

@@ -40,6 +40,8 @@ LARGE: Final = 1 << 17
 """Elements of a launch that is tried with one filling alone."""
 MANY: Final = 64
 """Blocks of such a launch: they run one by one, and the usual launch has shown all contents."""
+MOST_SCALARS: Final = 24
+"""Launches that differ from the usual one in a scalar."""
 LONGEST_S: Final = 15.0
 """Of the processor, for all launches of a kernel; what is left then, the largest ones, is told."""
 
@@ -54,12 +56,13 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
     constants, seed = constants_of(entry), request.seed
     chosen = chosen_launches(contract, constants, np.random.default_rng(seed))
     not_tried = list(chosen.not_tried)
-    for number, values in enumerate(chosen.launches):
+    for number, values in enumerate((*chosen.launches, *chosen.scalars[:MOST_SCALARS])):
         if process_time() > LONGEST_S:
             not_tried.append(", ".join(f"{name} = {value}" for name, value in values.items()) + " (it takes too long)")
             continue
         elements, blocks = extent(contract, values)
-        for place, filling in enumerate(fillings_of(number, elements > LARGE or blocks > MANY)):
+        few = elements > LARGE or blocks > MANY or number >= len(chosen.launches)
+        for place, filling in enumerate(fillings_of(number, few)):
             # What contents do hardly hangs on sizes, and for two hundred rows it takes as long as all else.
             sizes = sibling(contract, chosen.launches[0], values) if number and place else values
             try:

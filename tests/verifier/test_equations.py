@@ -13,7 +13,7 @@ from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.verifier.rules.differences import Differences
-from tileverify.verifier.rules.equations import known_ranges, split
+from tileverify.verifier.rules.equations import joined, known_ranges, split
 from tileverify.verifier.rules.simplify import simplify
 
 A, B = (t.var(name, Scope.BLOCK, 0, 5) for name in "ab")
@@ -66,6 +66,54 @@ def test_what_is_refuted_has_no_solution(facts: list[Term], asked: list[Term]) -
 def test_what_simplifies_to_nothing_has_no_solution(asked: list[Term], facts: list[Term]) -> None:
     if simplify(asked, frozenset(facts)) is None:
         assert not any(all(evaluate(each, values) for each in (*facts, *asked)) for values in ALL)
+
+
+quotients = st.builds(
+    lambda x, y, base, part: t.eq(part(x, t.const(base)), part(y, t.const(base))),
+    sums,
+    sums,
+    st.sampled_from([2, 3, 4, 6, 8]),
+    st.sampled_from([t.floordiv, t.floormod]),
+)
+
+
+@given(sums, sums, st.sampled_from([2, 3, 4, 6, 8]), st.booleans(), st.lists(quotients, max_size=2))
+@settings(max_examples=tries(short=80, long=4000), deadline=None)
+def test_numbers_put_together_are_equal_where_their_digits_are(
+    x: Term, y: Term, base: int, told: bool, others: list[Term]
+) -> None:
+    divisor = t.const(base)
+    equation = t.eq(t.floordiv(x, divisor), t.floordiv(y, divisor))
+    rest = t.eq(t.floormod(x, divisor), t.floormod(y, divisor))
+    among = [*([rest] if told else []), *others]
+    whole = joined(equation, frozenset(among))
+    if whole is None:
+        return
+    for values in ALL:
+        if all(evaluate(each, values) for each in among):
+            assert evaluate(equation, values) == evaluate(whole, values)
+
+
+@given(st.lists(st.one_of(quotients, comparisons), min_size=2, max_size=6))
+@settings(max_examples=tries(short=80, long=4000), deadline=None)
+def test_digits_that_simplify_to_nothing_have_no_solution(asked: list[Term]) -> None:
+    if simplify(asked) is None:
+        assert not any(all(evaluate(each, values) for each in asked) for values in ALL)
+
+
+def digits(x: Term) -> list[Term]:
+    """Base 2, 4 and 4 from the largest down, of numbers below 32, and what is beyond."""
+    base = [t.const(n) for n in (32, 16, 4)]
+    rests = [x, *(t.floormod(x, each) for each in base)]
+    return [*(t.floordiv(rest, each) for rest, each in zip(rests, base, strict=False)), rests[-1]]
+
+
+@pytest.mark.parametrize("left_out", [None, 0, 1, 2, 3])
+def test_numbers_are_told_apart_by_all_of_their_digits(left_out: int | None) -> None:
+    turns = [t.add(bid, t.scale(148, t.var(name, Scope.ITERATION, 0))) for bid, name in ((BID, "k"), (OTHER, "k'"))]
+    equal = [t.eq(a, b) for a, b in zip(*map(digits, turns), strict=True)]
+    asked = [*(each for number, each in enumerate(equal) if number != left_out), t.ne(BID, OTHER)]
+    assert (simplify(asked) is None) == (left_out is None)
 
 
 def test_blocks_side_by_side() -> None:

@@ -19,7 +19,7 @@ from .rules.fact_instances import loaded_values
 from .rules.footprint_overlap import place_terms
 from .search.clauses import Clause
 from .search.fact_candidates import candidates
-from .search.seen_facts import follow_from_observed, starts_of_counters
+from .search.seen_facts import divided_by, follow_from_observed, starts_of_counters
 
 FIRST_LOOK: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
 """For a proof without the facts that a recording offers."""
@@ -72,7 +72,7 @@ def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Li
         look = own(_with(launch, starts), FIRST_LOOK)
         if (outcome := look.attempt()) is not None:
             return FirstSeen(outcome, starts, look.case.clauses)
-    weaker = follow_from_observed(candidates(summary, launch), launch)
+    weaker = [divided_by(summary, launch), *follow_from_observed(candidates(summary, launch), launch)]
     # What was observed itself speaks of numbers, so that a proof from it holds for fewer launches.
     facts = look.choose(weaker) or look.choose([launch.observed])
     if facts:

@@ -3,17 +3,19 @@
     g*a + b = 0  and  |b| < g   iff   a = 0  and  b = 0
 
 Blocks side by side, rows of a tile: ``1024*bid.x + lane = 1024*bid.x' + lane'`` says that blocks and lanes are equal.
+Numbers whose digits turn out equal are put together (`joined`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import lru_cache
 from math import gcd
 from typing import TypeAlias
 
 from ...contract import terms as t
 from ...contract.terms import Term, TermKind
+from .arithmetic import is_opaque_quotient
 
 Range: TypeAlias = tuple[int | None, int | None]
 """The least and the largest value, where they are known."""
@@ -69,6 +71,25 @@ def split(equation: Term, *known: Mapping[Term, Range]) -> tuple[Term, ...] | No
             if -step < left + rest[0] and left + rest[1] < step:
                 return tuple(_is_zero(value, terms) for value, terms in ((whole, large), (left, small)))
     return None
+
+
+def joined(equation: Term, among: Container[Term]) -> Term | None:
+    """The equation of two numbers, of which ``equation`` says that their quotients are equal, and one ``among`` those
+    that hold as well that what is left over is; ``None`` if that is not said.
+
+        x // c = y // c  and  x % c = y % c   iff   x = y  and  x % c = y % c
+
+    A tile's number that was taken apart into row, column and group is put together again from its digits: ``c`` is
+    the base of one of them, ``x`` the number or what larger digits left of it.
+    """
+    if equation.kind is not TermKind.EQ:
+        return None
+    p, q = equation.args
+    if not p.kind is q.kind is TermKind.DIV or p.args[1] is not q.args[1] or is_opaque_quotient(p):
+        return None
+    (x, c), (y, _) = p.args, q.args
+    rest = t.eq(t.floormod(x, c), t.floormod(y, c))
+    return t.eq(x, y) if rest is t.TRUE or rest in among else None
 
 
 def _sum_range(parts: Iterable[tuple[int, Term]], known: Iterable[Mapping[Term, Range]]) -> tuple[int, int] | None:

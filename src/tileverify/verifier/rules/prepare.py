@@ -31,6 +31,7 @@ from ...frontend.symbolic.summary import (
 from ...system.errors import SpecError
 from .answers import Answer, Decides
 from .fact_use import FactUse, Informed
+from .fixed_elements import Settled, of_one_number
 from .footprint_overlap import PreparedSite, map_origin, place_terms
 from .layout import IndexFootprint, Place, place
 from .list_facts import list_word
@@ -65,6 +66,14 @@ class Preparer:
         for site in self.summary.sites:
             _check_rows(site.footprint, self.contract)
         self._values = contract_values(self.contract)
+        self._settled: Settled | None = None
+        if facts := of_one_number(self.contract.data):
+            memo: dict[Term, Term] = {}  # of terms in which loaded values stand as they are
+            plain = {
+                name: map_origin(origin, lambda term: t.transform(term, self._value, memo))
+                for name, origin in self.summary.origins.items()
+            }
+            self._settled = Settled(facts, self.contract, plain)
         self.origins = {name: map_origin(origin, self.term) for name, origin in self.summary.origins.items()}
         self.informed = Informed(self.decider, self.use or FactUse(self.contract), self.origins)
         self._loop_values = {value.function: self._loop_value(value) for value in self.summary.loop_values}
@@ -72,7 +81,9 @@ class Preparer:
 
     def informed_otherwise(self, contract: Contract, decider: Decides, use: FactUse) -> Preparer:
         """Another one, for a contract that differs in its facts on data alone."""
-        return replace(self, contract=contract, decider=decider, use=use, narrow=None, _fits={})
+        alike = of_one_number(contract.data) == of_one_number(self.contract.data)
+        memo = self._memo if alike else {}
+        return replace(self, contract=contract, decider=decider, use=use, narrow=None, _memo=memo, _fits={})
 
     def term(self, term: Term) -> Term:
         """``term`` with the contract's values put in."""
@@ -90,8 +101,9 @@ class Preparer:
         return t.ZERO if term.kind is TermKind.DIV else block
 
     def _value(self, term: Term) -> Term | None:
-        if term.kind is TermKind.APPLY and self.contract.lists:
-            return list_word(term, self.contract.lists)
+        if term.kind is TermKind.APPLY:
+            word = list_word(term, self.contract.lists) if self.contract.lists else None
+            return self._settled.number(term) if word is None and self._settled is not None else word
         known = self._values.get(term)
         return self._in_grid(term) if known is None else known
 

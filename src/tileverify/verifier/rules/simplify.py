@@ -2,7 +2,7 @@
 
 Most race questions die here: the tile index *is* the block id.  From ``bid.x = bid.x'`` the copies are unified, and
 ``bid != bid'`` becomes false.  Nothing is assumed: replacing a variable by one it must equal keeps the solutions, and
-so does taking an equation apart (`equations`).
+so does taking an equation apart, or putting two together (`equations`).
 """
 
 from __future__ import annotations
@@ -12,23 +12,25 @@ from dataclasses import dataclass
 
 from ...contract import terms as t
 from ...contract.terms import Scope, Term, TermKind
-from .equations import known_ranges, split
+from .equations import joined, known_ranges, split
 from .two_blocks import OTHER
 
 
 @dataclass(frozen=True, slots=True)
 class Simplified:
-    """``conditions`` on fewer variables; ``eliminated`` says which variable each missing one is equal to."""
+    """Equivalent conditions on fewer variables; ``eliminated`` says which variable each missing one is equal to.
+    ``joined``: numbers were put together from their digits."""
 
     conditions: tuple[Term, ...]
     eliminated: Mapping[Term, Term]
+    joined: bool = False
 
 
 def simplify(conditions: Iterable[Term], facts: frozenset[Term] = frozenset()) -> Simplified | None:
     """Equivalent conditions on fewer variables; ``None`` when they contradict each other or a fact outright."""
     current = t.and_(*conditions)
     eliminated: dict[Term, Term] = {}
-    of_facts = known_ranges(facts)
+    of_facts, from_digits = known_ranges(facts), False
     while current is not t.FALSE:
         parts = _conjuncts(current)
         found = next((pair for pair in map(_unifiable, parts) if pair), None)
@@ -38,11 +40,17 @@ def simplify(conditions: Iterable[Term], facts: frozenset[Term] = frozenset()) -
             continue
         own = known_ranges(frozenset(parts))
         taken_apart = [split(part, of_facts, own) for part in parts]
-        if not any(taken_apart):
+        if any(taken_apart):
+            current = t.and_(*(each for part, new in zip(parts, taken_apart, strict=True) for each in new or (part,)))
+            continue
+        present = frozenset(parts)
+        put_together = [joined(part, present) for part in parts]
+        if not any(put_together):
             if any(t.not_(condition) in facts for condition in parts):
                 return None
-            return Simplified(parts, eliminated)
-        current = t.and_(*(each for part, new in zip(parts, taken_apart, strict=True) for each in new or (part,)))
+            return Simplified(parts, eliminated, from_digits)
+        from_digits = True
+        current = t.and_(*(new or part for part, new in zip(parts, put_together, strict=True)))
     return None
 
 

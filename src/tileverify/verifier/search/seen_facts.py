@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ...contract import terms as t
 from ...contract.expressions import evaluate
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import meaning_of, subject_of
@@ -16,7 +17,13 @@ from ...contract.facts.statements import NumberedFact
 from ...contract.launch import DataFact, Expression, LaunchSpec
 from ...contract.numbers import numbers_of
 from ...contract.operators import Undefined
-from ...frontend.symbolic.summary import OriginKind, Site
+from ...contract.terms import TermKind
+from ...frontend.symbolic.summary import AccessSummary, OriginKind, Site
+from ..rules.fact_instances import loaded_values
+from ..rules.footprint_overlap import place_terms
+from ..rules.layout import place
+
+_QUOTIENTS = (TermKind.DIV, TermKind.TDIV, TermKind.MOD)
 
 
 def follow_from_observed(groups: Iterable[Iterable[DataFact]], launch: LaunchSpec) -> list[list[DataFact]]:
@@ -30,6 +37,23 @@ def starts_of_counters(sites: Iterable[Site], launch: LaunchSpec) -> tuple[DataF
     that nobody finds facts about them by looking at that."""
     scoped = {site.origin.name for site in sites if site.atomic and site.origin.kind is OriginKind.PARAMETER}
     return tuple(fact for fact in launch.observed if fact.array in scoped and subject_of(fact) is Subject.LIMITS)
+
+
+def divided_by(summary: AccessSummary, launch: LaunchSpec) -> list[DataFact]:
+    """What was observed of arrays with one element that the kernel divides by something made of.
+
+    Such an element is a scalar of the launch, handed over by its address (how many tiles there are to share out), and
+    the launch's scalars are numbers.  Facts that leave it open leave quotients by a variable.
+    """
+    sizes = numbers_of(launch)
+    alone = {array.name for array in launch.arrays() if all(evaluate(size, sizes) == 1 for size in array.shape)}
+    fixed = [fact for fact in launch.observed if fact.array in alone and subject_of(fact) is Subject.LIMITS]
+    if not fixed:
+        return []
+    terms = [each for site in summary.sites for each in (site.guard, *place_terms(place(site)))]
+    divisors = {part.args[1] for term in terms for part in t.postorder(term) if part.kind in _QUOTIENTS}
+    names = loaded_values(divisors).keys()
+    return [fact for fact in fixed if fact.array in names]
 
 
 def follows(fact: DataFact, observed: Iterable[DataFact], numbers: Mapping[str, int]) -> bool:

@@ -25,6 +25,7 @@ from ..rules.answers import Answer, Limits, Merge, Model, Proof, Result, as_merg
 from ..rules.arithmetic import expand, mentions_bits
 from ..rules.differences import Differences
 from ..rules.lemmas import Lemma
+from ..rules.simplify import simplify
 from .known_launches import Call, Examples
 from .on_bit_vectors import Words
 from .selection import Selection
@@ -158,6 +159,12 @@ class Decider:
         merged = self._merge(tier, wanted, twins, limits)
         # Witnesses and proofs are made from what the solver itself says.
         quick = not model and not self.explain
+        if quick and merged.merges:
+            simple = simplify(merged.conditions, frozenset(self.facts))
+            if simple is None:
+                return Result(Answer.UNSATISFIABLE, Tier.LINEAR), merged
+            if simple.joined:  # else it is asked as it always was: what is easy for a solver is its luck
+                merged, conditions = replace(merged, conditions=list(simple.conditions)), simple.conditions
         satisfied = (lambda: self.at_hand(tier, conditions)) if quick else (lambda: False)
         result, lemmas = self._linear(tier, merged.conditions, limits, model=model, satisfied=satisfied)
         return self._explained(result, wanted, merged.merges, lemmas), merged

@@ -18,6 +18,7 @@ from ..backend.guard.buffers import array_value
 from ..contract.launch import Argument, ArrayArgument, ConstantArgument, ListArgument
 from ..launching.bundle.model import SUFFIX
 from ..launching.bundled import BundledKernel, load
+from ..launching.constants import same_constant
 from ..launching.given import Arguments, GivenOptions, LaunchedKernel, Stream
 from ..launching.launcher import of_this_process
 from ..system.errors import UsageError
@@ -138,7 +139,7 @@ def fits(bundle: BundledKernel, arguments: Arguments) -> bool:
 def _accepts(expected: Argument, given: object) -> bool:
     match expected:
         case ConstantArgument(value=value):
-            return bool(given == value)
+            return same_constant(value, given)
         case ListArgument(element=element):
             return isinstance(given, list | tuple) and all(_accepts(element, each) for each in given)
         case ArrayArgument(dtype=dtype, shape=shape):

@@ -9,10 +9,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..backend.interpreter.arguments import extent_bytes
 from ..backend.numbers.conditions import ContractInNumbers, scalars
 from ..backend.numbers.elements import storage_type
 from ..backend.numbers.inputs import Given, Inputs, make_inputs, view
 from ..backend.numbers.trial_launches import Constants
+from ..contract.concrete import ConcreteArray
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import ArrayArgument
 from ..system.errors import UsageError
@@ -86,9 +88,9 @@ def drawn_point(
         values = _other_scalars(source, contract, values, known)
     inputs = make_inputs(contract, Given(dict(values), floats, dict(held or {}), None, int(source.integers(1 << 62))))
     if filling == WHOLE:
-        shapes = {name: array.shape for name, array in inputs.launch.named_arrays()}
-        free = [each for each in _free_integers(contract) if each.name not in (held or {})]
-        whole = {each.name: _whole_range(source, shapes[each.name], each.dtype, known) for each in free}
+        placed = dict(inputs.launch.named_arrays())
+        free = [each.name for each in _free_integers(contract) if each.name not in (held or {})]
+        whole = {name: _in_memory(placed[name], _whole_range(source, placed[name], known)) for name in free}
         inputs = make_inputs(contract, Given(dict(values), floats, {**(held or {}), **whole}))
     types = {array.allocation: array.dtype for _, array in inputs.launch.named_arrays()}
     contents = {
@@ -150,9 +152,12 @@ def given_point(contract: ContractInNumbers, values: Mapping[str, int], inputs: 
         array = arrays[name]
         held = view(contents[array.allocation], array.shape, array.strides)
         try:
-            held[...] = numbers_of(np.asarray(inputs[name], np.float64).reshape(array.shape))
+            given = numbers_of(np.asarray(inputs[name], np.float64).reshape(array.shape))
         except (ValueError, TypeError):
             raise UsageError(f"the input {name} is no array of the shape {tuple(array.shape)}") from None
+        held[...] = given
+        if held.tobytes() != given.tobytes():
+            raise UsageError(f"the input {name} gives different values to elements that share memory")
     return TrialPoint(GIVEN, made, contents, {name: numbers_of(np.asarray(value)) for name, value in floats.items()})
 
 
@@ -178,9 +183,17 @@ def _few(source: np.random.Generator, known: Constants) -> Array:
     return np.concatenate([[-1.0, 0.0, 1.0, 2.0], chosen])
 
 
-def _whole_range(source: np.random.Generator, shape: tuple[int, ...], dtype: str, known: Constants) -> Array:
+def _in_memory(array: ConcreteArray, contents: Array) -> Array:
+    """What is left of ``contents`` where elements share memory."""
+    memory = np.zeros(extent_bytes(array) // contents.dtype.itemsize, contents.dtype)
+    elements = view(memory, array.shape, array.strides)
+    elements[...] = contents
+    return elements.copy()
+
+
+def _whole_range(source: np.random.Generator, array: ConcreteArray, known: Constants) -> Array:
     """Small integers of both signs, the ends of the type, those that the bytecode holds, and any."""
-    held = storage_type(dtype)
+    shape, held = array.shape, storage_type(array.dtype)
     low, high = int(np.iinfo(held).min), int(np.iinfo(held).max)
     small = source.integers(-100, 101, shape).astype(object)
     ends = source.choice(np.asarray([low, low + 1, high - 1, high], object), shape)

@@ -149,20 +149,21 @@ class _Maker:
             return
         if contents is not None:
             contents = stored(contents, placed.dtype, f"the input {name}")
-        elif known is None:
-            contents = generated(
-                name, placed.dtype, placed.shape, self._facts_about(name), self._value, self.given.seed, self.logical
-            )
-            self.generated.append(name)
         if known is None:
             width = storage_type(placed.dtype).itemsize
             known = np.zeros(extent_bytes(placed) // width, storage_type(placed.dtype))
             self.memory[placed.allocation] = known
-            assert contents is not None
-            view(known, placed.shape, placed.strides)[...] = contents
+            elements = view(known, placed.shape, placed.strides)
+            elements[...] = self._generated(name, placed) if contents is None else contents
         self.logical[name] = view(known, placed.shape, placed.strides).copy()
         if contents is not None and contents.tobytes() != self.logical[name].tobytes():
             raise UsageError(self._clash(name, placed))
+
+    def _generated(self, name: str, placed: ConcreteArray) -> Array:
+        """A value for each index; where indices share an element, one of these values stays, for all of them."""
+        self.generated.append(name)
+        facts = self._facts_about(name)
+        return generated(name, placed.dtype, placed.shape, facts, self._value, self.given.seed, self.logical)
 
     def _facts_about(self, name: str) -> list[DataFact]:
         """The facts, those about another name of the same array under this one."""

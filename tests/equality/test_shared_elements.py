@@ -14,13 +14,15 @@ from tests.command_line import CommandLine
 
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.backend.numbers.inputs import Given, make_inputs, view
+from tileverify.backend.numbers.trial_launches import Constants
 from tileverify.contract.launch import KernelUnit
 from tileverify.equality.answer_text import sentence
 from tileverify.equality.deciding import Decision, ExactAnswer, Options, decide
 from tileverify.equality.named import other_of
-from tileverify.equality.points import given_point
+from tileverify.equality.points import FILLINGS, SEARCHING, drawn_point, given_point
 from tileverify.equality.targets import kernel_of
 from tileverify.frontend.sources.discover import discover
+from tileverify.gating.jobs import trial_contents
 from tileverify.system.errors import UsageError
 
 Array = NDArray[Any]
@@ -98,6 +100,17 @@ def test_contents_that_are_given_still_have_to_agree(rows: dict[str, KernelUnit]
     ):
         with pytest.raises(UsageError, match="the input x gives different values to elements that share memory"):
             attempt()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("dtype", TYPES)
+def test_contents_of_every_kind_are_drawn(rows: dict[str, KernelUnit], layout: str, dtype: str) -> None:
+    contract, known = ContractInNumbers(rows[f"{dtype}-{layout}"].launch), Constants((3, 8), (0.5,))
+    for filling in (*FILLINGS, *SEARCHING):
+        drawn_point(contract, {"N": 4}, filling, known, 1)
+    for filling in trial_contents.FILLINGS:
+        made = trial_contents.inputs_of(contract, {"N": 4}, filling, known, 1)
+        assert made.launch.arrays["x"].shape == (4, 8)
 
 
 @pytest.mark.parametrize("layout", ["bands", "one-element"])

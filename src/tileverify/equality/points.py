@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..backend.interpreter.arguments import extent_bytes
 from ..backend.numbers.conditions import ContractInNumbers, scalars
 from ..backend.numbers.elements import storage_type
 from ..backend.numbers.inputs import Given, Inputs, make_inputs, view
@@ -90,8 +89,8 @@ def drawn_point(
     if filling == WHOLE:
         placed = dict(inputs.launch.named_arrays())
         free = [each.name for each in _free_integers(contract) if each.name not in (held or {})]
-        whole = {name: _in_memory(placed[name], _whole_range(source, placed[name], known)) for name in free}
-        inputs = make_inputs(contract, Given(dict(values), floats, {**(held or {}), **whole}))
+        whole = {name: _whole_range(source, placed[name], known) for name in free}
+        inputs = make_inputs(contract, Given(dict(values), floats, dict(held or {}), drawn=whole))
     types = {array.allocation: array.dtype for _, array in inputs.launch.named_arrays()}
     contents = {
         name: _tied(source, memory.size, known)
@@ -181,14 +180,6 @@ def _few(source: np.random.Generator, known: Constants) -> Array:
     borders = [value for value in (*known.floats, *map(float, known.integers[:64])) if abs(value) < 1e6]
     chosen = source.choice(np.asarray(borders), _BORDERS) if borders else np.zeros(0)
     return np.concatenate([[-1.0, 0.0, 1.0, 2.0], chosen])
-
-
-def _in_memory(array: ConcreteArray, contents: Array) -> Array:
-    """What is left of ``contents`` where elements share memory."""
-    memory = np.zeros(extent_bytes(array) // contents.dtype.itemsize, contents.dtype)
-    elements = view(memory, array.shape, array.strides)
-    elements[...] = contents
-    return elements.copy()
 
 
 def _whole_range(source: np.random.Generator, array: ConcreteArray, known: Constants) -> Array:

@@ -18,9 +18,9 @@ from ..backend.guard.buffers import array_value
 from ..contract.launch import Argument, ArrayArgument, ConstantArgument, ListArgument
 from ..launching.bundle.model import SUFFIX
 from ..launching.bundled import BundledKernel, load
-from ..launching.constants import same_constant
 from ..launching.given import Arguments, GivenOptions, LaunchedKernel, Stream
 from ..launching.launcher import of_this_process
+from ..launching.same_constant import same_constant
 from ..system.errors import UsageError
 from .arrays import stream_of
 

@@ -14,10 +14,10 @@ from ..backend.ledger import ByteAccess
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import Argument, ConstantArgument, ListArgument, TupleArgument
 from ..system.errors import UsageError
-from .constants import same_constant
 from .given import Arguments
 from .journal import Use
 from .reach import Reach, Reached, within
+from .same_constant import same_constant
 
 
 class Touched(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from ...reports.editing import LARGEST_DIFFERENCE, changed_lines, edited, well_placed
 from ...results import Edit
-from ...results.editing import LARGEST_DIFFERENCE, changed_lines, edited, well_placed
 from ...system.source_lines import source_lines
 
 __all__ = ["LARGEST_DIFFERENCE", "Lines", "changed_lines", "edited", "well_placed"]

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from ...reports.editing import edited, text_digest, well_placed
 from ...results import Edit, Hint, KernelResult, Verdict
-from ...results.editing import edited, text_digest, well_placed
 from ...system.atomic_file import write_whole
 from ...system.errors import TileVerifyError, UsageError
 from ...system.source_lines import source_lines

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from ..results import Edit
 from ..system.source_lines import bare_lines, source_lines
-from . import Edit
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:

@@ -18,6 +18,8 @@ os.environ["CUDA_TILE_TESTING_DISABLE_TOKEN_ORDER"] = "1"
 import cuda.tile as ct
 from cuda.tile import compilation
 
+from tileverify.system.source_lines import source_lines
+
 ORDER = Path(__file__).resolve().parents[1] / "src" / "tileverify" / "corpus" / "order"
 BYTECODE_VERSION = "13.3"
 
@@ -25,7 +27,7 @@ BYTECODE_VERSION = "13.3"
 def import_under_bare_name(path: Path) -> ModuleType:
     """Imports a kernel file so that its debug information names the file alone, not where it lies on this machine."""
     text = path.read_text(encoding="utf-8")
-    linecache.cache[path.name] = (len(text), None, text.splitlines(keepends=True), path.name)
+    linecache.cache[path.name] = (len(text), None, source_lines(text), path.name)
     module = ModuleType(path.stem)
     module.__file__ = path.name
     exec(compile(text, path.name, "exec"), module.__dict__)

@@ -14,10 +14,10 @@ import jsonschema
 import pytest
 
 from tileverify.reports import sarif
+from tileverify.reports.editing import text_digest
 from tileverify.reports.sarif import sarif_report
 from tileverify.results import Edit, Finding, Hint, KernelResult, Report, SourceSite, Verdict, Witness
 from tileverify.results.codes import CODES
-from tileverify.results.editing import text_digest
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas" / "sarif-2.1.0.json").read_text(encoding="utf-8"))
 VALIDATOR = jsonschema.Draft4Validator(SCHEMA, format_checker=jsonschema.FormatChecker())

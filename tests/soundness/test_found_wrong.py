@@ -409,3 +409,33 @@ grid = [2]
 args = { x = "i32[40]", out = "i32[64]", n = "i32" }"""
     result = checked(tmp_path, NEVER_ENTERED.format(below=below, above=above), spec)
     assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV101"})
+
+
+NO_LINE_ENDS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+"""For `str.splitlines` each of these ends a line, for Python none does."""
+RIGHT_THEN_WRONG = """
+import cuda.tile as ct
+# {odd}
+
+
+@ct.kernel
+def right(x, out, TILE: ct.Constant[int]):
+    i = ct.bid(0)
+    ct.store(out, index=(i,), tile=ct.load(x, index=(i,), shape=(TILE,)))
+
+
+@ct.kernel
+def wrong(x, out, TILE: ct.Constant[int]):
+    i = ct.bid(0)
+    ct.store(out, index=(i // 2,), tile=ct.load(x, index=(i,), shape=(TILE,)))
+"""
+
+
+@pytest.mark.parametrize("odd", [NO_LINE_ENDS[0], NO_LINE_ENDS[:6], NO_LINE_ENDS], ids=["one", "six", "all"])
+def test_the_function_that_is_compiled_is_the_one_that_python_runs(tmp_path: Path, odd: str) -> None:
+    """With lines counted otherwise, the compiler was given the source of the kernel above."""
+    (tmp_path / "kernel.py").write_text(RIGHT_THEN_WRONG.format(odd=odd), encoding="utf-8")
+    right, wrong = check_paths([str(tmp_path / "kernel.py")]).results
+    assert (right.kernel, right.verdict) == ("right", Verdict.PROVED)
+    assert (wrong.kernel, wrong.verdict) == ("wrong", Verdict.REFUTED)
+    assert [site.line for site in wrong.findings[0].sites] == [15, 15]

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ..system.errors import SpecError, UsageError
 from ..system.readings import read
+from ..system.source_lines import bare_lines
 from .combinations import EACH, Uncombined, combined
 from .descriptions import suggestion
 from .written_calls import keys_of_call
@@ -198,4 +199,4 @@ def _raw_launches(
 
 def _header_lines(text: str, header: str) -> Sequence[int]:
     pattern = re.compile(r"\s*\[\[\s*" + r"\s*\.\s*".join(map(re.escape, header.split("."))) + r"\s*\]\]")
-    return [number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)]
+    return [number for number, line in enumerate(bare_lines(text), 1) if pattern.match(line)]

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ..system.source_lines import bare_lines
+
 _KEY: Final = re.compile(
     r"""\s*(?P<quote>["']?)(?P<name>[A-Za-z_][\w-]*)(?P=quote)(?P<more>(\s*\.\s*["']?[\w-]+["']?)*)\s*="""
 )
@@ -37,7 +39,7 @@ class WrittenKey:
 
 def written_keys(text: str, header: int) -> tuple[WrittenKey, ...]:
     """The keys of the table whose header stands at line ``header`` (from 1), and of tables inside of it."""
-    lines = text.splitlines()
+    lines = bare_lines(text)
     own = _path(lines[header - 1])
     found: list[WrittenKey] = []
     starts: list[tuple[int, int, str]] = []  # line, column, name
@@ -68,7 +70,7 @@ def written_keys(text: str, header: int) -> tuple[WrittenKey, ...]:
 def top_place(text: str, name: str) -> tuple[int | None, int | None]:
     """Line (from 1) and column (from 0, in bytes of UTF-8) where a document's key or table ``name`` begins."""
     pattern = re.compile(rf"""\s*(\[\[?\s*)?["']?(?P<name>{re.escape(name)})(?![\w-])""")
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(bare_lines(text), 1):
         if (found := pattern.match(line)) is not None:
             return number, len(line[: found.start("name")].encode())
     return None, None

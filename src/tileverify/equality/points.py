@@ -13,6 +13,7 @@ from ..backend.numbers.conditions import ContractInNumbers, scalars
 from ..backend.numbers.elements import storage_type
 from ..backend.numbers.inputs import Given, Inputs, make_inputs, view
 from ..backend.numbers.trial_launches import Constants
+from ..contract.concrete import ConcreteArray
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import ArrayArgument
 from ..system.errors import UsageError
@@ -95,10 +96,10 @@ def drawn_point(
         values = _other_scalars(source, contract, values, known)
     inputs = make_inputs(contract, Given(dict(values), floats, dict(held or {}), None, int(source.integers(1 << 62))))
     if filling == WHOLE:
-        shapes = {name: array.shape for name, array in inputs.launch.named_arrays()}
-        free = [each for each in _free_integers(contract) if each.name not in (held or {})]
-        whole = {each.name: _whole_range(source, shapes[each.name], each.dtype, known) for each in free}
-        inputs = make_inputs(contract, Given(dict(values), floats, {**(held or {}), **whole}))
+        placed = dict(inputs.launch.named_arrays())
+        free = [each.name for each in _free_integers(contract) if each.name not in (held or {})]
+        whole = {name: _whole_range(source, placed[name], known) for name in free}
+        inputs = make_inputs(contract, Given(dict(values), floats, dict(held or {}), drawn=whole))
     types = {array.allocation: array.dtype for _, array in inputs.launch.named_arrays()}
     contents = {
         name: _tied(source, memory.size, known)
@@ -171,9 +172,12 @@ def given_point(contract: ContractInNumbers, values: Mapping[str, int], inputs: 
         array = arrays[name]
         held = view(contents[array.allocation], array.shape, array.strides)
         try:
-            held[...] = numbers_of(np.asarray(inputs[name], np.float64).reshape(array.shape))
+            given = numbers_of(np.asarray(inputs[name], np.float64).reshape(array.shape))
         except (ValueError, TypeError):
             raise UsageError(f"the input {name} is no array of the shape {tuple(array.shape)}") from None
+        held[...] = given
+        if held.tobytes() != given.tobytes():
+            raise UsageError(f"the input {name} gives different values to elements that share memory")
     return TrialPoint(GIVEN, made, contents, {name: numbers_of(np.asarray(value)) for name, value in floats.items()})
 
 
@@ -199,9 +203,9 @@ def _few(source: np.random.Generator, known: Constants) -> Array:
     return np.concatenate([[-1.0, 0.0, 1.0, 2.0], chosen])
 
 
-def _whole_range(source: np.random.Generator, shape: tuple[int, ...], dtype: str, known: Constants) -> Array:
+def _whole_range(source: np.random.Generator, array: ConcreteArray, known: Constants) -> Array:
     """Small integers of both signs, the ends of the type, those that the bytecode holds, and any."""
-    held = storage_type(dtype)
+    shape, held = array.shape, storage_type(array.dtype)
     low, high = int(np.iinfo(held).min), int(np.iinfo(held).max)
     small = source.integers(-100, 101, shape).astype(object)
     ends = source.choice(np.asarray([low, low + 1, high - 1, high], object), shape)

@@ -20,6 +20,7 @@ from ..launching.bundle.model import SUFFIX
 from ..launching.bundled import BundledKernel, load
 from ..launching.given import Arguments, GivenOptions, LaunchedKernel, Stream
 from ..launching.launcher import of_this_process
+from ..launching.same_constant import same_constant
 from ..system.errors import UsageError
 from .arrays import stream_of
 
@@ -138,7 +139,7 @@ def fits(bundle: BundledKernel, arguments: Arguments) -> bool:
 def _accepts(expected: Argument, given: object) -> bool:
     match expected:
         case ConstantArgument(value=value):
-            return bool(given == value)
+            return same_constant(value, given)
         case ListArgument(element=element):
             return isinstance(given, list | tuple) and all(_accepts(element, each) for each in given)
         case ArrayArgument(dtype=dtype, shape=shape):

@@ -17,6 +17,7 @@ from ..system.errors import UsageError
 from .given import Arguments
 from .journal import Use
 from .reach import Reach, Reached, within
+from .same_constant import same_constant
 
 
 class Touched(NamedTuple):
@@ -46,14 +47,13 @@ def values_by_contract(arguments: Sequence[Argument], given: Arguments, kernel: 
 
 def _values(argument: Argument, given: Any, kernel: str) -> Iterator[Value]:
     if isinstance(argument, ConstantArgument):
-        if given != argument.value:
+        if not same_constant(argument.value, given):
             raise LaunchRefused(
                 f"{kernel} was not launched: it was compiled for {argument.name} = {argument.value!r}, not {given!r}"
                 " (TV502)"
             )
     elif isinstance(argument, TupleArgument):
-        fields = argument.fields
-        items = [getattr(given, field, None) for field in fields] if fields else list(given)
+        items = _items(argument, given, kernel)
         if len(items) != len(argument.items):
             raise LaunchRefused(f"{kernel} was not launched: `{argument.name}` has {len(items)} items (TV502)")
         for inner, item in zip(argument.items, items, strict=True):
@@ -66,6 +66,17 @@ def _values(argument: Argument, given: Any, kernel: str) -> Iterator[Value]:
         yield given
     else:
         yield _array(argument.name, given, kernel)
+
+
+def _items(argument: TupleArgument, given: object, kernel: str) -> Sequence[object]:
+    if argument.fields:
+        missing = next((field for field in argument.fields if not hasattr(given, field)), None)
+        if missing is not None:
+            raise UsageError(f"`{argument.name}` of '{kernel}' is a {type(given).__name__} without `{missing}`")
+        return [getattr(given, field) for field in argument.fields]
+    if not isinstance(given, tuple | list):
+        raise UsageError(f"`{argument.name}` of '{kernel}' is a {type(given).__name__}, no tuple")
+    return given
 
 
 def _array(name: str, given: object, kernel: str) -> Value:

@@ -181,9 +181,10 @@ class BundledKernel:
         return Planned(plan, use, again=not guard.data, ahead=None if on_host else self._ahead)
 
     def _covering(self, guard: Guard, values: Sequence[Value]) -> Grid:
-        if guard.covering is None:
+        grid = guard.covered(values)
+        if grid is None:
             raise UsageError(f"'{self.name}' needs a grid: its contract does not say which covers the arrays")
-        return guard.covering(*guard.numbers(values))
+        return grid
 
     def _on(self, device: int) -> GpuKernel:
         if device not in self._loaded:

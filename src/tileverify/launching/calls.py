@@ -86,7 +86,7 @@ def signature_of(kernel: Kernel, arguments: Arguments) -> JitSignature:
     convention = getattr(CallingConvention, "cutile_python_v2", CallingConvention.cutile_python_v1)()
     try:
         given: JitSignature = KernelSignature.from_kernel_args(kernel.object, tuple(arguments), convention)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, AssertionError) as error:
         raise UsageError(f"'{kernel.name}' cannot be launched with these arguments: {error}") from None
     except OverflowError:
         raise LaunchRefused(f"{kernel.name} was not launched: {_too_large(kernel, arguments)} (TV502)") from None

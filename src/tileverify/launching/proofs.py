@@ -139,9 +139,10 @@ class Specialisation:
             if key not in self._any_grid:
                 self._any_grid[key] = self._proof_of(request.unit(), options).guard
         guard = self._any_grid[key]
-        if guard is None or guard.covering is None:
+        grid = None if guard is None else guard.covered(request.values)
+        if grid is None:
             raise UsageError(f"'{self.unit.kernel}' needs a grid: its contract does not say which covers the arrays")
-        return guard.covering(*guard.numbers(request.values))
+        return grid
 
     def _covering(self, request: Request) -> LaunchProof | None:
         return next((proof for proof in self.proofs if proof.covers(request)), None)

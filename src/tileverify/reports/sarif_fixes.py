@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ..results import Edit, Finding
 from ..results.documents import Json
-from ..results.editing import text_digest
 from ..system.printable import printable
+from .editing import text_digest
 from .snippets import source_text
 
 

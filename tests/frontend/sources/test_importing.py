@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 
 import pytest
 
-from tileverify.frontend.sources.importing import import_file
+from tileverify.frontend.sources.importing import import_file, import_text
 from tileverify.frontend.sources.python_scan import scan_python
 from tileverify.system.errors import SourceError
 
@@ -92,3 +93,21 @@ def test_the_scan_refuses_what_is_no_python(tmp_path: Path) -> None:
     path.write_bytes(b"kernel = '\xff'\n")
     with pytest.raises(SourceError):
         scan_python(path)
+
+
+ODD = "# \x0b \x0c \x1c \x1d \x1e \x85 \u2028 \u2029\n"
+FIRST, SECOND = "def first():\n    return 1\n", "def second():\n    return 2\n"
+
+
+def test_the_source_of_a_function_is_its_own_whatever_stands_above(tmp_path: Path) -> None:
+    """The compiler asks for it by the number of its first line."""
+    text = f"{ODD}\n\n{FIRST}\n\n{SECOND}"
+    (tmp_path / "neighbour_odd.py").write_text(text, encoding="utf-8")
+    (tmp_path / "k.py").write_text(f"from neighbour_odd import first\n{text}NEIGHBOURS = first\n", encoding="utf-8")
+    for module in (
+        import_file(tmp_path / "k.py"),
+        import_file(tmp_path / "neighbour_odd.py"),
+        import_text(text, Path("t.py")),
+    ):
+        assert inspect.getsource(module.first) == FIRST
+        assert inspect.getsource(module.second) == SECOND

@@ -10,8 +10,8 @@ from tests.command_line import CommandLine
 
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.pipeline.repair.fixing import ALL, SAFE, Judge, fixed, judge_of
+from tileverify.reports.editing import text_digest
 from tileverify.results import Edit, Finding, Hint, KernelResult, SourceSite, Verdict
-from tileverify.results.editing import text_digest
 from tileverify.system.errors import UsageError
 
 MISTAKES = Path(__file__).parent / "mistakes"

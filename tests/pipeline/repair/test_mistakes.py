@@ -13,9 +13,9 @@ import pytest
 
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.reports.causes import cards
+from tileverify.reports.editing import edited
 from tileverify.reports.text import text_report
 from tileverify.results import KernelResult, Report, Verdict
-from tileverify.results.editing import edited
 
 FOLDER = Path(__file__).parent / "mistakes"
 

@@ -93,6 +93,18 @@ class Guard:
         values = self._locals(*self.numbers(arguments), *grid)
         return {name: values[local] for name, local in self.names.items() if local in values}
 
+    def covered(self, arguments: Sequence[Value]) -> Grid | None:
+        """The grid that covers the arrays; ``None`` where the contract does not say which that is.
+
+        Raises `LaunchRefused` where what the contract says of it has no value for these arguments.
+        """
+        if self.covering is None:
+            return None
+        try:
+            return self.covering(*self.numbers(arguments))
+        except ArithmeticError:
+            raise self._refused("its grid divides by zero, or takes too large a power") from None
+
     def numbers(self, arguments: Sequence[Value]) -> list[int]:
         """What `admit` takes before the grid: address, sizes and strides of arrays, and integer scalars.
 
@@ -105,15 +117,25 @@ class Guard:
             if isinstance(described, ArrayArgument):
                 numbers += self._array(described, value)
             elif ELEMENT_TYPES[described.dtype].kind == "f":
-                if isinstance(value, ArrayValue):
-                    raise self._refused(f"`{described.name}` is an array, the contract says {described.dtype}")
-            elif isinstance(value, ArrayValue) or not isinstance(value, int):
+                self._float(described, value)
+            elif isinstance(value, ArrayValue):
+                raise self._refused(f"`{described.name}` is an array, the contract says {described.dtype}")
+            elif not isinstance(value, int):
                 raise self._refused(f"`{described.name}` is {value!r}, the contract says {described.dtype}")
             elif value.bit_length() > 64:
                 raise self._refused(f"`{described.name}` does not fit {described.dtype}")
             else:
                 numbers.append(int(value))
         return numbers
+
+    def _float(self, described: ScalarArgument, value: Value) -> None:
+        """It takes no part in what is checked but has to be a number that a float may be."""
+        if isinstance(value, ArrayValue):
+            raise self._refused(f"`{described.name}` is an array, the contract says {described.dtype}")
+        try:
+            float(value)
+        except OverflowError:
+            raise self._refused(f"`{described.name}` does not fit {described.dtype}") from None
 
     def _array(self, described: ArrayArgument, value: Value) -> Iterator[int]:
         name = described.name

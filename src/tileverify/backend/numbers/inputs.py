@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Final
 
@@ -31,7 +31,8 @@ FLOAT: Final = 1.0
 class Given:
     """What the user gave.  ``numbers``: sizes and integer scalars; ``grid``: one to three axes, the rest is 1.
 
-    ``blank``: arrays of floats with more elements get no memory of their own, and are 0 everywhere.
+    ``blank``: arrays of floats with more elements get no memory of their own, and are 0 everywhere.  ``drawn``: what
+    arrays hold that were not given, a value for each index, where nothing else is to be made up for them.
     """
 
     numbers: Mapping[str, int]
@@ -40,6 +41,7 @@ class Given:
     grid: Block | None = None
     seed: int = 0
     blank: int | None = None
+    drawn: Mapping[str, Array] = field(default_factory=dict)
 
     def leaves_blank(self, array: ConcreteArray) -> bool:
         """Whether nothing is made up for ``array``, because it is large and its contents decide nothing."""
@@ -149,20 +151,23 @@ class _Maker:
             return
         if contents is not None:
             contents = stored(contents, placed.dtype, f"the input {name}")
-        elif known is None:
-            contents = generated(
-                name, placed.dtype, placed.shape, self._facts_about(name), self._value, self.given.seed, self.logical
-            )
-            self.generated.append(name)
         if known is None:
             width = storage_type(placed.dtype).itemsize
             known = np.zeros(extent_bytes(placed) // width, storage_type(placed.dtype))
             self.memory[placed.allocation] = known
-            assert contents is not None
-            view(known, placed.shape, placed.strides)[...] = contents
+            elements = view(known, placed.shape, placed.strides)
+            elements[...] = self._generated(name, placed) if contents is None else contents
         self.logical[name] = view(known, placed.shape, placed.strides).copy()
         if contents is not None and contents.tobytes() != self.logical[name].tobytes():
             raise UsageError(self._clash(name, placed))
+
+    def _generated(self, name: str, placed: ConcreteArray) -> Array:
+        """A value for each index; where indices share an element, one of these values stays, for all of them."""
+        self.generated.append(name)
+        if name in self.given.drawn:
+            return self.given.drawn[name]
+        facts = self._facts_about(name)
+        return generated(name, placed.dtype, placed.shape, facts, self._value, self.given.seed, self.logical)
 
     def _facts_about(self, name: str) -> list[DataFact]:
         """The facts, those about another name of the same array under this one."""

@@ -22,6 +22,7 @@ from ...system.errors import SourceError
 from ...system.module_folders import INSTALLED
 from ...system.preloaded import look
 from ...system.readings import importing
+from ...system.source_lines import source_lines
 from .user_modules import TextLoader, read_as_text
 
 _PREFIX = "_tileverify_"
@@ -65,7 +66,7 @@ def import_text(text: str, path: Path) -> ModuleType:
     module = ModuleType(name)
     module.__file__ = str(path)
     # Without a time of change an entry is never compared with a file.
-    linecache.cache[str(path)] = (len(text), None, text.splitlines(keepends=True), str(path))
+    linecache.cache[str(path)] = (len(text), None, source_lines(text), str(path))
     sys.modules[name] = module
     try:
         with contextlib.redirect_stdout(sys.stderr):

@@ -19,6 +19,7 @@ from types import CodeType, ModuleType
 
 from ...system import readings
 from ...system.module_folders import is_installed
+from ...system.source_lines import source_lines
 
 
 class TextLoader(SourceFileLoader):
@@ -30,7 +31,7 @@ class TextLoader(SourceFileLoader):
         readings.ran(path)
         text = decode_source(data)
         # Without a time of change an entry is never compared with the file, nor read again.
-        linecache.cache[str(path)] = (len(data), None, text.splitlines(keepends=True), str(path))
+        linecache.cache[str(path)] = (len(data), None, source_lines(text), str(path))
         code: CodeType = self.source_to_code(data, str(path))
         return code
 

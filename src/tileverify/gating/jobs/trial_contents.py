@@ -50,7 +50,7 @@ def inputs_of(
             arrays[array.name] = _floats(source, filling, shape, array.dtype, constants)
         elif kind in "iu" and filling in ("borders", "wide", "negative") and array.name not in spoken_of:
             arrays[array.name] = _integers(source, filling, shape, array.dtype, constants)
-    return make_inputs(contract, Given(dict(values), floats, arrays, None, own)) if arrays else plain
+    return make_inputs(contract, Given(dict(values), floats, {}, None, own, drawn=arrays)) if arrays else plain
 
 
 def _scalar(source: np.random.Generator, filling: str, dtype: str, constants: Constants) -> float:

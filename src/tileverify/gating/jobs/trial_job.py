@@ -68,7 +68,7 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
             try:
                 inputs = inputs_of(contract, sizes, filling, constants, seed + number)
             except UsageError:
-                continue  # contents that the contract rules out, as where two arguments are one array
+                continue  # contents that the contract rules out
             send(msgspec.json.encode(_tried(unit, module, entry, contract, inputs, filling)) + b"\n")
     send(msgspec.json.encode(TrialEnd(tuple(map(harmless_text, not_tried[:MOST_TOLD])))) + b"\n")
 

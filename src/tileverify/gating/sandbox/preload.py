@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ...equality import formulas
+from ...system.source_lines import source_lines
 from ..jobs.compile_job import compiled_items
 from ..jobs.compiled import items_bytes
 from ..jobs.prove_job import prove_submission
@@ -66,7 +67,7 @@ def _keep_sources(prefix: str) -> None:
         if name.startswith(prefix) and file is not None and file.endswith(".py"):
             text = Path(file).read_text(encoding="utf-8")
             # Without a time of change an entry is never compared with the file.
-            linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+            linecache.cache[file] = (len(text), None, source_lines(text), file)
 
 
 def _rehearse() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from ...reports.editing import LARGEST_DIFFERENCE, changed_lines, edited, well_placed
 from ...results import Edit
-from ...results.editing import LARGEST_DIFFERENCE, changed_lines, edited, well_placed
+from ...system.source_lines import source_lines
 
 __all__ = ["LARGEST_DIFFERENCE", "Lines", "changed_lines", "edited", "well_placed"]
 
@@ -15,7 +16,7 @@ class Lines:
     """A source by lines; the syntax tree counts columns in bytes of UTF-8, people and edits in characters."""
 
     def __init__(self, text: str) -> None:
-        self._lines = text.splitlines(keepends=True)
+        self._lines = source_lines(text)
 
     def column(self, line: int, byte: int) -> int:
         return len(self._lines[line - 1].encode()[:byte].decode(errors="replace"))

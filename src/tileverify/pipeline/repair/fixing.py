@@ -7,15 +7,17 @@ under every launch of the file.  A kernel whose repair costs another launch its 
 from __future__ import annotations
 
 import difflib
+import io
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from ...results import Hint, KernelResult, Verdict
-from ...results.editing import edited, text_digest, well_placed
+from ...reports.editing import edited, text_digest, well_placed
+from ...results import Edit, Hint, KernelResult, Verdict
 from ...system.atomic_file import write_whole
 from ...system.errors import TileVerifyError, UsageError
+from ...system.source_lines import source_lines
 from ..options import CheckOptions
 
 SAFE: Final = frozenset({"safe"})
@@ -29,8 +31,9 @@ Judge: TypeAlias = Callable[[Path, str], Proofs]
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """``text`` is to stand in ``file`` in place of ``before``; ``done``: what is mended; ``left``: what is not, and
-    why; ``proved``: the launches (kernel, name) of the file that were proved with that text, without a warning."""
+    """``text`` is to stand in ``file`` in place of ``before``, both with the ends of lines as they are in the file;
+    ``done``: what is mended; ``left``: what is not, and why; ``proved``: the launches (kernel, name) of the file that
+    were proved with that text, without a warning."""
 
     file: Path
     before: str
@@ -42,9 +45,9 @@ class Fixed:
     def difference(self) -> str:
         """As ``git diff`` writes it, for ``git apply``."""
         name = self.file.as_posix().lstrip("/")
-        lines = difflib.unified_diff(
-            self.before.splitlines(keepends=True), self.text.splitlines(keepends=True), f"a/{name}", f"b/{name}"
-        )
+        # For Git, a line ends with \n alone.
+        before, after = (io.StringIO(each, newline="\n").readlines() for each in (self.before, self.text))
+        lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}")
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
     def write(self) -> None:
@@ -52,8 +55,9 @@ class Fixed:
         try:
             if _read(self.file) != self.before:
                 raise UsageError(f"'{self.file}' has changed since it was checked: nothing was written to it")
-            ends = "\r\n" if b"\r\n" in self.file.read_bytes() else "\n"
-            write_whole(self.file, self.text.replace("\n", ends).encode("utf-8"))
+            write_whole(self.file, self.text.encode("utf-8"))
+        except UnicodeDecodeError:
+            raise UsageError(f"'{self.file}' has changed since it was checked: nothing was written to it") from None
         except OSError as error:
             raise UsageError(f"cannot write '{self.file}': {error.strerror or error}") from None
 
@@ -78,9 +82,10 @@ class _Fixing:
     def run(self) -> Fixed:
         """One repair for each kernel, one kernel after the other."""
         try:
-            before = _read(self.file)
+            whole = _read(self.file)
         except (OSError, UnicodeDecodeError):
             return Fixed(self.file, "", "", (), (f"'{self.file}' cannot be read as a text",))
+        before = whole.replace("\r\n", "\n").replace("\r", "\n")
         made: list[Hint] = []
         done, left = [], []
         known: Proofs | None = None
@@ -107,9 +112,9 @@ class _Fixing:
             known = after
             made.append(hint)
             done.append(f"{self.file}::{kernel}: {hint.text}")
-        text = edited(before, [edit for hint in made for edit in hint.edits])
+        text = edited(whole, [_ending_as(whole, edit) for hint in made for edit in hint.edits])
         proved = frozenset(launch for launch, holds in (known or {}).items() if holds) if made else frozenset()
-        return Fixed(self.file, before, text, tuple(done), tuple(left), proved)
+        return Fixed(self.file, whole, text, tuple(done), tuple(left), proved)
 
     def _kernels(self) -> dict[str, list[KernelResult]]:
         found: dict[str, list[KernelResult]] = {}
@@ -134,8 +139,16 @@ def _mends(result: KernelResult, hint: Hint) -> bool:
 
 
 def _read(file: Path) -> str:
-    """With lines that end as repairs see them."""
-    return file.read_text(encoding="utf-8")
+    """With lines that end as they do in the file."""
+    return file.read_bytes().decode("utf-8")
+
+
+def _ending_as(text: str, edit: Edit) -> Edit:
+    """The edit with lines that end as the line does at which it begins, or else most lines of the ``text`` do."""
+    lines = source_lines(text)
+    ends = [line[len(line.rstrip("\r\n")) :] for line in lines]
+    own = ends[edit.line - 1] if edit.line <= len(lines) else ""
+    return replace(edit, text=edit.text.replace("\n", own or max(("\n", "\r\n", "\r"), key=ends.count)))
 
 
 def judge_of(options: CheckOptions, spec: Path | None = None) -> Judge:

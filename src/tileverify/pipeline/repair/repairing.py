@@ -10,9 +10,9 @@ from typing import Final, TypeAlias
 from ...contract.launch import KernelUnit
 from ...frontend.sources.edited import edited_unit
 from ...frontend.sources.edited_cell import Compile
+from ...reports.editing import text_digest
 from ...results import WARNINGS, Finding, Hint, KernelResult, Verdict
 from ...results.codes import TV
-from ...results.editing import text_digest
 from ...system.errors import TileVerifyError
 from ...system.notebook_cells import cell_text
 from ...system.readings import text_of

@@ -158,7 +158,9 @@ def _argument_from_json(document: Mapping[str, Any]) -> Argument:
 
 
 def _constant(value: object) -> object:
-    """A constant in JSON.  Only numbers matter to a contract, which may name them; anything else is for people."""
+    """A constant in JSON.  Only numbers matter to a contract, which may name them; a launch is held against all."""
+    if isinstance(value, tuple | list):
+        return list(map(_constant, value))
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from . import Edit
+from ..results import Edit
+from ..system.source_lines import bare_lines, source_lines
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
     """``text`` with all ``edits``, which do not overlap."""
-    lines = text.splitlines(keepends=True)
+    lines = source_lines(text)
     starts = [0]
     for line in lines:
         starts.append(starts[-1] + len(line))
@@ -34,7 +35,7 @@ def text_digest(text: str) -> str:
 def well_placed(text: str, edits: Sequence[Edit]) -> bool:
     """Whether all ``edits`` lie in the text, each ends behind its beginning, and no two overlap; all lines behind the
     last one are its end."""
-    lengths = [len(line) for line in text.splitlines()]
+    lengths = list(map(len, bare_lines(text)))
 
     def there(line: int, column: int) -> bool:
         return line >= 1 and 0 <= column <= (lengths[line - 1] if line <= len(lengths) else 0)
@@ -59,7 +60,7 @@ def changed_lines(text: str, edits: Sequence[Edit]) -> Iterator[str]:
     """
     if not well_placed(text, edits):
         return
-    lines = text.splitlines(keepends=True)
+    lines = source_lines(text)
     moved = 0  # by how many lines the text behind is moved
     # What is put behind a last line that has no end becomes a part of it.
     behind = len(lines) + (not lines or lines[-1].endswith("\n"))
@@ -67,8 +68,8 @@ def changed_lines(text: str, edits: Sequence[Edit]) -> Iterator[str]:
         first, last = min(place[0].line, behind), min(max(edit.end_line for edit in place), len(lines))
         old = lines[first - 1 : last]
         inside = [replace(edit, line=edit.line - first + 1, end_line=edit.end_line - first + 1) for edit in place]
-        new = edited("".join(old), inside).splitlines()
-        yield from _differences([line.splitlines()[0] for line in old], new, first, first + moved)
+        new = bare_lines(edited("".join(old), inside))
+        yield from _differences(bare_lines("".join(old)), new, first, first + moved)
         moved += len(new) - len(old)
 
 

@@ -520,10 +520,32 @@ def test_a_lock_keeps_blocks_apart(tmp_path: Path) -> None:
         pytest.param({"take": TAKE.replace("!= {free}", "== 7")}, id="waited for something else"),
         pytest.param({"take": "    " + GIVE + "\n" + TAKE}, id="given back before it is taken"),
         pytest.param({"more": "    ct.atomic_add(lock, (0,), 1, memory_order=RELAXED)\n"}, id="touched by an addition"),
+        pytest.param({"held": "i"}, id="taken and left free by one block"),
+        pytest.param({"free": "i"}, id="free for one block while another holds it"),
     ],
 )
 def test_without_a_premise_a_lock_is_not_proved(tmp_path: Path, changes: dict[str, str]) -> None:
     assert not proved(locked(tmp_path, **changes))
+
+
+IN_HALVES = """def kernel(x, lock, total, TILE: C):
+    i = ct.bid(0)
+    if i % 2 == 0:
+        while ct.atomic_cas(lock, (0,), 0, 1, memory_order=ACQUIRE).item() != 0:
+            pass
+        ct.store(total, index=(0,), tile=i)
+        ct.atomic_xchg(lock, (0,), 0, memory_order=RELEASE)
+    else:
+        while ct.atomic_cas(lock, (0,), {free}, 1, memory_order=ACQUIRE).item() != 0:
+            pass
+        ct.store(total, index=(0,), tile=i)
+        ct.atomic_xchg(lock, (0,), 0, memory_order=RELEASE)
+"""
+
+
+@pytest.mark.parametrize(("free", "right"), [("0", True), ("2", False)], ids=["taken", "seen free, and not taken"])
+def test_who_sees_a_lock_free_has_taken_it(tmp_path: Path, free: str, right: bool) -> None:
+    assert proved(checked(tmp_path, IN_HALVES.format(free=free), LOCK_SPEC.format(data=""))) == right
 
 
 # ----------------------------------------------------------------------------------- reasons, and determinism

@@ -139,6 +139,15 @@ def test_a_damaged_record_is_none(folder: Path) -> None:
         "import functools\nx = functools.reduce(lambda a, b: open('/dev/null').read(), '12')",
         "def f(x):\n    return open(x)\n\nx = max(['/dev/null'], key=f)",
         "import numpy as np\nx = max(['/dev/null'], key=np.fromfile)",
+        "SHIFT = int(ct._context.os.environ['SHIFT'])",
+        "from cuda.tile import _context\nSHIFT = int(_context.os.environ['SHIFT'])",
+        "x = sorted(['/dev/null'], key=ct._context.os.open)",
+        "x = sorted(['/dev/null'], key=(n for n in ()).gi_frame.f_builtins['open'])",
+        "import itertools\nx = list(itertools.starmap(dict.keys, [({'a': 1, 'b': 2},)]))[0] | {}",
+        "import itertools, typing\nx = list(itertools.starmap(typing.Set, [('ab',)]))",
+        "import itertools\nfrom typing import Text\nx = list(itertools.starmap(Text, [(object,)]))",
+        "import itertools\nx = list(itertools.starmap('{}'.format, [(object,)]))",
+        "import dataclasses\nF = dataclasses.field()\nclass A:\n    x: str = F\ny = F.type",
     ],
 )
 def test_a_file_that_may_depend_on_anything_else_is_not_kept(tmp_path: Path, extra: str) -> None:
@@ -155,6 +164,8 @@ def test_a_file_that_may_depend_on_anything_else_is_not_kept(tmp_path: Path, ext
         "from dataclasses import dataclass\n\n@dataclass(frozen=True)\nclass A:\n    x: int = 0",
         "if __name__ == '__main__':\n    print(open('/dev/null').read())",
         "from functools import partial\nf = partial(max, 1)",
+        "import typing\n\ndef launch(x: typing.Set[int]):\n    return x.keys()",
+        "x = (ct.PaddingMode.ZERO, ct.float32)",
     ],
 )
 def test_a_file_that_depends_on_itself_is_kept(tmp_path: Path, extra: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from .settled_names import BUILTINS, CALLABLE, COMPILED, KERNELS, TEXTS, is_known, is_plain_builtin
+from .settled_names import BUILTINS, CALLABLE, COMPILED, KERNELS, LEADING_OUT, TEXTS, is_known, is_plain_builtin
 
 _IMPLICIT: Final = frozenset({"_missing_", "_generate_next_value_"})
 _MODULE_NAMES: Final = frozenset({"__name__", "__file__", "__doc__", "__debug__"})
@@ -196,7 +196,7 @@ class _Text:
         if node.id in self.own:
             self._named(node.id)
         elif node.id in self.foreign:
-            if not is_known(self.foreign[node.id]):
+            if not is_known(self.foreign[node.id], types=self._types):
                 raise Unsettled
         elif not (is_plain_builtin(node.id) or (self._types and node.id in TEXTS)):
             raise Unsettled
@@ -206,10 +206,10 @@ class _Text:
             raise Unsettled
         dotted = self._dotted(node)
         if dotted is not None:
-            if not is_known(dotted):
+            if not is_known(dotted, types=self._types):
                 raise Unsettled
             return
-        if _is_dunder(node.attr):
+        if _is_dunder(node.attr) or node.attr in LEADING_OUT:
             raise Unsettled
         self._named(node.attr)
         self.look([node.value])

@@ -50,6 +50,8 @@ _VALUES: Final = (
     | {"cuda.tile.__version__", "tileverify.__version__", "collections.abc"}
 )
 _WITH_CLASSES: Final = ("typing", "collections.abc", "enum", "abc", "dataclasses", "typing_extensions")
+_UNORDERED: Final = frozenset({"AbstractSet", "FrozenSet", "ItemsView", "KeysView", "MutableSet", "Set", "Text"})
+"""Names of types that stand for something to call: a set, whose order is another one in every process, or `str`."""
 _NOT_OF_TILE: Final = frozenset({"tune", "compilation", "launch", "compiler_timeout"})
 
 _NUMBERS: Final = frozenset(
@@ -68,6 +70,13 @@ BUILTINS: Final = frozenset(
 )
 """Builtins that may be called; they call nothing but what they are given."""
 _PLAIN: Final = BUILTINS | {"complex", "object", "NotImplemented", "Ellipsis"}
+LEADING_OUT: Final = (
+    frozenset({"ag_code", "ag_frame", "cr_code", "cr_frame", "cr_origin", "gi_code", "gi_frame", "gi_yieldfrom"})
+    | frozenset({"f_back", "f_builtins", "f_code", "f_globals", "f_locals", "tb_frame", "tb_next", "pyfunc", "type"})
+    | frozenset({"format", "format_map", "items", "keys"})
+)
+"""Attributes that lead from a value to what its module does not hold (a frame's builtins, the type of a field), to
+texts of objects, or to views that sets are made of."""
 TEXTS: Final = frozenset({"bytes", "str"})
 """Types that make a text of whatever they are given, with its address."""
 
@@ -77,9 +86,9 @@ def is_plain_builtin(name: str) -> bool:
     return name in _PLAIN or name.endswith(("Error", "Exception", "Warning"))
 
 
-def is_known(dotted: str, *, compiled: bool = False) -> bool:
+def is_known(dotted: str, *, compiled: bool = False, types: bool = False) -> bool:
     """Whether a member of a module is the same everywhere; ``compiled``: where cuda.tile reads a kernel, and what it
-    does not know is an error."""
+    does not know is an error; ``types``: where nothing calls it."""
     if dotted in _VALUES:
         return True
     *modules, name = dotted.split(".")
@@ -87,9 +96,16 @@ def is_known(dotted: str, *, compiled: bool = False) -> bool:
     if name.startswith("__"):
         return False
     if dotted.startswith("cuda.tile."):
-        return dotted.split(".")[2] not in _NOT_OF_TILE
+        return _is_of_tile(*dotted.split(".")[2:])
     if module in _WITH_CLASSES:
-        return name[:1].isupper()
+        return name[:1].isupper() and (types or name not in _UNORDERED)
     if module in _TYPES:
         return name in _TYPES[module]
-    return compiled and dotted.partition(".")[0] in STANDARD
+    return compiled and module in STANDARD
+
+
+def _is_of_tile(name: str, *members: str) -> bool:
+    """A public name, or a member of a class: modules in there have names of modules of the standard library."""
+    if name.startswith("_") or name in _NOT_OF_TILE:
+        return False
+    return not members or (name[:1].isupper() and len(members) == 1 and not members[0].startswith("_"))

@@ -135,7 +135,7 @@ class _Builder:
             same=launch.same_arrays(),
             data=data,
             variables=tuple(self.names.values()),
-            text=tuple(_contract_text(launch)),
+            text=tuple(contract_text(launch)),
             grid_given=launch.grid is not None,
             literal_sizes=all(constant_value(size) is not None for size in sizes),
             arrays=self.arrays,
@@ -405,7 +405,8 @@ def _number(value: Term) -> Term:
     return t.ite(value, t.ONE, t.ZERO) if value.sort is t.Sort.BOOL else value
 
 
-def _contract_text(launch: LaunchSpec) -> Iterator[str]:
+def contract_text(launch: LaunchSpec) -> Iterator[str]:
+    """A contract as reports have it, in the user's spelling."""
     if launch.grid_text:
         yield f"grid = ({', '.join(launch.grid_text)})"
     elif launch.grid is None:

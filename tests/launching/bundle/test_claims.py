@@ -150,6 +150,18 @@ def test_show_can_prove_it_again(folder: Path, claim: Callable[[Path], Bundle], 
     assert tileverify("show", file, "--prove").code == 1
 
 
+def test_what_is_shown_of_the_contract_is_what_is_proved_and_guarded(folder: Path, tileverify: CommandLine) -> None:
+    """The manifest says it, too, and nobody proves that."""
+    bundle = honest(folder)
+    forged = replace(bundle, contract=("any grid", "no conditions"), assumes=("nothing at all",), deterministic=True)
+    honestly = tileverify("show", written(replace(bundle, deterministic=True)), "--prove").out
+    assert tileverify("show", written(forged), "--prove").out == honestly
+    assert "results    said to be the same in every run" in honestly
+    shown = json.loads(tileverify("show", written(forged), "--prove", "--format", "json").out)
+    assert "no conditions" not in shown["contract"]
+    assert shown["assumes"] == []
+
+
 def test_an_honest_bundle_is_proved_again_once(folder: Path, tileverify: CommandLine, monkeypatch: Any) -> None:
     file = written(honest(folder))
     x, out = arrays()

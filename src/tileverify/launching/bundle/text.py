@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ...contract.as_terms import contract_text
+from ...contract.data_facts import print_data_fact
+from ...contract.descriptions import print_array
+from ...contract.expressions import print_expression
+from ...contract.launch import Expression, Number
 from ...contract.trustable import trusted_text
 from ...results.documents import Json, to_json
 from ...system.printable import printable
@@ -30,8 +35,9 @@ class Belief:
 
 
 def bundle_json(bundle: Bundle, belief: Belief) -> Json:
-    """What `show --format json` prints: the manifest, with sizes and hashes of the cubins."""
-    manifest = manifest_of(bundle)
+    """What `show --format json` prints: the manifest, with sizes and hashes of the cubins, and the contract of the
+    certificate, which is the one that is proved again and guarded."""
+    manifest = manifest_of(_stated(bundle))
     codes = (bundle.cubins[each.architecture].code for each in manifest.cubins)
     cubins = [
         ShownCubin(each.architecture, each.assembler, each.member, len(code), hashlib.sha256(code).hexdigest())
@@ -58,8 +64,10 @@ def _lines(bundle: Bundle, file: str, belief: Belief) -> Iterator[str]:
     claimed = "" if belief.verified else "said to be "
     yield f"    {claimed}proved for {holds[bundle.holds_for]}: {len(c.obligations)} obligations"
     if bundle.deterministic is not None:
-        yield f"    results    {'the same in every run' if bundle.deterministic else 'may differ from run to run'}"
-    said = (("contract", bundle.contract), ("requires", c.requires), ("assumes", bundle.assumes))
+        same = "the same in every run" if belief.signed_by else "said to be the same in every run"  # not proved again
+        yield f"    results    {same if bundle.deterministic else 'may differ from run to run'}"
+    stated = _stated(bundle)
+    said = (("contract", stated.contract), ("requires", c.requires), ("assumes", stated.assumes))
     for label, texts in (*said, ("trusts", trusted_text(c.launch.trust))):
         for number, text in enumerate(texts):
             yield f"    {label if number == 0 else '':10} {text}"
@@ -77,6 +85,20 @@ def _lines(bundle: Bundle, file: str, belief: Belief) -> Iterator[str]:
     yield f"    built by   tileverify {bundle.tool} with {bundle.solver}"
     yield f"    signature  {_signature(bundle, belief)}"
     yield f"    verified   {_verified(belief)}"
+
+
+def _stated(bundle: Bundle) -> Bundle:
+    """With the contract of its certificate: what the manifest says of that is for people, and anybody may have written
+    it."""
+    launch = bundle.certificate.launch
+    axes: tuple[Expression, ...] = launch.grid or ()
+    while len(axes) > 1 and axes[-1] == Number(1):
+        axes = axes[:-1]
+    words = tuple(map(print_expression, axes)), tuple(map(print_expression, launch.requires))
+    spelled = replace(launch, grid_text=words[0], requires_text=words[1])
+    facts = tuple(fact.text or print_data_fact(fact) for fact in launch.data)
+    arrays = (f"{array.name} = {print_array(array)}" for array in launch.arrays() if launch.names)
+    return replace(bundle, contract=(*contract_text(spelled), *arrays), assumes=facts)
 
 
 def _signature(bundle: Bundle, belief: Belief) -> str:

@@ -17,7 +17,7 @@ OF_MESSAGES: Final = {
     "backend/assembler.py", "backend/numbers/array_files.py", "commands/watch/watch.py",
     "frontend/sources/tile_cpp.py", "gating/mcp/desk.py", "gating/runs/ray_workers.py", "gating/sandbox/sandbox.py",
     "launching/run/explored.py", "launching/tuning.py", "record/pytest_plugin/children.py",
-    "record/recorded_command.py", "reports/causes.py", "reports/concise.py", "reports/stability.py",
+    "record/recorded_command.py", "reports/causes.py", "reports/stability.py",
     "serving/lsp/drawn.py", "serving/lsp/shown_sources.py",
 }  # fmt: skip
 """Modules that split what programs say, and records of JSON: no line number points into that."""

@@ -31,7 +31,7 @@ _DEFINITION: Final = re.compile(r"\(define-fun (\S+) \(\) (Int|Bool) (.*)\)", re
 def factors(script: str) -> tuple[str, ...]:
     """Factors of products and divisors of quotients that are no numerals, in the order of the script."""
     found: dict[Expression, None] = {}
-    for line in script.splitlines():
+    for line in script.rstrip("\n").split("\n"):
         if defined := _DEFINITION.fullmatch(line):
             found.update(dict.fromkeys(_factors(_read(defined[3]))))
     return tuple(_text(each) for each in found)
@@ -46,7 +46,7 @@ def with_number(script: str, factor: str, value: int) -> str:
     """The script in which ``factor`` is ``value``."""
     known: dict[Expression, Expression] = {_read(factor): number(value)}
     lines = []
-    for line in script.splitlines():
+    for line in script.rstrip("\n").split("\n"):
         if defined := _DEFINITION.fullmatch(line):
             name, sort, text = defined.groups()
             put = _put(_read(text), known)

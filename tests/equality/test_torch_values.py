@@ -179,7 +179,7 @@ def test_a_rule_gives_what_torch_gives(overload: str) -> None:
     name, _, last = overload.partition(".")
     operator = getattr(getattr(torch.ops.aten, name), last)
     told = 0
-    for seed in range(10 * TRIES):
+    for seed in range(40 * TRIES):  # most draws are calls that torch refuses
         draw = Drawing(name.rstrip("_") if name.rstrip("_") in OWN_SHAPES else name, seed)
         places, named = draw.call(operator)
         given = _copies(places)

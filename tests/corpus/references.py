@@ -493,6 +493,13 @@ def _append_to_page(a: Arrays, v: Values) -> Arrays:
     return {"pages": pages}
 
 
+def _where_eight_fit(a: Arrays, v: Values) -> Arrays:
+    out, start = a["out"].copy(), int(v["start"])
+    if 0 <= start <= out.shape[1] - 8:
+        out[:, start] = np.arange(len(out))
+    return {"out": out}
+
+
 def _append_at_positions(a: Arrays, _: Values) -> Arrays:
     pages, (page, slot) = a["pages"].copy(), np.divmod(a["positions"], 16)
     pages[a["table"][np.arange(len(page)), page], slot] = a["new"]
@@ -864,8 +871,8 @@ REFERENCES: Final[dict[str, Reference]] = {
     "write_far_apart": _write_far_apart,
     "write_groups": _write_groups,
     "write_if_below_unsigned": _own_row(64, lambda v: v["position"]),
-    "write_if_end_inside": _own_row(1, lambda v: v["start"]),
-    "write_if_start_inside": _own_row(1, lambda v: v["start"]),
+    "write_if_end_inside": _where_eight_fit,
+    "write_if_start_inside": _where_eight_fit,
     "write_named_tokens": _write_named_tokens,
     "write_first": _write_first,
     "write_owned": _write_owned,

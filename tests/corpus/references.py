@@ -38,6 +38,18 @@ def _largest_of_rows(a: Arrays, _: Values) -> Arrays:
     return {"out": a["x"].max(axis=1)}
 
 
+def _sum_of_rows(a: Arrays, _: Values) -> Arrays:
+    return {"out": a["x"].sum(axis=1)}
+
+
+def _largest_magnitude_of_rows(a: Arrays, _: Values) -> Arrays:
+    return {"out": np.abs(a["x"]).max(axis=1)}
+
+
+def _last_of_largest_of_rows(a: Arrays, _: Values) -> Arrays:
+    return {"out": a["x"].shape[1] - 1 - a["x"][:, ::-1].argmax(axis=1)}
+
+
 def _one_where_any(a: Arrays, _: Values) -> Arrays:
     return {"out": np.where((a["flags"] > 0).any(axis=1), 1, a["out"])}
 
@@ -775,9 +787,12 @@ REFERENCES: Final[dict[str, Reference]] = {
     "product_padded": _product,
     "product_padded_on_one_side": _product,
     "product_unpadded": _product,
+    "row_largest_magnitude": _largest_magnitude_of_rows,
     "row_largest_masked": _largest_of_rows,
     "row_largest_padded": _largest_of_rows,
     "row_largest_unpadded": _largest_of_rows,
+    "row_last_of_largest": _last_of_largest_of_rows,
+    "row_sum_from_zero": _sum_of_rows,
     "row_sum_of_positive": lambda a, v: {"out": np.maximum(a["x"], 0).sum(axis=1)},
     "row_sum_times_mask": lambda a, v: {"out": a["x"].sum(axis=1)},
     "store_if_any": _one_where_any,
@@ -883,6 +898,10 @@ REFERENCES: Final[dict[str, Reference]] = {
 """By kernel name: launches of one kernel compute the same."""
 
 WITHOUT_REFERENCE: Final[dict[str, str]] = {
+    **{
+        f"determined/combined_by_hand.py::{kernel}[any-height]": "has no one result"
+        for kernel in ("row_difference", "row_last_of_largest_from_zero", "row_sum_from_one")
+    },
     "integers/list_sizes.py::last_tiles[beyond-31-bits]": "an array of the list has 2 GiB",
     "protocols/atomic_waits.py::rotate_behind_barrier[two-to-eight-blocks]": "blocks that run one by one never meet",
     "protocols/grid_barrier.py::rotate_behind_barrier[two-to-eight-blocks]": "blocks that run one by one never meet",
@@ -907,6 +926,10 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "tile_cpp/vectors.cu::gather_rows[any-size]": Numbers({"B": 5, "rows": 7, "columns": 200}),
     "tile_cpp/vectors.cu::mean_of_three[any-size]": Numbers({"n": 300}),
     "tile_cpp/vectors.cu::sum_vector[any-size]": Numbers({"n": 300}),
+    **{
+        f"determined/combined_by_hand.py::{kernel}[any-height]": Numbers({"M": 7})
+        for kernel in ("row_largest_magnitude", "row_last_of_largest", "row_sum_from_zero")
+    },
     "determined/first_flag.py::store_if_any[up-to-64-flags]": Numbers({"M": 9, "N": 50}),
     "determined/first_flag.py::store_if_any_unpadded[up-to-64-flags]": Numbers({"M": 9, "N": 64}),
     "determined/product_tail.py::product_padded[any-depth]": Numbers({"M": 40, "N": 50, "K": 23}),

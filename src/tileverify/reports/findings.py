@@ -10,7 +10,7 @@ from typing import Final
 from rich.cells import cell_len
 from rich.text import Text
 
-from ..results import TILE_INDEX, Finding, FindingLevel, Hint, SideValue, SourceSite, Witness
+from ..results import COMBINATIONS, TILE_INDEX, Finding, FindingLevel, Hint, SideValue, SourceSite, Witness
 from ..results.codes import CODES, TV, Family
 from ..system.notebook_cells import shown_place
 from ..system.printable import printable
@@ -108,16 +108,19 @@ def _block(number: int, witness: Witness | None) -> str:
 
 def _action(site: SourceSite, finding: Finding) -> str:
     if not site.array:
-        return ""
+        return site.access if site.access in COMBINATIONS else ""
     target = finding.target(site) if site.access in _ACCESSES else site.array
     return f"{site.access} {target}".strip()
 
 
 def _label(labels: list[tuple[str, str]]) -> str:
-    """``block A (0, 0, 0) and block B (1, 0, 0) both store out[3]``; one block that does it twice is named once."""
+    """``block A (0, 0, 0) and block B (1, 0, 0) both store out[3]``; one block that does it twice, or both, is named
+    once."""
     labels = list(dict.fromkeys(labels))
     blocks = [block for block, _ in labels if block]
     actions = list(dict.fromkeys(action for _, action in labels if action))
+    if len(blocks) == 2 and len(set(blocks)) == 1 and len(actions) == 2:
+        return printable(f"{blocks[0]}: {' and '.join(actions)}")
     if len(blocks) == 2 and len(actions) == 1:
         verb, _, target = actions[0].partition(" ")
         both = f"access {target} by an atomic" if verb == "atomic" else actions[0]

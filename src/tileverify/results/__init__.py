@@ -35,6 +35,10 @@ SideName: TypeAlias = Literal["a", "b"]
 SideAccess: TypeAlias = Literal["load", "store"]
 
 
+COMBINATIONS: Final = ("reduction", "scan")
+"""What a `SourceSite` calls ops that combine lanes."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceSite:
     """Where an access stands.  ``line`` 1-based, ``column`` 0-based; ``call_chain`` innermost frame first."""

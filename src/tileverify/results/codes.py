@@ -255,15 +255,17 @@ _ALL: Final = (
         TV.UNDETERMINED,
         "determined",
         "A value that the specification leaves open decides something: what a load without `padding_mode` gives beyond "
-        "the array, what a masked load without a padding value gives in lanes that are off, or local memory that was "
-        "not written. It takes part in what is stored inside an array, in an address, a mask or a branch, so that "
+        "the array, what a masked load without a padding value gives in lanes that are off, local memory that was not "
+        "written, or what a reduction gives that may hang on the order of its lanes, or on how often its identity is "
+        "among them. It takes part in what is stored inside an array, in an address, a mask or a branch, so that "
         "results may differ between devices, compilers and runs. It is a warning: the proof stays, and `deterministic` "
         "is false. Multiplying by zero does not help (infinity times 0 is no number), choosing with `where` does.",
         "nothing that the specification leaves open reaches an element inside an array, an address, a mask or a branch "
         "(asked in the launches of your own contract).",
         "Give the load a padding mode (`padding_mode=ct.PaddingMode.ZERO` for sums and products, NEG_INF for a "
         "maximum), choose with `ct.where(index < size, x, ...)`, or require sizes that are whole tiles, as the "
-        "message says.",
+        "message says. Give a reduction an associative and commutative function, and the identity that leaves all as "
+        "it is.",
         "a race, nor an access out of bounds: the proof stands. Rounding has no part in it.",
     ),
     Code(

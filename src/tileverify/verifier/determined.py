@@ -73,7 +73,8 @@ class Determined:
             if not findings and not doubtful:
                 return replace(outcome, deterministic=None, notes=notes)
         if doubtful and not findings:
-            notes = (*notes, f"not shown to be determined: {_in_doubt(doubtful)}")
+            orders = map(messages.combination, self.case.summary.order_bound)
+            notes = (*notes, f"not shown to be determined: {'; '.join([*orders, _in_doubt(doubtful)])}")
         return replace(outcome, deterministic=False, findings=(*outcome.findings, *findings.values()), notes=notes)
 
     def _holds_of_equal_sizes(self, clauses: Sequence[Clause]) -> bool:
@@ -101,8 +102,11 @@ class Determined:
 
     def _finding(self, opened: Open, found: FoundWitness, against: Sequence[Clause]) -> Finding:
         by_offset = {site.offset: site for site in self.case.summary.sites}
-        source = by_offset.get(-1 if found.confirmation.source is None else found.confirmation.source)
-        text = f"{_why_open(source)} reaches {opened.obligation.detail}"
+        combined = {promise.offset: promise for promise in self.case.summary.order_bound}
+        origin = -1 if found.confirmation.source is None else found.confirmation.source
+        source = by_offset.get(origin)
+        why = f"{messages.combination(combined[origin])}: it" if origin in combined else _why_open(source)
+        text = f"{why} reaches {opened.obligation.detail}"
         kept_out = " and ".join(f"`{clause.text}`" for clause in against)
         if kept_out:
             text += f"; not where {kept_out}"
@@ -111,6 +115,8 @@ class Determined:
         sites: tuple[SourceSite, ...] = messages.sites(sink)
         if source is not None:
             sites = (messages.source_site(source), *sites)
+        elif origin in combined:
+            sites = (messages.combination_site(combined[origin]), *sites)
         witness = describe(found, opened.obligation, self.case.contract, {})
         return Finding(TV.UNDETERMINED, text, sites, witness)
 

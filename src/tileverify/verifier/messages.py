@@ -13,7 +13,7 @@ from ..contract.launch import DataFact
 from ..contract.terms import Term
 from ..frontend.bytecode.model import Location
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
-from ..results import Finding, Hint, SourceSite
+from ..results import COMBINATIONS, Finding, Hint, SourceSite
 from ..results.codes import TV
 from ..results.kernel_names import plain_name
 from .effort import KERNEL_EFFORT, Effort
@@ -63,6 +63,21 @@ def assertion(promise: Promise) -> str:
     line = _promise_site(promise).line
     at = "" if line is None else f" at line {line}"
     return f"the assertion '{promise.text}'{at} is not shown to hold; a block where it fails is trusted to stop there"
+
+
+_COMBINED = dict(zip(("reduce", "scan"), COMBINATIONS, strict=True))
+
+
+def combination(promise: Promise) -> str:
+    """What is told of a reduction whose result may hang on its order."""
+    line = combination_site(promise).line
+    at = "" if line is None else f" at line {line}"
+    what = f"what the {_COMBINED[promise.text]}{at} gives"
+    return f"{what} may hang on the order in which lanes are combined, or on how often its identity takes part"
+
+
+def combination_site(promise: Promise) -> SourceSite:
+    return _place(promise.location, _COMBINED[promise.text], "", "")
 
 
 def _promise_site(promise: Promise) -> SourceSite:

@@ -25,11 +25,6 @@ IGNORED: Final = {
     "load_view_tko.hints": HINT,
     "store_ptr_tko.hints": HINT,
     "store_view_tko.hints": HINT,
-    "reduce.dim": ANY_RESULT,
-    "reduce.ident": ANY_RESULT,
-    "scan.dim": ANY_RESULT,
-    "scan.ident": ANY_RESULT,
-    "scan.reverse": ANY_RESULT,
 }
 
 

@@ -1,8 +1,8 @@
 """``reduce`` and ``scan``: their bodies are written for scalars and run here on whole tiles of them.
 
 The order of a reduction is the implementation's.  Bodies of one associative and commutative op give the same result in
-any order; any other body runs in two orders, and lanes where these differ (and those of float arithmetic) are marked.
-How often the identity takes part is the implementation's, too: lanes that it changes are left open.
+any order; any other body runs in two orders: lanes where these differ are left open, those of float arithmetic
+approximate.  How often the identity takes part is the implementation's, too: lanes that it changes are left open.
 """
 
 from __future__ import annotations
@@ -84,8 +84,9 @@ def _at_once(run: BlockRun, op: Op, axis: int) -> Lanes | None:
 
 
 def _pairing(combine: Combine, tiles: Lanes, axis: int) -> Lanes:
-    """Another order: after a rotation by one lane, lane 2i + 1 with lane 2i."""
-    tiles = tuple(tile.rearranged(lambda lanes: np.roll(lanes, 1, axis)) for tile in tiles)
+    """Another order: after a rotation by one lane, lane 2i + 1 with lane 2i; of two lanes the second with the first."""
+    if tiles[0].data.shape[axis] > 2:
+        tiles = tuple(tile.rearranged(lambda lanes: np.roll(lanes, 1, axis)) for tile in tiles)
     while tiles[0].data.shape[axis] > 1:
         tiles = combine(_slice(tiles, slice(1, None, 2), axis), _slice(tiles, slice(0, None, 2), axis))
     return tiles
@@ -173,13 +174,13 @@ def _reduced(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     inputs = run.tiles(op, "inputs")
     combine, body = combiner(run, op, evaluate)
     results = _at_once(run, op, axis) or _slice(_halving(combine, inputs, axis), 0, axis)
-    if inputs[0].data.shape[axis] <= 2 or order_free(op, ASSOCIATIVE):
+    if inputs[0].data.shape[axis] == 1 or order_free(op, ASSOCIATIVE):
         return results
-    if any(inner.name in ROUNDING for inner in body.ops):
+    if any(inner.name in ROUNDING for inner in body.ops) or run.program.rules is not None:
         return tuple(tile.tainted(APPROXIMATE) for tile in results)
     others = _slice(_pairing(combine, inputs, axis), 0, axis)
     return tuple(
-        Tile(tile.data, with_taint(tile.taint, _differ(tile.data, other.data), APPROXIMATE))
+        Tile(tile.data, with_taint(tile.taint, _differ(tile.data, other.data), UNSPECIFIED))
         for tile, other in zip(results, others, strict=True)
     )
 

@@ -25,11 +25,11 @@ ONLY_OPEN: Final = Conduct(open=UNSPECIFIED, executes=True, stops=False)
 
 
 def open_use(entry: Entry, log: BlockLog, claim: Claim, text: str) -> Confirmation | None:
-    """What the run showed at the claimed op, if what reached it came from memory."""
+    """What the run showed at the claimed op, if what reached it came from memory, or from an order that is free."""
     ops = {op.offset: op for op in walk(entry.body)}
     for use in uses(log):
         source = None if use.source is None else ops[use.source]
-        if use.offset == claim.offset_a and source is not None and left_open_by_memory(source):
+        if use.offset == claim.offset_a and source is not None and is_claimed(source):
             first = Touch(use.offset, "store" if use.op.startswith("store") else use.op, log.block)
             element = use.element or f"lane {list(use.first)}"
             array = use.element.partition("[")[0]
@@ -44,6 +44,9 @@ def uses(log: BlockLog) -> Iterator[OpenUse]:
         yield log.stopped.use
 
 
-def left_open_by_memory(source: Op) -> bool:
-    """Whether the op that made an open value read memory: results of arithmetic may be open, too, for other reasons."""
-    return source.declaration.effect in ("read", "read_write")
+def is_claimed(source: Op) -> bool:
+    """Whether the op that made an open value read memory, or combined lanes.
+
+    Results of arithmetic may be open, too, for other reasons.
+    """
+    return source.declaration.effect in ("read", "read_write") or source.name in ("reduce", "scan")

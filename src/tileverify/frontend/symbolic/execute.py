@@ -107,4 +107,5 @@ def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written)
         loop_forms=tuple(without(form, dead) for form in machine.loop_forms),
         written=written.keys,
         open_uses=() if machine.open_values is None else machine.open_values.promises(),
+        order_bound=() if machine.open_values is None else machine.open_values.order_bound(),
     )

@@ -8,7 +8,7 @@
     select(c, a, b)                   c ? open(a) : open(b), or open(c)
     a and b, of booleans              open(a) where b holds, if b is not open itself (a false b decides); dually for or
     moving lanes                      open(source) at the lane that is moved
-    reduce, scan, matrix product      some lane that goes into it is open
+    reduce, scan, matrix product      some lane that goes into it is open; all, where its order decides (`combining`)
     everything else                   some operand is: a product with 0 may still be NaN
 
 "Some lane" is a fresh variable: openness is only ever asked for, never denied, so that a question in which it occurs
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ...contract.terms import (
     FALSE,
+    TRUE,
     ZERO,
     Term,
     TermKind,
@@ -38,6 +39,7 @@ from ...contract.terms import (
     substitute,
 )
 from ..bytecode.model import Op, TileType, Value
+from .combining import has_one_result
 from .integers import zero_extended
 from .lanes import lane, moved, permuted, reshaped
 from .machine import element_bits, shape_of
@@ -216,6 +218,8 @@ def _scan(o: OpenValues, op: Op) -> Term:
 
 def _combined(o: OpenValues, op: Op, along: Term, *, keep: bool) -> Term:
     """Whether an input is open at ``along`` in the combined dimension, or the body uses what is open everywhere."""
+    if not has_one_result(op):
+        return TRUE
     dim = op.attributes["dim"]
     parts = []
     for value in op.group("inputs"):

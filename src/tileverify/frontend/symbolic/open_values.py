@@ -1,7 +1,8 @@
 """What the specification leaves open, followed from where it arises to where it would decide something (TV403).
 
 Open are: lanes of a load from a view without padding that lie outside the layout; lanes of pointer loads and atomics
-that are masked off, without a padding value; memory from ``alloca`` before it is written.  `open_rules` says how
+that are masked off, without a padding value; memory from ``alloca`` before it is written; what a reduction or scan
+gives that may hang on the order, or on how often its identity takes part (`combining`).  `open_rules` says how
 openness passes through ops.  It may not reach
 
     an element inside an array that is stored, or that an atomic updates,
@@ -43,6 +44,7 @@ from ...contract.terms import (
 from ...results.codes import TV
 from ..bytecode.model import Entry, Op, TileType, Value
 from ..bytecode.traverse import walk
+from .combining import COMBINING, has_one_result
 from .lanes import lane_terms, lanes_of
 from .open_equations import OpenEquations, Unknown
 from .open_rules import live_lanes, outside, result_open, values_of
@@ -71,7 +73,7 @@ def _may_be_source(op: Op) -> bool:
             return op.optional("mask") is not None and op.optional("pad") is None
         case "atomic_rmw_tko" | "atomic_cas_tko":
             return op.optional("mask") is not None
-    return False
+    return op.name in COMBINING and not has_one_result(op)
 
 
 @dataclass(slots=True)
@@ -270,6 +272,14 @@ class OpenValues:
                     )
                 )
         return tuple(result)
+
+    def order_bound(self) -> tuple[Promise, ...]:
+        """The reductions and scans whose results are open, whatever goes into them."""
+        return tuple(
+            Promise(TV.UNDETERMINED, FALSE, TRUE, op.name, op.location, offset=op.offset)
+            for op in walk(self.m.entry.body)
+            if op.name in COMBINING and not has_one_result(op)
+        )
 
     def _settle_local(self) -> None:
         """What is open in local memory: anything that is stored there, by whatever lane in whatever iteration."""

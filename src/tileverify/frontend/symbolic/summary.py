@@ -257,6 +257,7 @@ class AccessSummary:
     ``notes``: what was seen and left out of the obligations on purpose, in words.
     ``read_axes``: the axes of the grid whose block number decides what a block does (see `block_numbers`).
     ``open_uses``: where something that the specification leaves open may decide something (TV403, see `open_values`).
+    ``order_bound``: reductions and scans that may have another result in another order (`combining`); no obligations.
     ``assertions``: those at which blocks are trusted to stop, so that guards behind them rest on them; ``text`` is what
     they tell.  They are no obligations.
     ``loop_forms``: of each loop that is reached; ``written``: the names of memory that blocks may write (`written`).
@@ -273,6 +274,7 @@ class AccessSummary:
     loop_values: tuple[LoopValue, ...] = ()
     read_axes: frozenset[int] = frozenset({0, 1, 2})
     open_uses: tuple[Promise, ...] = ()
+    order_bound: tuple[Promise, ...] = ()
     assertions: tuple[Promise, ...] = ()
     loop_forms: tuple[LoopForm, ...] = ()
     written: frozenset[str] = frozenset()

@@ -96,6 +96,12 @@ _ALL: Final = (
         "what a load gives beyond the array is left open: say what it shall be by a padding mode, or choose with where",
     ),
     RepairKind(
+        "give-identity",
+        (TV.UNDETERMINED,),
+        "a reduction may take the lanes in any order and the identity any number of times: combine by an associative "
+        "and commutative function, with the identity that leaves all as it is (0 for a sum, 1 for a product)",
+    ),
+    RepairKind(
         "guard-divisor", (TV.ARITHMETIC_UNDEFINED,), "a divisor, a step or a shift may have a value that is not allowed"
     ),
     RepairKind("declare-injective", (TV.DATA_DEPENDENT,), "say that no value of an index array repeats"),

@@ -11,7 +11,7 @@ from ...contract.launch import KernelUnit
 from ...frontend.sources.edited import edited_unit
 from ...frontend.sources.edited_cell import Compile
 from ...reports.editing import text_digest
-from ...results import WARNINGS, Finding, Hint, KernelResult, Verdict
+from ...results import COMBINATIONS, WARNINGS, Finding, Hint, KernelResult, Verdict
 from ...results.codes import TV
 from ...system.errors import TileVerifyError
 from ...system.notebook_cells import cell_text
@@ -162,6 +162,8 @@ def _advice(finding: Finding) -> Iterator[Hint]:
     code = finding.code if finding.code == TV.SYNCHRONISATION_PROTOCOL else finding.obligation or finding.code
     one_access = len({(site.line, site.column, site.access) for site in finding.sites}) == 1
     kind = "separate-lanes" if code == TV.DUPLICATE_LANES and one_access else _ADVICE.get(code)
+    if code == TV.UNDETERMINED and finding.sites and finding.sites[0].access in COMBINATIONS:
+        kind = "give-identity"
     if kind is not None:
         yield Hint(kind, "display", KINDS[kind].text)
 

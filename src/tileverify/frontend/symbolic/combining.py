@@ -1,0 +1,115 @@
+"""Reductions and scans that have one result, in whatever order an implementation combines the lanes.
+
+"Either side may be an element, the identity or a partial result" (Tile IR specification, `reduce`, `scan`): the order
+is the implementation's, and so is how often the identity takes part.  All ways give one result where, of the body ``f``
+and the identity ``e``,
+
+    f(f(a, b), c) = f(a, f(b, c))        f(a, b) = f(b, a)        f(e, x) = x
+
+That is known of one op beside the identity that belongs to it (`_IDENTITIES`; rounding apart), also of magnitudes, as
+in ``max(|a|, |b|)``, where two lanes or more are reduced: x is then a magnitude.  `combining_choices` finds it out of
+bodies that compare and choose, `combining_sums` of those that add and multiply.  A scan keeps the order of its lanes,
+so that the second law is not asked of it.  Any other body is taken for one that breaks the laws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+from ..bytecode.floattext import FORMATS, is_finite, is_nan, is_negative, magnitude
+from ..bytecode.model import Block, FloatAttribute, IntegerAttribute, Op
+from .combining_choices import BETWEEN, HIGHEST, LOWEST, NAN, OtherBody, chooses_by_laws
+from .combining_sums import adds_by_laws
+from .machine import shape_of
+
+COMBINING: Final = frozenset({"reduce", "scan"})
+
+Identity: TypeAlias = "IntegerAttribute | FloatAttribute"
+
+_INFINITE: Final = float("inf")
+_IDENTITIES: Final[Mapping[str, Callable[[Op, int], int | float]]] = {
+    "addi": lambda op, bits: 0,
+    "ori": lambda op, bits: 0,
+    "xori": lambda op, bits: 0,
+    "muli": lambda op, bits: 1,
+    "andi": lambda op, bits: 1 if bits == 1 else -1,
+    "maxi": lambda op, bits: _ends(op.attributes["sgn"], bits)[0],
+    "mini": lambda op, bits: _ends(op.attributes["sgn"], bits)[1],
+    "addf": lambda op, bits: 0,
+    "mulf": lambda op, bits: 1,
+    "maxf": lambda op, bits: -_INFINITE,
+    "minf": lambda op, bits: _INFINITE,
+}
+"""The identity of each op, of which integers are read as signed (an i1 as 0 or 1)."""
+
+
+def has_one_result(op: Op) -> bool:
+    """Whether the laws are known to hold of ``op``, a `reduce` or `scan`."""
+    body, identities = op.regions[0].blocks[0], op.attributes["ident"]
+    magnitudes = {each.result: each.value("s") for each in body.ops if each.name == "absf"}
+    rest = [each for each in body.ops[:-1] if each.result not in magnitudes]
+    if len(rest) != 1 or rest[0].name not in _IDENTITIES or len(body.arguments) != 2:
+        return _keeps_laws(body, identities, commutes=op.name == "reduce")
+    first, number = rest[0], _number(identities[0])
+    taken = [first.value("lhs"), first.value("rhs")]
+    if body.terminator.group("args") != first.results or number is None:
+        return False
+    if not magnitudes:
+        return set(taken) == set(body.arguments) and number == _IDENTITIES[first.name](first, identities[0].type.bits)
+    # One lane is as it is, or its magnitude.
+    several = op.name == "reduce" and shape_of(op.group("inputs")[0])[op.attributes["dim"]] > 1
+    neutral = _IDENTITIES[first.name](first, 0) if first.name != "maxf" else 0
+    return several and {magnitudes.get(each) for each in taken} == set(body.arguments) and abs(number) == neutral
+
+
+Number: TypeAlias = "int | float | Fraction"
+
+
+def _ends(signedness: str, bits: int) -> tuple[int, int]:
+    """The least and the greatest number, as numbers that are read as signed."""
+    if bits == 1:
+        return (0, 1) if signedness == "unsigned" else (1, 0)
+    return (0, -1) if signedness == "unsigned" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+def _number(identity: Identity) -> Number | None:
+    """What ``identity`` stands for; None is NaN."""
+    if isinstance(identity, IntegerAttribute):
+        return identity.value
+    form = FORMATS[identity.type.name]
+    if is_nan(identity.bits, form):
+        return None
+    negative = identity.overlong or is_negative(identity.bits, form)  # the sign that was meant
+    size = magnitude(identity.bits, form) if is_finite(identity.bits, form) else _INFINITE
+    return -size if negative else size
+
+
+def _keeps_laws(body: Block, identities: Sequence[Identity], *, commutes: bool) -> bool:
+    def ranks(signs: Mapping[int, str]) -> Sequence[int]:
+        return [_rank(each, signs.get(number, "signed")) for number, each in enumerate(identities)]
+
+    try:
+        floats = [isinstance(each, FloatAttribute) for each in identities]
+        return chooses_by_laws(body, floats, ranks, commutes=commutes)
+    except OtherBody:
+        pass
+    numbers = [_number(each) for each in identities]
+    finite = [each for each in numbers if each is not None and abs(each) != _INFINITE]
+    try:
+        return len(finite) == len(numbers) and adds_by_laws(body, finite, commutes=commutes)
+    except OtherBody:
+        return False
+
+
+def _rank(identity: Identity, signedness: str) -> int:
+    """Whether the identity of an input is the least or the greatest that it can hold."""
+    value = _number(identity)
+    if value is None:
+        return NAN
+    if isinstance(identity, FloatAttribute):
+        lowest, highest = -_INFINITE, _INFINITE
+    else:
+        lowest, highest = _ends(signedness, identity.type.bits)
+    return LOWEST if value == lowest else HIGHEST if value == highest else BETWEEN

@@ -17,7 +17,6 @@ NOT_FOLLOWED: Final = frozenset(name for name, rule in RULES.items() if rule is 
 """How they compute does not matter: their results are any value, the same one for equal operands."""
 
 HINT: Final = "a hint to the compiler, which changes no result"
-ANY_RESULT: Final = "the result is any value of its type"
 IGNORED: Final = {
     "assert.msg": "text for the host",
     "print_tko.str": "text for the host",

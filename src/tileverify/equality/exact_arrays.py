@@ -107,6 +107,14 @@ class Numbers(np.ndarray):
         return repr(plain(self)["s"])
 
 
+class FloatNumber(Numbers):
+    """A float scalar of a launch: `isinstance` says that it is a float of Python."""
+
+    @property
+    def __class__(self) -> type[float]:  # type: ignore[override]
+        return float
+
+
 def _unknown(what: str) -> NoReturn:
     raise Undecided(f"{what} of exact numbers")
 

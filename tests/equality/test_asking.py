@@ -10,6 +10,7 @@ import ctypes
 import math
 import numbers
 import pickle
+import re
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -29,9 +30,10 @@ isinstance(x, np.ndarray) | isinstance(scale, float) | isinstance(scale, (int, f
 not isinstance(scale, int) | np.isscalar(scale) | isinstance(n, int) | type(n) is int | n.bit_length() > 1
 x.dtype == np.float32 | x.dtype.kind == "f" | x.dtype.itemsize == 4 | str(x.dtype) == "float32" | x.dtype.names is None
 np.issubdtype(x.dtype, np.floating) | np.finfo(x.dtype).bits == 32 | (2 * x).dtype == np.float32 | len(x) == n
-x.flags.c_contiguous | x.flags.owndata | x.flags.writeable | x.base is None | x.shape == (n,) | x.size == n
+x.flags.c_contiguous | x.flags.owndata | x.flags.writeable | x.base is None | x.shape == (n,)
+not isinstance(x[0], float) | x.size == n
 np.asarray(x) is x | np.asarray(x).dtype == np.float32 | copy.copy(x) is not x | np.ndim(scale) == 0 | callable(x.sum)
-not isinstance(x[0], float) | np.shares_memory(x, x[1:]) | not np.shares_memory(x, 2 * x) | x[1:].base is not None | x.T.flags.c_contiguous
+np.shares_memory(x, x[1:]) | not np.shares_memory(x, 2 * x) | x[1:].base is not None | x.T.flags.c_contiguous
 """
 REFUSED = """
 type(x) is np.ndarray | type(x) == np.ndarray | x.__class__ is np.ndarray | type(x).__name__ == "ndarray"
@@ -127,6 +129,22 @@ def test_a_reference_that_says_something_else_each_time_is_none() -> None:
     assert found.answer is Decision.EQUAL, found.reason
     found = _answer(lambda x, scale: x * scale + drawn.standard_normal() * x)
     assert found.answer is not Decision.EQUAL
+
+
+@pytest.mark.parametrize("value", ["x[:1]", "x[0]", "x.reshape(1, N)", "x[:-1]", "2.0", "[[0.0]]"])
+def test_what_is_returned_has_the_shape_of_the_array(value: str) -> None:
+    names: dict[str, Any] = {}
+    exec(f"def returned(x, scale, N):\n    return {{'out': {value}}}\n", names)
+    found = _answer(names["returned"])
+    assert found.answer is Decision.NOT_DECIDED
+    assert re.match(r"the reference's out has the shape \(.*\), not \(40,\)", found.reason), found.reason
+
+
+def test_a_tensor_that_broadcasts_is_refused() -> None:
+    torch = pytest.importorskip("torch")
+    found = _answer(lambda x, scale: {"out": torch.mul(x, scale).reshape(1, -1)})
+    assert found.answer is Decision.NOT_DECIDED
+    assert found.reason.startswith("the reference's out has the shape (1, 40), not (40,)")
 
 
 TORCH = """

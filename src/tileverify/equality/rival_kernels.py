@@ -15,8 +15,9 @@ from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import KernelUnit, Name
 from ..contract.strides import strides_of
 from ..system.errors import UsageError
-from .deciding import SHARE, Other, arrays_of
+from .deciding import SHARE, Other
 from .field import Array
+from .outcomes import arrays_of
 from .points import TrialPoint
 from .running import ExactKernel, run_exactly
 from .undecided import Undecided

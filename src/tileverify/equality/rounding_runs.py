@@ -26,11 +26,12 @@ from ..contract.launch import KernelUnit
 from ..system.errors import UsageError
 from . import field
 from .asked_reference import AskedReference
-from .deciding import MOST_ELEMENTS, SHARE, ExactAnswer, Options, Other, arguments_of, arrays_of
+from .deciding import MOST_ELEMENTS, SHARE, ExactAnswer, Options, Other, arguments_of
 from .exact import certain
 from .exact_arrays import lifted
 from .field import Array
 from .narrow_sums import NarrowSum, narrow_sums
+from .outcomes import arrays_of
 from .points import TrialPoint, drawn_point, given_point
 from .rounding_error import ArrayError, RoundingSeen, error_of
 from .running import ExactKernel
@@ -137,7 +138,7 @@ def errors_at(
     for name, array in launch.named_arrays():
         if name not in expected or array.allocation not in changed or ELEMENT_TYPES[array.dtype].kind != "f":
             continue
-        wanted = np.broadcast_to(_shadow(expected[name]), array.shape)
+        wanted = _shadow(expected[name])
         values = np.asarray(mine[name], np.float64)
         error = error_of(name, array.dtype, values, wanted, point.inputs.values, point.filling)
         if error is not None:

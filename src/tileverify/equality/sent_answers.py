@@ -9,9 +9,10 @@ import numpy as np
 
 from ..backend.interpreter import InterpreterStop
 from ..system.errors import UsageError
-from .deciding import Decision, ExactAnswer, Other, SeenPoints, UnequalElement, arrays_of, note, outcome, words
+from .deciding import Decision, ExactAnswer, Other, SeenPoints, note, words
 from .named import other_of
 from .narrow_sums import NarrowSum
+from .outcomes import UnequalElement, arrays_of, outcome
 from .points import SEARCHING, TrialPoint
 from .rounding_error import ArrayError, RoundingSeen
 from .rounding_runs import errors_at, rounding_seen

@@ -39,10 +39,11 @@ def _packages(function: Callable[..., object]) -> Iterator[str]:
         if code is None or id(code) in done:
             continue
         done.add(id(code))
+        known = value.__globals__ | dict(_around(value))
         for name in _names(code):
             if name in _PACKAGES:
                 yield name
-            found = value.__globals__.get(name)
+            found = known.get(name)
             package = _package(found)
             if package:
                 yield package
@@ -50,9 +51,18 @@ def _packages(function: Callable[..., object]) -> Iterator[str]:
                 waiting.append(found)
 
 
+def _around(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The variables of functions around it."""
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # it is not there yet
+            continue
+
+
 def _names(code: CodeType) -> Iterator[str]:
-    """Of globals, attributes and imports, in functions inside of it, too."""
-    yield from code.co_names
+    """Of globals, variables from around it, attributes and imports, in functions inside of it, too."""
+    yield from (*code.co_names, *code.co_freevars)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _names(constant)

@@ -147,6 +147,43 @@ def test_a_tensor_that_broadcasts_is_refused() -> None:
     assert found.reason.startswith("the reference's out has the shape (1, 40), not (40,)")
 
 
+LIMIT = 1234.5
+
+
+def _limited(x: Any) -> Any:
+    return np.minimum(x, LIMIT)
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        lambda x, scale: np.where(x > -1e-5, x * scale, np.where(x > -2e-5, 0, x * scale)),
+        lambda x, scale, low=-7e7: np.maximum(x, low) * scale,
+        lambda x, scale: _limited(x) * scale,
+        lambda x, scale: np.where(scale == 0.7531, 0, x * scale),
+    ],
+)
+def test_contents_lie_beside_the_numbers_of_the_reference(reference: Callable[..., Any]) -> None:
+    found = _answer(reference)
+    assert found.answer is Decision.DIFFERENT
+    assert found.difference is not None
+
+
+def test_what_a_reference_compares_in_one_way_alone_is_told() -> None:
+    def reference(x: Any, scale: Any, N: int) -> Any:
+        if (np.abs(x) > 10.0**N).any():
+            return 3 * x
+        return np.maximum(x, -(10.0**N)) * scale + np.where(x > 0, 0, 0)
+
+    line = reference.__code__.co_firstlineno + 1
+    found = _answer(reference)
+    assert found.answer is Decision.EQUAL
+    assert found.one_way == (
+        f"the comparison > at line {line} of the reference was false at every point",
+        f"the maximum at line {line + 2} of the reference was its first operand at every point",
+    )
+
+
 TORCH = """
 type(t) is torch.Tensor | isinstance(t, torch.Tensor) | not t.is_cuda | t.device.type == "cpu" | not t.requires_grad
 not isinstance(t, torch.nn.Parameter) | t.dtype == torch.float32 | t.element_size() == 4 | t.is_contiguous()

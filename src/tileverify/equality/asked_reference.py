@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
@@ -13,12 +13,15 @@ import numpy as np
 from ..backend.interpreter import InterpreterStop
 from ..backend.numbers.elements import NUMPY
 from ..system.errors import TileVerifyError, UsageError
+from .branches import WaysTaken
 from .creating import exact_numpy, numpy_in_float64, numpy_instead
 from .exact_arrays import FloatNumber, Numbers, is_numbers, plain
 from .field import Array
 from .float_types import float_type
 from .plain_runs import as_floats, as_scalars, hold
 from .points import TrialPoint
+from .reference_code import numbers_of
+from .reference_ways import watching
 from .undecided import Undecided
 
 Run: TypeAlias = Callable[[Mapping[str, object]], object]
@@ -28,12 +31,13 @@ Run: TypeAlias = Callable[[Mapping[str, object]], object]
 @dataclass(frozen=True, slots=True)
 class AskedReference:
     """``written``: what arrays without names may be, besides those that the reference does not take; ``constants``:
-    further arguments that it may take."""
+    further arguments that it may take; ``ways``: how its comparisons came out in all runs."""
 
     function: Callable[..., object]
     written: Sequence[str]
     in_torch: bool
     constants: Mapping[str, bool | int | float] = field(default_factory=dict)
+    ways: WaysTaken = field(default_factory=WaysTaken)
 
     def __call__(
         self, point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, object]
@@ -50,6 +54,12 @@ class AskedReference:
         hold(found, lambda: own(as_floats(arrays, dtypes)), lambda: wide(as_floats(arrays, {})), arrays)
         return found
 
+    def numbers(self) -> Iterable[float]:
+        return numbers_of(self.function)
+
+    def one_way(self) -> Iterable[str]:
+        return self.ways.one_way()
+
     def on_numbers(
         self, point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, object]
     ) -> dict[str, Array]:
@@ -63,7 +73,8 @@ class AskedReference:
             if isinstance(numbers, Numbers) and dtypes[name] in NUMPY:
                 numbers.floats = float_type(NUMPY[dtypes[name]])
         try:
-            return self._changes(self._runs(dtypes).exact, given, arguments)
+            with watching(self.function, self.ways):
+                return self._changes(self._runs(dtypes).exact, given, arguments)
         except (InterpreterStop, TileVerifyError):
             raise
         except (Exception, SystemExit) as error:

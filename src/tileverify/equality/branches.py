@@ -1,9 +1,10 @@
-"""Which way the comparisons of a kernel come out: what was never seen is no part of an answer."""
+"""Which way comparisons come out: what was never seen is no part of an answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -11,21 +12,31 @@ from ..frontend.bytecode.model import Op
 from .field import Array
 
 
+class Asked(Protocol):
+    """A comparison that is no op of a kernel."""
+
+    def told(self, yes: bool) -> str: ...
+
+
 @dataclass(slots=True)
 class WaysTaken:
     """Of each comparison whether it was ever true, and false; of a maximum or minimum, whether it took each operand."""
 
-    seen: dict[Op, tuple[bool, bool]] = field(default_factory=dict)
+    seen: dict[Op | Asked, tuple[bool, bool]] = field(default_factory=dict)
 
-    def note(self, op: Op, lanes: Array) -> None:
-        yes, no = self.seen.get(op, (False, False))
+    def note(self, asked: Op | Asked, lanes: Array) -> None:
+        yes, no = self.seen.get(asked, (False, False))
         if not (yes and no):
             held = np.asarray(lanes)
-            self.seen[op] = yes or bool(held.any()), no or not bool(held.all())
+            self.seen[asked] = yes or bool(held.any()), no or not bool(held.all())
 
     def one_way(self) -> Iterator[str]:
         """Those that came out in one way alone, in words, each once."""
-        yield from dict.fromkeys(_words(op, yes) for op, (yes, no) in self.seen.items() if yes != no)
+        yield from dict.fromkeys(
+            _words(asked, yes) if isinstance(asked, Op) else asked.told(yes)
+            for asked, (yes, no) in self.seen.items()
+            if yes != no
+        )
 
 
 _PREDICATES = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,6 +37,18 @@ from .undecided import NearTie
 
 Other: TypeAlias = Callable[[TrialPoint, Mapping[str, Array], Mapping[str, object]], Mapping[str, Array]]
 """(point, arrays by name before the launch, all other arguments) -> arrays that change, by name."""
+
+
+@runtime_checkable
+class KnownOther(Protocol):
+    """What is known of an `Other` besides."""
+
+    def numbers(self) -> Iterable[float]:
+        """Those that it holds, which may be borders of what it does."""
+
+    def one_way(self) -> Iterable[str]:
+        """Its comparisons that came out in one way alone, in words."""
+
 
 STEPS: Final = 1 << 25
 """Of the interpreter (an element computed is one), for all launches of a kernel together."""
@@ -75,7 +87,7 @@ class ExactAnswer:
     steps: int = 0
     rounding: RoundingSeen | None = None
     one_way: tuple[str, ...] = ()
-    """Comparisons of the kernel that came out in one way alone: of the other branch nothing is said."""
+    """Comparisons of either side that came out in one way alone: of the other branch nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +128,7 @@ def decide(
     known = constants_of(kernel.entry)
     launches, other_scalars, left_out = planned(contract, known, options)
     share = min(SHARE, options.steps) if options.values is None else options.steps
+    known = _with_numbers(known, other)
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
     done: list[Mapping[str, int]] = []
     points, bits, reasons, refused = 0, float("inf"), [], []
@@ -155,10 +168,18 @@ def decide(
         found = found or searched.with_scalars(launches[0], other_float_scalars(contract, known))
         if found is not None:
             return _different(trial, found, launches)
-    one_way = tuple(kernel.ways.one_way())
+    one_way = (*kernel.ways.one_way(), *(other.one_way() if isinstance(other, KnownOther) else ()))
     return ExactAnswer(
         Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps, one_way=one_way
     )
+
+
+def _with_numbers(known: Constants, other: Other) -> Constants:
+    """The numbers of both: contents are drawn beside all of them."""
+    if not isinstance(other, KnownOther):
+        return known
+    there = {abs(number) for number in (*known.floats, *known.integers)}
+    return replace(known, floats=(*known.floats, *(each for each in other.numbers() if abs(each) not in there)))
 
 
 def worth_searching(taken: Sequence[tuple[int, Mapping[str, int]]], steps: int) -> Mapping[str, int]:

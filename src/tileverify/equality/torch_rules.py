@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import exact, formulas, reducing
-from .exact_arrays import BINARY, UNARY, clipped, lifted
+from .exact_arrays import BINARY, UNARY, clipped, larger, lifted
 from .field import Array
 from .reducing import Axis
 from .undecided import Undecided
@@ -107,7 +107,7 @@ def _nan_to_num(
 
 
 def relu(x: ArrayLike) -> Array:
-    return formulas.maximum(lifted(x), formulas.integers(0))
+    return larger(lifted(x), formulas.integers(0))
 
 
 def _sign(x: ArrayLike) -> Array:

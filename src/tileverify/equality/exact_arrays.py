@@ -111,8 +111,8 @@ class Numbers(np.ndarray):
 class FloatNumber(Numbers):
     """A float scalar of a launch: `isinstance` says that it is a float of Python."""
 
-    @property
-    def __class__(self) -> type[float]:  # type: ignore[override]
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[float]:
         return float
 
 

@@ -2,8 +2,9 @@
 
     python -m benchmarks.tilegym.equal RECORDING [--only TEXT] [--table]
 
-It runs where both this package and TileGym are installed.  ``RECORDING`` is what ``tileverify record`` wrote of
-``drive.py``; of each kernel that `references` knows, the smallest launch is looked at, or the smaller one given there.
+It runs where both this package and TileGym are installed; no GPU is needed.  ``RECORDING`` is what ``tileverify
+record`` wrote of ``drive.py``; of each kernel that `references` knows, the smallest launch is looked at, or the smaller
+one given there.
 """
 
 from __future__ import annotations
@@ -23,10 +24,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from tileverify.equality.deciding import Options
 from tileverify.equality.targets import EqualOptions, JudgedKernel, judge
+from tileverify.hook import imitated
+from tileverify.hook.torch_runtime import install_runtime
 from tileverify.pipeline import CheckOptions
 from tileverify.pipeline.cache.verdicts import default_folder
+from tileverify.record.recorded_command import RecordOptions
 from tileverify.system.errors import TileVerifyError
 
 from . import references
@@ -43,6 +49,7 @@ def main() -> int:
     for module in pkgutil.iter_modules(references.__path__):
         importlib.import_module(f"{references.__name__}.{module.name}")
     launches = smallest(options.recording)
+    imitate_device()
     counted: Counter[str] = Counter()
     seconds: list[float] = []
     for name in sorted(name for name in references.REFERENCES if options.only in name):
@@ -55,6 +62,14 @@ def main() -> int:
         print("| " + " | ".join(row) + " |" if options.table else "  ".join(row), flush=True)
     print(f"\n{len(seconds)} kernels: {dict(counted)}, median {statistics.median(seconds or [0]):.1f} s")
     return 0
+
+
+def imitate_device() -> None:
+    """Without a GPU ``torch.cuda`` gets the stand-ins of ``record --no-gpu``: TileGym asks it for the device when it is
+    imported.  Tensors stay torch's own, so that references compute."""
+    if not torch.cuda.is_available():
+        device = imitated(RecordOptions().capability)
+        install_runtime(device.capability, device.name, device.multiprocessors)
 
 
 def smallest(recording: Path) -> dict[str, tuple[Path, dict[str, Any]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 
 from tileverify.contract.launch import KernelUnit
@@ -31,5 +32,9 @@ def corpus_kernels() -> tuple[KernelUnit, ...]:
 
 @cache
 def units() -> dict[tuple[str, str, str], KernelUnit]:
-    """The same by file, kernel and launch."""
-    return {(str(unit.file), unit.kernel, unit.launch.name): unit for unit in corpus_kernels()}
+    return by_place(corpus_kernels())
+
+
+def by_place(kernels: Iterable[KernelUnit]) -> dict[tuple[str, str, str], KernelUnit]:
+    """Launches by file, kernel and name."""
+    return {(str(unit.file), unit.kernel, unit.launch.name): unit for unit in kernels}

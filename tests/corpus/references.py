@@ -570,7 +570,7 @@ def _own_number(name: str) -> Reference:
 
 def _sum_by_last(a: Arrays, _: Values) -> Arrays:
     parts = a["x"].reshape(-1, 64).sum(axis=1, dtype=np.int32)
-    return {"parts": parts, "counter": np.array([len(parts)]), "out": parts.sum(dtype=np.int32)}
+    return {"parts": parts, "counter": np.array([len(parts)]), "out": parts.sum(dtype=np.int32, keepdims=True)}
 
 
 def _sum_rows_by_last(a: Arrays, _: Values) -> Arrays:

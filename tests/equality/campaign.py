@@ -4,8 +4,8 @@
 
 References of the corpus are written for the sizes of a table.  With ``--again`` a mutant that is equal there is held
 against the kernel that it was made of, at the launches that ``tileverify equal`` chooses: one that is equal at all of
-those, too, computes the same function as far as anybody sees.  ``--units``: kernels that were compiled elsewhere, as
-``python -m tests.equality.corpus --keep FILE`` writes them.
+those, too, computes the same function as far as anybody sees.  ``--units``: the corpus that was compiled elsewhere, as
+``python -m tests.corpus.kept FILE`` writes it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """The corpus' kernels beside their NumPy references, on exact numbers: ``python -m tests.equality.corpus [WORD]``.
 
 ``--borders``: at sizes beside the borders of tiles, as ``tileverify equal`` chooses them, not at those of the table.
-``--keep FILE`` (first): write what was compiled, for campaigns where there is no compiler; nothing is compared.
-``--units FILE`` (first): take such a file.
+``--units FILE`` (first): the corpus as ``python -m tests.corpus.kept FILE`` wrote it, where there is no compiler.
 """
 
 from __future__ import annotations
 
-import pickle
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,7 +15,8 @@ from time import process_time
 from typing import Any
 
 import numpy as np
-from tests.corpus.compiled import units
+from tests.corpus.compiled import by_place, units
+from tests.corpus.kept import kept
 from tests.corpus.references import NUMBERS, REFERENCES, Reference
 
 from tileverify.backend.interpreter import InterpreterStop
@@ -71,19 +70,19 @@ def _of_file(file: str) -> dict[tuple[str, str], KernelUnit]:
     return {(unit.kernel, unit.launch.name): unit for unit in discover([file]) if isinstance(unit, KernelUnit)}
 
 
-KEPT: dict[str, KernelUnit] = {}
-"""Kernels that were compiled elsewhere, by the names of their launches."""
+KEPT: dict[tuple[str, str, str], KernelUnit] = {}
+"""Kernels that were compiled elsewhere, by file, kernel and launch."""
 
 
 def take_units(file: Path) -> None:
-    """From a file that this program wrote."""
-    KEPT.update(pickle.loads(file.read_bytes()))
+    """From a file that `tests.corpus.kept` wrote."""
+    KEPT.update(by_place(kept(file)))
 
 
 def _unit(label: Labelled) -> KernelUnit:
     """Of its file alone where that is Python."""
     if KEPT:
-        return KEPT[label.id]
+        return KEPT[str(label.file), label.kernel, label.launch]
     if label.file.suffix == ".py":
         return _of_file(str(label.file))[label.kernel, label.launch]
     return units()[str(label.file), label.kernel, label.launch]
@@ -128,9 +127,6 @@ def decided(
 
 
 def main(words: list[str]) -> None:
-    if words[:1] == ["--keep"]:
-        Path(words[1]).write_bytes(pickle.dumps({label.id: _unit(label) for label in LABELS.values()}))
-        return
     if words[:1] == ["--units"]:
         take_units(Path(words[1]))
         words = words[2:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.command_line import command_line
+from tests.corpus.kept import keep
 
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
@@ -20,8 +22,8 @@ from tileverify.equality.named import loaded, other_of
 from tileverify.equality.targets import judge, kernel_of
 from tileverify.frontend.sources.discover import discover
 
-from . import campaign
-from .corpus import LABELS, decided
+from . import campaign, corpus
+from .corpus import LABELS, decided, exact_case
 
 HERE = Path(__file__).parent
 OPTIONS = Options(steps=1 << 24)
@@ -165,6 +167,15 @@ def test_kernels_of_the_corpus_are_their_references(name: str) -> None:
     """All of them: ``python -m tests.equality.corpus``."""
     found = decided(LABELS[name])
     assert found.answer is Decision.EQUAL, sentence(found)
+
+
+def test_a_corpus_that_was_compiled_elsewhere_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    label = LABELS[SAMPLE[0]]
+    unit = replace(exact_case(label)[0], parameters=())  # so that it is seen whose unit is taken
+    keep([unit], tmp_path / "units")
+    monkeypatch.setattr(corpus, "KEPT", {})
+    corpus.take_units(tmp_path / "units")
+    assert exact_case.__wrapped__(label)[0] == unit
 
 
 @pytest.mark.slow

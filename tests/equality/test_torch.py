@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -69,6 +71,17 @@ def test_a_variance_with_too_few_elements_is_none() -> None:
 
 def test_what_names_no_torch_is_numpy() -> None:
     assert not uses_torch(lambda x: np.tanh(x))
+
+
+def test_torch_is_found_in_variables_around_a_function() -> None:
+    torch = ModuleType("torch")
+
+    def layer(x: Any) -> Any:
+        return torch.tanh(x)
+
+    assert uses_torch(lambda x: torch.tanh(x))
+    if "torch" in sys.modules:
+        assert uses_torch(lambda x: layer(x))
 
 
 def test_the_command(capfd: pytest.CaptureFixture[str]) -> None:

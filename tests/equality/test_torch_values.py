@@ -41,8 +41,6 @@ REFUSED: Final = frozenset({
 NOT_WRITTEN: Final = ("empty", "new_empty")
 OF_ANOTHER: Final = ("_softmax_backward", "_log_softmax_backward", "threshold_backward")
 """Torch reads beyond their tensors where these are of several shapes."""
-FINITE: Final = ("native_layer_norm", "native_group_norm", "std_mean", "var_mean")
-"""What they make of an infinity is the algorithm's."""
 
 
 def overloads() -> list[str]:
@@ -79,7 +77,7 @@ class Drawing:
             return torch.from_numpy(np.asarray(self.source.integers(-3, 4, shape)))
         x = np.asarray(self.source.standard_normal(shape) * self.source.choice([0.7, 3]))
         x = np.abs(x) + 0.1 if self.often(0.3) else np.round(x) if self.often(0.2) else x
-        if self.often(0.15) and not self.name.startswith(FINITE):
+        if self.often(0.15):
             x = np.where(self.source.random(shape) < 0.2, self.source.choice([np.nan, np.inf, -np.inf, 0, 2]), x)
         return torch.from_numpy(np.asarray(x + 0.0, np.float64))  # no -0.0
 

@@ -90,7 +90,20 @@ def cross_entropy_online(logits, target_logits):
     return {"loss_out": torch.logsumexp(logits, -1) - target_logits, "logits": torch.softmax(logits, -1)}
 
 
-@reference("cutile/dyt.py::_dyt_bwd_kernel")
+@reference(
+    "cutile/dyt.py::_dyt_bwd_kernel",
+    grid=["1", "8"],
+    args={
+        **dict.fromkeys(("dy_input", "dx_output", "x_input"), "bf16[4, 128]"),
+        "da_partial": "f32[8, 1]",
+        **dict.fromkeys(("dg_partial", "db_partial"), "f32[8, 128]"),
+        "gamma_tensor": "bf16[128]",
+        "HAVE_BETA": 1,
+        "M": 4,
+        "BLOCK_N": 128,
+        "NUM_SMS": 8,
+    },
+)
 def dyt_backward(dy_input, x_input, alpha_tensor, gamma_tensor, da_partial, dg_partial, db_partial, HAVE_BETA):
     """Rows ``i, i + NUM_SMS, ...`` go to row ``i`` of the partial sums; here there are fewer rows than that."""
     tanh = torch.tanh(alpha_tensor * x_input)

@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .deciding import Decision, ExactAnswer, UnequalElement
+from .deciding import Decision, ExactAnswer
+from .outcomes import UnequalElement
 from .rounding_error import ArrayError, RoundingSeen
 from .targets import JudgedKernel
 

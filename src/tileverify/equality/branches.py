@@ -1,33 +1,55 @@
-"""Which way the comparisons of a kernel come out: what was never seen is no part of an answer."""
+"""Which way comparisons come out: what was never seen is no part of an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
-from ..frontend.bytecode.model import Op
+from ..frontend.bytecode.model import Op, Value
 from .field import Array
+
+
+class Asked(Protocol):
+    """A comparison that is no op of a kernel."""
+
+    def told(self, yes: bool) -> str: ...
 
 
 @dataclass(slots=True)
 class WaysTaken:
     """Of each comparison whether it was ever true, and false; of a maximum or minimum, whether it took each operand."""
 
-    seen: dict[Op, tuple[bool, bool]] = field(default_factory=dict)
+    seen: dict[Op | Asked, tuple[bool, bool]] = field(default_factory=dict)
+    conditions: set[Value] = field(default_factory=set)
+    """Results of comparisons, and what ops make of these."""
 
-    def note(self, op: Op, lanes: Array) -> None:
-        yes, no = self.seen.get(op, (False, False))
+    def note(self, asked: Op | Asked, lanes: Array) -> None:
+        yes, no = self.seen.get(asked, (False, False))
         if not (yes and no):
             held = np.asarray(lanes)
-            self.seen[op] = yes or bool(held.any()), no or not bool(held.all())
+            self.seen[asked] = yes or bool(held.any()), no or not bool(held.all())
+        if isinstance(asked, Op) and asked.name not in _EXTREMES:
+            self.conditions.add(asked.result)
+
+    def note_joined(self, op: Op, of: Iterable[Value], lanes: Array) -> None:
+        """A condition of others, where a comparison is among them."""
+        if not self.conditions.isdisjoint(of):
+            self.note(op, lanes)
 
     def one_way(self) -> Iterator[str]:
         """Those that came out in one way alone, in words, each once."""
-        yield from dict.fromkeys(_words(op, yes) for op, (yes, no) in self.seen.items() if yes != no)
+        yield from dict.fromkeys(
+            _words(asked, yes) if isinstance(asked, Op) else asked.told(yes)
+            for asked, (yes, no) in self.seen.items()
+            if yes != no
+        )
 
 
+_EXTREMES = {"maxf": "maximum", "minf": "minimum"}
+_JOINS = {"andi": "and", "ori": "or"}
 _PREDICATES = {
     "equal": "==", "not_equal": "!=", "less_than": "<", "less_than_or_equal": "<=", "greater_than": ">",
     "greater_than_or_equal": ">=",
@@ -36,8 +58,11 @@ _PREDICATES = {
 
 def _words(op: Op, yes: bool) -> str:
     place = "" if op.location is None else f" at line {op.location.line}"
-    if op.name == "cmpf":
-        predicate = _PREDICATES.get(op.attributes["pred"], op.attributes["pred"])
-        return f"the comparison {predicate}{place} was {'true' if yes else 'false'} at every point"
-    kind = "maximum" if op.name == "maxf" else "minimum"
-    return f"the {kind}{place} was its {'first' if yes else 'second'} operand at every point"
+    if op.name in _EXTREMES:
+        return f"the {_EXTREMES[op.name]}{place} was its {'first' if yes else 'second'} operand at every point"
+    what = f"condition {_JOINS[op.name]}" if op.name in _JOINS else f"comparison {_predicate(op)}"
+    return f"the {what}{place} was {'true' if yes else 'false'} at every point"
+
+
+def _predicate(op: Op) -> str:
+    return str(_PREDICATES.get(op.attributes["pred"], op.attributes["pred"]))

@@ -7,7 +7,7 @@ module the name of NumPy therefore stands for a copy whose functions that make a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -83,10 +83,23 @@ def numpy_of_numbers() -> _Numpy:
     return module
 
 
-@contextmanager
-def exact_numpy(function: Callable[..., object]) -> Iterator[None]:
+def numpy_in_float64() -> _Numpy:
+    """NumPy whose other types of floats are float64, too."""
+    module = _Numpy("numpy")
+    for name in ("float16", "half", "float32", "single", "longdouble"):
+        setattr(module, name, np.float64)
+    return module
+
+
+def exact_numpy(function: Callable[..., object]) -> AbstractContextManager[None]:
     """While it is open, NumPy makes such arrays in the module of ``function``, and in those whose functions it uses."""
-    numpy, replaced = numpy_of_numbers(), []
+    return numpy_instead(function, numpy_of_numbers())
+
+
+@contextmanager
+def numpy_instead(function: Callable[..., object], numpy: ModuleType) -> Iterator[None]:
+    """While it is open, ``numpy`` is what NumPy's name stands for in these modules."""
+    replaced = []
     for names in _namespaces(function):
         own = {name: value for name, value in names.items() if value is np}
         replaced.append((names, own))

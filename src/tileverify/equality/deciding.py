@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
 from ..backend.numbers.conditions import ContractInNumbers
-from ..backend.numbers.elements import Array, numbers
-from ..backend.numbers.inputs import view
+from ..backend.numbers.elements import Array
 from ..backend.numbers.trial_launches import Constants, chosen_launches, constants_of, cost, extent
 from ..contract.launch import ConstantArgument, KernelUnit, flat
-from ..results.equality_section import UnequalValues
 from ..system.errors import UsageError
-from .exact_arrays import is_numbers, lifted, presented
+from .exact_arrays import presented
+from .outcomes import UnequalElement, arrays_of, outcome
 from .points import (
     FILLINGS,
     GIVEN,
@@ -32,12 +31,24 @@ from .points import (
 )
 from .rounding_error import RoundingSeen
 from .running import ExactKernel, run_exactly
-from .sameness import Compared, compared
+from .sameness import Compared
 from .shrinking import shrunk
-from .undecided import NearTie, Undecided
+from .undecided import NearTie
 
 Other: TypeAlias = Callable[[TrialPoint, Mapping[str, Array], Mapping[str, object]], Mapping[str, Array]]
 """(point, arrays by name before the launch, all other arguments) -> arrays that change, by name."""
+
+
+@runtime_checkable
+class KnownOther(Protocol):
+    """What is known of an `Other` besides."""
+
+    def numbers(self) -> Iterable[float]:
+        """Those that it holds, which may be borders of what it does."""
+
+    def one_way(self) -> Iterable[str]:
+        """Its comparisons that came out in one way alone, in words."""
+
 
 STEPS: Final = 1 << 25
 """Of the interpreter (an element computed is one), for all launches of a kernel together."""
@@ -52,45 +63,12 @@ TRIES: Final = 3
 ENOUGH_BITS: Final = 30.0
 """A launch whose points have fewer is looked at with further contents; with less than half of that it is not equal."""
 _SEARCHED: Final = 16
-MOST_UNEQUAL: Final = 1024
-"""Elements of an array that differ and are kept with their values."""
 
 
 class Decision(Enum):
     EQUAL = "equal"
     DIFFERENT = "different"
     NOT_DECIDED = "not decided"
-
-
-@dataclass(frozen=True, slots=True)
-class UnequalArray:
-    """An array in which ``count`` elements differ, and the first of them."""
-
-    shape: tuple[int, ...]
-    dtype: str
-    count: int
-    elements: tuple[UnequalValues, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class UnequalElement:
-    """One element, in float64, and the point at which it was seen; ``inputs``: the contents of that point, where they
-    are constants; ``whole``: the array that it is of."""
-
-    array: str
-    index: tuple[int, ...]
-    kernel: float
-    reference: float
-    point: TrialPoint
-    whole: UnequalArray
-    inputs: Mapping[str, ArrayLike] | None = None
-
-    def where_finite(self) -> UnequalElement | None:
-        """The first element of the array that differs and is finite on both sides, if there is one."""
-        for each in self.whole.elements:
-            if np.isfinite(each.kernel) and np.isfinite(each.reference):
-                return replace(self, index=each.index, kernel=each.kernel, reference=each.reference)
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +87,7 @@ class ExactAnswer:
     steps: int = 0
     rounding: RoundingSeen | None = None
     one_way: tuple[str, ...] = ()
-    """Comparisons of the kernel that came out in one way alone: of the other branch nothing is said."""
+    """Comparisons of either side that came out in one way alone: of the other branch nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +128,7 @@ def decide(
     known = constants_of(kernel.entry)
     launches, other_scalars, left_out = planned(contract, known, options)
     share = min(SHARE, options.steps) if options.values is None else options.steps
+    known = _with_numbers(known, other)
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
     done: list[Mapping[str, int]] = []
     points, bits, reasons, refused = 0, float("inf"), [], []
@@ -189,10 +168,18 @@ def decide(
         found = found or searched.with_scalars(launches[0], other_float_scalars(contract, known))
         if found is not None:
             return _different(trial, found, launches)
-    one_way = tuple(kernel.ways.one_way())
+    one_way = (*kernel.ways.one_way(), *(other.one_way() if isinstance(other, KnownOther) else ()))
     return ExactAnswer(
         Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps, one_way=one_way
     )
+
+
+def _with_numbers(known: Constants, other: Other) -> Constants:
+    """The numbers of both: contents are drawn beside all of them."""
+    if not isinstance(other, KnownOther):
+        return known
+    there = {abs(number) for number in (*known.floats, *known.integers)}
+    return replace(known, floats=(*known.floats, *(each for each in other.numbers() if abs(each) not in there)))
 
 
 def worth_searching(taken: Sequence[tuple[int, Mapping[str, int]]], steps: int) -> Mapping[str, int]:
@@ -325,78 +312,6 @@ class _Trial:
             before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
             expected = self.other(point, before, arguments_of(self.unit, self.contract, point))
             return outcome(point, after, expected)
-
-
-def outcome(point: TrialPoint, after: Mapping[str, Array], expected: Mapping[str, Array]) -> Compared | UnequalElement:
-    """The memory that the kernel leaves at a point beside the arrays that the reference says."""
-    kernel = dict(arrays_of(point, after))
-    wanted_memory = _overwritten(point, expected)
-    dtypes = {name: array.dtype for name, array in point.inputs.launch.named_arrays()}
-    worst = Compared()
-    for name, array in kernel.items():
-        wanted = _plain(wanted_memory[name])
-        held = _plain(array)
-        if point.filling == WHOLE and held.dtype.kind in "iu" and wanted.dtype.kind in "iu":
-            wanted = wanted.astype(held.dtype)  # what is stored: a sum in wider integers is no difference
-        found = compared(held, wanted)
-        if found.unequal is not None:
-            whole = _unequal(found.unequal, held, wanted, dtypes[name])
-            first = whole.elements[0]
-            return UnequalElement(name, first.index, first.kernel, first.reference, point, whole)
-        if found.open:
-            worst = replace(found, open=f"{name}: {found.open}") if not worst.open else worst
-        elif not worst.open:
-            worst = Compared(bits=min(worst.bits, found.bits), undefined=worst.undefined + found.undefined)
-    return worst
-
-
-def _unequal(places: Array, kernel: Array, wanted: Array, dtype: str) -> UnequalArray:
-    """``places``: flat ones of both arrays."""
-    indices = zip(*np.unravel_index(places[:MOST_UNEQUAL], kernel.shape), strict=True)
-    elements = (tuple(int(each) for each in index) for index in indices)
-    found = tuple(UnequalValues(index, _float(kernel[index]), _float(wanted[index])) for index in elements)
-    return UnequalArray(kernel.shape, dtype, len(places), found)
-
-
-def _overwritten(point: TrialPoint, expected: Mapping[str, Array]) -> dict[str, Array]:
-    """All arrays after those of ``expected`` were written; two arguments may be one array."""
-    memory = {name: array.copy() for name, array in {**point.inputs.memory, **point.contents}.items()}
-    whole: dict[str, Array] = {}
-    for name, array in point.inputs.launch.named_arrays():
-        if name not in expected:
-            continue
-        value = _plain(expected[name])
-        if value.shape != array.shape:
-            try:
-                value = np.broadcast_to(value, array.shape)
-            except ValueError:
-                raise Undecided(f"the reference's {name} has the shape {value.shape}, not {array.shape}") from None
-        if array.allocation in point.contents:
-            view(memory[array.allocation], array.shape, array.strides)[...] = lifted(value)
-        else:
-            whole[array.allocation] = value
-    after = dict(arrays_of(point, memory))
-    places = {name: array.allocation for name, array in point.inputs.launch.named_arrays()}
-    return {name: whole.get(places[name], array) for name, array in after.items()}
-
-
-def _plain(value: object) -> Array:
-    if is_numbers(value):
-        return lifted(value)
-    if isinstance(value, list | tuple):
-        return np.asarray(lifted(value) if any(is_numbers(each) for each in value) else value)
-    return np.asarray(value)
-
-
-def _float(value: Any) -> float:
-    return float(value["s"]) if getattr(value, "dtype", None) is not None and value.dtype.names else float(value)
-
-
-def arrays_of(point: TrialPoint, memory: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
-    """The arrays of the launch by name, with their shapes, those of floats as `Numbers`."""
-    for name, array in point.inputs.launch.named_arrays():
-        held = view(memory[array.allocation], array.shape, array.strides)
-        yield name, presented(held) if is_numbers(held) else numbers(held, array.dtype)
 
 
 def arguments_of(unit: KernelUnit, contract: ContractInNumbers, point: TrialPoint) -> dict[str, object]:

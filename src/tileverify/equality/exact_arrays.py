@@ -19,6 +19,7 @@ from .exact import NUMBER
 from .field import Array
 from .float_types import UNKNOWN, FloatType, float_type, joint
 from .reducing import Axis
+from .reference_ways import noted
 from .undecided import Undecided
 
 T = TypeVar("T")
@@ -105,6 +106,14 @@ class Numbers(np.ndarray):
 
     def __repr__(self) -> str:
         return repr(plain(self)["s"])
+
+
+class FloatNumber(Numbers):
+    """A float scalar of a launch: `isinstance` says that it is a float of Python."""
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[float]:
+        return float
 
 
 def _unknown(what: str) -> NoReturn:
@@ -228,13 +237,21 @@ def cast(x: ArrayLike, dtype: DTypeLike) -> Array:
 def clipped(x: ArrayLike, low: ArrayLike | None, high: ArrayLike | None) -> Array:
     found = lifted(x)
     if low is not None:
-        found = formulas.maximum(found, lifted(low))
-    return presented(found if high is None else formulas.minimum(found, lifted(high)))
+        found = larger(found, lifted(low))
+    return presented(found if high is None else smaller(found, lifted(high)))
 
 
 # ------------------------------------------------------------------------------------------------- ufuncs
-def _compared(test: Callable[[Array], Array]) -> Callable[[Array, Array], Array]:
-    return lambda x, y: test(exact.order(x, y))
+def _compared(symbol: str, test: Callable[[Array], Array]) -> Callable[[Array, Array], Array]:
+    return lambda x, y: noted(f"comparison {symbol}", np.asarray(test(exact.order(x, y))))
+
+
+def larger(x: Array, y: Array, nan_wins: bool = True) -> Array:
+    return np.where(noted("maximum", formulas.is_extreme(x, y, 1, nan_wins)), x, y)
+
+
+def smaller(x: Array, y: Array, nan_wins: bool = True) -> Array:
+    return np.where(noted("minimum", formulas.is_extreme(x, y, -1, nan_wins)), x, y)
 
 
 UNARY: Final[dict[np.ufunc, Callable[[Array], Array]]] = {
@@ -254,17 +271,17 @@ UNARY: Final[dict[np.ufunc, Callable[[Array], Array]]] = {
 }  # fmt: skip
 BINARY: Final[dict[np.ufunc, Callable[[Array, Array], Array]]] = {
     np.add: exact.add, np.subtract: exact.subtract, np.multiply: exact.multiply, np.divide: exact.divide,
-    np.maximum: formulas.maximum, np.minimum: formulas.minimum, np.power: formulas.power,
-    np.fmax: lambda x, y: formulas.maximum(x, y, False), np.fmin: lambda x, y: formulas.minimum(x, y, False),
+    np.maximum: larger, np.minimum: smaller, np.power: formulas.power,
+    np.fmax: lambda x, y: larger(x, y, False), np.fmin: lambda x, y: smaller(x, y, False),
     np.float_power: formulas.power, np.matmul: reducing.matmul,
     np.floor_divide: formulas.floor_quotient,
     np.remainder: lambda x, y: formulas.remainder(x, y, np.floor),
     np.fmod: lambda x, y: formulas.remainder(x, y, np.trunc),
     np.hypot: lambda x, y: formulas.sqrt(exact.add(exact.multiply(x, x), exact.multiply(y, y))),
     np.logaddexp: formulas.logaddexp,
-    np.less: _compared(lambda o: o == -1), np.less_equal: _compared(lambda o: (o == -1) | (o == 0)),
-    np.greater: _compared(lambda o: o == 1), np.greater_equal: _compared(lambda o: (o == 1) | (o == 0)),
-    np.equal: _compared(lambda o: o == 0), np.not_equal: _compared(lambda o: o != 0),
+    np.less: _compared("<", lambda o: o == -1), np.less_equal: _compared("<=", lambda o: (o == -1) | (o == 0)),
+    np.greater: _compared(">", lambda o: o == 1), np.greater_equal: _compared(">=", lambda o: (o == 1) | (o == 0)),
+    np.equal: _compared("==", lambda o: o == 0), np.not_equal: _compared("!=", lambda o: o != 0),
 }  # fmt: skip
 _REDUCTIONS: Final[dict[np.ufunc, Callable[..., Array]]] = {
     np.add: reducing.total, np.multiply: reducing.product, np.maximum: reducing.largest, np.minimum: reducing.smallest,

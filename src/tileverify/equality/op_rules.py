@@ -104,6 +104,15 @@ def _compare(run: BlockRun, op: Op) -> Tile:
     return Tile(np.asarray(found), joint_taint(lhs, rhs))
 
 
+def _joined(run: BlockRun, op: Op) -> Result:
+    """A condition of two, noted where floats have a part in it."""
+    found = MACHINE[op.name](run, op)
+    assert isinstance(run.memory, ExactMemory)
+    if isinstance(found, Tile) and found.data.dtype == np.bool_:
+        run.memory.ways.note_joined(op, (op.value("lhs"), op.value("rhs")), found.data)
+    return found
+
+
 def _integer_power(run: BlockRun, op: Op) -> Tile:
     base, exponent = run.tile(op, "lhs"), run.tile(op, "rhs")
     wide = exact.of_integers(np.asarray(as_signed(exponent.data, bits_of(op.value("rhs")))))
@@ -278,6 +287,7 @@ RULES: Final[dict[str, Rule]] = {
     **MACHINE,
     **{name: _FLOATS.get(name, _without_rule(name)) for name in floats.RULES},
     **touching.RULES,
+    **dict.fromkeys(("andi", "ori"), _joined),
     "constant": _constant,
     "itof": _integer_to_float,
     "ftoi": _float_to_integer,

@@ -30,11 +30,14 @@ WHOLE: Final = "whole range"
 SCALARS: Final = "other scalars"
 NEAR_WHOLE: Final = "near whole"
 LARGE: Final = ("large", "far below")
-SEARCHING: Final = (ZEROS, TIES, WHOLE, *LARGE, SCALARS, NEAR_WHOLE)
+ALIKE: Final = "one number"
+RISING: Final = "rising"
+SEARCHING: Final = (ZEROS, TIES, WHOLE, *LARGE, SCALARS, NEAR_WHOLE, ALIKE, RISING)
 """Contents that may show a difference and count for nothing else: ``zeros``, some of which are no variables, so that
 branches are taken which no random point takes, ``ties``, all of which are of a few numbers, integers of the ``whole
-range`` of their type, large numbers, their opposites, the first kind at launches with other integer scalars, and
-numbers close to the integers at which a rounding jumps, or between two that the bytecode holds."""
+range`` of their type, large numbers, their opposites, the first kind at launches with other integer scalars, numbers
+close to the integers at which a rounding jumps, or near and between those that the bytecode holds, arrays of ``one
+number``, and ``rising`` ones."""
 
 _BORDERS: Final = 4
 MOST_FLOATS: Final = 48
@@ -56,7 +59,7 @@ class TrialPoint:
 def to_search(contract: ContractInNumbers) -> tuple[str, ...]:
     """The kinds of contents that may show a difference."""
     integers = (WHOLE,) if _free_integers(contract) or _integer_scalars(contract) else ()
-    return (ZEROS, TIES, NEAR_WHOLE, *integers, *LARGE)
+    return (ZEROS, TIES, NEAR_WHOLE, *integers, *LARGE, ALIKE, RISING)
 
 
 def _free_integers(contract: ContractInNumbers) -> list[ArrayArgument]:
@@ -88,7 +91,8 @@ def drawn_point(
     source = np.random.default_rng([seed, (*FILLINGS, *SEARCHING).index(filling)])
     names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
     floats = {name: float(source.uniform(0.25, 2)) for name in names}
-    if filling == TIES:
+    constant = filling in (TIES, ALIKE)
+    if constant:
         floats = {name: float(source.choice(_few(source, known))) for name in names}
     given = given or {}
     floats |= given
@@ -102,13 +106,12 @@ def drawn_point(
         inputs = make_inputs(contract, Given(dict(values), floats, dict(held or {}), drawn=whole))
     types = {array.allocation: array.dtype for _, array in inputs.launch.named_arrays()}
     contents = {
-        name: _tied(source, memory.size, known)
-        if filling == TIES
+        name: _tied(source, memory.size, known, alike=filling == ALIKE)
+        if constant
         else drawn(source, shadows(source, filling, memory.size, known), filling)
         for name, memory in inputs.memory.items()
         if ELEMENT_TYPES[types[name]].kind == "f"
     }
-    constant = filling == TIES
     return TrialPoint(
         filling,
         inputs,
@@ -192,9 +195,11 @@ def drawn(source: np.random.Generator, shadow: Array, filling: str = FILLINGS[0]
     return result
 
 
-def _tied(source: np.random.Generator, count: int, known: Constants) -> Array:
-    """Numbers that are no variables: small ones, and a few that the bytecode holds."""
-    return numbers_of(source.choice(_few(source, known), count), "f32")
+def _tied(source: np.random.Generator, count: int, known: Constants, *, alike: bool) -> Array:
+    """Numbers that are no variables: small ones, and a few that the bytecode holds; ``alike``: one of them, not 0."""
+    few = _few(source, known)
+    chosen = np.full(count, source.choice(few[few != 0])) if alike else source.choice(few, count)
+    return numbers_of(chosen, "f32")
 
 
 def _few(source: np.random.Generator, known: Constants) -> Array:
@@ -235,6 +240,8 @@ def shadows(source: np.random.Generator, filling: str, count: int, known: Consta
             return _near_whole(source, count, known)
         case "far below":
             return -_large(source, count, known)
+        case "rising":
+            return np.sort(normal)
         case "borders":
             borders = [value for value in (*known.floats, *map(float, known.integers[:64])) if 0 < abs(value) < 1e6]
             if borders:
@@ -246,8 +253,9 @@ def shadows(source: np.random.Generator, filling: str, count: int, known: Consta
 
 
 def _near_whole(source: np.random.Generator, count: int, known: Constants) -> Array:
-    """Above and below small integers and those that the bytecode holds, by 2^-6 to 2^-20 of them; a third lie between
-    two neighbours among all numbers of either sign that it holds."""
+    """Of three kinds: above and below small integers and those that the bytecode holds, by 2^-6 to 2^-20 of them;
+    between two neighbours among all numbers of either sign that it holds; nearer to one of these than another is to 0.
+    """
     held = [value for value in known.integers[:64] if 0 < value < _LARGEST]
     small = source.integers(1, 65, count)
     whole = np.where(source.random(count) < 0.5, source.choice(np.asarray([*held, 1]), count), small)
@@ -259,13 +267,16 @@ def _near_whole(source: np.random.Generator, count: int, known: Constants) -> Ar
         return np.asarray(near)
     place = source.integers(0, len(ends) - 1, count)
     between = ends[place] + (ends[place + 1] - ends[place]) * source.uniform(0.25, 0.75, count)
-    return np.where(source.random(count) < 1 / 3, between, near)
+    sums = source.choice(ends, count) + source.choice(ends[ends != 0], count) * source.uniform(0.05, 0.95, count)
+    kind = source.integers(0, 3, count)
+    return np.where(kind == 0, near, np.where(kind == 1, between, sums))
 
 
 def _large(source: np.random.Generator, count: int, known: Constants) -> Array:
-    """Positive numbers of which float64 holds powers of e, or of which 0 is one (`formulas.VANISHING`), and some beside
-    the large numbers that the bytecode holds."""
+    """Positive numbers of which float64 holds powers of e, or of which 0 is one (`formulas.VANISHING`), some as large
+    as formats of 32 bits hold, and some beside the large numbers that the bytecode holds."""
     found = np.asarray(2.0 ** source.uniform(4, 17, count))
+    found = np.where(source.random(count) < 0.125, 2.0 ** source.uniform(17, 100, count), found)
     borders = [abs(value) for value in known.floats if 1e2 < abs(value) < 1e37]
     if borders:
         near = source.choice(np.asarray(borders), count) * source.choice([1.25, 0.75], count)

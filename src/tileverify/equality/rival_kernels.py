@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -10,13 +10,15 @@ import numpy as np
 
 from ..backend.interpreter import Budget
 from ..backend.numbers.conditions import ContractInNumbers, scalars
+from ..backend.numbers.trial_launches import constants_of
 from ..contract.concrete import ConcreteArray, ConcreteLaunch
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import KernelUnit, Name
 from ..contract.strides import strides_of
 from ..system.errors import UsageError
-from .deciding import SHARE, Other, arrays_of
+from .deciding import SHARE
 from .field import Array
+from .outcomes import arrays_of
 from .points import TrialPoint
 from .running import ExactKernel, run_exactly
 from .undecided import Undecided
@@ -33,7 +35,7 @@ class RivalKernel:
     contract: ContractInNumbers
     unordered: str = ""
 
-    def beside(self, unit: KernelUnit, name: str) -> Other:
+    def beside(self, unit: KernelUnit, name: str) -> Beside:
         """What it does on launches of ``unit``: arguments of the same names, or in the same places.
 
         :raises UsageError: it takes another number of arrays.
@@ -45,23 +47,9 @@ class RivalKernel:
         pairs = _paired(theirs, ours)
         floats = _paired(float_scalars(self.unit), float_scalars(unit))
 
-        def other(
-            point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, object]
-        ) -> Mapping[str, Array]:
-            if self.unordered:
-                raise Undecided(f"{self.name}: {self.unordered}")
-            if floats is None:
-                raise Undecided(f"{self.name} takes float scalars that {name} does not take")
-            assert pairs is not None
-            launch = self._launch(point, {name: point.inputs.launch.arrays[pairs[name]] for name in theirs})
-            numbers = {name: point.floats[known] for name, known in floats.items()}
-            inputs = replace(point.inputs, launch=launch)
-            after = run_exactly(self.kernel, inputs, point.contents, numbers, Budget(SHARE))
-            return {name: np.asarray(array) for name, array in arrays_of(point, after)}
+        return Beside(self, name, pairs or {}, floats)
 
-        return other
-
-    def _launch(self, point: TrialPoint, arrays: Mapping[str, ConcreteArray]) -> ConcreteLaunch:
+    def launch(self, point: TrialPoint, arrays: Mapping[str, ConcreteArray]) -> ConcreteLaunch:
         """With its own grid and scalars.
 
         :raises UsageError: its contract does not allow the launch.
@@ -101,6 +89,38 @@ class RivalKernel:
                 raise Undecided(f"{self.name} does not allow {one} and {two} to be one array")
             if not shared and any(pair <= group for group in must):
                 raise Undecided(f"{self.name} takes {one} and {two} for one array")
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A rival on launches of the kernel ``name``; ``pairs``: its arrays and those of that kernel, ``floats``: float
+    scalars likewise, None where that kernel lacks some."""
+
+    rival: RivalKernel
+    name: str
+    pairs: Mapping[str, str]
+    floats: Mapping[str, str] | None
+
+    def __call__(
+        self, point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, object]
+    ) -> Mapping[str, Array]:
+        rival = self.rival
+        if rival.unordered:
+            raise Undecided(f"{rival.name}: {rival.unordered}")
+        if self.floats is None:
+            raise Undecided(f"{rival.name} takes float scalars that {self.name} does not take")
+        launch = rival.launch(point, {mine: point.inputs.launch.arrays[known] for mine, known in self.pairs.items()})
+        numbers = {mine: point.floats[known] for mine, known in self.floats.items()}
+        inputs = replace(point.inputs, launch=launch)
+        after = run_exactly(rival.kernel, inputs, point.contents, numbers, Budget(SHARE))
+        return {name: np.asarray(array) for name, array in arrays_of(point, after)}
+
+    def numbers(self) -> Iterable[float]:
+        known = constants_of(self.rival.kernel.entry)
+        return (*known.floats, *map(float, known.integers))
+
+    def one_way(self) -> Iterable[str]:
+        return (f"{self.rival.name}: {each}" for each in self.rival.kernel.ways.one_way())
 
 
 def _kind(dtype: str) -> str:

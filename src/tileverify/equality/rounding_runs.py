@@ -25,11 +25,13 @@ from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import KernelUnit
 from ..system.errors import UsageError
 from . import field
-from .deciding import MOST_ELEMENTS, SHARE, ExactAnswer, Options, Other, arguments_of, arrays_of
+from .asked_reference import AskedReference
+from .deciding import MOST_ELEMENTS, SHARE, ExactAnswer, Options, Other, arguments_of
 from .exact import certain
 from .exact_arrays import lifted
 from .field import Array
 from .narrow_sums import NarrowSum, narrow_sums
+from .outcomes import arrays_of
 from .points import TrialPoint, drawn_point, given_point
 from .rounding_error import ArrayError, RoundingSeen, error_of
 from .running import ExactKernel
@@ -129,13 +131,14 @@ def errors_at(
     """Of each array that the kernel changed; ``after``: the memory that it left, as stored."""
     launch = point.inputs.launch
     before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
-    expected = other(point, before, arguments)
+    numbers_alone = other.on_numbers if isinstance(other, AskedReference) else other  # rounding is what is looked for
+    expected = numbers_alone(point, before, arguments)
     changed = {name for name, array in after.items() if array.tobytes() != point.inputs.memory[name].tobytes()}
     mine = dict(arrays_of(point, after))
     for name, array in launch.named_arrays():
         if name not in expected or array.allocation not in changed or ELEMENT_TYPES[array.dtype].kind != "f":
             continue
-        wanted = np.broadcast_to(_shadow(expected[name]), array.shape)
+        wanted = _shadow(expected[name])
         values = np.asarray(mine[name], np.float64)
         error = error_of(name, array.dtype, values, wanted, point.inputs.values, point.filling)
         if error is not None:

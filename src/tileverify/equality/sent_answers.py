@@ -9,9 +9,10 @@ import numpy as np
 
 from ..backend.interpreter import InterpreterStop
 from ..system.errors import UsageError
-from .deciding import Decision, ExactAnswer, Other, SeenPoints, UnequalElement, arrays_of, note, outcome, words
+from .deciding import Decision, ExactAnswer, Other, SeenPoints, note, words
 from .named import other_of
 from .narrow_sums import NarrowSum
+from .outcomes import UnequalElement, arrays_of, outcome
 from .points import SEARCHING, TrialPoint
 from .rounding_error import ArrayError, RoundingSeen
 from .rounding_runs import errors_at, rounding_seen
@@ -55,7 +56,7 @@ def answer_to(data: bytes, function: Callable[..., object]) -> ExactAnswer:
             launch.seen.opened.append(gap.reason)
     if end.stopped:
         return ExactAnswer(Decision.NOT_DECIDED, reason=end.stopped, steps=end.steps)
-    found = _summed([launches[number] for number in sorted(launches)], end)
+    found = _summed([launches[number] for number in sorted(launches)], end, tuple(other.one_way()))
     if found.answer is not Decision.EQUAL:
         return found
     return replace(found, rounding=_rounding([each for each in points if each.stored], other, end))
@@ -97,7 +98,8 @@ def _rounding(points: Iterable[SentPoint], other: Other, end: SentEnd) -> Roundi
     return rounding_seen(errors, [point for _, point, _ in read], narrow)
 
 
-def _summed(launches: Iterable[_Launch], end: SentEnd) -> ExactAnswer:
+def _summed(launches: Iterable[_Launch], end: SentEnd, one_way: tuple[str, ...]) -> ExactAnswer:
+    """``one_way``: comparisons of the reference, as `ExactAnswer` has them."""
     done: list[Mapping[str, int]] = []
     points, bits, left_out, reasons, refused = 0, float("inf"), list(end.left_out), [], []
     for launch in launches:
@@ -117,7 +119,13 @@ def _summed(launches: Iterable[_Launch], end: SentEnd) -> ExactAnswer:
         reason = next(iter((*reasons, *refused)), "no launch was small enough")
         return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), end.steps)
     return ExactAnswer(
-        Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=end.steps, one_way=end.one_way
+        Decision.EQUAL,
+        tuple(done),
+        points,
+        bits,
+        left_out=tuple(left_out),
+        steps=end.steps,
+        one_way=(*end.one_way, *one_way),
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from . import exact, formulas, reducing
 from .exact_arrays import lifted
 from .field import Array
-from .torch_rules import Rule, log_sum_exp, relu, scaled
+from .torch_rules import Rule, finite, log_sum_exp, relu, scaled
 from .undecided import Undecided
 
 
@@ -112,7 +112,7 @@ def _affine(x: Array, weight: ArrayLike | None, bias: ArrayLike | None, shape: t
 def _layer_norm(
     x: ArrayLike, size: Sequence[int], weight: ArrayLike, bias: ArrayLike, eps: ArrayLike
 ) -> tuple[Array, Array, Array]:
-    found = lifted(x)
+    found = finite(x, "native_layer_norm")
     axes = tuple(range(found.ndim - len(size), found.ndim))
     scaled_, mean, rstd = _normalised(found, axes, eps)
     return _affine(scaled_, weight, bias, tuple(size)), mean, rstd
@@ -128,7 +128,7 @@ def _group_norm(
     groups: int,
     eps: ArrayLike,
 ) -> tuple[Array, Array, Array]:
-    found = lifted(x)
+    found = finite(x, "native_group_norm")
     scaled_, mean, rstd = _normalised(found.reshape(rows, groups, -1), (2,), eps)
     shape = (1, channels, *(1,) * (found.ndim - 2))
     return _affine(scaled_.reshape(found.shape), weight, bias, shape), mean[..., 0], rstd[..., 0]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import exact, formulas, reducing
-from .exact_arrays import BINARY, UNARY, clipped, lifted
+from .exact_arrays import BINARY, UNARY, clipped, larger, lifted
 from .field import Array
 from .reducing import Axis
 from .undecided import Undecided
@@ -107,7 +107,7 @@ def _nan_to_num(
 
 
 def relu(x: ArrayLike) -> Array:
-    return formulas.maximum(lifted(x), formulas.integers(0))
+    return larger(lifted(x), formulas.integers(0))
 
 
 def _sign(x: ArrayLike) -> Array:
@@ -148,7 +148,18 @@ def variance(x: ArrayLike, dim: Dim = None, correction: float | None = None, kee
     ddof = 1 if correction is None else correction
     if ddof != int(ddof):
         raise Undecided(f"aten.var with the correction {ddof}")
-    return reducing.variance(lifted(x), axes(dim), keepdim, int(ddof))
+    found = lifted(x)
+    if not found.size:
+        raise Undecided("aten.var of no elements")
+    return reducing.variance(found, axes(dim), keepdim, int(ddof))
+
+
+def finite(x: ArrayLike, name: str) -> Array:
+    """Numbers of which torch's algorithm takes a mean and a variance in one go: of an infinity both are NaN there, and
+    the mean is infinite by its formula."""
+    found = lifted(x)
+    formulas.require_finite(found, found, f"aten.{name}")
+    return found
 
 
 def _std(x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False) -> Array:
@@ -158,13 +169,15 @@ def _std(x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim
 def _var_mean(
     x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Array, Array]:
-    return variance(x, dim, correction, keepdim), reducing.mean(lifted(x), axes(dim), keepdim)
+    found = finite(x, "var_mean")
+    return variance(found, dim, correction, keepdim), reducing.mean(found, axes(dim), keepdim)
 
 
 def _std_mean(
     x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False
 ) -> tuple[Array, Array]:
-    return _std(x, dim, correction, keepdim), reducing.mean(lifted(x), axes(dim), keepdim)
+    found = finite(x, "std_mean")
+    return _std(found, dim, correction, keepdim), reducing.mean(found, axes(dim), keepdim)
 
 
 def _extreme(function: Callable[..., Array]) -> Rule:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from types import ModuleType
 
-_PACKAGES = ("torch", "numpy")
+from .reference_code import LIBRARIES, functions_of, names, variables
 
 
 def uses_torch(function: Callable[..., object]) -> bool:
@@ -23,7 +22,7 @@ def uses_torch(function: Callable[..., object]) -> bool:
 def _imports(function: Callable[..., object]) -> bool:
     """A function may import torch itself, when it is called."""
     code = getattr(function, "__code__", None)
-    return code is not None and any(name.partition(".")[0] == "torch" for name in _names(code))
+    return code is not None and any(name.partition(".")[0] == "torch" for name in names(code))
 
 
 def _packages(function: Callable[..., object]) -> Iterator[str]:
@@ -31,31 +30,12 @@ def _packages(function: Callable[..., object]) -> Iterator[str]:
     own = _package(function)
     if own:
         yield own
-    done: set[int] = set()
-    waiting: list[Any] = [function]
-    while waiting:
-        value = waiting.pop()
-        code = getattr(value, "__code__", None)
-        if code is None or id(code) in done:
-            continue
-        done.add(id(code))
-        for name in _names(code):
-            if name in _PACKAGES:
-                yield name
-            found = value.__globals__.get(name)
-            package = _package(found)
+    for each in functions_of(function):
+        known = variables(each)
+        for name in names(each.__code__):
+            package = name if name in LIBRARIES else _package(known.get(name))
             if package:
                 yield package
-            elif isinstance(found, FunctionType):
-                waiting.append(found)
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    """Of globals, attributes and imports, in functions inside of it, too."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
 
 
 def _package(value: object) -> str:
@@ -66,4 +46,4 @@ def _package(value: object) -> str:
         name = str(getattr(value, "__module__", None) or type(value).__module__)
     classes = [base.__module__.partition(".")[0] for base in type(value).__mro__]
     found = name.partition(".")[0]
-    return found if found in _PACKAGES else next((each for each in classes if each in _PACKAGES), "")
+    return found if found in LIBRARIES else next((each for each in classes if each in LIBRARIES), "")

@@ -117,14 +117,20 @@ def imitate_gpu(after: AfterImport, capability: tuple[int, int], *, kernels_run:
 
     ``kernels_run``: in the interpreter, so that results mean something.
     """
-    fallback = (120, f"NVIDIA GPU sm_{capability[0]}{capability[1]}")
-    multiprocessors, name = _DEVICES.get(capability, fallback)
+    device = imitated(capability)
 
     def torch_imported(module: ModuleType) -> None:
         from . import torch_cuda
 
-        torch_cuda.install(capability, name, multiprocessors, kernels_run=kernels_run)
+        torch_cuda.install(capability, device.name, device.multiprocessors, kernels_run=kernels_run)
 
-    NoDriver(capability, multiprocessors).offer()
+    NoDriver(capability, device.multiprocessors).offer()
     after.call("torch", torch_imported)
+    return device
+
+
+def imitated(capability: tuple[int, int]) -> Imitated:
+    """A device with this compute capability."""
+    fallback = (120, f"NVIDIA GPU sm_{capability[0]}{capability[1]}")
+    multiprocessors, name = _DEVICES.get(capability, fallback)
     return Imitated(capability, multiprocessors, name)

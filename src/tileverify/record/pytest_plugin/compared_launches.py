@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import print_expression
 from ...contract.facts.on_host import Array
 from ...contract.launch import KernelUnit, flat
 from ...equality.answer_text import sentence, text
-from ...equality.deciding import Decision, ExactAnswer, Options, Other
+from ...equality.deciding import Decision, ExactAnswer, Options
 from ...equality.named import other_of
 from ...equality.targets import EqualOptions, JudgedKernel, compared, written_by
 from ...frontend.bytecode import decode
@@ -65,7 +65,7 @@ def _answered(launch: ComparedLaunch, stated: StatedReference) -> LaunchEquality
     unit = launch.unit
     function = stated.function()
     _need_arguments(function, unit, launch.constants)
-    other = _with_constants(other_of(function, written_by(unit)), launch.constants)
+    other = replace(other_of(function, written_by(unit)), constants=launch.constants)  # specs of launches lack them
     beyond = _beyond(launch)
     if beyond:
         found = ExactAnswer(Decision.NOT_DECIDED, reason=beyond)
@@ -76,15 +76,6 @@ def _answered(launch: ComparedLaunch, stated: StatedReference) -> LaunchEquality
     said = f"'{unit.kernel}' and {stated.name} at {_sizes(unit)}: {sentence(found)}"
     report = text([told]) if found.answer is Decision.DIFFERENT else said
     return LaunchEquality(found.answer.value, said, report, found.bits)
-
-
-def _with_constants(other: Other, constants: Mapping[str, bool | int | float]) -> Other:
-    """Launch specs of launches leave constants out, which are compiled in."""
-
-    def asked(point: Any, arrays: Mapping[str, Array], arguments: Mapping[str, Any]) -> Mapping[str, Array]:
-        return other(point, arrays, {**constants, **arguments})
-
-    return asked
 
 
 def _beyond(launch: ComparedLaunch) -> str:

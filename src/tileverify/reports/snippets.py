@@ -16,6 +16,7 @@ from ..results import SourceSite
 from ..system.notebook_cells import cell_lines, cell_name
 from ..system.printable import printable
 from ..system.readings import text_of
+from ..system.source_lines import syntax_tree
 
 LINES_BEFORE: Final = 2
 LINES_OF_SPAN: Final = 4
@@ -158,7 +159,7 @@ def _is_python(file: str) -> bool:
 
 def _expressions(text: str) -> dict[tuple[int, int], list[ast.expr]]:
     try:
-        tree = ast.parse(text)
+        tree = syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     found: dict[tuple[int, int], list[ast.expr]] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 
 
@@ -17,3 +18,11 @@ def source_lines(text: str) -> list[str]:
 def bare_lines(text: str) -> list[str]:
     """The same without their ends."""
     return [line.rstrip("\r\n") for line in source_lines(text)]
+
+
+def syntax_tree(text: str) -> ast.Module:
+    """Of a whole file, whose byte order mark `ast.parse` would refuse; nothing but names of modules stands beside one.
+
+    Raises SyntaxError, ValueError, RecursionError and MemoryError.
+    """
+    return ast.parse(text.removeprefix("\ufeff"))

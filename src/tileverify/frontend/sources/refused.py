@@ -12,6 +12,7 @@ from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import Argument, ArrayArgument, ConstantArgument, LaunchSpec, ListArgument, ScalarArgument
 from ...contract.written_places import keys_of_launch, place_of
 from ...system.readings import text_of
+from ...system.source_lines import syntax_tree
 
 Place: TypeAlias = tuple[str, int, int | None]
 """File, line from 1, column from 0."""
@@ -34,7 +35,7 @@ def described(spec: LaunchSpec, file: str, line: int | None, column: int | None,
 def _names_at(file: str, line: int, column: int) -> Iterator[str]:
     """The names in what begins at a place."""
     try:
-        tree = ast.parse(text_of(Path(file)))
+        tree = syntax_tree(text_of(Path(file)))
     except (OSError, SyntaxError, ValueError, RecursionError):
         return
     for node in ast.walk(tree):

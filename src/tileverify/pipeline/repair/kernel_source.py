@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from ...system.source_lines import syntax_tree
 from .edits import Lines
 
 _ARGUMENTS: Final = {
@@ -48,7 +49,7 @@ class KernelSource:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tree = ast.parse(text)
+        self.tree = syntax_tree(text)
         self.lines = Lines(text)
 
     def function_at(self, line: int) -> ast.FunctionDef | None:

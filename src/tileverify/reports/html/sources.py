@@ -11,6 +11,7 @@ from typing import Final
 from markupsafe import Markup
 
 from ...system.printable import printable
+from ...system.source_lines import syntax_tree
 from ..snippets import TAB, source_text
 from .highlighting import source_lines
 
@@ -64,7 +65,7 @@ def _file(name: str, lines: tuple[str, ...]) -> SourceFile:
 
 def _functions(text: str) -> Iterator[tuple[int, int]]:
     try:
-        tree = ast.parse(text)
+        tree = syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     for node in ast.walk(tree):

@@ -18,6 +18,7 @@ from typing import Final
 
 from ...results import Finding, SourceSite, SuppressionKind
 from ...results.codes import TV
+from ...system.source_lines import syntax_tree
 from ..snippets import source_text
 from .model import CommentRule, Rule, wrong_codes
 
@@ -126,7 +127,7 @@ def _line_comments(text: str) -> Iterator[_Comment]:
 
 def _code(text: str) -> _Code:
     try:
-        tree = ast.parse(text)
+        tree = syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return _Code()
     statements: dict[int, range] = {}

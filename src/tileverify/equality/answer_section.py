@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..results.equality_section import DrawnDifference, EqualitySection
 from .answer_text import nested, rounding_lines, sentence, sizes_text
-from .outcomes import UnequalElement
+from .launch_outcomes import UnequalElement
 from .targets import JudgedKernel
 
 _WRITTEN_OUT: Final = 64

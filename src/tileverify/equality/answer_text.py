@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .deciding import Decision, ExactAnswer
-from .outcomes import UnequalElement
+from .launch_outcomes import UnequalElement
 from .rounding_error import ArrayError, RoundingSeen
 from .targets import JudgedKernel
 

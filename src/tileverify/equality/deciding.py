@@ -17,7 +17,7 @@ from ..backend.numbers.trial_launches import Constants, chosen_launches, constan
 from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..system.errors import UsageError
 from .exact_arrays import presented
-from .outcomes import UnequalElement, arrays_of, outcome
+from .launch_outcomes import UnequalElement, arrays_of, outcome
 from .points import (
     FILLINGS,
     GIVEN,

@@ -18,7 +18,7 @@ from ..contract.strides import strides_of
 from ..system.errors import UsageError
 from .deciding import SHARE
 from .field import Array
-from .outcomes import arrays_of
+from .launch_outcomes import arrays_of
 from .points import TrialPoint
 from .running import ExactKernel, run_exactly
 from .undecided import Undecided

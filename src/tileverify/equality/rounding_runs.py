@@ -30,8 +30,8 @@ from .deciding import MOST_ELEMENTS, SHARE, ExactAnswer, Options, Other, argumen
 from .exact import certain
 from .exact_arrays import lifted
 from .field import Array
+from .launch_outcomes import arrays_of
 from .narrow_sums import NarrowSum, narrow_sums
-from .outcomes import arrays_of
 from .points import TrialPoint, drawn_point, given_point
 from .rounding_error import ArrayError, RoundingSeen, error_of
 from .running import ExactKernel

@@ -119,7 +119,11 @@ def test_an_inferred_launch_makes_no_difference_to_a_reference(tmp_path: Path) -
     (found,) = judge(f"{tmp_path / 'means.py'}::means", lambda x: x.mean(axis=1))
     assert found.equality.answer is Decision.NOT_DECIDED
     assert found.equality.difference is None
-    assert "write a launch spec (tileverify init means.py): out differs at x0 = 1" in found.equality.reason
+    told = "write a launch spec (tileverify init means.py): "
+    assert f"{told}the reference's out has the shape (1,), not (64,)" in found.equality.reason
+    (found,) = judge(f"{tmp_path / 'means.py'}::means", lambda x, out: {"out": 0 * out})
+    assert found.equality.answer is Decision.NOT_DECIDED
+    assert f"{told}out differs at x0 = " in found.equality.reason
     (itself,) = judge(f"{tmp_path / 'means.py'}::means", f"{tmp_path / 'means.py'}::means")
     assert itself.equality.answer is Decision.EQUAL
 

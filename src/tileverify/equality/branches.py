@@ -12,7 +12,7 @@ from ..frontend.bytecode.model import Op, Value
 from .field import Array
 
 
-class Asked(Protocol):
+class OtherComparison(Protocol):
     """A comparison that is no op of a kernel."""
 
     def told(self, yes: bool) -> str: ...
@@ -22,11 +22,11 @@ class Asked(Protocol):
 class WaysTaken:
     """Of each comparison whether it was ever true, and false; of a maximum or minimum, whether it took each operand."""
 
-    seen: dict[Op | Asked, tuple[bool, bool]] = field(default_factory=dict)
+    seen: dict[Op | OtherComparison, tuple[bool, bool]] = field(default_factory=dict)
     conditions: set[Value] = field(default_factory=set)
     """Results of comparisons, and what ops make of these."""
 
-    def note(self, asked: Op | Asked, lanes: Array) -> None:
+    def note(self, asked: Op | OtherComparison, lanes: Array) -> None:
         yes, no = self.seen.get(asked, (False, False))
         if not (yes and no):
             held = np.asarray(lanes)

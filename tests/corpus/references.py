@@ -535,6 +535,31 @@ def _scatter_through_two(a: Arrays, _: Values) -> Arrays:
     return {"out": out}
 
 
+def _write_in_ring(a: Arrays, _: Values) -> Arrays:
+    heads, out = a["heads"].copy(), a["out"].copy()
+    for block in range(len(heads)):
+        for k in range(40):
+            out[16 * block + heads[block]] = k
+            heads[block] = (heads[block] + 1) % 16
+    return {"heads": heads, "out": out}
+
+
+def _number_by_kind(a: Arrays, _: Values) -> Arrays:
+    """The counters hold 0 at first, or are set to it."""
+    counts, out = np.zeros_like(a["counts"]), a["out"].copy()
+    for place, kind in enumerate(a["kinds"]):
+        block = place // 32
+        out[32 * block + counts[8 * block + kind]] = place % 32
+        counts[8 * block + kind] += 1
+    return {"counts": counts, "out": out}
+
+
+def _write_by_eighths(a: Arrays, _: Values) -> Arrays:
+    out = a["out"].copy()
+    out.reshape(-1, 8)[:, :7] = np.arange(7)
+    return {"counts": np.full_like(a["counts"], 7 * 2**28), "out": out}
+
+
 def _sum_prefixes(a: Arrays, _: Values) -> Arrays:
     kept = np.arange(a["x"].shape[1]) < 32 * a["lengths"][:, None]
     return {"out": np.where(kept, a["x"], 0).sum(axis=1)}
@@ -872,6 +897,10 @@ REFERENCES: Final[dict[str, Reference]] = {
     "put_own_back": lambda a, v: {"out": a["x"].reshape(-1, 64).sum(axis=1), "counters": np.zeros_like(a["counters"])},
     "sum_rows_by_last": _sum_rows_by_last,
     "sum_past_and_append": _sum_past_and_append,
+    "number_by_kind": _number_by_kind,
+    "number_from_zero": _number_by_kind,
+    "write_by_eighths": _write_by_eighths,
+    "write_in_ring": _write_in_ring,
     "sum_prefixes": _sum_prefixes,
     "sum_rows_by_wrong_axis": lambda a, v: {"out": a["x"].sum(axis=1)},
     "swap": _swap,
@@ -977,6 +1006,10 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "data/ignored_labels.py::pick_labelled[range-or-ignored]": Numbers({"M": 40, "N": 9, "ignored": -100}),
     "data/long_rows.py::place_rows[whole-rows]": Numbers({"R": 4, "N": 40_000}),
     "data/masked_blocks.py::write_first[one-of-all]": Numbers({"R": 5}),
+    "data/own_counters.py::number_by_kind[from-zero]": Numbers({"B": 5}),
+    "data/own_counters.py::number_from_zero[any-counts]": Numbers({"B": 5}),
+    "data/own_counters.py::write_by_eighths[seven]": Numbers({"B": 5}),
+    "data/own_counters.py::write_in_ring[starts-inside]": Numbers({"B": 5}),
     "data/own_pages.py::clear_pages[disjoint-rows]": Numbers({"B": 5, "P": 30}),
     "data/own_parts.py::scatter_in_parts[injective-and-range]": Numbers({"B": 4, "S": 40}),
     "data/owner_mask.py::write_owned[any-owners]": Numbers({"N": 150}),

@@ -1,4 +1,5 @@
-"""Right protocols of the corpus with one thing taken away: what is still proved must show no race in any order.
+"""Right protocols of the corpus, and counters of one block, with one thing taken away: what is still proved must show
+no race in any order.
 
 The whole launch runs under several schedules, and races are judged by happens-before, which shares nothing with the
 prover.  So this also holds the prover's reading of scopes, acquire, release and tokens to the interpreter's.
@@ -47,6 +48,11 @@ class Changed:
 def right_protocols() -> list[Labelled]:
     found = [label for label in corpus_launches(ROOT / "protocols") if label.verdict is Verdict.PROVED]
     return sorted(found, key=lambda label: (str(label.file), label.kernel, label.launch))
+
+
+def right_counters() -> list[Labelled]:
+    found = [label for label in corpus_launches(ROOT / "data") if label.file.stem == "own_counters"]
+    return sorted((label for label in found if label.verdict is Verdict.PROVED), key=lambda label: label.kernel)
 
 
 def compiled(label: Labelled) -> KernelUnit:
@@ -136,7 +142,7 @@ def check(changes: Iterator[Changed]) -> tuple[int, int]:
     return proved, refuted
 
 
-RIGHT = right_protocols()
+RIGHT = [*right_protocols(), *right_counters()]
 SOME = [pytest.param(label, marks=[pytest.mark.slow] if number % 7 else []) for number, label in enumerate(RIGHT)]
 """Every seventh; each takes many seconds."""
 

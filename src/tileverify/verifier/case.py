@@ -162,7 +162,7 @@ class Case:
         self.by_number = {prepared.site.number: prepared for prepared in self.sites}
         self.promises = [preparer.promise(item) for item in self.summary.promises]
         self.origins = preparer.origins
-        self.protocols = Protocols(self.sites, self.contract, self.decider)
+        self.protocols = Protocols(self.sites, self.contract, self.decider, self.origins)
 
     def prepare_again(self, offsets: Container[int]) -> None:
         """The accesses and promises at these places of the bytecode once more, under the facts that count by now."""

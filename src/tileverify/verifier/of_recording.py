@@ -13,13 +13,13 @@ from ..contract.launch import DataFact, LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
 from ..results import Verdict
 from . import messages
-from .case import Case, Outcome
+from .case import Case, Open, Outcome
 from .rules.answers import Limits
 from .rules.fact_instances import loaded_values
 from .rules.footprint_overlap import place_terms
 from .search.clauses import Clause
 from .search.fact_candidates import candidates
-from .search.seen_facts import divided_by, follow_from_observed, starts_of_counters
+from .search.seen_facts import divided_by, first_contents, follow_from_observed, starts_of_counters
 
 FIRST_LOOK: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
 """For a proof without the facts that a recording offers."""
@@ -34,6 +34,10 @@ class Look(Protocol):
     @property
     def case(self) -> Case:
         """The attempt, with the clauses that it added."""
+
+    @property
+    def left(self) -> Sequence[Open]:
+        """The obligations that the attempt did not prove."""
 
     def attempt(self) -> Outcome | None:
         """The verdict, where it takes no witness: ``None`` if obligations stay open."""
@@ -60,9 +64,9 @@ class FirstSeen(NamedTuple):
 def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Limits) -> FirstSeen:
     """The verdict of a launch whose arrays were observed, or the facts that it takes.
 
-    Without any of them, if that will do; else what counters began with; else that, and as few others as close what is
-    open, the weaker ones that follow from them first.  Where no choice does, contents that keep all of them may show a
-    fault.
+    Without any of them, if that will do; else what counters began with, and, where that helps, what arrays held at
+    first that the kernel stores to and loads from; else that, and as few others as close what is open, the weaker ones
+    that follow from them first.  Where no choice does, contents that keep all of them may show a fault.
     """
     # What a recording saw is at hand: then a look without it need not be thorough.
     look, starts = own(launch, FIRST_LOOK), starts_of_counters(summary.sites, launch)
@@ -72,6 +76,13 @@ def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Li
         look = own(_with(launch, starts), FIRST_LOOK)
         if (outcome := look.attempt()) is not None:
             return FirstSeen(outcome, starts, look.case.clauses)
+    if contents := first_contents(summary, launch):
+        contents = tuple(dict.fromkeys((*starts, *contents)))
+        filled = own(_with(launch, contents), FIRST_LOOK)
+        if (outcome := filled.attempt()) is not None:
+            return FirstSeen(outcome, contents, filled.case.clauses)
+        if len(filled.left) < len(look.left):
+            look, starts = filled, contents
     weaker = [divided_by(summary, launch), *follow_from_observed(candidates(summary, launch), launch)]
     # What was observed itself speaks of numbers, so that a proof from it holds for fewer launches.
     facts = look.choose(weaker) or look.choose([launch.observed])

@@ -142,7 +142,7 @@ class _Verification:
 
     case: Case
     confirm: Confirm
-    _left: list[Open] = field(default_factory=list)
+    left: list[Open] = field(default_factory=list)
     _reasons: dict[Key, Finding] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -157,11 +157,11 @@ class _Verification:
         if self.vacuous is not None:
             return self.vacuous
         with self._effort.at("the proof"):
-            self._left = self._decide(self.case.obligations())
+            self.left = self._decide(self.case.obligations())
         if not self.case.options.deny_requires:
             with self._effort.at("clauses for the contract"):
-                self._left = self.narrowing.narrow(self._left)
-        return None if self._left else self.case.outcome(Verdict.PROVED, ())
+                self.left = self.narrowing.narrow(self.left)
+        return None if self.left else self.case.outcome(Verdict.PROVED, ())
 
     @cached_property
     def vacuous(self) -> Outcome | None:
@@ -189,8 +189,8 @@ class _Verification:
 
     def _at_fault(self, idle: str) -> Outcome | None:
         """What blocks do that never get to a write may be at fault, and comes before that they are ``idle``."""
-        self._left = self._decide(self.case.obligations())
-        if not self._left:
+        self.left = self._decide(self.case.obligations())
+        if not self.left:
             return None
         self.case.notes.append(idle)
         return self.explained()
@@ -211,7 +211,7 @@ class _Verification:
         if not self.case.options.witnesses:
             return self.case.outcome(Verdict.UNDECIDED, ())
         with self._effort.at("a witness"):
-            findings = self._explain(self._left)
+            findings = self._explain(self.left)
         refuted = any(finding.witness for finding in findings)
         return self.case.outcome(Verdict.REFUTED if refuted else Verdict.UNDECIDED, findings)
 
@@ -290,7 +290,7 @@ class _Verification:
         """As few of the facts, which hold together, as close what this left open; none if that stays open."""
         choice = FactChoice(self._anew(clauses=clauses))
         with self._effort.at("a choice of facts"):
-            return choice.choose(groups, {key_of(opened.obligation) for opened in self._left})
+            return choice.choose(groups, {key_of(opened.obligation) for opened in self.left})
 
     def _anew(self, offered: Groups = (), clauses: Sequence[Clause] = ()) -> Case:
         """Another attempt under the same contract and more clauses, with a solver of its own; ``offered``: facts."""

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from tests.soundness.test_found_wrong import checked
 
 import tileverify.verifier.verify as prover
+from tileverify.contract import terms as t
 from tileverify.contract.launch import KernelUnit
+from tileverify.contract.terms import Function, Scope
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
-from tileverify.verifier.certificate.model import CertificateError
+from tileverify.verifier.certificate.model import Certificate, CertificateError
 from tileverify.verifier.certificate.recheck import recheck
-from tileverify.verifier.certificate.second_solver import SecondSolver
+from tileverify.verifier.certificate.scripts import possibility_script
+from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
+from tileverify.verifier.rules.smtlib import Vocabulary
 
 pytest.importorskip("cvc5")
 
@@ -68,3 +74,14 @@ def test_one_that_somebody_can_keep_is_confirmed(tmp_path: Path) -> None:
     spec = 'kernel = "put"\ngrid = ["N"]\ndata = ["injective(idx)", "range(idx, 0, M)"]\n'
     result = checked(tmp_path, KERNEL, f'{spec}args = {{ idx = "i32[N]", out = "i32[M]" }}')
     assert result.verdict is Verdict.PROVED
+
+
+def test_an_array_that_is_counted_in_a_row_and_along_its_axes() -> None:
+    """A kernel with plain pointers counts the elements of a matrix in a row; what facts promise has both axes."""
+    element = Function("a", Scope.LAUNCH, 0, 7, array="a")
+    in_a_row, promised = Vocabulary(), Vocabulary()
+    facts = [in_a_row.write(t.le(t.ONE, t.apply(element, t.const(3))))]
+    certificate = SimpleNamespace(facts=facts, symbols=in_a_row.symbols, definitions=in_a_row.definitions)
+    wanted = [promised.write(t.le(t.apply(element, t.ZERO, t.ONE), t.ONE))]
+    script = possibility_script(cast(Certificate, certificate), promised, 0, wanted)
+    assert SecondSolver().opinion(script) is Opinion.MODEL

@@ -70,16 +70,23 @@ def possibility_script(certificate: Certificate, vocabulary: Vocabulary, known: 
     """Whether any launch satisfies the contract: the one script that must not be a contradiction.
 
     ``promised`` over ``vocabulary``: what else a launch must satisfy; its first ``known`` definitions are the
-    certificate's, the others get names of their own.
+    certificate's, the others get names of their own, and so do symbols that are something else there: the elements of
+    an array behind a plain pointer, which a kernel counts in a row and a fact along the array's axes.
     """
     fresh = {name: f"{name}p" for name in list(vocabulary.definitions)[known:]}
+    said = certificate.symbols
+    fresh |= {
+        name: f"|{name.strip('|')} promised|"
+        for name, kind in vocabulary.symbols.items()
+        if said.get(name, kind) != kind
+    }
 
     def renamed(text: str) -> str:
         return TOKEN.sub(lambda token: fresh.get(token[0], token[0]), text)
 
     definitions = dict(certificate.definitions)
     definitions |= {fresh[name]: renamed(text) for name, text in vocabulary.definitions.items() if name in fresh}
-    symbols = {**vocabulary.symbols, **certificate.symbols}
+    symbols = {**{fresh.get(name, name): kind for name, kind in vocabulary.symbols.items()}, **said}
     return script(symbols, definitions, [*certificate.facts, *map(renamed, promised)], exact=True)
 
 

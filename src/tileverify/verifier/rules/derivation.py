@@ -96,7 +96,7 @@ class _Walk:
         self.origins = Preparer(summary, contract, ledger, use=self.use).origins
 
     def steps(self) -> Iterator[ProofStep]:
-        protocols = Protocols(self.sites, self.contract, self.ledger)
+        protocols = Protocols(self.sites, self.contract, self.ledger, self.origins)
         for obligation in map(protocols.explained, every_obligation(self.sites, self.promises, self.contract)):
             if obligation.blocked is not None:
                 raise Underivable(obligation)

@@ -17,6 +17,7 @@ from ...contract.facts.form import Subject
 from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.loaded import Loaded
 from ...contract.facts.statements import DataTerm
+from ...contract.launch import ArrayArgument
 from ...contract.terms import Scope, Term, TermKind
 from ...frontend.symbolic.summary import LoopValue, Origin, OriginKind
 
@@ -103,11 +104,17 @@ def _in_a_row(origin: Origin, contract: Contract, subject: Subject) -> tuple[Ter
     array = contract.arrays.get(origin.name) if origin.kind is OriginKind.PARAMETER else None
     if array is None:
         return None
+    if len(array.shape) != 1 and subject in _OF_AXES:
+        return None
+    count = in_a_row(array, contract)
+    return None if count is None else (count,)
+
+
+def in_a_row(array: ArrayArgument, contract: Contract) -> Term | None:
+    """How many elements the array has, where they lie in row-major order without gaps."""
     shape, strides = ([t.substitute(part, contract.values) for part in parts] for parts in array_layout(array))
     row_major = all(step is t.product(shape[dim + 1 :]) for dim, step in enumerate(strides))
-    if not row_major or (len(shape) != 1 and subject in _OF_AXES):
-        return None
-    return (t.product(shape),)
+    return t.product(shape) if row_major else None
 
 
 def _as_it_is(value: Term) -> Term:

@@ -18,6 +18,7 @@ from ...contract.terms import Function, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
 from ...contract.variables import BID, GRID, list_length
 from ...frontend.symbolic.summary import (
+    Access,
     AccessSummary,
     Footprint,
     LoopValue,
@@ -66,6 +67,7 @@ class Preparer:
         for site in self.summary.sites:
             _check_rows(site.footprint, self.contract)
         self._values = contract_values(self.contract)
+        self._read_back = read_back_arrays(self.summary)
         self._settled: Settled | None = None
         if facts := of_one_number(self.contract.data):
             memo: dict[Term, Term] = {}  # of terms in which loaded values stand as they are
@@ -110,7 +112,13 @@ class Preparer:
     def site(self, site: Site) -> PreparedSite:
         site = replace(site, footprint=replace(site.footprint, origin=self._known(site.origin)))
         located = place(site)
-        guard = self._reached(self.term(site.guard), [self.term(each) for each in place_terms(located)])
+        spoken_of = [self.term(each) for each in place_terms(located)]
+        if site.origin.name in self._read_back and site.access is Access.WRITE and site.argument is not None:
+            stored = self.term(site.argument)
+            site = replace(site, argument=stored)
+            if any(data.fact.array == site.origin.name for data in self.contract.data):
+                spoken_of.append(stored)
+        guard = self._reached(self.term(site.guard), spoken_of)
         if (plain := self._with_plain_address(site.footprint, guard)) != site.footprint:
             site = replace(site, footprint=plain)
             located = place(site)
@@ -269,6 +277,14 @@ def _check_rows(footprint: Footprint, contract: Contract) -> None:
             f"the list `{origin.name}` holds arrays of {rank} dimensions, but the kernel reads {footprint.shape[-1]} "
             f"words for each of them, not {1 + 2 * rank}: describe the arrays that it was compiled for"
         )
+
+
+def read_back_arrays(summary: AccessSummary) -> frozenset[str]:
+    """The arrays from which plain loads may give integers that the kernel stored there (`protocols.read_back`)."""
+    loads = (
+        site for site in summary.sites if site.access is Access.READ and not site.atomic and site.value is not None
+    )
+    return frozenset(site.origin.name for site in loads) - summary.stable_arrays
 
 
 def contract_values(contract: Contract) -> dict[Term, Term]:

@@ -22,6 +22,7 @@ from ...frontend.symbolic.summary import AccessSummary, OriginKind, Site
 from ..rules.fact_instances import loaded_values
 from ..rules.footprint_overlap import place_terms
 from ..rules.layout import place
+from ..rules.prepare import read_back_arrays
 
 _QUOTIENTS = (TermKind.DIV, TermKind.TDIV, TermKind.MOD)
 
@@ -37,6 +38,13 @@ def starts_of_counters(sites: Iterable[Site], launch: LaunchSpec) -> tuple[DataF
     that nobody finds facts about them by looking at that."""
     scoped = {site.origin.name for site in sites if site.atomic and site.origin.kind is OriginKind.PARAMETER}
     return tuple(fact for fact in launch.observed if fact.array in scoped and subject_of(fact) is Subject.LIMITS)
+
+
+def first_contents(summary: AccessSummary, launch: LaunchSpec) -> tuple[DataFact, ...]:
+    """What was observed of arrays that the kernel stores integers to and loads them from again: what such a load gives
+    is bounded by what was there at first."""
+    names = read_back_arrays(summary)
+    return tuple(fact for fact in launch.observed if fact.array in names and subject_of(fact) is Subject.LIMITS)
 
 
 def divided_by(summary: AccessSummary, launch: LaunchSpec) -> list[DataFact]:

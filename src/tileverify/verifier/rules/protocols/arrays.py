@@ -10,9 +10,10 @@ from ....contract.as_terms import Contract
 from ....contract.element_types import INT_BITS
 from ....contract.facts.form import Subject
 from ....contract.facts.kinds import subject_of
-from ....contract.terms import Term, TermKind
+from ....contract.terms import ONE, Term, TermKind, neg, sub
 from ....frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from ....frontend.symbolic.summary import Access, Origin, OriginKind
+from ..fact_instances import in_a_row
 from ..footprint_overlap import PreparedSite, may_share
 from ..layout import IndexFootprint
 
@@ -30,6 +31,10 @@ class Initial:
 
     low: Term
     high: Term
+
+    def farthest(self, sign: int) -> Term:
+        """The greatest that ``sign * v0`` can be."""
+        return sub(self.high, ONE) if sign > 0 else neg(self.low)
 
 
 def covers(prepared: PreparedSite) -> bool:
@@ -99,7 +104,8 @@ def initial_of(origin: Origin, sites: Sequence[PreparedSite], contract: Contract
         return None
     if INT_BITS.get(array.dtype) != 8 * origin.element_bytes:
         return None
-    if not all(isinstance(each.place, IndexFootprint) for each in sites if each.origin.name == origin.name):
+    counted = (isinstance(each.place, IndexFootprint) for each in sites if each.origin.name == origin.name)
+    if not all(counted) and in_a_row(array, contract) is None:
         return None  # perhaps between two elements, of which no fact speaks
     for data in contract.data:
         if subject_of(data) is Subject.LIMITS and data.fact.array == origin.name and not data.fact.unless:

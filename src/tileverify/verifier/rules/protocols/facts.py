@@ -3,7 +3,8 @@
 A question "can this obligation break?" speaks of one execution of the launch in which its accesses take place.  What is
 added here holds in every such execution in which the obligation *is* broken, so nothing broken is lost:
 
-* values: bounds and tickets of `counters`, least values of `flags`;
+* values: bounds and tickets of `counters`, least values of `flags`, and what plain loads give of what their own block
+  stores (`read_back`), which is no synchronisation, but known in the same way;
 * order: if two blocks race, neither access happens before the other (`order`, `locks`).
 
 Side questions that a fact rests on are its grounds; they become part of the obligation, so that certificates hold them.
@@ -11,14 +12,15 @@ Side questions that a fact rests on are its grounds; they become part of the obl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....contract import terms as t
 from ....contract.as_terms import Contract
 from ....contract.terms import Term
-from ....frontend.symbolic.summary import Site
+from ....frontend.symbolic.summary import Origin, Site
 from ..answers import Decides
+from ..fact_use import FactUse
 from ..footprint_overlap import PreparedSite
 from ..obligations import Obligation
 from ..two_blocks import CopyLevel
@@ -29,22 +31,28 @@ from .ground import Asker, Ground
 from .instances import watched
 from .locks import Locks
 from .order import Orders
+from .read_back import ReadBack
 from .sides import BlockSide, Fact, sides_of
 from .values import bounds, least, tickets
 
 
 @dataclass
 class Protocols:
-    """The synchronisation of one kernel under one contract; what a question does not need is never looked at."""
+    """The synchronisation of one kernel under one contract; what a question does not need is never looked at.
+
+    ``origins``: what pointers are derived from, in terms of the contract.
+    """
 
     sites: Sequence[PreparedSite]
     contract: Contract
     decider: Decides
+    origins: Mapping[str, Origin]
     ask: Asker = field(init=False)
     watched: dict[str, PreparedSite] = field(init=False)
     _by_number: dict[int, PreparedSite] = field(init=False)
     _orders: Orders = field(init=False)
     _locks: Locks = field(init=False)
+    _read_back: ReadBack = field(init=False)
     _counters: dict[str, Counter | None] = field(default_factory=dict)
     _flags: dict[str, Flag | None] = field(default_factory=dict)
 
@@ -53,11 +61,15 @@ class Protocols:
         self.watched = watched(self.sites)
         self._by_number = {prepared.site.number: prepared for prepared in self.sites}
         self._locks = Locks(self.sites, self.watched, self.contract, self.ask)
+        self._read_back = ReadBack(self.sites, self.contract, FactUse(self.contract), self.origins, self.ask)
         self._orders = Orders(self.contract, self.ask, self.counter, self.flag, self.with_values)
 
     def explained(self, obligation: Obligation) -> Obligation:
         """``obligation`` with all that synchronisation says about it."""
-        if not self.watched or obligation.blocked is not None:
+        if obligation.blocked is not None:
+            return obligation
+        obligation = _extended(obligation, self._found_by_loads(obligation), ())
+        if not self.watched:
             return obligation
         sides = sides_of(obligation, self.watched)
         facts = [*self._values(sides)]
@@ -69,8 +81,13 @@ class Protocols:
 
     def with_values(self, question: Obligation) -> Obligation:
         """The same for a side question: only what is known of values."""
+        question = _extended(question, self._found_by_loads(question), ())
         sides = sides_of(question, self.watched)
         return _extended(question, self._values(sides), sides)
+
+    def _found_by_loads(self, question: Obligation) -> Iterable[Fact]:
+        loads = self._read_back.loads
+        return self._read_back.facts(sides_of(question, loads)) if loads else ()
 
     def _values(self, sides: Sequence[BlockSide]) -> Iterable[Fact]:
         yield from bounds(sides, self.counter, self.contract)

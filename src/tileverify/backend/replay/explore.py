@@ -28,7 +28,7 @@ from ..interpreter.memory import MemoryImage
 from ..interpreter.races import Race, find_races
 from ..interpreter.schedule import Schedule, standard_schedules
 from ..interpreter.values import Array
-from .launch_outcomes import Difference, differences
+from .outcomes import Difference, differences
 
 DEFAULT_SCHEDULES: Final = 8
 DEFAULT_BUDGET: Final = 1 << 32

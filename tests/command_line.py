@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
@@ -33,3 +34,8 @@ def command_line(capfd: pytest.CaptureFixture[str]) -> CommandLine:
         return Ran(ended.value.code, out, err)
 
     return run
+
+
+def interruptible() -> None:
+    """`preexec_fn` of a process that is to hear Ctrl-C: what runs in a shell's background ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

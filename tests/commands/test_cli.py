@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import jsonschema
 import pytest
+from tests.command_line import interruptible
 
 from tileverify import pipeline
 from tileverify.commands import cli
@@ -381,7 +382,9 @@ def test_a_closed_pipe_is_no_success_and_no_traceback(arguments: Sequence[str]) 
 def test_ctrl_c_ends_at_once_with_130(kernels: Path, jobs: str) -> None:
     """The kernel's file says when it is being imported, then sleeps; the whole process group is interrupted."""
     kernels.write_text("import time\nprint('ready', flush=True)\ntime.sleep(60)\n" + KERNELS)
-    process = spawn("-m", "tileverify", "check", "kernels.py", "-j", jobs, start_new_session=True)
+    process = spawn(
+        "-m", "tileverify", "check", "kernels.py", "-j", jobs, start_new_session=True, preexec_fn=interruptible
+    )
     assert process.stderr is not None
     assert process.stderr.readline() == "ready\n"
     started = time.monotonic()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.command_line import CommandLine
+from tests.command_line import CommandLine, interruptible
 
 from tileverify.commands.watch import watch as rounds_of_watch
 from tileverify.commands.watch.affected import affected, folders_of
@@ -239,6 +239,7 @@ def watched(folder: Path) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
         [sys.executable, "-m", "tileverify", "check", "k", "--watch", "--isolated", "--deny-requires"],
         env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=interruptible,
     )  # fmt: skip
     yield process
     if process.poll() is None:

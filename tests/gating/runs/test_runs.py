@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.command_line import interruptible
 
 from tileverify.commands.shell import INTERRUPTED
 from tileverify.gating import GateOptions, GateResult, Submission
@@ -250,8 +251,9 @@ def _alive(pid: int) -> bool:
 
 def test_an_interrupted_run_ends_quietly(folder: Path, tmp_path: Path) -> None:
     run = subprocess.Popen(
-        gate(folder, *OPTIONS, "--results", tmp_path / "a.sqlite"), env=environment(), stderr=subprocess.PIPE, text=True
-    )
+        gate(folder, *OPTIONS, "--results", tmp_path / "a.sqlite"),
+        env=environment(), stderr=subprocess.PIPE, text=True, preexec_fn=interruptible,
+    )  # fmt: skip
     deadline = time.monotonic() + 300
     while not (tmp_path / "a.sqlite").exists() or not _some(tmp_path / "a.sqlite"):
         assert time.monotonic() < deadline

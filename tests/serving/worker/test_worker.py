@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.command_line import interruptible
 from tests.pipeline.cache.test_stale import IN_PLACE, KERNEL, WAYS, Way, plant
 from tests.serving.worker.worker import Workers, workers
 
@@ -174,7 +175,7 @@ def test_ctrl_c_ends_the_work(cold: Workers) -> None:
     running = subprocess.Popen(
         [sys.executable, "-m", "tileverify", "check", "kernels"],
         env=cold.environment(), cwd=cold.root, stderr=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
+        preexec_fn=interruptible,
     )  # fmt: skip
     until = time.monotonic() + 20
     while not (cold.root / "kernels" / "here").exists() and time.monotonic() < until:

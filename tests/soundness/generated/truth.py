@@ -161,14 +161,17 @@ class Interpreted:
             uses = list(log.open_uses)
             if isinstance(log.stopped, UnspecifiedUse) and log.stopped.use is not None:
                 uses.append(log.stopped.use)
-            found.update(use.offset for use in uses if self._from_memory(use))
+            found.update(use.offset for use in uses if self._counts(use))
         return frozenset(found)
 
-    def _from_memory(self, use: OpenUse) -> bool:
-        """A load left it open, no float that fits no integer; and it reached more than the block's own memory."""
+    def _counts(self, use: OpenUse) -> bool:
+        """A load left it open, or the order of a reduction, no float that fits no integer; and it reached more than the
+        block's own memory."""
         source = None if use.source is None else self._ops[use.source]
-        read = source is not None and source.declaration.effect in ("read", "read_write")
-        return read and use.use != "operand" and _of_launch(use.element)
+        left = source is not None and (
+            source.name in ("reduce", "scan") or source.declaration.effect.startswith("read")
+        )
+        return left and use.use != "operand" and _of_launch(use.element)
 
     def works(self, launch: ConcreteLaunch) -> bool:
         """Whether any block gets to an element: to one that it writes, if the kernel writes anything."""

@@ -358,6 +358,24 @@ def test_help_loads_nothing_heavy(arguments: Sequence[str]) -> None:
     assert not loaded & {"z3", "cuda", "numpy", "rich", "asyncio", "multiprocessing"}
 
 
+def test_loading_and_ending_search_for_few_cycles(kernels: Path) -> None:
+    """Hundreds of searches through what stays loaded would be a tenth of what a check of one kernel costs."""
+    program = """
+import atexit, gc, sys
+from tileverify.commands.program import main
+searches = []
+gc.callbacks.append(lambda phase, information: searches.append(phase))
+atexit.register(lambda: print(len(searches), gc.get_freeze_count(), file=sys.stderr))  # runs after those of the tool
+sys.argv = ["tileverify", "check", "kernels.py", "--no-cache", "--jobs", "1"]
+main()
+"""
+    process = spawn("-c", program)
+    _, err = process.communicate(timeout=120)
+    searches, frozen = map(int, err.splitlines()[-1].split())
+    assert searches < 80
+    assert frozen > 50_000
+
+
 @pytest.mark.skipif(os.name != "posix", reason="pipes and signals as POSIX has them")
 @pytest.mark.parametrize("arguments", [["explain"], ["schema"], ["--help"]])
 def test_a_closed_pipe_is_no_success_and_no_traceback(arguments: Sequence[str]) -> None:

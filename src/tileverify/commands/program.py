@@ -14,6 +14,9 @@ def main() -> None:
     code = answered(sys.argv[1:])
     if code is not None:
         sys.exit(code)
+    from ..system.pace import collect_seldom
+
+    collect_seldom()
     from .cli import main as command_line
 
     command_line()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import signal
@@ -9,6 +10,10 @@ import threading
 import time
 from collections.abc import Iterator
 from types import FrameType
+from typing import Final
+
+OBJECTS_BETWEEN_SEARCHES: Final = 20_000
+"""How many more objects there must be before Python searches for cycles: loading the tool makes 90,000 that stay."""
 
 
 class KernelTimeout(BaseException):
@@ -37,6 +42,12 @@ def collector_paused() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+def collect_seldom() -> None:
+    """For a process of the tool alone: few searches for cycles, and none when it ends, as the system then frees all."""
+    gc.set_threshold(OBJECTS_BETWEEN_SEARCHES)
+    atexit.register(gc.freeze)
 
 
 @contextlib.contextmanager

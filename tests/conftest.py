@@ -82,11 +82,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 CAMPAIGNS = f"{TESTS / 'soundness'}{os.sep}"
+LONGEST = (
+    "test_no_contents_clear_a_refuted_kernel",
+    "test_a_turn_is_waited_for_by_an_atomic_that_changes_nothing",
+    "test_elements_of_nested_layouts_are_apart",
+    "test_proofs_of_the_corpus_agree_with_runs",
+)
+"""Single tests elsewhere that take as long as campaigns."""
 
 
 def _takes_longer(item: pytest.Item) -> bool:
     """Campaigns are long single tests: were they the last ones, one process would work and the others wait."""
-    return str(item.path).startswith(CAMPAIGNS)
+    return str(item.path).startswith(CAMPAIGNS) or item.name.startswith(LONGEST)
 
 
 def _has_cuda_device() -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +14,11 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier import of_recording
-from tileverify.verifier.rules.answers import Limits
+from tileverify.verifier.case import Case
+from tileverify.verifier.rules.answers import Answer, Limits, Result
 from tileverify.verifier.search import fact_choice
 from tileverify.verifier.search.kept_work import KeptWork
+from tileverify.verifier.smt import UpTo
 
 KERNELS: Final = """
 import cuda.tile as ct
@@ -127,3 +129,40 @@ def test_facts_are_found_where_clauses_are_out_of_reach_without_them(
     assert [(result.observed, result.requires) for result in found] == [
         (result.observed, result.requires) for result in usual
     ]
+
+
+def test_what_the_first_look_prepared_is_what_the_choice_would_prepare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare_like, compared = Case.prepare_like, list[Case]()
+
+    def with_comparison(self: Case, other: Case) -> None:
+        prepare_like(self, other)
+        taken = self.sites, self.promises, self.origins
+        self.prepare()
+        assert taken == (self.sites, self.promises, self.origins)
+        compared.append(self)
+
+    monkeypatch.setattr(Case, "prepare_like", with_comparison)
+    _checked(tmp_path)
+    assert len(compared) >= 5
+    assert any(case.clauses for case in compared)
+
+
+def test_fewer_facts_are_not_asked_about_for_longer_than_they_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, spent = UpTo.decide, list[bool]()
+
+    def counted(self: UpTo, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
+        over, before = self.decider.spent > self.units, self.decider.spent
+        result = asked(self, conditions, twins=twins)
+        assert not over or (self.decider.spent == before and result.answer is Answer.UNKNOWN)
+        spent.append(over)
+        return result
+
+    monkeypatch.setattr(UpTo, "decide", counted)
+    monkeypatch.setattr(fact_choice, "LEAST_EFFORT", -1)
+    monkeypatch.setattr(fact_choice, "MORE_EFFORT", -1)
+    _checked(tmp_path)
+    assert any(spent)

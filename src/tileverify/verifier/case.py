@@ -12,23 +12,24 @@ from ..contract.as_terms import Contract
 from ..contract.expressions import constant_value
 from ..contract.launch import LaunchSpec
 from ..contract.terms import Term
-from ..frontend.symbolic.summary import AccessSummary
+from ..frontend.symbolic.summary import AccessSummary, Promise, Site
 from ..results import MOST_REFUTATIONS, Finding, HoldsFor, ObligationCount, Verdict
 from ..results.codes import TV
 from ..results.tiers import Tier
 from . import messages
 from .effort import KERNEL_EFFORT, STRUCTURAL, Effort
-from .rules.answers import Answer, Limits, Result
+from .rules.answers import Answer, Decides, Limits, Result
 from .rules.clause_search import Closes
 from .rules.determinism import deterministic
 from .rules.fact_use import FactUse, Groups
+from .rules.footprint_overlap import place_terms
 from .rules.obligations import Obligation, before_start, every_obligation
 from .rules.prepare import Preparer, launch_facts
 from .rules.protocols import Protocols
 from .rules.simplify import simplify
 from .search.clauses import Clause, fixed, spoken
 from .search.generalising import free_text
-from .search.implied import without_implied
+from .search.implied import related, without_implied
 from .search.plain import plain
 from .smt import Decider, Limited, Session
 
@@ -164,16 +165,36 @@ class Case:
         self.origins = preparer.origins
         self.protocols = Protocols(self.sites, self.contract, self.decider, self.origins)
 
-    def prepare_again(self, offsets: Container[int]) -> None:
-        """The accesses and promises at these places of the bytecode once more, under the facts that count by now."""
-        preparer = self.preparer.informed_otherwise(self.contract, self.decider, self.use)
+    def prepare_like(self, other: Case) -> None:
+        """As ``other``, of the same contract, was prepared: anew only what more clauses may have to do with."""
+        assert other.contract is self.contract
+        self.preparer = other.preparer.informed_otherwise(self.contract, self.decider, self.use)
+        self.sites, self.promises, self.origins = [*other.sites], [*other.promises], self.preparer.origins
+        if self.clauses:
+            self._prepare_at({each.offset for each in self._in_doubt()}, self.preparer)
+        self.by_number = {prepared.site.number: prepared for prepared in self.sites}
+        self.protocols = Protocols(self.sites, self.contract, self.decider)
+
+    def _in_doubt(self) -> Iterator[Site | Promise]:
+        """The accesses and promises that clauses may say more of."""
+        asked: list[tuple[Site | Promise, list[Term]]] = []
+        asked += [(each.site, [each.guard, *place_terms(each.place)]) for each in self.sites]
+        asked += [(each, [each.guard, each.condition]) for each in self.promises]
+        return (item for item, terms in asked if related(self.clauses, terms, self.facts))
+
+    def prepare_again(self, offsets: Container[int], decider: Decides | None = None) -> None:
+        """The accesses and promises at these places of the bytecode once more, under the facts that count by now;
+        ``decider``: whom to ask in place of the case's own."""
+        self._prepare_at(offsets, self.preparer.informed_otherwise(self.contract, decider or self.decider, self.use))
+        self.by_number = {prepared.site.number: prepared for prepared in self.sites}
+
+    def _prepare_at(self, offsets: Container[int], preparer: Preparer) -> None:
         for number, site in enumerate(self.summary.sites):
             if site.offset in offsets:
                 self.sites[number] = preparer.site(site)
         for number, item in enumerate(self.summary.promises):
             if item.offset in offsets:
                 self.promises[number] = preparer.promise(item)
-        self.by_number = {prepared.site.number: prepared for prepared in self.sites}
 
     def obligations(self) -> Iterator[Obligation]:
         return map(self.protocols.explained, every_obligation(self.sites, self.promises, self.contract))

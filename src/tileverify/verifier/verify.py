@@ -288,7 +288,7 @@ class _Verification:
 
     def choose(self, groups: Sequence[Sequence[DataFact]], clauses: Sequence[Clause] = ()) -> tuple[DataFact, ...]:
         """As few of the facts, which hold together, as close what this left open; none if that stays open."""
-        choice = FactChoice(self._anew(clauses=clauses))
+        choice = FactChoice(self._anew(clauses=clauses), self.case)
         with self._effort.at("a choice of facts"):
             return choice.choose(groups, {key_of(opened.obligation) for opened in self.left})
 
@@ -302,7 +302,7 @@ class _Verification:
 
     def with_suggestions(self, outcome: Outcome, groups: Iterable[Sequence[DataFact]]) -> Outcome:
         """The outcome with the facts that would decide what is open, where the prover succeeds under them."""
-        trial = FactTrial(self._anew(with_terms(groups, self.case.launch)))
+        trial = FactTrial(self._anew(with_terms(groups, self.case.launch)), self.case)
         with self._effort.at("facts to suggest"):
             facts = trial.run(self._reasons.keys())
         if not facts:

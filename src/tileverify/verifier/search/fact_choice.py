@@ -19,6 +19,7 @@ from ..rules.fact_instances import loaded_values
 from ..rules.fact_use import FactUse
 from ..rules.obligations import Obligation, every_obligation
 from ..rules.prepare import launch_facts
+from ..smt import UpTo
 from .clauses import launch_clause
 from .fact_trial import Key, key_of, with_terms
 
@@ -43,6 +44,9 @@ MORE_EFFORT: Final = 3
 MOST_EACH: Final = 1_000_000
 """For one check of those: what takes more counts as a no, which costs a fact that might have been left out."""
 
+FIT_LIMITS: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
+"""For whether a machine integer fits, under fewer facts than all that were offered."""
+
 MOST_TRIED: Final = 40
 """Sets of facts that are tried."""
 
@@ -54,9 +58,12 @@ class FactChoice:
     Accesses are prepared anew for every set, because facts are also needed to read machine integers as they are meant.
     What no data is part of is left to clauses, which the proof under the facts looks for once more: before facts are
     known, it may be out of reach whether clauses leave the kernel any work.
+
+    ``look``: the proof that left open what is wanted, under the same contract.
     """
 
     case: Case
+    look: Case
     _own: Contract = field(init=False)
     _terms: dict[DataFact, DataTerm] = field(init=False)
     _tried: int = 0
@@ -72,7 +79,7 @@ class FactChoice:
         """
         self._own = self.case.contract
         self.case.assume((*launch_facts(self.case.contract), *(clause.condition for clause in self.case.clauses)))
-        self.case.prepare()
+        self.case.prepare_like(self.look)
         self._adopt_own_clauses(wanted)
         every = [fact for group in groups for fact in group]
         (terms,) = with_terms([every], self.case.launch)
@@ -146,7 +153,9 @@ class FactChoice:
         clauses = [clause.condition for clause in self.case.clauses]
         self.case.use = FactUse(self.case.contract, said=self.case.use.said, clauses=clauses)
         offsets = {offset for _, places in wanted for offset in places}
-        self.case.prepare_again(offsets)
+        # What takes too much before anything is asked counts as a no in any case.
+        enough = None if self._effort is None else start + self._effort
+        self.case.prepare_again(offsets, None if enough is None else UpTo(enough, self.case.decider, FIT_LIMITS))
         sites = [prepared for prepared in self.case.sites if prepared.site.offset in offsets]
         asked: Iterable[Obligation] = every_obligation(sites, self.case.promises, self.case.contract)
         asked = (obligation for obligation in asked if key_of(obligation) in wanted)

@@ -47,9 +47,11 @@ def with_terms(groups: Iterable[Sequence[DataFact]], launch: LaunchSpec) -> list
 
 @dataclass
 class FactTrial:
-    """``needed``: the facts that closed what was open, by obligation; what stayed open is not in it."""
+    """``look``: the proof that left it open, under the same contract.  ``needed``: the facts that closed what was open,
+    by obligation; what stayed open is not in it."""
 
     case: Case
+    look: Case
     needed: dict[Key, tuple[DataFact, ...]] = field(default_factory=dict)
 
     def run(self, wanted: Collection[Key]) -> tuple[DataFact, ...]:
@@ -59,7 +61,7 @@ class FactTrial:
         """
         self.case.assume((*launch_facts(self.case.contract), *(clause.condition for clause in self.case.clauses)))
         offered, self.case.use.offered = self.case.use.offered, ()
-        self.case.prepare()
+        self.case.prepare_like(self.look)
         self.case.use.offered = offered
         left = self._close(set(wanted))
         if left and self.case.use.offered:

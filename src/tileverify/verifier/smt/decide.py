@@ -390,6 +390,20 @@ class Limited:
         return self.decider.decide(conditions, twins=twins, limits=self.limits)
 
 
+@dataclass(frozen=True, slots=True)
+class UpTo:
+    """A decider under other limits than its own, which is asked no more once it has spent ``units`` in all."""
+
+    units: int
+    decider: Decider
+    limits: Limits
+
+    def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
+        if self.decider.spent > self.units:
+            return Result(Answer.UNKNOWN, None)
+        return self.decider.decide(conditions, twins=twins, limits=self.limits)
+
+
 def solver_version() -> str:
     """``z3 5.4.0``."""
     return f"z3 {z3.get_version_string()}"

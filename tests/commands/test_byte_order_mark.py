@@ -9,7 +9,7 @@ import pytest
 
 from ..command_line import command_line
 
-KERNEL = '''\
+KERNEL = """\
 import cuda.tile as ct
 
 
@@ -23,8 +23,8 @@ def row_largest(x, out, TILE: ct.Constant[int]):
 @ct.kernel
 def last_one(x, out):
     ct.store(out, (0,), ct.load(x, (ct.bid(0),), (1,)))  # tileverify: ignore[TV101] -- any of them will do
-'''
-SPEC = '''\
+"""
+SPEC = """\
 [[launch]]
 kernel = "row_largest"
 grid = ["M"]
@@ -35,7 +35,7 @@ requires = ["1 <= N", "N <= 256"]
 kernel = "last_one"
 grid = ["N"]
 args = { x = "f32[N]", out = "f32[1]" }
-'''
+"""
 MARK = b"\xef\xbb\xbf"
 
 

@@ -161,3 +161,15 @@ def test_a_protocol_with_other_numbers_that_is_proved_shows_no_race(label: Label
     changes = list(renumbered(compiled(label)))
     check(iter(changes))
     assert changes
+
+
+NEEDED = (("sum_and_exchange", "atomic_rmw_tko"), ("add_locked", "load_view_tko"))
+"""Accesses that must wait: a counter may not be put back before its block has counted itself, though it must know the
+count for that (no run shows it), and a total may not be read before the lock is taken."""
+
+
+@pytest.mark.parametrize(("kernel", "op"), NEEDED)
+def test_an_order_that_no_token_gives_is_not_taken_for_granted(kernel: str, op: str) -> None:
+    label = next(label for label in RIGHT if label.kernel == kernel)
+    changes = [each for each in weakened(compiled(label)) if each.text.startswith(op) and "dropped" in each.text]
+    assert check_unit(changes[-1].unit).verdict is not Verdict.PROVED

@@ -173,7 +173,7 @@ class Case:
         if self.clauses:
             self._prepare_at({each.offset for each in self._in_doubt()}, self.preparer)
         self.by_number = {prepared.site.number: prepared for prepared in self.sites}
-        self.protocols = Protocols(self.sites, self.contract, self.decider)
+        self.protocols = Protocols(self.sites, self.contract, self.decider, self.origins)
 
     def _in_doubt(self) -> Iterator[Site | Promise]:
         """The accesses and promises that clauses may say more of."""

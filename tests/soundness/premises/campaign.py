@@ -32,11 +32,11 @@ RULES = Path(rules.__file__).parent
 
 def summary(noticed: Sequence[tuple[Deletion, Noticed]]) -> str:
     """One line for each module: deletions, and who noticed how many."""
-    lines = [f"{'module':24}{'deleted':>8}{'wrong':>7}{'label':>7}{'test':>6}{'nobody':>8}{'not run':>9}"]
+    lines = [f"{'module':24}{'deleted':>8}{'wrong':>7}{'label':>7}{'broken':>8}{'test':>6}{'nobody':>8}{'not run':>9}"]
     for file in dict.fromkeys(deletion.file for deletion, _ in noticed):
         counts = Counter(found.how for deletion, found in noticed if deletion.file == file)
         lines.append(
-            f"{file.stem:24}{counts.total():8}{counts['wrong']:7}{counts['label']:7}{counts['test']:6}"
+            f"{file.stem:24}{counts.total():8}{counts['wrong']:7}{counts['label']:7}{counts['broken']:8}{counts['test']:6}"
             f"{counts['nobody']:8}{counts['not run']:9}"
         )
     return "\n".join(lines)

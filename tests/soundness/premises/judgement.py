@@ -44,8 +44,9 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """``how``: `wrong` (a launch is proved against its label), `label` (it disagrees otherwise), `test`, `nobody`, or
-    `not run`: no kernel ran the lines, and no test was asked.  ``judged`` of the ``reached`` launches were judged.
+    """``how``: `wrong` (a launch is proved against its label), `label` (it disagrees otherwise), `broken` (its check
+    breaks down), `test`, `nobody`, or `not run`: no kernel ran the lines, and no test was asked.  ``judged`` of the
+    ``reached`` launches were judged.
     """
 
     how: str
@@ -150,7 +151,7 @@ def judge(deletion: Deletion, subjects: Sequence[Subject], tests: Sequence[Path]
     except TimeoutError:
         pass
     except RuntimeError:
-        return Noticed("label", mine[judged].label.id, judged + 1, len(mine))
+        return Noticed("broken", mine[judged].label.id, judged + 1, len(mine))
     try:
         for failed in forked(lambda: _tested(deletion, tests), seconds) if tests else ():
             return Noticed("test", failed, judged, len(mine))

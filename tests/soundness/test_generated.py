@@ -61,7 +61,7 @@ FEATURES = FREQUENT | {
 PART = 10
 """Kernels that a test process judges before it asks what is left."""
 KNOWN = {
-    "axes_pinned": 14, "clauses_forgotten": 21, "every_order_hands_over": 408, "last_lane_skipped": 154,
+    "axes_pinned": 14, "clauses_forgotten": 21, "every_order_hands_over": 408, "last_lane_skipped": 350,
     "one_side_taken": 281, "path_condition_lost": 93, "pieces_are_launch_wide": 1, "program_order_orders": 47,
     "reads_ignored": 23, "tokens_order_everything": 47, "unbounded_integers": 93, "unwritten_memory_is_launch_wide": 0,
 }  # fmt: skip
@@ -285,12 +285,12 @@ def test_a_key_that_leaves_something_out_is_exposed(name: str) -> None:
 
 
 def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    (chosen,) = (each for each in SABOTAGES if each.name == "last_lane_skipped")
-    record = exposing("last_lane_skipped")
+    (chosen,) = (each for each in SABOTAGES if each.name == "clauses_forgotten")
+    record = exposing("clauses_forgotten")
     assert record is not None
     chosen.commit(monkeypatch)
     tape = kernel(SEED, record.number).tape
-    small = shrunk(tape, lambda candidate: same_flaw(candidate, "proved"), most_tries=200)
+    small = shrunk(tape, lambda candidate: same_flaw(candidate, "proved"), most_tries=100)
     generated = generate(replayed(small))
     assert (judge(generated).wrong or "").startswith("proved")
     assert len(small) < len(tape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -87,12 +87,16 @@ def drawn_variants(
         if spec.grid is not None and drawn_values in seen:
             continue  # few names are drawn again and again, and where they give the grid they give the same one
         seen.add(drawn_values)
-        grid = terms.grid(values, source, admits)
+        grid = terms.grid(values, source)
         if grid is not None:
             found.setdefault((*drawn_values, *grid), (values, grid))
-    drawn = list(found.values())
-    if most_blocks is not None:
-        drawn = [(values, grid) for values, grid in drawn if 1 < _volume(grid) <= most_blocks] or drawn
+
+    def allowed(each: Iterable[tuple[dict[str, int], Block]]) -> list[tuple[dict[str, int], Block]]:
+        return [(values, grid) for values, grid in each if terms.allows(values, grid, admits)]
+
+    # The grid is known before layouts are, so the contract is asked of others only if none of these is within it.
+    fit = [each for each in found.values() if most_blocks is not None and 1 < _volume(each[1]) <= most_blocks]
+    drawn = allowed(fit) or allowed(found.values())
     chosen = source.sample(drawn, min(count, len(drawn)))
     return [Drawn(values, _variants(terms, values, grid, source, variants)) for values, grid in chosen]
 
@@ -103,8 +107,10 @@ def variants_of(
 ) -> Drawn | None:  # fmt: skip
     """The launch with these values of all names and ``variants`` contents, if the contract and ``admits`` allow it."""
     source, terms = random.Random(seed), Terms.of(as_observed(spec))
-    grid = terms.grid(values, source, admits)
-    return None if grid is None else Drawn(values, _variants(terms, values, grid, source, variants))
+    grid = terms.grid(values, source)
+    if grid is None or not terms.allows(values, grid, admits):
+        return None
+    return Drawn(values, _variants(terms, values, grid, source, variants))
 
 
 def _variants(
@@ -120,8 +126,10 @@ def launch_of(spec: LaunchSpec, values: Mapping[str, int], grid: Block | None = 
         assert grid is not None
         spec = replace(spec, grid=(Number(grid[0]), Number(grid[1]), Number(grid[2])))
     terms = Terms.of(as_observed(spec))
-    found = terms.grid(values, source, lambda known: True)
-    return None if found is None else _launch(terms, values, found, source)
+    found = terms.grid(values, source)
+    if found is None or not terms.allows(values, found, lambda known: True):
+        return None
+    return _launch(terms, values, found, source)
 
 
 def observe(

@@ -24,6 +24,7 @@ import pytest
 from tileverify.backend.interpreter.schedule import Schedule, standard_schedules
 from tileverify.backend.replay.explore import Exploration
 from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.results import Verdict
 
@@ -88,12 +89,23 @@ AT_WORK: dict[str, Callable[[Mapping[str, int]], bool]] = {
 def observed(
     label: Labelled, count: int, schedules: tuple[Schedule, ...] = SCHEDULES
 ) -> Iterator[tuple[ConcreteLaunch, Exploration]]:
-    unit = units()[str(label.file), label.kernel, label.launch]
+    for launch in drawn(label, count):
+        yield launch, seen(label, launch, schedules)
+
+
+def drawn(label: Labelled, count: int) -> list[ConcreteLaunch]:
     admits = AT_WORK.get(label.id.split("[")[0], lambda known: True)
-    drawn = drawn_launches(unit.launch, count, seed=1, admits=admits)
-    assert drawn, "no launch within the contract was found"
-    for launch in drawn:
-        yield launch, observe(unit, launch, schedules, undetermined="TV403" in label.warnings)
+    launches = drawn_launches(unit_of(label).launch, count, seed=1, admits=admits)
+    assert launches, "no launch within the contract was found"
+    return launches
+
+
+def seen(label: Labelled, launch: ConcreteLaunch, schedules: tuple[Schedule, ...]) -> Exploration:
+    return observe(unit_of(label), launch, schedules, undetermined="TV403" in label.warnings)
+
+
+def unit_of(label: Labelled) -> KernelUnit:
+    return units()[str(label.file), label.kernel, label.launch]
 
 
 def labels(verdict: Verdict, *, separable: bool = False) -> pytest.MarkDecorator:
@@ -138,8 +150,14 @@ RACY = [label for label in corpus_launches() if label.verdict is Verdict.REFUTED
 
 @pytest.mark.parametrize("label", RACY, ids=lambda label: label.id)
 def test_a_race_that_changes_the_result_is_seen_as_two_outcomes(label: Labelled) -> None:
-    found = observed(label, LAUNCHES_FOR_OUTCOMES, standard_schedules(6))
-    assert any(not each.agrees for _, each in found) == (label.id.split("[")[0] not in ONE_RESULT)
+    """With six schedules; what the first two of them show is asked first, for two outcomes of two are two of six."""
+    launches = drawn(label, LAUNCHES_FOR_OUTCOMES)
+    two = any(
+        not seen(label, launch, schedules).agrees
+        for schedules in (standard_schedules(2), standard_schedules(6))
+        for launch in launches
+    )
+    assert two == (label.id.split("[")[0] not in ONE_RESULT)
 
 
 def test_one_result_is_claimed_of_racy_kernels_only() -> None:

@@ -94,29 +94,30 @@ class Terms:
             known[scalar] = evaluate(value, values)
         return known
 
-    def grid(
-        self, values: Mapping[str, int], source: random.Random, admits: Callable[[Mapping[str, int]], bool]
-    ) -> Block | None:
-        """The grid that ``values`` give, or ``None`` if the contract does not allow them."""
+    def grid(self, values: Mapping[str, int], source: random.Random) -> Block | None:
+        """The grid that ``values`` give, or one from ``source`` where the contract names none; ``None`` if none."""
         try:
-            grid = _any_grid(source) if self.spec.grid is None else evaluated(self.spec.grid, values)
-            axes = dict(zip(AXES, grid, strict=True))
-            if not self._allows(values, axes):
-                return None
-            known = {**values, **self.layouts(values), **axes}
-            if not all(evaluate(clause, known) for clause in self.others) or not self._facts_can_hold(known):
-                return None
-            if any(evaluate(argument.length, values) > MOST_ARRAYS for argument in self.lists):
-                return None
-            if not admits(known) or not all(_keeps_its_promise(array, values) for array, *_ in self.arrays):
-                return None
+            x, y, z = _any_grid(source) if self.spec.grid is None else evaluated(self.spec.grid, values)
         except Undefined:
             return None
-        x, y, z = grid
-        return (x, y, z) if all(1 <= axis < 1 << 24 for axis in grid) else None
+        return (x, y, z) if all(1 <= axis < 1 << 24 for axis in (x, y, z)) else None
 
-    def _allows(self, values: Mapping[str, int], axes: Mapping[str, int]) -> bool:
-        """Whether the plain clauses hold."""
+    def allows(self, values: Mapping[str, int], grid: Block, admits: Callable[[Mapping[str, int]], bool]) -> bool:
+        """Whether the contract, and ``admits``, allow ``values`` with this grid."""
+        axes = dict(zip(AXES, grid, strict=True))
+        try:
+            if not self._plain_hold(values, axes):
+                return False
+            known = {**values, **self.layouts(values), **axes}
+            if not all(evaluate(clause, known) for clause in self.others) or not self._facts_can_hold(known):
+                return False
+            if any(evaluate(argument.length, values) > MOST_ARRAYS for argument in self.lists):
+                return False
+            return admits(known) and all(_keeps_its_promise(array, values) for array, *_ in self.arrays)
+        except Undefined:
+            return False
+
+    def _plain_hold(self, values: Mapping[str, int], axes: Mapping[str, int]) -> bool:
         if not self.plain:
             return True
         known = {**values, **axes}

@@ -59,7 +59,7 @@ def test_a_kernel_is_wrongly_proved_without_the_premise_that_it_needs() -> None:
     label = next(label for label in corpus_launches() if label.kernel == "sum_and_exchange_early")
     unit = units()[str(label.file), label.kernel, label.launch]
     check_unit(unit)
-    gc.freeze()  # as commands do that have run in this process before
+    gc.freeze()  # as when tests were collected that load these modules
     subjects = subjects_of([unit], {(label.file, label.kernel, label.launch): label}, RULES, 120)
     last = next(each for each in deletions(RULES / "protocols/resets.py") if (each.kind, each.text) == ("and_", "last"))
     assert judge(last, subjects, [], 120).how == "wrong"

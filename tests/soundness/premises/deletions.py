@@ -112,7 +112,7 @@ def patched(deletion: Deletion) -> int:
     bodies = dict(_bodies(compile(deleted(deletion), name, "exec")))
     old = dict(_bodies(compile(deletion.file.read_text(encoding="utf-8"), name, "exec")))
     changed = 0
-    gc.unfreeze()  # what a command has set aside (`commands/program.py`) is not among the objects
+    gc.unfreeze()  # what was frozen when tests were collected, or by a command, is not among the objects
     for each in gc.get_objects():
         if not isinstance(each, FunctionType) or each.__code__.co_filename != name:
             continue

@@ -260,3 +260,18 @@ def test_nothing_changes_its_operands(ufunc: np.ufunc) -> None:
         with contextlib.suppress(Undecided, ValueError, IndexError):  # there is no matrix product of single elements
             rules[ufunc](*[operand] * ufunc.nin)
         assert held.tobytes() == before
+
+
+@pytest.mark.parametrize("width", [0, 1, 7, 8, 9, 16, 17, 31, 100])
+def test_inverses_of_so_many_residues(width: int) -> None:
+    residues = SOURCE.integers(0, field.SMALLEST, (field.SLOTS, width)).astype(np.uint64)
+    residues[:, :1] = 0
+    found = field.multiply(residues, field.inverse(residues))
+    assert (found == (residues != 0)).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 6), (4, 1), (1, 1)])
+def test_a_quotient_by_what_is_broadcast_is_that_by_its_copies(shape: tuple[int, int]) -> None:
+    numerator, denominator = some(4, 6), np.broadcast_to(some(*shape), (4, 6))
+    assert agree(exact.divide(numerator, denominator), exact.divide(numerator, denominator.copy()))
+    assert exact.reciprocal(denominator).shape == (4, 6)

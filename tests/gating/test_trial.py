@@ -344,6 +344,20 @@ def test_what_a_reference_does_costs_one_submission(
     assert judged(ADD + STORE, one_sandbox, f"{references}::add").accepted
 
 
+@pytest.mark.parametrize("threads", [None, "3"])
+def test_a_reference_has_one_thread_unless_its_caller_says_more(
+    threads: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    if threads:
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", threads)
+    file = tmp_path / "reference.py"
+    wanted = f"assert os.environ['OPENBLAS_NUM_THREADS'] == '{threads or 1}'"
+    file.write_text(f"import os\n{wanted}\ndef same(x):\n    return x\n")
+    ReferenceProcess(f"{file}::same").close()
+
+
 def test_a_reference_is_asked_again_after_it_ended(references: Path) -> None:
     process = ReferenceProcess(f"{references}::ends")
     for _ in range(2):

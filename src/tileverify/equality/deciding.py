@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
 from ..backend.numbers.conditions import ContractInNumbers
 from ..backend.numbers.elements import Array
-from ..backend.numbers.trial_launches import Constants, chosen_launches, constants_of, cost, extent
+from ..backend.numbers.extents import cost, extent
+from ..backend.numbers.trial_launches import WIDE, Constants, Spread, chosen_launches, constants_of
 from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..system.errors import UsageError
 from .exact_arrays import presented
@@ -99,6 +100,7 @@ class Options:
     seed: int = 0
     steps: int = STEPS
     launches: int = MOST_LAUNCHES
+    spread: Spread = WIDE
     values: Mapping[str, int] | None = None
     inputs: Mapping[str, ArrayLike] | None = None
     held: Mapping[str, Array] | None = None
@@ -163,7 +165,7 @@ def decide(
         return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), steps)
     if options.inputs is None:
         searched = replace(trial, budget=Budget(options.steps))
-        found = searched.searched([(worth_searching(taken, options.steps), to_search(contract))])
+        found = searched.searched([(worth_searching(contract, taken, options.steps), to_search(contract))])
         found = found or searched.searched([(values, (SCALARS,)) for values in other_scalars])
         found = found or searched.with_scalars(launches[0], other_float_scalars(contract, known))
         if found is not None:
@@ -182,10 +184,13 @@ def _with_numbers(known: Constants, other: Other) -> Constants:
     return replace(known, floats=(*known.floats, *(each for each in other.numbers() if abs(each) not in there)))
 
 
-def worth_searching(taken: Sequence[tuple[int, Mapping[str, int]]], steps: int) -> Mapping[str, int]:
-    """Of launches with the steps of a point the longest that takes a small part of ``steps``, or the shortest."""
-    small = [each for each in taken if each[0] * _SEARCHED <= steps]
-    return max(small, key=_steps)[1] if small else min(taken, key=_steps)[1]
+def worth_searching(
+    contract: ContractInNumbers, taken: Sequence[tuple[int, Mapping[str, int]]], steps: int
+) -> Mapping[str, int]:
+    """Of launches with the steps of a point the largest that takes a small part of ``steps``, or the
+    shortest."""
+    small = [values for each, values in taken if each * _SEARCHED <= steps]
+    return max(small, key=lambda values: cost(contract, values)) if small else min(taken, key=_steps)[1]
 
 
 def _steps(launch: tuple[int, Mapping[str, int]]) -> int:
@@ -206,7 +211,7 @@ def planned(
         except KeyError as missing:
             raise UsageError(f"give every size a value, or none: '{missing.args[0]}' has none") from None
         return (options.values,), (), []
-    chosen = chosen_launches(contract, known, np.random.default_rng(options.seed))
+    chosen = chosen_launches(contract, known, np.random.default_rng(options.seed), options.spread)
     every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]
     return every[: options.launches], chosen.scalars, [*chosen.not_tried, *map(words, every[options.launches :])]
 

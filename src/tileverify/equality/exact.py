@@ -163,12 +163,19 @@ def multiply(x: Array, y: Array) -> Array:
 
 def reciprocal(x: Array) -> Array:
     """Where a residue is 0 but the number is not, the residue is dead from here on."""
-    a = parts(x)
+    y = _once(x)
+    a = parts(y)
     zero = a.r == 0
     dead = a.dead
     if zero.any():
-        dead = np.asarray(dead | np.where(is_zero(x), np.uint16(0), packed(zero)))
-    return built(Parts(field.inverse(a.r), 1 / a.s, dead, a.d, a.n), a.s, lost=_lost_below(x, 1 / a.s))
+        dead = np.asarray(dead | np.where(is_zero(y), np.uint16(0), packed(zero)))
+    found = built(Parts(field.inverse(a.r), 1 / a.s, dead, a.d, a.n), a.s, lost=_lost_below(y, 1 / a.s))
+    return np.broadcast_to(found, x.shape)
+
+
+def _once(x: Array) -> Array:
+    """Of elements that are one by broadcasting, one."""
+    return x[tuple(slice(0, 1 if step == 0 else None) for step in x.strides)]
 
 
 def _lost_below(y: Array, quotient: Array, *operands: Array) -> Array | None:

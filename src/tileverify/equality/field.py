@@ -22,6 +22,8 @@ LEVELS: Final = len(MODULI)
 SLOTS: Final = LANES * LEVELS
 SMALLEST: Final = MODULI[-1]
 
+_INVERTED: Final = 8
+"""So many numbers are inverted one by one in the time that two products of short arrays take."""
 _WINDOW: Final = 16
 _LIMB: Final = 11
 _DEEPEST: Final = 1 << 10
@@ -35,10 +37,7 @@ def level(number: int) -> slice:
 
 def reduced(values: Array) -> Array:
     """Each slot modulo its prime, in place."""
-    for number, modulus in enumerate(MODULI):
-        block = values[level(number)]
-        block -= block // np.uint64(modulus) * np.uint64(modulus)
-    return values
+    return np.asarray(np.remainder(values, _moduli(values), out=values))
 
 
 def of_integers(values: Array) -> Array:
@@ -102,16 +101,17 @@ def power(a: Array, exponents: tuple[int, ...]) -> Array:
 
 
 def inverse(a: Array) -> Array:
-    """The inverse of each residue; of 0 it is 0.  Products of ever more pairs, of which one is inverted."""
+    """The inverse of each residue; of 0 it is 0.  Products of ever more pairs, of which a few are inverted."""
     zero = a == 0
     flat = np.where(zero, np.uint64(1), a).reshape(SLOTS, -1)
     layers = [flat]
-    while layers[-1].shape[1] > 1:
+    while layers[-1].shape[1] > _INVERTED:
         last = layers[-1]
         half = last.shape[1] // 2
         product = multiply(last[:, :half], last[:, half : 2 * half])
         layers.append(np.concatenate([product, last[:, 2 * half :]], axis=1))
-    found = power(layers[-1], tuple(modulus - 2 for modulus in MODULI))
+    last_ones = zip(layers[-1].tolist(), map(int, _MODULI), strict=True)
+    found = np.array([[pow(number, -1, modulus) for number in row] for row, modulus in last_ones], np.uint64)
     for last in reversed(layers[:-1]):
         half = last.shape[1] // 2
         up = found[:, :half]

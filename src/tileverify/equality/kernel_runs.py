@@ -6,7 +6,7 @@ the reference is one point: here nobody can draw another one for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -14,8 +14,9 @@ import numpy as np
 
 from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
 from ..backend.numbers.conditions import ContractInNumbers
+from ..backend.numbers.extents import extent
 from ..backend.numbers.small_launches import siblings
-from ..backend.numbers.trial_launches import Constants, constants_of, extent
+from ..backend.numbers.trial_launches import Constants, constants_of
 from ..contract.launch import KernelUnit
 from ..system.errors import UsageError
 from .deciding import TRIES, Options, constants_among, fillings_of, planned, words, worth_searching
@@ -46,8 +47,11 @@ class _Runs:
     budget: Budget
     elements: int = field(default=ALL_ELEMENTS)
 
-    def launch(self, number: int, values: Mapping[str, int]) -> Iterator[Sent]:
-        """A message for each point; raises `InterpreterStop` where the kernel cannot be run on numbers."""
+    def launch(self, number: int, values: Mapping[str, int]) -> Generator[Sent, None, bool]:
+        """A message for each point, and whether there was one at which the kernel ran to its end.
+
+        :raises InterpreterStop: the kernel cannot be run on numbers.
+        """
         looked_at = False
         fillings = list(fillings_of(number))
         for filling in fillings:
@@ -56,11 +60,11 @@ class _Runs:
             except BudgetSpent:
                 if not looked_at:
                     yield SentGap(number=number, values=dict(values), reason="beyond the budget", left_out=True)
-                return
+                return looked_at
             except UsageError as error:
                 if not looked_at:
                     yield SentGap(number=number, values=dict(values), reason=error.message, left_out=True)
-                return
+                return looked_at
             except NearTie as stop:
                 yield SentGap(number=number, values=dict(values), reason=f"{stop} (contents: {filling})")
                 continue
@@ -69,6 +73,7 @@ class _Runs:
             if filling == "normal" and any(map(_holds_nan, after.values())):
                 fillings.append("positive")
             yield sent(number, point, after, constants_among(self.unit))
+        return looked_at
 
     def searching(
         self,
@@ -135,15 +140,15 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
     for number, values in enumerate(launches):
         before = made.budget.left
         try:
-            yield from made.launch(number, values)
-            taken.append(((before - made.budget.left) // 2, values))
+            if (yield from made.launch(number, values)):
+                taken.append(((before - made.budget.left) // 2, values))
         except InterpreterStop as stop:
             stopped = f"{stop} ({words(values)})"
             break
     spent = options.steps - made.budget.left
-    if launches and not stopped:
+    if taken and not stopped:
         made = replace(made, budget=Budget(options.steps))
-        chosen = worth_searching(taken, options.steps)
+        chosen = worth_searching(contract, taken, options.steps)
         fillings = to_search(contract)
         yield from made.searching(launches.index(chosen), chosen, fillings)
         for values in other_scalars:

@@ -19,8 +19,9 @@ from ..backend.interpreter.conduct import RUN
 from ..backend.interpreter.memory import Memory
 from ..backend.numbers.conditions import ContractInNumbers, scalars
 from ..backend.numbers.elements import numbers, rounded
+from ..backend.numbers.extents import extent
 from ..backend.numbers.inputs import Inputs
-from ..backend.numbers.trial_launches import constants_of, extent
+from ..backend.numbers.trial_launches import constants_of
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import KernelUnit
 from ..system.errors import UsageError

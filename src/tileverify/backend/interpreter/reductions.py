@@ -76,7 +76,8 @@ def _at_once(run: BlockRun, op: Op, axis: int) -> Lanes | None:
     combine = lanes_of(first)
     if combine is None or first.value("lhs") != op.regions[0].blocks[0].arguments[0]:
         return None
-    lanes = np.moveaxis(inputs[0].data, axis, 0)
+    data = inputs[0].data
+    lanes = data.transpose(axis, *(other for other in range(data.ndim) if other != axis))
     while (half := len(lanes) // 2) > 0:
         lanes = combine(lanes[:half], lanes[half:])
         run.budget.spend(2 * OP_COST + lanes.size)
@@ -128,7 +129,7 @@ def identity_of(attribute: IntegerAttribute | FloatAttribute) -> Array:
 
 def _left_open(op: Op, combine: Combine, results: Lanes) -> Lanes:
     """``results``, open where they are others once the identity takes part, from either side."""
-    if _is_neutral(op):
+    if is_neutral(op):
         return results
     attributes: Sequence[IntegerAttribute | FloatAttribute] = op.attributes["ident"]
     identities = tuple(
@@ -151,7 +152,7 @@ def _open_where_changed(tile: Tile, other: Tile) -> Tile:
     return Tile(tile.data, with_taint(taint, changed & ~rounded, UNSPECIFIED))
 
 
-def _is_neutral(op: Op) -> bool:
+def is_neutral(op: Op) -> bool:
     """Whether the body is one op that is known to leave all as it is beside this identity."""
     first, (identity, *_) = only_op(op), op.attributes["ident"]
     if first is None:

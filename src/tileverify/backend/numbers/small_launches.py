@@ -9,7 +9,7 @@ from ...contract.expressions import GRID_NAMES
 from ...system.errors import UsageError
 from .choose import choose
 from .conditions import ContractInNumbers
-from .trial_launches import cost
+from .extents import cost, extent
 
 _SMALL: Final = (3, 2, 1, 4, 8, 16, 32)
 """3 first: of one or two, rows and columns are easily taken for each other."""
@@ -30,6 +30,23 @@ def sibling(contract: ContractInNumbers, usual: Mapping[str, int], values: Mappi
     for name in _free(contract, values):
         if values[name] == usual.get(name):
             values = next(_smaller(contract, values, name, _SMALL), values)
+    return values
+
+
+def with_few_blocks(contract: ContractInNumbers, values: Mapping[str, int], most: int) -> Mapping[str, int]:
+    """The launch with no more than ``most`` blocks, if smaller sizes give that; of such launches one with many
+    elements."""
+    blocks = extent(contract, values)[1]
+    while blocks > most:
+        found = [
+            (extent(contract, small), small)
+            for name in _free(contract, values)
+            for small in _smaller(contract, values, name, (values[name] // 2, *sorted(_SMALL, reverse=True)))
+        ]
+        found = [each for each in found if each[0][1] < blocks]
+        if not found:
+            break
+        (_, blocks), values = max(found, key=lambda each: (each[0][1] <= most, -max(each[0][1], most), each[0][0]))
     return values
 
 

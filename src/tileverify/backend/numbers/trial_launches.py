@@ -12,11 +12,10 @@ told (`Chosen.not_tried`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import product
-from math import prod
 from typing import Final
 
 import numpy as np
@@ -31,20 +30,20 @@ from ..interpreter.encodings import from_bits
 from .choose import choose
 from .conditions import ContractInNumbers, scalars
 from .elements import storage_type
+from .extents import cost, extent
+from .small_launches import with_few_blocks
 
-SIZES: Final = (1, 2, 3, 7, 16, 33, 64, 100, 127, 129, 200, 256, 257, 511)
+SIZES: Final = (1, 3, 16, 2, 7, 33, 64, 100, 127, 129, 200, 256, 257, 511)
 SECRET_SIZES: Final = 3
+_SECRET_PLACES: Final = (1, 4, 7)
 MOST_BORDERS: Final = 96
-MOST_LAUNCHES: Final = 24
-"""Beside those for borders, of which there are as many."""
+MOST_BORDER_LAUNCHES: Final = 23
 MOST_ELEMENTS: Final = 1 << 22
 """Of all arrays of a launch together."""
 MOST_BLOCKS: Final = 1 << 15
 ALL_ELEMENTS: Final = 5 << 20
 ALL_BLOCKS: Final = 5 << 12
 """Of all launches together."""
-OTHER_BLOCKS: Final = 1 << 11
-"""Of those for no border: a kernel with a block for each row tells little in its thousandth row."""
 MOST_SCALARS: Final = 96
 """Launches that differ from the usual one in a scalar alone."""
 MOST_ROOTS: Final = 6
@@ -61,6 +60,21 @@ class Constants:
 
     integers: tuple[int, ...]
     floats: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How much the launches that reach no border may take: blocks of the ``usual`` one, of all ``others`` together, and
+    how many others there are.  A kernel with a block for each row tells little in its thousandth row."""
+
+    usual: int
+    others: int
+    launches: int
+
+
+WIDE: Final = Spread(MOST_BLOCKS, 1 << 11, 24)
+NARROW: Final = Spread(8, 96, 12)
+"""Where many kernels are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,23 +123,27 @@ def _ops(block: Block) -> Iterator[Op]:
                 yield from _ops(inner)
 
 
-def chosen_launches(contract: ContractInNumbers, constants: Constants, source: np.random.Generator) -> Chosen:
+def chosen_launches(
+    contract: ContractInNumbers, constants: Constants, source: np.random.Generator, spread: Spread = WIDE
+) -> Chosen:
     """Small launches of the contract: a usual one, then those at borders and other sizes, the cheapest first."""
     roots = [name for name in contract.roots if name not in GRID_NAMES][:MOST_ROOTS]
     borders = sorted(number for number in constants.integers if number > 0)[:MOST_BORDERS]
-    usual = [{}, *({root: size} for size, root in product(_sizes(source), roots))]
-    found = list(_found(contract, usual))
-    if not found:
+    sizes = list(product(_sizes(source), roots))
+    plain = next(_found(contract, [{}, *({root: size} for size, root in sizes)]), None)
+    if plain is None:
         return Chosen((), ())
-    first, *others = found
+    first = with_few_blocks(contract, plain, spread.usual)
+    near = None if first == plain else {root: first[root] for root in roots}
+    others = list(_found(contract, ({root: size} for size, root in sizes), near))
     # Both begin with what is small; sizes at a border come before those beside it.
-    by_size = _found(contract, _at_borders(contract, borders, roots))
-    by_blocks = _found(contract, _beyond_borders(contract, borders, roots, first))
+    by_size = _found(contract, _at_borders(contract, borders, roots), near)
+    by_blocks = _found(contract, _beyond_borders(contract, borders, roots, first), near)
     at_borders = merge(by_size, by_blocks, key=lambda values: cost(contract, values))
     kept: list[Values] = []
     elements = blocks = 0
-    budget = {True: MOST_LAUNCHES - 1, False: MOST_LAUNCHES}
-    room = {True: ALL_BLOCKS, False: OTHER_BLOCKS}
+    budget = {True: MOST_BORDER_LAUNCHES, False: 1 + spread.launches}
+    room = {True: ALL_BLOCKS, False: spread.others}
     for values, border in [(first, False), *((v, True) for v in at_borders), *((v, False) for v in others)]:
         more = extent(contract, values)
         fits = elements + more[0] <= ALL_ELEMENTS and blocks + more[1] <= ALL_BLOCKS
@@ -143,8 +161,10 @@ def chosen_launches(contract: ContractInNumbers, constants: Constants, source: n
 
 
 def _sizes(source: np.random.Generator) -> list[int]:
-    """Those that are known to everybody, and some that are not."""
-    return [*SIZES[:5], *(int(size) for size in source.integers(4, 700, SECRET_SIZES)), *SIZES[5:]]
+    """Those that are known to everybody, and between them some that are not; what is worth most comes first."""
+    known = iter(SIZES)
+    secret = iter([int(size) for size in source.integers(4, 700, SECRET_SIZES)])
+    return [next(secret if place in _SECRET_PLACES else known) for place in range(len(SIZES) + SECRET_SIZES)]
 
 
 def _at_borders(contract: ContractInNumbers, borders: Sequence[int], roots: Sequence[str]) -> Iterator[Values]:
@@ -171,7 +191,7 @@ def _other_scalars(contract: ContractInNumbers, borders: Sequence[int], usual: V
             if number == usual[scalar.name] or any(each.broken_by(values) for each in contract.conditions):
                 continue
             elements, blocks = extent(contract, values)
-            if elements <= MOST_ELEMENTS and blocks <= OTHER_BLOCKS:
+            if elements <= MOST_ELEMENTS and blocks <= WIDE.others:
                 yield values
 
 
@@ -205,30 +225,22 @@ def _size_for(contract: ContractInNumbers, axis: int, blocks: int, root: str, ba
     return high
 
 
-def _found(contract: ContractInNumbers, wanted: Sequence[Values] | Iterator[Values]) -> Iterator[Values]:
-    """Whole launches that are small enough, each once."""
+def _found(contract: ContractInNumbers, wanted: Iterable[Values], near: Values | None = None) -> Iterator[Values]:
+    """Whole launches that are small enough, each once, with all other sizes as in ``near`` where the contract has
+    that."""
     seen: list[Values] = []
     for given in wanted:
-        try:
-            values = choose(contract, given)
-        except UsageError:
-            continue
-        elements, blocks = extent(contract, values)
-        if values not in seen and elements <= MOST_ELEMENTS and blocks <= MOST_BLOCKS:
-            seen.append(values)
-            yield values
-
-
-def extent(contract: ContractInNumbers, values: Values) -> tuple[int, int]:
-    """Elements of all arrays, and blocks."""
-    shapes = [[contract.value(size, values) for size in array.shape] for array in contract.spec.arrays()]
-    return sum(map(prod, shapes)), prod(contract.value(axis, values) for axis in contract.grid)
-
-
-def cost(contract: ContractInNumbers, values: Values) -> int:
-    """About the time that the launch takes in the interpreter, in elements."""
-    elements, blocks = extent(contract, values)
-    return elements + 64 * blocks
+        for asked in ({**near, **given}, given) if near else (given,):
+            try:
+                values = choose(contract, asked)
+            except UsageError:
+                continue
+            elements, blocks = extent(contract, values)
+            if elements <= MOST_ELEMENTS and blocks <= MOST_BLOCKS:
+                if values not in seen:
+                    seen.append(values)
+                    yield values
+                break
 
 
 def _not_tried(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...backend.numbers.conditions import ContractInNumbers
+from ...backend.numbers.trial_launches import NARROW
 from ...equality.deciding import Options
 from ...equality.kernel_runs import runs
 from ...equality.running import ExactKernel
@@ -28,7 +29,7 @@ def run_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
     module = decode(unit.bytecode, file=file)
     kernel = ExactKernel(module, entry_of(module, unit), unit.parameters)
     contract = ContractInNumbers(unit.launch, request.requires)
-    for message in runs(unit, kernel, contract, Options(request.seed, STEPS, LAUNCHES)):
+    for message in runs(unit, kernel, contract, Options(request.seed, STEPS, LAUNCHES, NARROW)):
         if isinstance(message, SentGap):
             message = SentGap(
                 number=message.number,

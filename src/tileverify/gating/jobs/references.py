@@ -24,6 +24,8 @@ COMPARE_S: Final = 120.0
 EXACT_S: Final = 30.0
 """For those on exact numbers."""
 _LARGEST_ANSWER: Final = 1 << 20
+_THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Of libraries that a reference calls: arrays are small, and other kernels are judged meanwhile."""
 _START: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from tileverify.gating.jobs.reference_worker import main; main(int(sys.argv[2]), int(sys.argv[3]))"
@@ -61,6 +63,7 @@ class ReferenceProcess:
             [sys.executable, "-c", _START, json.dumps(sys.path), str(os.getpid()), str(self._memory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env={**dict.fromkeys(_THREADS, "1"), **os.environ},
         )
         try:
             answer = self._asked(ReferenceRequest(self._text), b"", LOAD_S)

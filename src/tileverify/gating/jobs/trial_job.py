@@ -17,9 +17,10 @@ from ...backend.interpreter.conduct import RUN
 from ...backend.numbers.blocks import Executed, execute_launch
 from ...backend.numbers.conditions import ContractInNumbers
 from ...backend.numbers.elements import Array
+from ...backend.numbers.extents import extent
 from ...backend.numbers.inputs import Inputs, view
 from ...backend.numbers.small_launches import sibling
-from ...backend.numbers.trial_launches import MOST_TOLD, chosen_launches, constants_of, extent
+from ...backend.numbers.trial_launches import MOST_TOLD, NARROW, chosen_launches, constants_of
 from ...contract.concrete import ConcreteArray
 from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat
 from ...frontend.bytecode import decode
@@ -36,10 +37,11 @@ from .tried import ArrayBytes, LaunchLine, TrialEnd, said
 
 Send: TypeAlias = Callable[[bytes], None]
 
-LARGE: Final = 1 << 17
-"""Elements of a launch that is tried with one filling alone."""
+LARGE: Final = 1 << 16
+"""Elements of a launch that is tried with one filling alone, and as small as it gets but for its own size."""
 MANY: Final = 64
-"""Blocks of such a launch: they run one by one, and the usual launch has shown all contents."""
+"""Blocks of a launch that is tried with one filling alone: they run one by one, and the usual launch has shown all
+contents."""
 MOST_SCALARS: Final = 24
 """Launches that differ from the usual one in a scalar."""
 LONGEST_S: Final = 15.0
@@ -54,7 +56,7 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
     entry = entry_of(module, unit)
     contract = ContractInNumbers(unit.launch, request.requires)
     constants, seed = constants_of(entry), request.seed
-    chosen = chosen_launches(contract, constants, np.random.default_rng(seed))
+    chosen = chosen_launches(contract, constants, np.random.default_rng(seed), NARROW)
     not_tried = list(chosen.not_tried)
     for number, values in enumerate((*chosen.launches, *chosen.scalars[:MOST_SCALARS])):
         if process_time() > LONGEST_S:
@@ -64,7 +66,7 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
         few = elements > LARGE or blocks > MANY or number >= len(chosen.launches)
         for place, filling in enumerate(fillings_of(number, few)):
             # What contents do hardly hangs on sizes, and for two hundred rows it takes as long as all else.
-            sizes = sibling(contract, chosen.launches[0], values) if number and place else values
+            sizes = sibling(contract, chosen.launches[0], values) if number and (place or elements > LARGE) else values
             try:
                 inputs = inputs_of(contract, sizes, filling, constants, seed + number)
             except UsageError:

@@ -78,7 +78,7 @@ def drawn_launches(
 def some_launches(
     spec: LaunchSpec, count: int, seed: int, *, admits: Callable[[Mapping[str, int]], bool] = lambda known: True
 ) -> list[ConcreteLaunch]:
-    """The same, of sizes that are quick to run where ``count`` of them have more than one block; with `--long`, of any."""
+    """The same, of quick sizes where ``count`` of them have more than one block; of any with `--long`."""
     if profiles.tries(short=True, long=False):
         few = drawn_launches(spec, count, seed, sizes=FEW_TILES, tries=FEW_DRAWS, admits=admits)
         if len(few) == count and all(_volume(launch.grid) > 1 for launch in few):

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from tests import leftovers, op_coverage, profiles
+from tests import imported, leftovers, op_coverage, profiles
 from tests.command_line import CommandLine, command_line
 from tests.op_coverage import pytest_testnodedown
 from tests.shared import FOLDER
@@ -39,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["TILEVERIFY_WORKER"] = "0"  # but for the tests of workers, which set it themselves
     profiles.choose(long=config.getoption("--long"))
+    _share_folder(config)
     leftovers.looked_at_first(config)
 
 
@@ -53,10 +54,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """What is made for thousands of tests stays until the end, so the collector need not go through it ever again."""
     gc.disable()
     try:
+        imported.by_all(session.config)
         return (yield)
     finally:
         gc.freeze()
@@ -106,14 +108,13 @@ def _has_cuda_device() -> bool:
     return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _shared_folder(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> None:
+def _share_folder(config: pytest.Config) -> None:
     """Where the processes of one run find each other's work (`shared`).
 
     A run inside a test of another one has that one's variables, and is no process of it.
     """
-    if hasattr(request.config, "workerinput"):
-        os.environ[FOLDER] = str(tmp_path_factory.getbasetemp().parent / "shared")
+    if hasattr(config, "workerinput"):
+        os.environ[FOLDER] = str(Path(config.option.basetemp).parent / "shared")
 
 
 @pytest.fixture(autouse=True)

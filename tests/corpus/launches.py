@@ -24,11 +24,16 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.pipeline import entry_of
 
+from .. import profiles
 from .fact_contents import as_observed, has_rich_facts, rich_contents, said, starts_last
 from .further_contents import further_contents
 from .values import Terms, allocations, choices_of, layout, product_of, scalars_of
 
 SIZES = (0, 1, 2, 3, 4, 5, 8, 17, 31, 33, 64, 65, 100, 127, 128, 129, 200, 256, 257, 300, 512, 600, 1025)
+FEW_TILES = tuple(size for size in SIZES if size <= 300)
+"""Sizes of which most tiles need two or three."""
+FEW_DRAWS = 400
+"""Draws of them: more find more of the same kind."""
 LARGEST_CONTENTS = 1 << 14
 """Elements of an index array that get values of their own."""
 LARGEST_MEMORY = 1 << 24
@@ -68,6 +73,17 @@ def drawn_launches(
         spec, count, seed, 1, sizes=sizes, scalars=scalars, most_blocks=most_blocks, tries=tries, admits=admits
     )
     return [drawn.launches[0] for drawn in found]
+
+
+def some_launches(
+    spec: LaunchSpec, count: int, seed: int, *, admits: Callable[[Mapping[str, int]], bool] = lambda known: True
+) -> list[ConcreteLaunch]:
+    """The same, of quick sizes where ``count`` of them have more than one block; of any with `--long`."""
+    if profiles.tries(short=True, long=False):
+        few = drawn_launches(spec, count, seed, sizes=FEW_TILES, tries=FEW_DRAWS, admits=admits)
+        if len(few) == count and all(_volume(launch.grid) > 1 for launch in few):
+            return few
+    return drawn_launches(spec, count, seed, admits=admits)
 
 
 def drawn_variants(

@@ -85,6 +85,16 @@ AT_WORK: dict[str, Callable[[Mapping[str, int]], bool]] = {
 }
 """Racy kernels whose contract has launches that do none of the work, and how to know the others."""
 
+QUICK: dict[str, Callable[[Mapping[str, int]], bool]] = {
+    "cutile_rust/rows.tileirbc::splitk_reduce_merge_entry": lambda known: known["SPLITS"] * known["M"] <= 8,
+    "cutile_rust/rows.tileirbc::splitk_reduce_merge_row_below_entry": lambda known: known["SPLITS"] * known["M"] <= 8,
+    "loops/recurrence.py::running_states_in_one_row": lambda known: known["T"] <= 33,
+    "loops/stages.py::cursor": lambda known: known["rounds"] <= 65 and known["B"] <= 17,
+    "loops/stages.py::cursor_with_a_slip": lambda known: known["rounds"] <= 65 and known["B"] <= 17,
+    "twins/mixed_coordinates.py::fill_by_two_numbers": lambda known: known["M"] <= 300,
+}
+"""Kernels of which most launches take seconds, and how to know the others."""
+
 
 def observed(
     label: Labelled, count: int, schedules: tuple[Schedule, ...] = SCHEDULES
@@ -94,8 +104,11 @@ def observed(
 
 
 def drawn(label: Labelled, count: int) -> list[ConcreteLaunch]:
-    admits = AT_WORK.get(label.id.split("[")[0], lambda known: True)
-    launches = drawn_launches(unit_of(label).launch, count, seed=1, admits=admits)
+    name = label.id.split("[")[0]
+    asked = [table[name] for table in (AT_WORK, QUICK) if name in table]
+    launches = drawn_launches(
+        unit_of(label).launch, count, seed=1, admits=lambda known: all(each(known) for each in asked)
+    )
     assert launches, "no launch within the contract was found"
     return launches
 

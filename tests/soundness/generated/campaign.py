@@ -91,7 +91,7 @@ def _record(task: tuple[int, int]) -> Record:
         return Record(number, "error", "open", wrong, (), (), ops_of(generated), generated.features, 0, 0)
     return Record(
         number, judged.result.verdict.value, judged.truth, judged.wrong, judged.result.requires,
-        tuple(sorted(_reasons(judged.result))), ops_of(generated), generated.features, judged.launches, judged.seconds,
+        reasons(judged.result), ops_of(generated), generated.features, judged.launches, judged.seconds,
         judged.remarks,
     )  # fmt: skip
 
@@ -128,9 +128,9 @@ def ops_of(generated: Generated) -> frozenset[str]:
     return frozenset(op.name for op in walk(entry.body))
 
 
-def _reasons(result: KernelResult) -> set[str]:
-    """The codes of the findings, with the obligation that an undecided one is about."""
-    return {f"{f.code}/{f.obligation}" if f.obligation else f.code for f in result.findings}
+def reasons(result: KernelResult) -> tuple[str, ...]:
+    """The codes of the findings, with the obligation that an undecided one is about, sorted."""
+    return tuple(sorted({f"{f.code}/{f.obligation}" if f.obligation else f.code for f in result.findings}))
 
 
 # --------------------------------------------------------------------------------------------- a run's file

@@ -93,7 +93,7 @@ QUICK: dict[str, Callable[[Mapping[str, int]], bool]] = {
     "loops/stages.py::cursor_with_a_slip": lambda known: known["rounds"] <= 65 and known["B"] <= 17,
     "twins/mixed_coordinates.py::fill_by_two_numbers": lambda known: known["M"] <= 300,
 }
-"""Kernels of which most launches take seconds, and how to know the others."""
+"""Kernels of which most launches take seconds, and how to know the others, which a short run is content with."""
 
 
 def observed(
@@ -105,7 +105,8 @@ def observed(
 
 def drawn(label: Labelled, count: int) -> list[ConcreteLaunch]:
     name = label.id.split("[")[0]
-    asked = [table[name] for table in (AT_WORK, QUICK) if name in table]
+    tables = (AT_WORK, QUICK) if tries(short=True, long=False) else (AT_WORK,)
+    asked = [table[name] for table in tables if name in table]
     launches = drawn_launches(
         unit_of(label).launch, count, seed=1, admits=lambda known: all(each(known) for each in asked)
     )

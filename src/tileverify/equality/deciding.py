@@ -187,8 +187,7 @@ def _with_numbers(known: Constants, other: Other) -> Constants:
 def worth_searching(
     contract: ContractInNumbers, taken: Sequence[tuple[int, Mapping[str, int]]], steps: int
 ) -> Mapping[str, int]:
-    """Of launches with the steps of a point the largest that takes a small part of ``steps``, or the
-    shortest."""
+    """Of launches with the steps of a point the largest that takes a small part of ``steps``, or the shortest."""
     small = [values for each, values in taken if each * _SEARCHED <= steps]
     return max(small, key=lambda values: cost(contract, values)) if small else min(taken, key=_steps)[1]
 

@@ -38,10 +38,9 @@ from .tried import ArrayBytes, LaunchLine, TrialEnd, said
 Send: TypeAlias = Callable[[bytes], None]
 
 LARGE: Final = 1 << 16
-"""Elements of a launch that is tried with one filling alone, and as small as it gets but for its own size."""
+"""Elements of a launch that is tried with one filling alone."""
 MANY: Final = 64
-"""Blocks of a launch that is tried with one filling alone: they run one by one, and the usual launch has shown all
-contents."""
+"""Blocks of such a launch: they run one by one, and the usual launch has shown all contents."""
 MOST_SCALARS: Final = 24
 """Launches that differ from the usual one in a scalar."""
 LONGEST_S: Final = 15.0
@@ -66,7 +65,7 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
         few = elements > LARGE or blocks > MANY or number >= len(chosen.launches)
         for place, filling in enumerate(fillings_of(number, few)):
             # What contents do hardly hangs on sizes, and for two hundred rows it takes as long as all else.
-            sizes = sibling(contract, chosen.launches[0], values) if number and (place or elements > LARGE) else values
+            sizes = sibling(contract, chosen.launches[0], values) if number and place else values
             try:
                 inputs = inputs_of(contract, sizes, filling, constants, seed + number)
             except UsageError:

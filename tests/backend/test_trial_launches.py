@@ -98,3 +98,10 @@ def test_a_launch_with_few_blocks_keeps_what_costs_none(contracts: dict[str, Con
     assert with_few_blocks(contracts["columns"], {"N": 64}, 8) == {"N": 64}
     assert with_few_blocks(contracts["at-least-twenty"], {"M": 64, "N": 64}, 8)["M"] == 32
     assert with_few_blocks(contracts["square"], {"M": 64}, 8) == {"M": 8}
+
+
+@pytest.mark.parametrize("spread", [WIDE, NARROW])
+def test_all_sizes_are_beyond_a_border_at_once(spread: Spread, contracts: dict[str, ContractInNumbers]) -> None:
+    """The largest that is cheap; as near as the contract lets them be."""
+    assert {"M": 101, "N": 101} in chosen(contracts["rows"], spread, 20, 100, 5000).launches
+    assert {"M": 102, "N": 101} in chosen(contracts["even-rows"], spread, 20, 100, 5000).launches

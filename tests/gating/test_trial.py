@@ -265,6 +265,21 @@ def test_a_border_within_reach_is_reached_and_others_are_told(references: Path, 
     assert "N >= 16777216" in kernel.trial.not_tried
 
 
+@pytest.mark.parametrize("asked", ["x.shape[0] <= 40", "x.shape[1] <= 100", "x.shape[0] <= 40 or x.shape[1] <= 100"])
+def test_a_kernel_that_asks_for_two_sizes(asked: str, references: Path, one_sandbox: Sandbox) -> None:
+    """None of them is the usual one, and with both there are rows and columns to skip."""
+    kernel = f"""def k(x, y, out):
+    i = ct.bid(0)
+    a = ct.load(x, (i, 0), (1, 128), padding_mode=ct.PaddingMode.ZERO)
+    b = ct.load(y, (i, 0), (1, 128), padding_mode=ct.PaddingMode.ZERO)
+    if {asked}:
+        ct.store(out, (i, 0), a + b)
+"""
+    spec = 'grid = ["M"]\nrequires = ["M >= 1", "N >= 1", "N <= 128"]\n'
+    spec += 'args = { x = "f32[M, N]", y = "f32[M, N]", out = "f32[M, N]" }\n'
+    assert tried_against("add", kernel, spec, references, one_sandbox) == ["not-written"]
+
+
 def test_inputs_are_secret_and_can_be_had_again(references: Path, either_sandbox: Sandbox) -> None:
     def trial(seed: int | None) -> dict[str, Any]:
         options = GateOptions(spec=SPEC, reference=f"{references}::add", seed=seed)

@@ -5,9 +5,9 @@ holds.  A kernel can only turn on a number that it has: as a size, as a count of
 
     borders ::= constants, 2**k for a constant k where there are shifts, products where there are quotients
 
-For each border b the sizes b - 1, b and b + 1 are tried, and the smallest sizes that make an axis longer than b; at the
-usual sizes scalars are -1, the ends of their type, and at and beside b and -b.  What is too large to be interpreted is
-told (`Chosen.not_tried`).
+For each border b the sizes b - 1, b and b + 1 are tried, and the smallest sizes that make an axis longer than b; once
+all sizes are beyond one.  At the usual sizes scalars are -1, the ends of their type, and at and beside b and -b.  What
+is too large to be interpreted is told (`Chosen.not_tried`).
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ MOST_BORDER_LAUNCHES: Final = 23
 MOST_ELEMENTS: Final = 1 << 22
 """Of all arrays of a launch together."""
 MOST_BLOCKS: Final = 1 << 15
+MOST_WITH_ALL: Final = 1 << 16
+"""What a launch with all sizes beyond a border may cost."""
+_STEPS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
+"""Of which sizes have to be multiples, as often as not."""
 ALL_ELEMENTS: Final = 5 << 20
 ALL_BLOCKS: Final = 5 << 12
 """Of all launches together."""
@@ -144,7 +148,8 @@ def chosen_launches(
     elements = blocks = 0
     budget = {True: MOST_BORDER_LAUNCHES, False: 1 + spread.launches}
     room = {True: ALL_BLOCKS, False: spread.others}
-    for values, border in [(first, False), *((v, True) for v in at_borders), *((v, False) for v in others)]:
+    bordering = [*_beyond_with_all(contract, borders, roots), *at_borders]
+    for values, border in [(first, False), *((v, True) for v in bordering), *((v, False) for v in others)]:
         more = extent(contract, values)
         fits = elements + more[0] <= ALL_ELEMENTS and blocks + more[1] <= ALL_BLOCKS
         if values not in kept and fits and budget[border] and (more[1] <= room[border] or not kept):
@@ -205,6 +210,23 @@ def _beyond_borders(
             yield {root: size}
     if contract.spec.grid is None:
         yield from ({name: border + 1} for border, name in product(borders, GRID_NAMES))
+
+
+def _beyond_with_all(contract: ContractInNumbers, borders: Sequence[int], roots: Sequence[str]) -> Iterator[Values]:
+    """Beyond a border with all sizes at once, as a kernel may ask for two of them: the largest such launch that is
+    cheap, which is beyond all smaller borders, too."""
+    for border in reversed(borders):
+        sizes = {root: size for root in roots if (size := _least_beyond(contract, root, border)) is not None}
+        for values in _found(contract, [sizes] if len(sizes) > 1 else []):
+            if cost(contract, values) <= MOST_WITH_ALL:
+                yield values
+                return
+
+
+def _least_beyond(contract: ContractInNumbers, root: str, border: int) -> int | None:
+    alone = [condition for condition in contract.conditions if condition.names == {root}]
+    sizes = (border // step * step + step for step in _STEPS)
+    return next((size for size in sizes if not any(each.broken_by({root: size}) for each in alone)), None)
 
 
 def _size_for(contract: ContractInNumbers, axis: int, blocks: int, root: str, base: Values) -> int | None:

@@ -17,17 +17,17 @@ class DisjointSpans:
 
     def meets(self, span: Span) -> bool:
         """Whether a byte of ``span`` is in one of them."""
-        met = self._met(span)
-        return met.start < met.stop
+        first, behind = self._met(span)
+        return first < behind
 
     def drop(self, span: Span) -> None:
         """Take away all that ``span`` meets, each as a whole."""
-        met = self._met(span)
+        met = slice(*self._met(span))
         del self._starts[met], self._ends[met]
 
     def cut(self, span: Span) -> None:
         """Take away what ``span`` has of them."""
-        met = self._met(span)
+        met = slice(*self._met(span))
         rests = [
             (start, end)
             for first, last in zip(self._starts[met], self._ends[met], strict=True)
@@ -43,8 +43,9 @@ class DisjointSpans:
         self._starts.insert(place, span[0])
         self._ends.insert(place, span[1])
 
-    def _met(self, span: Span) -> slice:
-        return slice(bisect_right(self._ends, span[0]), bisect_left(self._starts, span[1]))
+    def _met(self, span: Span) -> tuple[int, int]:
+        """The number of the first that ``span`` meets, and of the one behind the last."""
+        return bisect_right(self._ends, span[0]), bisect_left(self._starts, span[1])
 
 
 def meet(one: Span, other: Span) -> bool:

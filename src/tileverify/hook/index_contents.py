@@ -14,7 +14,8 @@ from math import prod
 from typing import NamedTuple
 
 from .described_launch import Described, DescribedArray
-from .unfilled import Span, User, Writer, is_from_empty, note_given, other_writers
+from .spans import Span, meet
+from .unfilled import User, Writer, is_from_empty, note_given, other_writers
 
 MOST_ELEMENTS = 1 << 17
 """Larger arrays are not read."""
@@ -78,7 +79,7 @@ class IndexContents:
         """Who is given the array, of which other arguments may be a part."""
         span, writers = _span(array), set[Writer]()
         for other, argument in zip(names, described, strict=True):
-            if any(start < span[1] and span[0] < end for start, end in map(_span, _arrays(argument))):
+            if any(meet(span, _span(part)) for part in _arrays(argument)):
                 if number is None or argument["kind"] != "array":
                     return User(kernel, name)
                 writers.add((number, other))

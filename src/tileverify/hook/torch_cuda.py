@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
 from . import dlpack, unfilled
+from .spans import Span
 from .torch_runtime import install_runtime
 
 _CPU = torch.device("cpu")
@@ -107,7 +108,7 @@ def _note_computed(made: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
         (unfilled.note_filled if known else unfilled.note_empty)(memory.data_ptr(), memory.nbytes())
 
 
-def _span(tensor: torch.Tensor) -> unfilled.Span:
+def _span(tensor: torch.Tensor) -> Span:
     """The memory that a tensor is in, or more."""
     start = tensor.untyped_storage().data_ptr()
     return start, start + tensor.untyped_storage().nbytes()

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import NamedTuple
 
-Span = tuple[int, int]
-"""First byte and the one behind the last."""
+from .spans import DisjointSpans, Span, meet, without
 
 Writer = tuple[int, str]
 """The number that the notes have for a specialisation, and one of its parameters."""
@@ -25,7 +24,7 @@ class User(NamedTuple):
     writers: frozenset[Writer] | None = None
 
 
-_from_empty: dict[Span, None] = {}
+_from_empty = DisjointSpans()
 _users: dict[Span, set[User]] = {}
 """Who was given memory since the program filled it."""
 
@@ -34,39 +33,27 @@ def note_empty(start: int, size: int) -> None:
     """``empty`` gave this memory."""
     note_filled(start, size)
     if size:
-        _from_empty[start, start + size] = None
+        _from_empty.add((start, start + size))
 
 
 def note_filled(start: int, size: int) -> None:
     """The program asked for this memory with numbers in it: whoever had it before has let it go."""
-    for span in [span for span in (*_from_empty, *_users) if span[0] < start + size and start < span[1]]:
-        _from_empty.pop(span, None)
-        _users.pop(span, None)
+    filled = start, start + size
+    _from_empty.drop(filled)
+    for span in [span for span in _users if meet(span, filled)]:
+        del _users[span]
 
 
 def note_put(start: int, size: int, *, known: bool) -> None:
     """The program put numbers into this part of some memory; ``known``: not such as are unknown themselves."""
     put = start, start + size
-    for span in list(_from_empty):
-        rests = _without(span, put)
-        if rests is not None:
-            del _from_empty[span]
-            _from_empty.update(dict.fromkeys(rests))
-    for span in list(_users):
-        rests = _without(span, put)
-        if rests is not None:
-            users = _users.pop(span)
-            for rest in rests:
-                _users.setdefault(rest, set()).update(users)
+    for span in [span for span in _users if meet(span, put)]:
+        users = _users.pop(span)
+        for rest in without(span, put):
+            _users.setdefault(rest, set()).update(users)
+    _from_empty.cut(put)
     if size and not known:
-        _from_empty[put] = None
-
-
-def _without(span: Span, put: Span) -> list[Span] | None:
-    """What is left of ``span``; ``None`` where nothing is taken away."""
-    if span[1] <= put[0] or put[1] <= span[0]:
-        return None
-    return [(start, end) for start, end in ((span[0], put[0]), (put[1], span[1])) if start < end]
+        _from_empty.add(put)
 
 
 def note_given(span: Span, user: User) -> None:
@@ -81,20 +68,20 @@ def forget_numbers() -> None:
 
 
 def is_from_empty(span: Span) -> bool:
-    return any(start < span[1] and span[0] < end for start, end in _from_empty)
+    return _from_empty.meets(span)
 
 
 def is_unknown(span: Span) -> bool:
     """Part of this memory came from ``empty``, or a kernel may have been meant to write there."""
-    return is_from_empty(span) or any(start < span[1] and span[0] < end for start, end in _users)
+    return is_from_empty(span) or any(meet(span, used) for used in _users)
 
 
 def other_writers(span: Span, user: User) -> frozenset[Writer] | None:
     """Through which parameters memory of this span may have been written, by another kernel than the user's or
     through another parameter of it; ``None``: through any."""
     found: set[Writer] = set()
-    for (start, end), users in _users.items():
-        if start < span[1] and span[0] < end:
+    for used, users in _users.items():
+        if meet(span, used):
             for other in users:
                 if other[:2] != user[:2]:
                     if other.writers is None:

@@ -224,9 +224,14 @@ def _beyond_with_all(contract: ContractInNumbers, borders: Sequence[int], roots:
 
 
 def _least_beyond(contract: ContractInNumbers, root: str, border: int) -> int | None:
-    alone = [condition for condition in contract.conditions if condition.names == {root}]
     sizes = (border // step * step + step for step in _STEPS)
-    return next((size for size in sizes if not any(each.broken_by({root: size}) for each in alone)), None)
+    return next((size for size in sizes if _may_be(contract, root, size)), None)
+
+
+def _may_be(contract: ContractInNumbers, root: str, size: int) -> bool:
+    """Whether no condition on ``root`` alone rules the size out."""
+    alone = (condition for condition in contract.conditions if condition.names == {root})
+    return not any(condition.broken_by({root: size}) for condition in alone)
 
 
 def _size_for(contract: ContractInNumbers, axis: int, blocks: int, root: str, base: Values) -> int | None:
@@ -272,8 +277,7 @@ def _not_tried(
     for root in roots:
         most = max(values[root] for values in kept)
         missed = next((border for border in borders if border > most), None)
-        alone = [condition for condition in contract.conditions if condition.names == {root}]
-        if missed is not None and not any(condition.broken_by({root: missed}) for condition in alone):
+        if missed is not None and _may_be(contract, root, missed):
             yield f"{root} >= {missed}"
     for axis, name in enumerate(GRID_NAMES):
         lengths = [contract.value(contract.grid[axis], values) for values in kept]

@@ -10,7 +10,15 @@ import pytest
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.backend.numbers.extents import extent
 from tileverify.backend.numbers.small_launches import with_few_blocks
-from tileverify.backend.numbers.trial_launches import NARROW, WIDE, Chosen, Constants, Spread, chosen_launches
+from tileverify.backend.numbers.trial_launches import (
+    NARROW,
+    USUAL_BLOCKS,
+    WIDE,
+    Chosen,
+    Constants,
+    Spread,
+    chosen_launches,
+)
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
 
@@ -66,14 +74,14 @@ def test_all_are_launches_of_the_contract(launch: str, spread: Spread, contracts
 @pytest.mark.parametrize("launch", LAUNCHES)
 def test_where_many_are_tried_blocks_are_few(launch: str, contracts: dict[str, ContractInNumbers]) -> None:
     found = blocks(contracts[launch], chosen(contracts[launch], NARROW))
-    assert found[0] <= (32 if launch == "at-least-twenty" else NARROW.usual)
+    assert found[0] <= (32 if launch == "at-least-twenty" else USUAL_BLOCKS)
     assert sum(found[1:]) <= NARROW.others
     assert len(found) <= 1 + NARROW.launches
 
 
 def test_rows_are_many_elsewhere(contracts: dict[str, ContractInNumbers]) -> None:
     first, *others = blocks(contracts["rows"], chosen(contracts["rows"], WIDE))
-    assert first == 64
+    assert first == USUAL_BLOCKS
     assert NARROW.others < sum(others) <= WIDE.others
 
 
@@ -88,7 +96,7 @@ def test_borders_are_reached_in_any_case(spread: Spread, contracts: dict[str, Co
 def test_at_a_border_other_sizes_are_those_of_the_usual_launch(contracts: dict[str, ContractInNumbers]) -> None:
     contract = contracts["rows"]
     first, *others = chosen(contract, NARROW, 1000).launches
-    assert first["M"] == NARROW.usual
+    assert first["M"] == USUAL_BLOCKS
     assert {values["M"] for values in others if values["N"] == 1000} == {first["M"]}
 
 

@@ -85,7 +85,10 @@ def _unit(label: Labelled) -> KernelUnit:
         return KEPT[str(label.file), label.kernel, label.launch]
     if label.file.suffix == ".py":
         return _of_file(str(label.file))[label.kernel, label.launch]
-    return units()[str(label.file), label.kernel, label.launch]
+    found = units().get((str(label.file), label.kernel, label.launch))
+    if found is None:
+        raise SystemExit(f"{label.file} is compiled by nvcc: run this with the extra 'assemble', or give --units FILE")
+    return found
 
 
 @cache

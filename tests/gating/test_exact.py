@@ -25,6 +25,9 @@ def norm(x):
 def scaled(x):
     return 3 * x + 1
 
+def tripled(x):
+    return 3 * x
+
 def centred(x):
     return x - x.mean()
 
@@ -64,6 +67,12 @@ LOAD = """def k(x, out):
 """
 LINE = LOAD + "    ct.store(out, (i,), 3.0 * a + 1.0)\n"
 
+TWO_SIZES = """def k(x, out):
+    i = ct.bid(0)
+    row = ct.load(x, (i, 0), (1, 128), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(out, (i, 0), (3.0 + 2e-7 * (x.shape[0] // 31) * (x.shape[1] // 97)) * row)
+"""
+
 CHEATS = {
     "another-epsilon": ("norm", ROWS, NORM.replace("1e-6", "1.01e-6")),
     "no-epsilon": ("norm", ROWS, NORM.replace(" + 1e-6", "")),
@@ -75,11 +84,12 @@ CHEATS = {
     "the-mean-of-a-seed": ("centred", VECTOR, LINE.replace("3.0 * a + 1.0", "a - 0.0125")),
     "looks-at-the-size": ("scaled", VECTOR, LINE.replace("3.0 * a", "(3.0 + 2e-7 * min(x.shape[0] // 129, 1)) * a")),
     "looks-at-the-block": ("scaled", VECTOR, LINE.replace("3.0 * a", "(3.0 + 2e-7 * min(i // 2, 1)) * a")),
+    "looks-at-two-sizes": ("tripled", ROWS, TWO_SIZES),
     "by-value": ("scaled", VECTOR, LINE.replace("3.0 * a", "ct.where(a > 4.0, 3.0000005, 3.0) * a")),
     "what-is-tiny": ("scaled", VECTOR, LINE.replace("3.0 * a", "ct.where(abs(a) < 1e-6, 0.0, 3.0 * a)")),
 }
 """Name -> reference, launch spec, kernel; each is proved."""
-UNSEEN = ("a-constant-that-is-close", "looks-at-the-size", "looks-at-the-block", "by-value")
+UNSEEN = ("a-constant-that-is-close", "looks-at-the-size", "looks-at-two-sizes", "looks-at-the-block", "by-value")
 """Those that pass on random floats."""
 
 

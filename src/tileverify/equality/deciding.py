@@ -64,6 +64,8 @@ TRIES: Final = 3
 ENOUGH_BITS: Final = 30.0
 """A launch whose points have fewer is looked at with further contents; with less than half of that it is not equal."""
 _SEARCHED: Final = 16
+_SHARE_BEYOND: Final = 3
+"""One part in so many of all steps is what a point with all sizes beyond a border may take."""
 
 
 class Decision(Enum):
@@ -128,7 +130,8 @@ def decide(
 ) -> ExactAnswer:
     """Whether ``other`` computes what the kernel does."""
     known = constants_of(kernel.entry)
-    launches, other_scalars, left_out = planned(contract, known, options)
+    plan = planned(contract, known, options)
+    launches, left_out = [*plan.launches], [*plan.left_out]
     share = min(SHARE, options.steps) if options.values is None else options.steps
     known = _with_numbers(known, other)
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
@@ -138,7 +141,7 @@ def decide(
     for number, values in enumerate(launches, 0 if options.values is None else -1):
         seen, before = SeenPoints(), trial.steps()
         try:
-            found = trial.launch(number, values, seen)
+            found = trial.launch(number, values, plan.fillings(number, values), seen)
         except BudgetSpent:
             found = None
             if not seen.equal:
@@ -158,6 +161,8 @@ def decide(
         left_out += [f"{words(values)}: {reason}" for reason in seen.opened]
         done.append(values)
         taken.append(((trial.steps() - before) // seen.equal, values))
+        if number == 0:
+            launches[:] = plan.with_beyond(contract, launches, taken[0][0], options.steps)
         points, bits = points + seen.equal, min(bits, seen.bits)
     steps = trial.steps()
     if reasons or not done:
@@ -166,7 +171,7 @@ def decide(
     if options.inputs is None:
         searched = replace(trial, budget=Budget(options.steps))
         found = searched.searched([(worth_searching(contract, taken, options.steps), to_search(contract))])
-        found = found or searched.searched([(values, (SCALARS,)) for values in other_scalars])
+        found = found or searched.searched([(values, (SCALARS,)) for values in plan.scalars])
         found = found or searched.with_scalars(launches[0], other_float_scalars(contract, known))
         if found is not None:
             return _different(trial, found, launches)
@@ -196,11 +201,44 @@ def _steps(launch: tuple[int, Mapping[str, int]]) -> int:
     return launch[0]
 
 
-def planned(
-    contract: ContractInNumbers, known: Constants, options: Options
-) -> tuple[Sequence[Mapping[str, int]], Sequence[Mapping[str, int]], list[str]]:
-    """The launches to look at, the usual one first, the others by size; those with other scalars, which may show a
-    difference; and in words those beyond them.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The launches to look at, the usual one first, then by size; those ``beyond`` a border with all sizes, the largest
+    first, of which one is looked at; those with other ``scalars``, which may show a difference; and in words what is
+    left out."""
+
+    launches: Sequence[Mapping[str, int]]
+    beyond: Sequence[Mapping[str, int]] = ()
+    scalars: Sequence[Mapping[str, int]] = ()
+    left_out: Sequence[str] = ()
+
+    def with_beyond(
+        self, contract: ContractInNumbers, launches: Sequence[Mapping[str, int]], taken: int, steps: int
+    ) -> list[Mapping[str, int]]:
+        """``launches`` with the largest beyond a border behind the usual one, if there is one of a small part of
+        ``steps``; the usual one took ``taken`` for a point."""
+        most = steps / (_SHARE_BEYOND * max(1, taken))
+        affordable = [values for values in self.beyond if _growth(contract, launches[0], values) <= most][:1]
+        return [*launches[:1], *affordable, *(values for values in launches[1:] if values not in affordable)]
+
+    def fillings(self, number: int, values: Mapping[str, int]) -> tuple[str, ...]:
+        """Of a launch that was asked for all; of others the first, and for the small ones behind the usual one a
+        second."""
+        if number < 0:
+            return FILLINGS
+        twice = 0 < number <= VARIED and values not in self.beyond
+        return (FILLINGS[0], FILLINGS[1 + number % (len(FILLINGS) - 1)]) if twice else FILLINGS[:1]
+
+
+def _growth(contract: ContractInNumbers, usual: Mapping[str, int], values: Mapping[str, int]) -> float:
+    """About how many times the steps of the usual launch another one takes: as its blocks are more, or where they have
+    more than twice the elements, as these are."""
+    (elements, blocks), (more, others) = extent(contract, usual), extent(contract, values)
+    return max(others / blocks, more / (2 * max(1, elements)))
+
+
+def planned(contract: ContractInNumbers, known: Constants, options: Options) -> Plan:
+    """What the options ask for.
 
     :raises UsageError: of the only launch to look at not every size is given.
     """
@@ -209,17 +247,11 @@ def planned(
             extent(contract, options.values)
         except KeyError as missing:
             raise UsageError(f"give every size a value, or none: '{missing.args[0]}' has none") from None
-        return (options.values,), (), []
+        return Plan((options.values,))
     chosen = chosen_launches(contract, known, np.random.default_rng(options.seed), options.spread)
     every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]
-    return every[: options.launches], chosen.scalars, [*chosen.not_tried, *map(words, every[options.launches :])]
-
-
-def fillings_of(number: int) -> tuple[str, ...]:
-    """Of a launch that was asked for all; of others the first, and for the small ones behind the usual one a second."""
-    if number < 0:
-        return FILLINGS
-    return (FILLINGS[0], FILLINGS[1 + number % (len(FILLINGS) - 1)]) if 0 < number <= VARIED else FILLINGS[:1]
+    left_out = [*chosen.not_tried, *map(words, every[options.launches :])]
+    return Plan(every[: options.launches], chosen.beyond, chosen.scalars, left_out)
 
 
 def note(seen: SeenPoints, found: Compared, filling: str) -> None:
@@ -248,16 +280,18 @@ class _Trial:
     def steps(self) -> int:
         return self.options.steps - self.budget.left
 
-    def launch(self, number: int, values: Mapping[str, int], seen: SeenPoints) -> UnequalElement | None:
-        """All points of a launch, which are noted in ``seen``; the usual launch, number 0, is looked at with all
-        contents if that leaves most of the budget, and with inputs that are given there is one point."""
+    def launch(
+        self, number: int, values: Mapping[str, int], wanted: Sequence[str], seen: SeenPoints
+    ) -> UnequalElement | None:
+        """All points of a launch, which are noted in ``seen``: of the contents that are ``wanted``; of the usual launch,
+        number 0, all if that leaves most of the budget; one point with inputs that are given."""
         if self.options.inputs is not None:
             found = self.at_point(given_point(self.contract, values, self.options.inputs))
             if not isinstance(found, UnequalElement):
                 note(seen, found, GIVEN)
                 return None
             return replace(found, inputs=self.options.inputs)
-        fillings = list(fillings_of(number))
+        fillings = [*wanted]
         for place, filling in enumerate(FILLINGS):
             cheap = number == 0 and place and self.steps() * 5 < self.options.steps
             if filling not in fillings and not cheap and not (seen.equal and seen.bits < ENOUGH_BITS):

@@ -19,7 +19,7 @@ from ..backend.numbers.small_launches import siblings
 from ..backend.numbers.trial_launches import Constants, constants_of
 from ..contract.launch import KernelUnit
 from ..system.errors import UsageError
-from .deciding import TRIES, Options, constants_among, fillings_of, planned, words, worth_searching
+from .deciding import TRIES, Options, constants_among, planned, words, worth_searching
 from .exact_arrays import is_numbers
 from .field import Array
 from .narrow_sums import narrow_sums
@@ -33,7 +33,7 @@ MOST_ELEMENTS: Final = 1 << 16
 """Of all arrays of a launch: an element takes 58 bytes on the way."""
 ALL_ELEMENTS: Final = 1 << 20
 """Of all points together."""
-_SHARES: Final = 4
+_SHARES: Final = 3
 """A launch takes no more than one of so many parts of the budget."""
 
 
@@ -47,13 +47,14 @@ class _Runs:
     budget: Budget
     elements: int = field(default=ALL_ELEMENTS)
 
-    def launch(self, number: int, values: Mapping[str, int]) -> Generator[Sent, None, bool]:
-        """A message for each point, and whether there was one at which the kernel ran to its end.
+    def launch(self, number: int, values: Mapping[str, int], wanted: Sequence[str]) -> Generator[Sent, None, bool]:
+        """A message for each point, of the contents that are ``wanted``, and whether there was one at which the kernel
+        ran to its end.
 
         :raises InterpreterStop: the kernel cannot be run on numbers.
         """
         looked_at = False
-        fillings = list(fillings_of(number))
+        fillings = [*wanted]
         for filling in fillings:
             try:
                 found = self.at(values, filling)
@@ -130,18 +131,18 @@ def _holds_nan(memory: Array) -> bool:
 def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, options: Options) -> Iterator[Sent]:
     """Everything that the kernel does, the last message is a `SentEnd`."""
     known = constants_of(kernel.entry)
-    every, other_scalars, left_out = planned(contract, known, options)
-    launches = [*every[:1], *siblings(contract, every), *every[1:]]
-    launches, more = launches[: options.launches], launches[options.launches :]
-    left_out += [words(values) for values in more if values in every]
+    plan = planned(contract, known, options)
+    launches = [*plan.launches[:1], *siblings(contract, plan.launches), *plan.launches[1:]][: options.launches]
     made = _Runs(unit, kernel, contract, known, options, Budget(options.steps))
     stopped = ""
     taken: list[tuple[int, Mapping[str, int]]] = []
     for number, values in enumerate(launches):
-        before = made.budget.left
+        before, fillings = made.budget.left, plan.fillings(number, values)
         try:
-            if (yield from made.launch(number, values)):
-                taken.append(((before - made.budget.left) // 2, values))
+            if (yield from made.launch(number, values, fillings)):
+                taken.append(((before - made.budget.left) // len(fillings), values))
+                if number == 0:
+                    launches[:] = plan.with_beyond(contract, launches, taken[0][0], options.steps)
         except InterpreterStop as stop:
             stopped = f"{stop} ({words(values)})"
             break
@@ -149,13 +150,13 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
     if taken and not stopped:
         made = replace(made, budget=Budget(options.steps))
         chosen = worth_searching(contract, taken, options.steps)
-        fillings = to_search(contract)
-        yield from made.searching(launches.index(chosen), chosen, fillings)
-        for values in other_scalars:
+        yield from made.searching(launches.index(chosen), chosen, to_search(contract))
+        for values in plan.scalars:
             yield from made.searching(0, values, (SCALARS,))
         for given in other_float_scalars(contract, known):
             yield from made.searching(0, launches[0], (SCALARS,), given)
         yield from made.in_formats(launches[0])
+    left_out = [*plan.left_out, *(words(values) for values in plan.launches if values not in launches)]
     narrow = tuple((each.op, each.format, each.line) for each in narrow_sums(kernel.entry))
     one_way = tuple(kernel.ways.one_way())
     yield SentEnd(stopped=stopped, left_out=tuple(left_out), steps=spent, one_way=one_way, narrow=narrow)

@@ -38,6 +38,7 @@ from ..backend.interpreter.values import (
 from ..frontend.bytecode.model import Block, Op, ScalarType, TileType, Value
 from . import constants, exact, formulas, reducing, touching
 from .field import Array
+from .integer_branches import integer_branches
 from .memory import ExactMemory
 from .reduction_laws import require_laws
 from .undecided import Undecided
@@ -104,8 +105,21 @@ def _compare(run: BlockRun, op: Op) -> Tile:
     return Tile(np.asarray(found), joint_taint(lhs, rhs))
 
 
+def _of_integers(name: str) -> Rule:
+    """A comparison, or which operand an extreme is, noted where a branch may hang on it."""
+    machine = MACHINE[name]
+
+    def rule(run: BlockRun, op: Op) -> Result:
+        found = machine(run, op)
+        if isinstance(found, Tile) and op in integer_branches(run.program.entry):
+            _note(run, op, found.data if name == "cmpi" else np.asarray(found.data == run.tile(op, "lhs").data))
+        return found
+
+    return rule
+
+
 def _joined(run: BlockRun, op: Op) -> Result:
-    """A condition of two, noted where floats have a part in it."""
+    """A condition of two, noted where one of them is."""
     found = MACHINE[op.name](run, op)
     assert isinstance(run.memory, ExactMemory)
     if isinstance(found, Tile) and found.data.dtype == np.bool_:
@@ -288,6 +302,7 @@ RULES: Final[dict[str, Rule]] = {
     **{name: _FLOATS.get(name, _without_rule(name)) for name in floats.RULES},
     **touching.RULES,
     **dict.fromkeys(("andi", "ori"), _joined),
+    **{name: _of_integers(name) for name in ("cmpi", "maxi", "mini")},
     "constant": _constant,
     "itof": _integer_to_float,
     "ftoi": _float_to_integer,

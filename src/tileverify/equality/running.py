@@ -59,6 +59,8 @@ def run_exactly(
     grid = inputs.launch.grid
     for z, y, x in product(*(range(size) for size in reversed(grid))):
         log = run_block(bound.program, arguments, memory, grid, (x, y, z), budget, conduct=RUN)
+        for loop in log.loops:
+            kernel.ways.note_loop(loop.op, loop.entered)
         if log.stopped is not None:
             raise log.stopped
     after = dict(held)

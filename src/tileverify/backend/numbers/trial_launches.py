@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
-from itertools import product
+from itertools import islice, product
 from typing import Final
 
 import numpy as np
@@ -43,6 +43,7 @@ MOST_ELEMENTS: Final = 1 << 22
 MOST_BLOCKS: Final = 1 << 15
 MOST_WITH_ALL: Final = 1 << 16
 """What a launch with all sizes beyond a border may cost."""
+MOST_BEYOND: Final = 8
 _STEPS: Final = (1, 2, 4, 8, 16, 32, 64, 128)
 """Of which sizes have to be multiples, as often as not."""
 ALL_ELEMENTS: Final = 5 << 20
@@ -68,27 +69,30 @@ class Constants:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How much the launches that reach no border may take: blocks of the ``usual`` one, of all ``others`` together, and
-    how many others there are.  A kernel with a block for each row tells little in its thousandth row."""
+    """How much the launches that reach no border may take: blocks of all but the usual one together, and how many they
+    are.  A kernel with a block for each row tells little in its thousandth row."""
 
-    usual: int
     others: int
     launches: int
 
 
-WIDE: Final = Spread(MOST_BLOCKS, 1 << 11, 24)
-NARROW: Final = Spread(8, 96, 12)
+WIDE: Final = Spread(1 << 11, 24)
+NARROW: Final = Spread(96, 12)
 """Where many kernels are tried."""
+USUAL_BLOCKS: Final = 8
+"""Of the usual launch, which is looked at in most ways."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """Launches, the usual one first; ``not_tried``: in words, what borders would have asked for; ``scalars``: the usual
-    launch with other integer scalars, one at a time."""
+    launch with other integer scalars, one at a time; ``beyond``: launches with all sizes beyond a border, the largest
+    first, which is among ``launches``."""
 
     launches: tuple[Values, ...]
     not_tried: tuple[str, ...]
     scalars: tuple[Values, ...] = ()
+    beyond: tuple[Values, ...] = ()
 
 
 def constants_of(entry: Entry) -> Constants:
@@ -137,7 +141,8 @@ def chosen_launches(
     plain = next(_found(contract, [{}, *({root: size} for size, root in sizes)]), None)
     if plain is None:
         return Chosen((), ())
-    first = with_few_blocks(contract, plain, spread.usual)
+    # Sizes that nobody tied to each other stay as large as each other.
+    first = plain if contract.spec.inferred else with_few_blocks(contract, plain, USUAL_BLOCKS)
     near = None if first == plain else {root: first[root] for root in roots}
     others = list(_found(contract, ({root: size} for size, root in sizes), near))
     # Both begin with what is small; sizes at a border come before those beside it.
@@ -148,7 +153,8 @@ def chosen_launches(
     elements = blocks = 0
     budget = {True: MOST_BORDER_LAUNCHES, False: 1 + spread.launches}
     room = {True: ALL_BLOCKS, False: spread.others}
-    bordering = [*_beyond_with_all(contract, borders, roots), *at_borders]
+    beyond = list(islice(_beyond_with_all(contract, borders, roots), MOST_BEYOND))
+    bordering = [*beyond[:1], *at_borders]
     for values, border in [(first, False), *((v, True) for v in bordering), *((v, False) for v in others)]:
         more = extent(contract, values)
         fits = elements + more[0] <= ALL_ELEMENTS and blocks + more[1] <= ALL_BLOCKS
@@ -162,7 +168,7 @@ def chosen_launches(
     not_tried = list(_not_tried(contract, borders, roots, kept))
     if len(others) > MOST_SCALARS:
         not_tried.insert(0, f"{len(others) - MOST_SCALARS} more values of scalars")
-    return Chosen(tuple(kept), tuple(not_tried[:MOST_TOLD]), tuple(others[:MOST_SCALARS]))
+    return Chosen(tuple(kept), tuple(not_tried[:MOST_TOLD]), tuple(others[:MOST_SCALARS]), tuple(beyond))
 
 
 def _sizes(source: np.random.Generator) -> list[int]:
@@ -213,18 +219,22 @@ def _beyond_borders(
 
 
 def _beyond_with_all(contract: ContractInNumbers, borders: Sequence[int], roots: Sequence[str]) -> Iterator[Values]:
-    """Beyond a border with all sizes at once, as a kernel may ask for two of them: the largest such launch that is
-    cheap, which is beyond all smaller borders, too."""
-    for border in reversed(borders):
-        sizes = {root: size for root in roots if (size := _least_beyond(contract, root, border)) is not None}
+    """Beyond a border with all sizes at once, as a kernel may ask for two of them, the largest that is cheap first: it
+    is beyond all smaller borders, too.  A size that cannot be is beyond the largest that it can.  Each costs less
+    than the one before."""
+    limit = MOST_WITH_ALL
+    for most in range(len(borders), 0, -1):
+        reached = {root: _least_beyond(contract, root, borders[:most]) for root in roots}
+        sizes = {root: size for root, size in reached.items() if size is not None}
         for values in _found(contract, [sizes] if len(sizes) > 1 else []):
-            if cost(contract, values) <= MOST_WITH_ALL:
+            if (spent := cost(contract, values)) <= limit:
+                limit = spent - 1
                 yield values
-                return
 
 
-def _least_beyond(contract: ContractInNumbers, root: str, border: int) -> int | None:
-    sizes = (border // step * step + step for step in _STEPS)
+def _least_beyond(contract: ContractInNumbers, root: str, borders: Sequence[int]) -> int | None:
+    """The least that the root may be beyond the largest of ``borders``, or the next, and so on."""
+    sizes = (border // step * step + step for border in reversed(borders) for step in _STEPS)
     return next((size for size in sizes if _may_be(contract, root, size)), None)
 
 

@@ -1,0 +1,78 @@
+"""Comparisons of integers that a branch may hang on, so that what came out in one way alone has to be told.
+
+Most of a kernel's say whether a lane lies in an array, and are true throughout where a tile fits; of those none is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Final
+
+from ..backend.interpreter.uniform import uniform_ops
+from ..frontend.bytecode.model import Constant, Entry, Op, Value
+from ..frontend.bytecode.traverse import walk
+
+_ASKING: Final = frozenset({"cmpi", "maxi", "mini"})
+_CHOOSING: Final = frozenset({"if", "select"})
+_PASSING: Final = {
+    "broadcast": ("s",), "reshape": ("s",), "andi": ("lhs", "rhs"), "ori": ("lhs", "rhs"), "xori": ("lhs", "rhs"),
+}  # fmt: skip
+"""Operands by which a condition goes through an op."""
+
+
+@lru_cache(maxsize=64)
+def integer_branches(entry: Entry) -> frozenset[Op]:
+    """Comparisons, maxima and minima of integers: of sizes and scalars alone; with a number that the bytecode holds
+    (but 0, the least index); and those that an ``if`` or a choice of elements asks for.  Without the signs by which a
+    compiler makes Python's remainder of the machine's."""
+    ops = list(walk(entry.body))
+    made = {result: op for op in ops for result in op.results}
+    uniform = uniform_ops(entry)
+    choices = [op for op in ops if op.name in _CHOOSING]
+    chosen = set(_behind(made, (op.value("c") for op in choices)))
+    signs = set(_behind(made, (op.value("c") for op in choices if _is_remainder(made, op))))
+    return frozenset(
+        op
+        for op in ops
+        if op.name in _ASKING and op not in signs and (op in uniform or op in chosen or _holds_number(made, op))
+    )
+
+
+def _is_remainder(made: Mapping[Value, Op], choice: Op) -> bool:
+    """``select c, r + d, r`` of ``r = remi n, d``."""
+    if choice.name != "select":
+        return False
+    rest, moved = made.get(choice.value("f")), made.get(choice.value("t"))
+    if rest is None or moved is None or (rest.name, moved.name) != ("remi", "addi"):
+        return False
+    return {moved.value("lhs"), moved.value("rhs")} == {rest.result, rest.value("rhs")}
+
+
+def _holds_number(made: Mapping[Value, Op], op: Op) -> bool:
+    return any(_number(made, op.value(side)) for side in ("lhs", "rhs"))
+
+
+def _number(made: Mapping[Value, Op], value: Value) -> int:
+    """The constant that ``value`` is in every lane, or 0."""
+    source = made.get(value)
+    while source is not None and source.name in ("broadcast", "reshape"):
+        source = made.get(source.value("s"))
+    if source is None or source.name != "constant":
+        return 0
+    constant = source.attributes["value"]
+    assert isinstance(constant, Constant)
+    return constant.element(0) if constant.is_splat else 0
+
+
+def _behind(made: Mapping[Value, Op], conditions: Iterable[Value]) -> Iterator[Op]:
+    """The ops that these conditions come from, joins of conditions followed."""
+    left, seen = list(conditions), set()
+    while left:
+        value = left.pop()
+        source = made.get(value)
+        if source is None or source in seen:
+            continue
+        seen.add(source)
+        yield source
+        left += [source.value(side) for side in _PASSING.get(source.name, ())]

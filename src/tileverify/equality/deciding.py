@@ -202,7 +202,7 @@ def _steps(launch: tuple[int, Mapping[str, int]]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlannedLaunches:
     """The launches to look at, the usual one first, then by size; those ``beyond`` a border with all sizes, the largest
     first, of which one is looked at; those with other ``scalars``, which may show a difference; and in words what is
     left out."""
@@ -237,7 +237,7 @@ def _growth(contract: ContractInNumbers, usual: Mapping[str, int], values: Mappi
     return max(others / blocks, more / (2 * max(1, elements)))
 
 
-def planned(contract: ContractInNumbers, known: Constants, options: Options) -> Plan:
+def planned(contract: ContractInNumbers, known: Constants, options: Options) -> PlannedLaunches:
     """What the options ask for.
 
     :raises UsageError: of the only launch to look at not every size is given.
@@ -247,11 +247,11 @@ def planned(contract: ContractInNumbers, known: Constants, options: Options) -> 
             extent(contract, options.values)
         except KeyError as missing:
             raise UsageError(f"give every size a value, or none: '{missing.args[0]}' has none") from None
-        return Plan((options.values,))
+        return PlannedLaunches((options.values,))
     chosen = chosen_launches(contract, known, np.random.default_rng(options.seed), options.spread)
     every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]
     left_out = [*chosen.not_tried, *map(words, every[options.launches :])]
-    return Plan(every[: options.launches], chosen.beyond, chosen.scalars, left_out)
+    return PlannedLaunches(every[: options.launches], chosen.beyond, chosen.scalars, left_out)
 
 
 def note(seen: SeenPoints, found: Compared, filling: str) -> None:
@@ -283,7 +283,7 @@ class _Trial:
     def launch(
         self, number: int, values: Mapping[str, int], wanted: Sequence[str], seen: SeenPoints
     ) -> UnequalElement | None:
-        """All points of a launch, which are noted in ``seen``: of the contents that are ``wanted``; of the usual launch,
+        """All points of a launch, which are noted in ``seen``: the ``wanted`` contents; of the usual launch,
         number 0, all if that leaves most of the budget; one point with inputs that are given."""
         if self.options.inputs is not None:
             found = self.at_point(given_point(self.contract, values, self.options.inputs))

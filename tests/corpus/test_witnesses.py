@@ -27,7 +27,7 @@ from .judged import is_judged_again, refuted_again, results_of
 from .launches import launch_of, observe
 
 REFUTED = [label for label in corpus_launches() if label.verdict is Verdict.REFUTED and label.needs is None]
-LATER = pytest.mark.skipif(tries(short=True, long=False), reason="judged again with --long")
+LATER = pytest.mark.skipif(tries(short=1, long=0) == 1, reason="judged again with --long")
 AGAIN = [pytest.param(label, marks=[] if is_judged_again(label.file) else [LATER]) for label in REFUTED]
 MOST_SMALLER = 600
 """Smaller launches to run for one witness."""

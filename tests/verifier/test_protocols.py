@@ -7,6 +7,7 @@ and scopes away one by one; here are the premises that such a change does not re
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_tickets_name_different_tiles(tmp_path: Path) -> None:
         pytest.param({"data": "range(queue, 0, 1, unless=9)"}, id="perhaps somewhere else"),
     ],
 )
-def test_without_a_premise_tickets_are_not_proved(tmp_path: Path, changes: dict[str, str]) -> None:
+def test_without_a_premise_tickets_are_not_proved(tmp_path: Path, changes: dict[str, Any]) -> None:
     assert not proved(by_ticket(tmp_path, **changes))
 
 
@@ -232,7 +233,7 @@ EVERY_ITERATION = """    ct.store(parts, index=(i,), tile=ct.sum(ct.load(x, inde
         pytest.param({"grid": '["N // 64", 2]'}, id="two blocks for each part"),
     ],
 )
-def test_without_a_premise_the_last_block_is_not_proved(tmp_path: Path, changes: dict[str, str]) -> None:
+def test_without_a_premise_the_last_block_is_not_proved(tmp_path: Path, changes: dict[str, Any]) -> None:
     assert not proved(by_count(tmp_path, **changes))
 
 
@@ -301,7 +302,7 @@ def test_the_last_block_may_put_the_counter_back(tmp_path: Path, publish: str) -
         ),
     ],
 )
-def test_without_a_premise_a_counter_that_is_put_back_proves_nothing(tmp_path: Path, changes: dict[str, str]) -> None:
+def test_without_a_premise_a_counter_that_is_put_back_proves_nothing(tmp_path: Path, changes: dict[str, Any]) -> None:
     assert not proved(by_count(tmp_path, **changes))
 
 
@@ -447,7 +448,7 @@ def test_a_turn_is_waited_for_by_an_atomic_that_changes_nothing(tmp_path: Path, 
         pytest.param({"passed": PASSED.replace("(0,)", "(i % 2,)")}, id="another turn is passed on"),
     ],
 )
-def test_without_a_premise_turns_are_not_proved(tmp_path: Path, changes: dict[str, str]) -> None:
+def test_without_a_premise_turns_are_not_proved(tmp_path: Path, changes: dict[str, Any]) -> None:
     assert not proved(in_turn(tmp_path, **changes))
 
 

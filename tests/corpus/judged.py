@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
+from tileverify.corpus import corpus_launches
 from tileverify.pipeline import check_paths, check_unit
 from tileverify.reports.causes import with_causes
 from tileverify.reports.fingerprints import with_fingerprints
@@ -38,6 +39,16 @@ def judged_again(file: Path) -> Results:
 def refuted_again(file: Path) -> Results:
     """Of `judged_again` the launches that are refuted, which more tests look at than at the others."""
     return _again(file, refuted=True)
+
+
+def is_judged_again(file: Path) -> bool:
+    """Whether every run does so, or one with `--slow` or `--long` alone: it takes as long as the first time."""
+    return _files().index(file) % 4 == 0
+
+
+@cache
+def _files() -> list[Path]:
+    return sorted({label.file for label in corpus_launches()})
 
 
 def _again(file: Path, *, refuted: bool) -> Results:

@@ -14,14 +14,13 @@ from tileverify.corpus.labels import SPEC_SUFFIX
 from tileverify.results import KernelResult, Verdict
 from tileverify.system.errors import SpecError
 
-from .judged import judged_again, results_of
+from .judged import is_judged_again, judged_again, results_of
 
 LABELS = corpus_launches()
 AGAIN = [
-    pytest.param(file, marks=[pytest.mark.slow] if number % 4 else [])
-    for number, file in enumerate(sorted({label.file for label in LABELS}))
+    pytest.param(file, marks=[] if is_judged_again(file) else [pytest.mark.slow])
+    for file in sorted({label.file for label in LABELS})
 ]
-"""Every fourth: each takes as long as it took to judge it for the first time."""
 RACE_CODES = {"TV101", "TV102", "TV103", "TV201", "TV202"}
 
 

@@ -21,11 +21,14 @@ from tileverify.results import Finding, KernelResult, Verdict, Witness
 from tileverify.results.claim import claim_from_json
 from tileverify.results.json_report import result_to_json
 
+from ..profiles import tries
 from .compiled import units
-from .judged import refuted_again, results_of
+from .judged import is_judged_again, refuted_again, results_of
 from .launches import launch_of, observe
 
 REFUTED = [label for label in corpus_launches() if label.verdict is Verdict.REFUTED and label.needs is None]
+LATER = pytest.mark.skipif(tries(short=1, long=0) == 1, reason="judged again with --long")
+AGAIN = [pytest.param(label, marks=[] if is_judged_again(label.file) else [LATER]) for label in REFUTED]
 MOST_SMALLER = 600
 """Smaller launches to run for one witness."""
 MOST_BLOCKS = 64
@@ -92,7 +95,8 @@ def test_a_witness_replays_as_it_is_reported(label: Labelled) -> None:
         assert (seen.element, seen.elements, seen.values()) == (witness.element, witness.elements, witness.values)
 
 
-@all_refuted
+@pytest.mark.random
+@pytest.mark.parametrize("label", AGAIN, ids=lambda label: label.id)
 def test_checking_again_gives_the_same_witness(label: Labelled) -> None:
     first, again = (judged(label.file)[label.kernel, label.launch] for judged in (results_of, refuted_again))
     assert result_to_json(again)["findings"] == result_to_json(first)["findings"]

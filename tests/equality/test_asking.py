@@ -20,8 +20,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tileverify.contract.launch import KernelUnit
 from tileverify.equality.deciding import Decision, ExactAnswer, Options
-from tileverify.equality.targets import EqualOptions, judge
+from tileverify.equality.named import other_of
+from tileverify.equality.targets import EqualOptions, compared, written_by
+from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import check_unit
+from tileverify.results import KernelResult
 
 KERNELS = Path(__file__).parent / "asking_kernels.py"
 
@@ -76,10 +81,19 @@ def second(x, scale, N):
     return names["first"], names["second"]
 
 
+@cache
+def _proved(kernel: str) -> tuple[KernelUnit, KernelResult]:
+    """Compiled and proved once for all that are held beside it."""
+    (unit,) = discover([f"{KERNELS}::{kernel}"])
+    assert isinstance(unit, KernelUnit)
+    return unit, check_unit(unit)
+
+
 def _answer(reference: Callable[..., Any], kernel: str = "scaled") -> ExactAnswer:
+    """As `tileverify equal` gives it."""
+    unit, verdict = _proved(kernel)
     options = EqualOptions(Options(values={"N": 40}), rounding=False)
-    (found,) = judge(f"{KERNELS}::{kernel}", reference, options)
-    return found.equality
+    return compared(unit, verdict, other_of(reference, written_by(unit)), options)
 
 
 def _holds(expression: str) -> bool:

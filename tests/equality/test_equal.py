@@ -30,12 +30,12 @@ OPTIONS = Options(steps=1 << 24)
 
 
 @cache
-def _units() -> dict[str, KernelUnit]:
-    return {unit.kernel: unit for unit in discover([str(HERE / "cheats.py")]) if isinstance(unit, KernelUnit)}
+def _units(file: str = "cheats.py") -> dict[str, KernelUnit]:
+    return {unit.kernel: unit for unit in discover([str(HERE / file)]) if isinstance(unit, KernelUnit)}
 
 
-def _answer(kernel: str, reference: str) -> ExactAnswer:
-    unit = _units()[kernel]
+def _answer(kernel: str, reference: str, file: str = "cheats.py") -> ExactAnswer:
+    unit = _units(file)[kernel]
     other = other_of(loaded(f"{HERE / 'references.py'}::{reference}"))
     return decide(unit, kernel_of(unit), ContractInNumbers(unit.launch), other, OPTIONS)
 
@@ -86,9 +86,7 @@ SILU = [
 
 
 def _silu(kernel: str) -> ExactAnswer:
-    units = {unit.kernel: unit for unit in discover([str(HERE / "branch_cheats.py")]) if isinstance(unit, KernelUnit)}
-    other = other_of(loaded(f"{HERE / 'references.py'}::silu"))
-    return decide(units[kernel], kernel_of(units[kernel]), ContractInNumbers(units[kernel].launch), other, OPTIONS)
+    return _answer(kernel, "silu", "branch_cheats.py")
 
 
 @pytest.mark.parametrize("kernel", SILU)

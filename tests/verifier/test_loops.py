@@ -6,16 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.pipeline import check_paths
+from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
 
 HEAD = "import cuda.tile as ct\n\nC = ct.Constant[int]\n\n\n@ct.kernel\n"
 
 
-def checked(folder: Path, source: str, spec: str) -> KernelResult:
+UNEXPLAINED = CheckOptions(witnesses=False)
+"""Whether it is proved, and not how it fails otherwise."""
+
+
+def checked(folder: Path, source: str, spec: str, options: CheckOptions = UNEXPLAINED) -> KernelResult:
     (folder / "kernel.py").write_text(HEAD + source)
     (folder / "kernel.tileverify.toml").write_text(f'[[launch]]\nkernel = "kernel"\n{spec}\n')
-    (result,) = check_paths([str(folder / "kernel.py")]).results
+    (result,) = check_paths([str(folder / "kernel.py")], options=options).results
     return result
 
 
@@ -76,7 +80,7 @@ def test_a_loop_that_is_not_reached_says_nothing(tmp_path: Path) -> None:
     spec = """grid = [2]
 requires = ["columns <= 0", "M >= 2"]
 args = { out = "i32[M, 64]", rounds = "i32", columns = "i32", TILE = 64 }"""
-    result = checked(tmp_path, source, spec)
+    result = checked(tmp_path, source, spec, CheckOptions())
     assert result.verdict is Verdict.REFUTED
     assert {finding.code for finding in result.findings} >= {"TV101"}
 

@@ -26,6 +26,8 @@ from tileverify.pipeline import check_unit, entry_of
 from tileverify.results import KernelResult, Verdict, Witness
 from tileverify.results.claim import claim_from_json
 
+from ..profiles import tries
+
 ADDRESSES: Final = (
     "v", "v * TILE", "v // 2", "v % 7", "max(v, 500)", "min(v, 5)", "w", "0", "b", "b * TILE + v", "v * 3", "v - w",
     "v + 5000 * b",
@@ -36,7 +38,8 @@ SIZES: Final = ((9, 64), (12, 1 << 18))
 """Elements of the index array, each with a block, and of the output, in which contents are drawn; at least as many as
 the witness has, and places enough for all tiles."""
 KERNELS: Final = 24
-DRAWN: Final = 40
+DRAWN: Final = tries(short=10, long=40)
+"""Contents for each kernel, and each of the sizes."""
 LIKE: Final = 12
 
 Keeps = Callable[[Sequence[int], int], bool]
@@ -226,6 +229,7 @@ def test_what_contents_can_clear_is_undecided(made: Made, verdict: Verdict, tmp_
         assert "shares(idx, 1)" in result.findings[0].hints[0].text
 
 
+@pytest.mark.random
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_contents_clear_a_refuted_kernel(seed: int, tmp_path: Path) -> None:
     refuted, wrong = _wrong(tmp_path, Random(seed).sample(EVERY, KERNELS))

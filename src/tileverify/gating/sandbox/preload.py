@@ -21,10 +21,10 @@ from ..jobs.prove_job import prove_submission
 from ..jobs.requests import SubmissionRequest
 
 _PACKAGES: Final = (
-    "contract", "results", "frontend", "verifier", "backend", "launching.bundle", "launching.run", "gating",
-    "pipeline.repair",
+    "contract", "results", "frontend", "verifier", "backend", "launching.bundle", "launching.run", "gating.jobs",
+    "gating.screen", "pipeline.repair",
 )  # fmt: skip
-_LEFT_OUT: Final = ("second_solver", "tileverify.backend.gpu", "tileverify.gating.sandbox.worker", "__main__")
+_LEFT_OUT: Final = ("second_solver", "tileverify.backend.gpu")
 """What needs an extra or a GPU; nothing of it has a part in a verdict."""
 _LIBRARY: Final = (
     "ast", "bisect", "contextlib", "copy", "dataclasses", "difflib", "encodings.ascii", "encodings.idna",

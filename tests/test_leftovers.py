@@ -39,8 +39,9 @@ def test_what_a_run_leaves_is_told(tmp_path: Path, what: str, processes: list[st
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "conftest.py", "test_it.py", ".gitignore", "pytest.ini")
-    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *processes]
+    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "xdist", *processes]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # loading them all takes longer than the run
     for name in LEFT.values():
         (tmp_path / name).unlink(missing_ok=True)
     by_hand = subprocess.run(run, cwd=tmp_path, env={**environment, "CI": ""}, capture_output=True, text=True)

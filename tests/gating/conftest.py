@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.profiles import tries
 
-from tileverify.gating import IsolationUnavailable, Sandbox
+from tileverify.gating import IsolationUnavailable, Sandbox, gate
 
 KINDS = ("landlock", "bubblewrap")
 SECRET = "tell-nobody-7f3a"
@@ -28,6 +28,23 @@ def started() -> Iterator[Callable[[str], Sandbox]]:
     """
     with ExitStack() as stack:
         yield cache(lambda kind: stack.enter_context(Sandbox(kind)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_further_sandbox(started: Callable[[str], Sandbox]) -> Iterator[None]:
+    """What judges in this process, and names no sandbox, has that of the tests: starting one takes seconds."""
+
+    def own(kind: str) -> Sandbox:
+        if kind != "auto":
+            return started(kind)
+        for each in KINDS:
+            with suppress(IsolationUnavailable):
+                return started(each)
+        return Sandbox(kind)  # says why there is none
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gate, "Sandbox", own)
+        yield
 
 
 @pytest.fixture(params=KINDS)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.command_line import CommandLine
 
 ROWS = """
 import cuda.tile as ct
@@ -31,13 +30,14 @@ def split(a, b, c, T: ct.Constant[int]):
 
 
 @pytest.mark.parametrize(("source", "axis"), [(ROWS, 1), (SPLIT, 2)], ids=["rows", "split"])
-def test_the_gate_refuses_a_race_along_an_axis_that_is_read(tmp_path: Path, source: str, axis: int) -> None:
+def test_the_gate_refuses_a_race_along_an_axis_that_is_read(
+    tileverify: CommandLine, tmp_path: Path, source: str, axis: int
+) -> None:
     file = tmp_path / "kernel.py"
     file.write_text(source)
-    command = [sys.executable, "-m", "tileverify", "gate", str(file)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    (answer,) = (json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{"))
-    assert ran.returncode == 1
+    ran = tileverify("gate", str(file))
+    (answer,) = (json.loads(line) for line in ran.out.splitlines() if line.startswith("{"))
+    assert ran.code == 1
     assert (answer["accepted"], answer["verdict"]) == (False, "refuted")
     witness = answer["findings"][0]["witness"]
     assert witness["block_a"][axis] != witness["block_b"][axis]

@@ -35,7 +35,7 @@ Gate = Callable[..., tuple[int, list[dict[str, Any]], str]]
 
 @pytest.fixture
 def gate_here(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Gate:
-    """The same in this process, for what is refused before anything is judged."""
+    """The same in this process."""
 
     def run(*arguments: str, text: str = "") -> tuple[int, list[dict[str, Any]], str]:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
@@ -45,34 +45,35 @@ def gate_here(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch) -> Gate:
     return run
 
 
-def test_stdin() -> None:
+def test_stdin(gate_here: Gate) -> None:
     code, (line,), told = gate("-", text=HONEST)
     assert (code, line["verdict"], line["accepted"], line["reasons"]) == (0, "proved", True, [])
     assert "seccomp" in line["isolation"]
     assert line["file"] == "<stdin>"
     assert "1 of 1 accepted" in told
-    code, (line,), _ = gate(text="import os")
+    code, (line,), _ = gate_here(text="import os")
     assert (code, line["verdict"], line["accepted"]) == (1, "rejected", False)
     assert line["reasons"] == ["import: the module 'os' may not be imported (line 1, column 1)"]
 
 
-def test_what_is_wrong_has_its_cause() -> None:
+def test_what_is_wrong_has_its_cause(gate_here: Gate) -> None:
     """As in the report of `check`: one mistake may show as several findings."""
-    code, (line,), _ = gate("-", text=RACY)
+    code, (line,), _ = gate_here("-", text=RACY)
     assert (code, line["verdict"]) == (1, "refuted")
     fingerprints = [finding["fingerprint"] for finding in line["findings"]]
     assert {finding["cause"] for finding in line["findings"]} <= set(fingerprints)
 
 
-def test_a_reason_is_one_line() -> None:
+def test_a_reason_is_one_line(gate_here: Gate) -> None:
     """An example of a spec, which the message holds, too."""
-    code, (line,), _ = gate("-", text=HONEST.replace("i = ct.bid(0)", "i = ct.bid(x, x)"))
+    code, (line,), _ = gate_here("-", text=HONEST.replace("i = ct.bid(0)", "i = ct.bid(x, x)"))
     assert (code, line["verdict"]) == (1, "error")
     assert "for example: [[launch]] kernel =" in line["reasons"][0]
     assert "\\x0a" not in line["reasons"][0]
 
 
-def test_folder(tmp_path: Path) -> None:
+def test_folder(gate_here: Gate, tmp_path_factory: pytest.TempPathFactory) -> None:
+    tmp_path = tmp_path_factory.mktemp("submissions")
     (tmp_path / "inner").mkdir()
     (tmp_path / "a.py").write_text(HONEST)
     (tmp_path / "inner" / "b.py").write_text(RACY)
@@ -81,7 +82,7 @@ def test_folder(tmp_path: Path) -> None:
     (tmp_path / "link.py").symlink_to("/etc/passwd")
     (tmp_path / "a.tileverify.toml").write_text(SPEC)
     bundles = tmp_path.with_name(f"{tmp_path.name}-bundles")
-    code, lines, _ = gate(str(tmp_path), "--bundle", str(bundles))
+    code, lines, _ = gate_here(str(tmp_path), "--bundle", str(bundles))
     assert code == 1
     assert [(Path(line["file"]).name, line["verdict"], line["accepted"]) for line in lines] == [
         ("a.py", "proved", True),

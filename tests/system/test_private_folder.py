@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.command_line import CommandLine
+from tests.command_line import CommandLine, Ran
+from tests.forked import Forked
 
 from tileverify.backend.assembler import Assembler
 from tileverify.launching.cubins import CubinCache
@@ -109,41 +108,36 @@ def planted(tmp_path: Path) -> Path:
     return kernels
 
 
-def check(kernels: Path, cache: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tileverify", "check", str(kernels), "--format", "json"],
-        env={**os.environ, "TILEVERIFY_CACHE_DIR": str(cache)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def check(fork: Forked, kernels: Path, cache: Path) -> Ran:
+    own = {**os.environ, "TILEVERIFY_CACHE_DIR": str(cache)}
+    return fork("check", str(kernels), "--format", "json", folder=kernels.parent, environment=own)
 
 
-def is_cached(ran: subprocess.CompletedProcess[str]) -> bool:
-    assert ran.returncode == 0, ran.stderr
-    (result,) = json.loads(ran.stdout)["results"]
+def is_cached(ran: Ran) -> bool:
+    assert ran.code == 0, ran.err
+    (result,) = json.loads(ran.out)["results"]
     return bool(result["cached"])
 
 
-def test_the_work_goes_on_without_a_cache_and_says_so(tmp_path: Path) -> None:
+def test_the_work_goes_on_without_a_cache_and_says_so(tmp_path: Path, fork: Forked) -> None:
     kernels, cache = planted(tmp_path), tmp_path / "cache"
     cache.mkdir()
     cache.chmod(0o777)
     for _ in range(2):
-        ran = check(kernels, cache)
-        assert ran.returncode == 0
-        assert ran.stderr.count(f"the cache folder '{cache}' is not used: other users may write to it") == 1
+        ran = check(fork, kernels, cache)
+        assert ran.code == 0
+        assert ran.err.count(f"the cache folder '{cache}' is not used: other users may write to it") == 1
         assert not is_cached(ran)
     assert list(cache.iterdir()) == []
 
 
-def test_a_verdict_that_others_may_write_is_not_believed(tmp_path: Path) -> None:
+def test_a_verdict_that_others_may_write_is_not_believed(tmp_path: Path, fork: Forked) -> None:
     kernels, cache = planted(tmp_path), tmp_path / "cache"
-    assert not is_cached(check(kernels, cache))
-    assert is_cached(check(kernels, cache))
+    assert not is_cached(check(fork, kernels, cache))
+    assert is_cached(check(fork, kernels, cache))
     for entry in cache.rglob("*.json"):
         entry.chmod(0o666)
-    assert not is_cached(check(kernels, cache))
+    assert not is_cached(check(fork, kernels, cache))
 
 
 class Counting(Assembler):

@@ -10,12 +10,12 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.forked import Forked, forked
+from tests.forked import Forked
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
@@ -201,12 +201,6 @@ def checked(folder: Path, environment: Mapping[str, str], fork: Forked | None = 
     verdicts = [result["verdict"] for result in json.loads(out)["results"] if result["kernel"] == "copy"]
     assert len(verdicts) == 1
     return str(verdicts[0])
-
-
-@pytest.fixture(scope="module")
-def fork() -> Iterator[Forked]:
-    with forked() as server:
-        yield server
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)

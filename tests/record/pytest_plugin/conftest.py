@@ -16,6 +16,8 @@ import pytest
 pytest.importorskip("cuda.tile", reason="the tests under test launch kernels of cuda.tile")
 
 ROOT = Path(__file__).parents[3]
+WITHOUT = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:anyio")
+"""Plugins that these projects do not use, and that take long to load."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def run_tests(tmp_path_factory: pytest.TempPathFactory) -> RunTests:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
         environment["PYTHONPATH"] = os.pathsep.join([str(site), str(ROOT / "src")])
         environment["XDG_CACHE_HOME"] = str(cache)
-        command = [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", "--rootdir", ".", *options]
+        command = [sys.executable, "-m", "pytest", "-rA", *WITHOUT, "--rootdir", ".", *options]
         done = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=600
         )

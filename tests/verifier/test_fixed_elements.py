@@ -19,6 +19,7 @@ from tileverify.contract.launch import DataFact
 from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.results import Verdict
+from tileverify.results.claim import claim_from_json
 from tileverify.verifier.rules.answers import Answer, Limits
 from tileverify.verifier.rules.fact_instances import data_facts
 from tileverify.verifier.rules.fixed_elements import Settled, of_one_number
@@ -93,6 +94,35 @@ def test_what_the_kernel_writes_is_not_what_it_was(tmp_path: Path) -> None:
     kernel = PARTS.replace("FIRST", "ct.store(parts, (0,), ct.full((1,), 4, dtype=ct.int32))").replace("AT", "0")
     launch = SHARED.replace("FACTS", '"range(parts, 8, 9)"').replace("TYPE", "i32").replace("SIZE", "1")
     assert checked(tmp_path, kernel, launch).verdict is not Verdict.PROVED
+
+
+PUT_BACK: Final = """
+import cuda.tile as ct
+
+@ct.kernel
+def put_back(slots, most, y, TILE: ct.Constant[int]):
+    for tile in range(ct.bid(0), ct.cdiv(ct.load(most, (0,), shape=()), TILE), ct.num_blocks(0)):
+        ct.scatter(y, ct.load(slots, (tile,), shape=(TILE,)), ct.full((TILE,), 1, dtype=ct.int32))
+"""
+SLOTS: Final = """
+kernel = "put_back"
+grid = [1]
+WHAT = ["range(slots, 0, 2)", "injective(slots, unless=1)", "shares(slots, 3)", "range(most, 4, 5)"]
+args = { slots = "i32[4]", most = "i32[1]", y = "i32[8]", TILE = 4 }
+"""
+
+
+@pytest.mark.parametrize("known", ["data", "observed"])
+def test_a_witness_holds_the_number_that_was_put_in(tmp_path: Path, known: str) -> None:
+    """No question speaks of the array any more, and without the number no block gets to the store."""
+    result = checked(tmp_path, PUT_BACK, SLOTS.replace("WHAT", known))
+    assert result.verdict is Verdict.REFUTED, result
+    (finding,) = result.findings
+    assert finding.code == "TV202"
+    assert finding.witness is not None
+    assert finding.witness.launch is not None
+    launch, _ = claim_from_json(finding.witness.launch)
+    assert launch.arrays["most"].fill == 4
 
 
 TILES: Final = """

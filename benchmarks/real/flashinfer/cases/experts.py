@@ -46,12 +46,19 @@ def _counts(ids: torch.Tensor, epow2: int) -> torch.Tensor:
     return torch.bincount(ids[ids >= 0].to(torch.int64), minlength=epow2)
 
 
+def _alike_before(values: torch.Tensor) -> torch.Tensor:
+    """How many of the same value stand before each."""
+    order = values.argsort(stable=True)
+    ordered = values[order]
+    return (torch.arange(values.numel()) - torch.searchsorted(ordered, ordered))[order.argsort()]
+
+
 def _chunk_rank(ids: Any, ranks: Any, hist: Any, numel: int, epow2: int, chunk: int) -> None:
-    for at in range(0, numel, chunk):
-        own = ids[at : at + chunk]
-        alike = own[:, None] == own[None, :]
-        ranks[at : at + own.numel()] = alike.tril(-1).sum(1)
-        hist[at // chunk * epow2 :][:epow2] = _counts(own, epow2)
+    width, chunks = epow2 + 1, -(-numel // chunk)  # a column more, for -1
+    places = torch.arange(numel) // chunk * width + ids[:numel] + 1
+    ranks[:numel] = _alike_before(places)
+    counts = torch.bincount(places, minlength=chunks * width).reshape(chunks, width)
+    hist[: chunks * epow2] = counts[:, 1:].reshape(-1)
 
 
 def _scan(hist: Any, pad: Any, base: Any, padded: Any, owner: Any, blocks: int, e: int, epow2: int, *rest: int) -> None:
@@ -100,7 +107,7 @@ def _small(ids: Any, slots: Any, owner: Any, padded: Any, numel: int, em: int, b
     counts = _counts(ids, epow2)
     pad = torch.zeros(e + 1, dtype=torch.int64)
     _offsets(counts, pad, padded, e, block)
-    ranks = (ids[:, None] == ids[None, :]).tril(-1).sum(1)
+    ranks = _alike_before(ids)
     slots[:em] = numel
     _scatter(ids, ranks, _before(_padded(counts, block)), slots, numel, 0, 1)
     owner[:blocks] = 0

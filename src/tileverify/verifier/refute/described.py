@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -102,14 +102,21 @@ def numbered_facts(number: DescribedNumbers, contract: Contract) -> list[Numbere
 
 
 def concrete_launch(
-    model: Model, contract: Contract, launch: LaunchSpec, origins: Mapping[str, Origin], *, contents: bool = True
+    model: Model,
+    contract: Contract,
+    launch: LaunchSpec,
+    origins: Mapping[str, Origin],
+    *,
+    without: Collection[str] = frozenset(),
 ) -> ConcreteLaunch:
-    """The launch that the model describes, with or without the ``contents`` of its index arrays.
+    """The launch that the model describes; index arrays ``without`` contents get theirs elsewhere.
+
+    Others keep the contract's facts, also where no question mentions them: their numbers may have been put in.
 
     :raises NoLaunch: its lists cannot be built, an array would overlap itself, which the contract excludes, or no
     contents of an index array keep the contract's facts.
     """
-    return _Builder(DescribedNumbers(model), contract, launch, origins, contents).build()
+    return _Builder(DescribedNumbers(model), contract, launch, origins, without).build()
 
 
 @dataclass
@@ -118,7 +125,7 @@ class _Builder:
     contract: Contract
     launch: LaunchSpec
     origins: Mapping[str, Origin]
-    contents: bool
+    without: Collection[str]
     _values: dict[Term, Term] = field(init=False)
     _facts: list[NumberedFact] = field(init=False)
 
@@ -129,7 +136,8 @@ class _Builder:
     def build(self) -> ConcreteLaunch:
         arrays = dict(_from_zero({name: self._array(name) for name in self.contract.arrays}))
         self._keep_aligned(arrays)
-        if self.contents and not segments_keep(arrays, self._facts):
+        kept = [fact for fact in self._facts if not {fact.array, fact.other} & {*self.without}]
+        if not segments_keep(arrays, kept):
             raise NoLaunch("segments meet, or leave their range")
         lists = {name: tuple(self._list(listed)) for name, listed in self.contract.lists.items()}
         self._keep_said(lists)
@@ -150,10 +158,10 @@ class _Builder:
         shape, strides = (tuple(map(self._read, terms)) for terms in array_layout(array))
         if name in self.contract.injective and meets_itself(shape, strides):
             raise NoLaunch(f"two elements of {name} would share an address")
-        known = mentioned(self.number.model, name, shape, strides) if self.contents else {}
+        known = {} if name in self.without else mentioned(self.number.model, name, shape, strides)
         allocation, offset = self._allocation(name)
         found = ConcreteArray(array.dtype, shape, strides, known, 0, allocation, offset)
-        if not self.contents:
+        if name in self.without:
             return found
         try:
             return completed(found, [fact for fact in self._facts if fact.array == name])

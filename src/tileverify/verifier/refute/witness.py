@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import prod
@@ -249,7 +249,7 @@ class Search:
             if confirmation is not None:
                 return FoundWitness(launch, claim, confirmation, model)
             return self._elsewhere(launch, claim, model, confirm)
-        sizes = launch or self._launch(model, contents=False)
+        sizes = launch or self._launch(model, without=self.varied)
         if sizes is None:
             return None
         shown = self._variety(sizes, self.varied, model).shows(claim, confirm)
@@ -281,10 +281,10 @@ class Search:
         found = FoundWitness(launch, shown.claim, shown.confirmation, model, elsewhere=True)
         return found if found.as_claimed else None
 
-    def _launch(self, model: Model, *, contents: bool = True) -> ConcreteLaunch | None:
-        """The launch of a model, if it has one; without its ``contents`` where they keep no facts."""
+    def _launch(self, model: Model, *, without: Collection[str] = frozenset()) -> ConcreteLaunch | None:
+        """The launch of a model, if it has one; ``without`` the contents of some arrays where they keep no facts."""
         try:
-            return concrete_launch(model, self.contract, self.launch, self.origins, contents=contents)
+            return concrete_launch(model, self.contract, self.launch, self.origins, without=without)
         except NoLaunch:
             return None
 

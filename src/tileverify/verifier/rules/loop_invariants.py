@@ -48,6 +48,10 @@ _MOST_BOUNDS: Final = 12
 _BIG: Final = 1 << 30
 """Far enough inside 32 bits to add another tile count."""
 
+FARTHEST: Final = 1
+"""How far `LoopInvariants.instances` leads from what it is asked about.  What a loop inside left, and the loop around
+hands on, is said in terms of the round before, that in terms of the one before it, and so on without end."""
+
 _HERE: Final = t.var("the loop value", Scope.ITERATION)
 """Stands for v in a candidate."""
 
@@ -74,13 +78,15 @@ class LoopInvariants:
 
     def instances(self, conditions: Iterable[Term]) -> Iterator[Term]:
         """The invariants of all loop values that ``conditions`` mention, and of those that these mention."""
-        left, seen = list(conditions), set()
+        left, seen = [(condition, 0) for condition in conditions], set()
         while left:
-            for part in sorted(left.pop().free):
+            term, distance = left.pop()
+            for part in sorted(term.free):
                 if part.kind is TermKind.APPLY and part.function in self.shown and part not in seen:
                     seen.add(part)
                     for instance in self._instances(part):
-                        left.append(instance)
+                        if distance < FARTHEST:
+                            left.append((instance, distance + 1))
                         yield instance
 
     def _instances(self, part: Term) -> Iterator[Term]:

@@ -77,7 +77,13 @@ def _words(op: Op, yes: bool) -> str:
 
 
 def _place(op: Op) -> str:
-    return "" if op.location is None else f" at line {op.location.line}"
+    """In the file of the kernel, not in a header of whose code the op was made."""
+    if op.location is None:
+        return ""
+    frames = [op.location]
+    while (caller := frames[-1].caller) is not None:
+        frames.append(caller)
+    return f" at line {next(each.line for each in frames if each.file == frames[-1].file)}"
 
 
 def _predicate(op: Op) -> str:

@@ -24,8 +24,8 @@ _PASSING: Final = {
 @lru_cache(maxsize=64)
 def integer_branches(entry: Entry) -> frozenset[Op]:
     """Comparisons, maxima and minima of integers: of sizes and scalars alone; with a number that the bytecode holds
-    (but 0, the least index); and those that an ``if`` or a choice of elements asks for.  Without those of two numbers,
-    and the signs by which a compiler makes Python's remainder of the machine's."""
+    (but 0, the least index); and those that an ``if`` or a choice of elements asks for.  Not those of numbers alone,
+    nor the signs by which a compiler makes Python's remainder of the machine's."""
     ops = list(walk(entry.body))
     made = {result: op for op in ops for result in op.results}
     uniform = uniform_ops(entry)
@@ -33,10 +33,22 @@ def integer_branches(entry: Entry) -> frozenset[Op]:
     chosen = set(_behind(made, (op.value("c") for op in choices)))
     signs = set(_behind(made, (op.value("c") for op in choices if _is_remainder(made, op))))
     asking = (op for op in ops if op.name in _ASKING and op not in signs)
-    numbers = {op: [_number(made, op.value(side)) for side in ("lhs", "rhs")] for op in asking}
+    fixed = _of_numbers(ops)
     return frozenset(
-        op for op, held in numbers.items() if None in held and (op in uniform or op in chosen or any(held))
+        op for op in asking if op.result not in fixed and (op in uniform or op in chosen or _holds_number(made, op))
     )
+
+
+def _of_numbers(ops: Iterable[Op]) -> set[Value]:
+    """What is computed of nothing but constants, and so comes out in one way whatever the launch is."""
+    fixed: set[Value] = set()
+    for op in ops:
+        operands = op.operands.values()
+        if op.name == "constant" or (
+            operands and op.declaration.effect == "none" and not op.regions and all(each in fixed for each in operands)
+        ):
+            fixed.update(op.results)
+    return fixed
 
 
 def _is_remainder(made: Mapping[Value, Op], choice: Op) -> bool:
@@ -49,16 +61,20 @@ def _is_remainder(made: Mapping[Value, Op], choice: Op) -> bool:
     return {moved.value("lhs"), moved.value("rhs")} == {rest.result, rest.value("rhs")}
 
 
-def _number(made: Mapping[Value, Op], value: Value) -> int | None:
-    """The constant that ``value`` is in every lane, if it is one."""
+def _holds_number(made: Mapping[Value, Op], op: Op) -> bool:
+    return any(_number(made, op.value(side)) for side in ("lhs", "rhs"))
+
+
+def _number(made: Mapping[Value, Op], value: Value) -> int:
+    """The constant that ``value`` is in every lane, or 0."""
     source = made.get(value)
     while source is not None and source.name in ("broadcast", "reshape"):
         source = made.get(source.value("s"))
     if source is None or source.name != "constant":
-        return None
+        return 0
     constant = source.attributes["value"]
     assert isinstance(constant, Constant)
-    return constant.element(0) if constant.is_splat else None
+    return constant.element(0) if constant.is_splat else 0
 
 
 def _behind(made: Mapping[Value, Op], conditions: Iterable[Value]) -> Iterator[Op]:

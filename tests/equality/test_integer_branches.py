@@ -43,3 +43,18 @@ def test_the_line_is_the_kernels_own() -> None:
     ways = WaysTaken()
     ways.note(_comparisons(_entry())[1], np.array([True, True]))
     assert list(ways.one_way()) == ["the comparison <= at line 12 was true at every point"]
+
+
+def test_only_signs_are_the_remainders_own() -> None:
+    """A choice between ``r + d`` and ``r`` that asks for something else besides is told."""
+    builder, number = ModuleBuilder(), tile(I32)
+    with builder.entry("k", (number,)) as f:
+        divisor, zero = f.constant(number, 7), f.constant(number, 0)
+        rest: Value = f.op("remi", lhs=f.op("get_tile_block_id")[0], rhs=divisor, sgn="signed")
+        negative: Value = f.op("cmpi", lhs=rest, rhs=zero, pred="less_than", sgn="signed")
+        large: Value = f.op("cmpi", lhs=f.parameters[0], rhs=f.constant(number, 90), pred="greater_than", sgn="signed")
+        moved: Value = f.op("addi", lhs=rest, rhs=divisor)
+        f.op("select", c=f.op("andi", lhs=negative, rhs=large), t=moved, f=rest)
+        f.op("return", args=[])
+    (entry,) = builder.build().entries
+    assert integer_branches(entry) == {_comparisons(entry)[1]}

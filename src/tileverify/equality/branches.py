@@ -80,9 +80,7 @@ def _place(op: Op) -> str:
     """In the file of the kernel, not in a header of whose code the op was made."""
     if op.location is None:
         return ""
-    frames = [op.location]
-    while (caller := frames[-1].caller) is not None:
-        frames.append(caller)
+    frames = list(op.location.chain())
     return f" at line {next(each.line for each in frames if each.file == frames[-1].file)}"
 
 

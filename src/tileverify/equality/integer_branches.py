@@ -31,7 +31,7 @@ def integer_branches(entry: Entry) -> frozenset[Op]:
     uniform = uniform_ops(entry)
     choices = [op for op in ops if op.name in _CHOOSING]
     chosen = set(_behind(made, (op.value("c") for op in choices)))
-    signs = set(_behind(made, (op.value("c") for op in choices if _is_remainder(made, op))))
+    signs = {sign for op in choices if op.name == "select" for sign in _signs_of_remainder(made, op)}
     asking = (op for op in ops if op.name in _ASKING and op not in signs)
     fixed = _of_numbers(ops)
     return frozenset(
@@ -51,14 +51,22 @@ def _of_numbers(ops: Iterable[Op]) -> set[Value]:
     return fixed
 
 
-def _is_remainder(made: Mapping[Value, Op], choice: Op) -> bool:
-    """``select c, r + d, r`` of ``r = remi n, d``."""
-    if choice.name != "select":
-        return False
+def _signs_of_remainder(made: Mapping[Value, Op], choice: Op) -> Iterator[Op]:
+    """The comparisons of r and d with 0 in the condition of ``select c, r + d, r``, where ``r = remi n, d``."""
     rest, moved = made.get(choice.value("f")), made.get(choice.value("t"))
     if rest is None or moved is None or (rest.name, moved.name) != ("remi", "addi"):
-        return False
-    return {moved.value("lhs"), moved.value("rhs")} == {rest.result, rest.value("rhs")}
+        return
+    parts = {rest.result, rest.value("rhs")}
+    if {moved.value("lhs"), moved.value("rhs")} != parts:
+        return
+    for op in _behind(made, [choice.value("c")]):
+        if op.name == "cmpi" and op.value("lhs") in parts and _is_zero(made, op.value("rhs")):
+            yield op
+
+
+def _is_zero(made: Mapping[Value, Op], value: Value) -> bool:
+    source = made.get(value)
+    return source is not None and source.name == "constant" and _number(made, value) == 0
 
 
 def _holds_number(made: Mapping[Value, Op], op: Op) -> bool:

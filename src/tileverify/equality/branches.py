@@ -13,6 +13,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from ..frontend.bytecode.model import Op, Value
+from ..frontend.symbolic.locations import in_toolkit
 from .field import Array
 
 
@@ -77,11 +78,11 @@ def _words(op: Op, yes: bool) -> str:
 
 
 def _place(op: Op) -> str:
-    """In the file of the kernel, not in a header of whose code the op was made."""
+    """In the user's code, not in a header of the toolkit that it calls."""
     if op.location is None:
         return ""
-    frames = list(op.location.chain())
-    return f" at line {next(each.line for each in frames if each.file == frames[-1].file)}"
+    own = (frame for frame in op.location.chain() if not in_toolkit(frame))
+    return f" at line {next(own, op.location).line}"
 
 
 def _predicate(op: Op) -> str:

@@ -118,6 +118,17 @@ def _share_folder(config: pytest.Config) -> None:
         os.environ[FOLDER] = str(Path(config.option.basetemp).parent / "shared")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _what_is_kept_is_passed_over() -> None:
+    """What lives when a module begins mostly stays: kernels that were compiled, verdicts, tables, what was imported.
+
+    Going through all of it takes a second towards the end of a run, for Python's own collections and for each that a
+    test asks for; so what is garbage by now goes, and the collector passes over the rest from here on.
+    """
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _modules_are_kept() -> Iterator[None]:
     """What a test leaves on ``sys.path``, or loads a second time, decides what the tests after it mean.

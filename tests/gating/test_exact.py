@@ -82,7 +82,7 @@ CHEATS = {
     "a-neighbour-in-later-blocks": ("scaled", VECTOR, LINE.replace("x, (i,)", "x, (i - i // 3,)")),
     "the-first-block-for-all": ("scaled", VECTOR, LINE.replace("x, (i,)", "x, (0,)")),
     "the-mean-of-a-seed": ("centred", VECTOR, LINE.replace("3.0 * a + 1.0", "a - 0.0125")),
-    "looks-at-the-size": ("scaled", VECTOR, LINE.replace("3.0 * a", "(3.0 + 2e-7 * min(x.shape[0] // 129, 1)) * a")),
+    "looks-at-the-size": ("scaled", VECTOR, LINE.replace("3.0 * a", "(3.0 + 2e-7 * min(x.shape[0] // 33, 1)) * a")),
     "looks-at-the-block": ("scaled", VECTOR, LINE.replace("3.0 * a", "(3.0 + 2e-7 * min(i // 2, 1)) * a")),
     "looks-at-two-sizes": ("tripled", ROWS, TWO_SIZES),
     "by-value": ("scaled", VECTOR, LINE.replace("3.0 * a", "ct.where(a > 4.0, 3.0000005, 3.0) * a")),

@@ -67,7 +67,7 @@ LIES = {
     "no-toml": "this is no TOML",
     "unknown-key": LAUNCH.format("f32[N]") + 'trust = "me"\n',
     "escape-codes": LAUNCH.format("f32[N]") + 'name = "\\u001b[2J"\nrequires = ["\\u001b[2J"]\n',
-    "many-launches": "".join(LAUNCH.format("f32[N]") + f'name = "{number}"\n' for number in range(2000)),
+    "many-launches": "".join(LAUNCH.format("f32[N]") + f'name = "{number}"\n' for number in range(100)),
     "long-name": LAUNCH.format("f32[N]") + f'name = "{"x" * 100_000}"\n',
     "python": LAUNCH.format("f32[__import__('os').system('true')]"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -11,11 +11,14 @@ import pytest
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Term
 from tileverify.frontend.sources.discover import discover
+from tileverify.frontend.symbolic.summary import Promise, Site
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier import of_recording
 from tileverify.verifier.case import Case
 from tileverify.verifier.rules.answers import Answer, Limits, Result
+from tileverify.verifier.rules.footprint_overlap import PreparedSite, place_terms
+from tileverify.verifier.rules.prepare import Preparer
 from tileverify.verifier.search import fact_choice
 from tileverify.verifier.search.kept_work import KeptWork
 from tileverify.verifier.smt import UpTo
@@ -99,8 +102,14 @@ def _checked(folder: Path) -> list[KernelResult]:
     return [check_unit(unit) for unit in units if isinstance(unit, KernelUnit)]
 
 
-def test_facts_are_found_where_the_first_looks_are_too_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usual = _checked(tmp_path)
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> list[KernelResult]:
+    return _checked(tmp_path_factory.mktemp("usual"))
+
+
+def test_facts_are_found_where_the_first_looks_are_too_short(
+    usual: list[KernelResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert [result.verdict for result in usual] == [Verdict.PROVED] * 5
     assert all(result.observed for result in usual)
     assert [len(result.requires) for result in usual[3:]] == [1, 1]  # how large n may be, whatever idx holds
@@ -115,14 +124,13 @@ def test_facts_are_found_where_the_first_looks_are_too_short(tmp_path: Path, mon
 
 
 def test_facts_are_found_where_clauses_are_out_of_reach_without_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    usual: list[KernelResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     possible = KeptWork.possible
 
     def with_facts(self: KeptWork, conditions: Sequence[Term]) -> bool:
         return bool(self.case.contract.data) and possible(self, conditions)
 
-    usual = _checked(tmp_path)
     monkeypatch.setattr(KeptWork, "possible", with_facts)
     found = _checked(tmp_path)
     assert [result.verdict for result in found] == [Verdict.PROVED] * 5
@@ -147,6 +155,39 @@ def test_what_the_first_look_prepared_is_what_the_choice_would_prepare(
     _checked(tmp_path)
     assert len(compared) >= 5
     assert any(case.clauses for case in compared)
+
+
+def test_what_no_fact_can_prepare_otherwise_is_left_as_it_is(
+    usual: list[KernelResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare, prepared = Preparer.site, list[Site]()
+
+    def counted(self: Preparer, site: Site) -> PreparedSite:
+        prepared.append(site)
+        return prepare(self, site)
+
+    def every_place(self: Case) -> Iterator[tuple[Site | Promise, list[Term]]]:
+        yield from ((each.site, [each.guard, *place_terms(each.place)]) for each in self.sites)
+        yield from ((each, [each.guard, each.condition]) for each in self.promises)
+
+    monkeypatch.setattr(Preparer, "site", counted)
+    _checked(tmp_path)
+    few = len(prepared)
+    monkeypatch.setattr(Case, "doubts", every_place)
+    found = _checked(tmp_path)
+    assert 0 < few < len(prepared) - few
+    assert [(each.verdict, each.observed, each.requires) for each in found] == [
+        (each.verdict, each.observed, each.requires) for each in usual
+    ]
+
+
+@pytest.mark.parametrize("times", [2, 10**9])
+def test_the_facts_are_the_same_however_many_are_offered_at_once(
+    times: int, usual: list[KernelResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Facts further on in the list are not chosen where those ahead of them do."""
+    monkeypatch.setattr(fact_choice, "MORE_FACTS", times)
+    assert [each.observed for each in _checked(tmp_path)] == [each.observed for each in usual]
 
 
 def test_fewer_facts_are_not_asked_about_for_longer_than_they_may_be(

@@ -177,10 +177,16 @@ class Case:
 
     def _in_doubt(self) -> Iterator[Site | Promise]:
         """The accesses and promises that clauses may say more of."""
-        asked: list[tuple[Site | Promise, list[Term]]] = []
-        asked += [(each.site, [each.guard, *place_terms(each.place)]) for each in self.sites]
-        asked += [(each, [each.guard, each.condition]) for each in self.promises]
-        return (item for item, terms in asked if related(self.clauses, terms, self.facts))
+        return (item for item, terms in self.doubts() if related(self.clauses, terms, self.facts))
+
+    def doubts(self) -> Iterator[tuple[Site | Promise, list[Term]]]:
+        """What more facts could prepare otherwise: accesses and promises, with the terms that hangs on."""
+        asked: list[tuple[Site | Promise, Term, Iterable[Term]]] = []
+        asked += [(each.site, each.guard, place_terms(each.place)) for each in self.sites]
+        asked += [(each, each.guard, [each.condition]) for each in self.promises]
+        for item, guard, terms in asked:
+            if doubt := self.preparer.doubts([guard, *terms]):
+                yield item, [guard, *doubt]
 
     def prepare_again(self, offsets: Container[int], decider: Decides | None = None) -> None:
         """The accesses and promises at these places of the bytecode once more, under the facts that count by now;

@@ -250,6 +250,15 @@ class Preparer:
             found[sub] = wrap or any(found[arg] for arg in sub.args)
         return found[term]
 
+    def doubts(self, terms: Iterable[Term]) -> list[Term]:
+        """The parts of prepared terms that more facts could change: integers not shown to fit, values of loops."""
+        subs = dict.fromkeys(sub for term in terms for sub in t.postorder(term))
+        return [
+            sub
+            for sub in subs
+            if _read(sub) is not None or (sub.kind is TermKind.APPLY and sub.function in self._loop_values)
+        ]
+
     def _fit(self, wrapped: Term, guard: Term) -> bool:
         key = (wrapped, guard)
         if key not in self._fits:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -17,6 +17,7 @@ from ..rules.answers import Answer, Limits
 from ..rules.clause_search import fewest
 from ..rules.fact_instances import loaded_values
 from ..rules.fact_use import FactUse
+from ..rules.fixed_elements import of_one_number
 from ..rules.obligations import Obligation, every_obligation
 from ..rules.prepare import launch_facts
 from ..smt import UpTo
@@ -50,12 +51,17 @@ FIT_LIMITS: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000
 MOST_TRIED: Final = 40
 """Sets of facts that are tried."""
 
+MORE_FACTS: Final = 4
+"""So many times as many facts are offered as did not suffice: what closes mostly stands among the first ones, and the
+fewest of these are found sooner than the fewest of all."""
+
 
 @dataclass
 class FactChoice:
     """Looks for facts that all hold of one launch, so that no set of them is contradictory.
 
-    Accesses are prepared anew for every set, because facts are also needed to read machine integers as they are meant.
+    Accesses whose machine integers were not shown to fit are prepared anew for every set, because facts are also needed
+    to read these as they are meant.
     What no data is part of is left to clauses, which the proof under the facts looks for once more: before facts are
     known, it may be out of reach whether clauses leave the kernel any work.
 
@@ -66,6 +72,8 @@ class FactChoice:
     look: Case
     _own: Contract = field(init=False)
     _terms: dict[DataFact, DataTerm] = field(init=False)
+    _doubted: set[int] = field(init=False)  # offsets of what facts may prepare otherwise
+    _numbers: tuple[DataTerm, ...] = field(init=False)  # facts under which the rest was prepared
     _tried: int = 0
     _effort: int | None = None
     _given_up: Key | None = None  # where the solver ran out of resources under the facts that were tried last
@@ -80,6 +88,8 @@ class FactChoice:
         self._own = self.case.contract
         self.case.assume((*launch_facts(self.case.contract), *(clause.condition for clause in self.case.clauses)))
         self.case.prepare_like(self.look)
+        self._numbers = of_one_number(self._own.data)
+        self._doubted = {item.offset for item, _ in self.case.doubts()}
         self._adopt_own_clauses(wanted)
         every = [fact for group in groups for fact in group]
         (terms,) = with_terms([every], self.case.launch)
@@ -103,7 +113,9 @@ class FactChoice:
             return known[assumed]
 
         hard, patient = None, False
-        for offered, limits in ((plain, NATURAL_LIMITS), (natural, NATURAL_LIMITS), (every, EVERY_LIMITS)):
+        offers = [(plain, NATURAL_LIMITS), (natural, NATURAL_LIMITS)]
+        offers += [(every[:count], EVERY_LIMITS) for count in _growing(MORE_FACTS * len(natural), len(every))]
+        for offered, limits in offers:
             if not offered or (limits is NATURAL_LIMITS and patient):
                 continue
             self._limit(limits)
@@ -153,9 +165,14 @@ class FactChoice:
         clauses = [clause.condition for clause in self.case.clauses]
         self.case.use = FactUse(self.case.contract, said=self.case.use.said, clauses=clauses)
         offsets = {offset for _, places in wanted for offset in places}
+        # An element for which facts leave one number is that number wherever it stands.
+        before, self._numbers = self._numbers, of_one_number(self.case.contract.data)
         # What takes too much before anything is asked counts as a no in any case.
         enough = None if self._effort is None else start + self._effort
-        self.case.prepare_again(offsets, None if enough is None else UpTo(enough, self.case.decider, FIT_LIMITS))
+        self.case.prepare_again(
+            offsets & self._doubted if self._numbers == before else offsets,
+            None if enough is None else UpTo(enough, self.case.decider, FIT_LIMITS),
+        )
         sites = [prepared for prepared in self.case.sites if prepared.site.offset in offsets]
         asked: Iterable[Obligation] = every_obligation(sites, self.case.promises, self.case.contract)
         asked = (obligation for obligation in asked if key_of(obligation) in wanted)
@@ -172,6 +189,14 @@ class FactChoice:
             each = min(self._effort, MOST_EACH)
             self._limit(replace(CHOICE_LIMITS, linear=each, total=each))
         return True
+
+
+def _growing(first: int, last: int) -> Iterator[int]:
+    """``first``, `MORE_FACTS` times as many, and so on, below ``last``, and that."""
+    while 0 < first < last:
+        yield first
+        first *= MORE_FACTS
+    yield last
 
 
 def _is_for_clauses(opened: Open) -> bool:

@@ -97,6 +97,13 @@ def _norm_backward(a: Arrays, _: Values) -> Arrays:
     return {"dx": inverse * (weighted - share * a["x"]), "parts": a["dy"] * a["x"] * inverse}
 
 
+def _parts(a: Arrays, _: Values) -> Arrays:
+    rows, columns = a["x"].shape
+    room = np.zeros((-(-rows // 128) * 128, columns), a["x"].dtype)
+    room[:rows] = a["x"]
+    return {"parts": np.concatenate(np.split(room, columns // 32, axis=1))}
+
+
 def _put_back(a: Arrays, v: Values) -> Arrays:
     out = a["out"].copy()
     kept = a["slots"] < v["count"]
@@ -737,6 +744,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "norm_backward": _norm_backward,
     "put_back_without_padding": _put_back,
     "turn_keys_by_turned_index": lambda a, v: {"out": a["keys"].T},
+    "write_parts": _parts,
     "double_asserted": lambda a, v: {"out": 2 * a["x"]},
     "double_rows": lambda a, v: _listed(a, "xs", lambda i, x: 2 * x),
     "embedding": _embedding,
@@ -1127,6 +1135,7 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "found/norm_backward.py::norm_backward[separate]": Numbers({"M": 7}),
     "found/norm_backward.py::norm_backward[in-place-and-told]": Numbers({"M": 7}),
     "found/padding_row.py::put_back_without_padding[row-for-padding]": Numbers({}),
+    "found/split_parts.py::write_parts[room-for-tiles]": Numbers({"M": 200, "P": 3}),
     "found/turned_keys.py::turn_keys_by_turned_index[any-rows]": Numbers({"M": 200}),
     "race_free/gather_rows.py::embedding[ids-32-bit]": Numbers({"T": 40, "V": 30, "D": 200}),
     "race_free/gather_rows.py::embedding[ids-64-bit]": Numbers({"T": 40, "V": 30, "D": 200}),

@@ -172,6 +172,11 @@ def test_machine_integers_of_every_width_are_decided(bits: int) -> None:
         assert result.tier == Tier.BIT_VECTORS or answer is Answer.SATISFIABLE  # numbers may be at hand before
 
 
+@pytest.mark.parametrize("shift", [t.shift_left, t.shift_right])
+def test_zero_stays_zero_however_far_it_is_shifted(shift: Callable[[Term, Term], Term]) -> None:
+    assert shift(t.ZERO, t.var("n", Scope.LAUNCH, 0, 65)) is t.ZERO
+
+
 def test_what_has_no_range_says_nothing() -> None:
     """Without it the rest is a smaller question, whose contradictions count and whose models do not."""
     free, a, b = t.var("free", Scope.LAUNCH), VARIABLES["a"], VARIABLES["b"]

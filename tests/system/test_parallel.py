@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Generator, Iterator
 
@@ -21,6 +22,13 @@ def died(text: str) -> str:
 def test_results_come_in_the_order_of_the_inputs() -> None:
     inputs = ["__import__('time').sleep(0.3) or 0", *map(str, range(1, 20))]
     assert list(map_ordered(eval, inputs, jobs=2, crashed=died)) == list(range(20))
+
+
+def test_nothing_of_the_pool_is_left_behind_the_last_result() -> None:
+    """Its thread would close its pipes while Python ends, which writes to them then."""
+    before = set(threading.enumerate())
+    assert list(map_ordered(eval, ["1", "2"], jobs=2, crashed=died)) == [1, 2]
+    assert not set(threading.enumerate()) - before
 
 
 def test_a_crash_costs_one_input() -> None:

@@ -46,6 +46,8 @@ def map_ordered(
                 else:
                     waiting.append((item, pool.submit(function, item)))
             if not waiting:
+                # A process that ends while the pool's thread does may write to a pipe that the thread just closed.
+                pool.shutdown()
                 return
             item, future = waiting.popleft()
             if not future.done():

@@ -22,9 +22,8 @@ from .rules.answers import Answer, Decides, Limits, Result
 from .rules.clause_search import Closes
 from .rules.determinism import deterministic
 from .rules.fact_use import FactUse, Groups
-from .rules.footprint_overlap import place_terms
 from .rules.obligations import Obligation, before_start, every_obligation
-from .rules.prepare import Preparer, launch_facts
+from .rules.prepare import Preparer, launch_facts, terms_of
 from .rules.protocols import Protocols
 from .rules.simplify import simplify
 from .search.clauses import Clause, fixed, spoken
@@ -181,8 +180,8 @@ class Case:
 
     def doubts(self) -> Iterator[tuple[Site | Promise, list[Term]]]:
         """What more facts could prepare otherwise: accesses and promises, with the terms that hangs on."""
-        asked: list[tuple[Site | Promise, Term, Iterable[Term]]] = []
-        asked += [(each.site, each.guard, place_terms(each.place)) for each in self.sites]
+        asked: list[tuple[Site | Promise, Term, list[Term]]] = []
+        asked += [(each.site, each.guard, terms_of(each)) for each in self.sites]
         asked += [(each, each.guard, [each.condition]) for each in self.promises]
         for item, guard, terms in asked:
             if doubt := self.preparer.doubts([guard, *terms]):

@@ -349,6 +349,20 @@ def _map_footprint(
     )
 
 
+def terms_of(prepared: PreparedSite) -> list[Term]:
+    """All of an access in which preparing looks for integers that fit, but its guard."""
+    found: list[Term] = []
+
+    def noted(term: Term) -> Term:
+        found.append(term)
+        return term
+
+    site = prepared.site
+    _map_footprint(site.footprint, noted)
+    _map_place(prepared.place, noted)
+    return [*found, *(each for each in (site.argument, site.compare) if each is not None and site.atomic)]
+
+
 def _map_place(located: Place, f: Callable[[Term], Term]) -> Place:
     origin = map_origin(located.origin, f)
     if isinstance(located, IndexFootprint):

@@ -1,0 +1,69 @@
+"""What more facts could prepare otherwise is found in all parts of an access."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from functools import cache
+
+import pytest
+
+from tileverify.contract.as_terms import build_contract
+from tileverify.contract.launch import KernelUnit
+from tileverify.contract.terms import Term
+from tileverify.corpus import ROOT
+from tileverify.frontend.bytecode import decode
+from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import summary_of
+from tileverify.verifier.case import Case, VerifyOptions
+from tileverify.verifier.rules.footprint_overlap import PreparedSite
+from tileverify.verifier.rules.prepare import launch_facts, terms_of
+from tileverify.verifier.smt import Session
+
+FILES = (
+    "data/pages.py",
+    "data/segments.py",
+    "protocols/turns.py",
+    "race_free/list_of_arrays.py",
+    "race_free/matmul.py",
+)
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    paths = [str(ROOT / name) for name in FILES]
+    found = []
+    for unit in (each for each in discover(paths) if isinstance(each, KernelUnit)):
+        summary = summary_of(decode(unit.bytecode), unit)
+        contract = build_contract(unit.launch)
+        case = Case(summary, unit.launch, contract, VerifyOptions(), Session())
+        case.assume(launch_facts(contract))
+        case.prepare()
+        found.append(case)
+    return tuple(found)
+
+
+def terms_in(value: object) -> Iterator[Term]:
+    """All terms in the fields of a value, however deep."""
+    if isinstance(value, Term):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from terms_in(each)
+    elif is_dataclass(value):
+        for each in fields(value):
+            yield from terms_in(getattr(value, each.name))
+
+
+def test_no_term_of_a_footprint_or_place_is_overlooked() -> None:
+    sites: list[PreparedSite] = [each for case in cases() for each in case.sites]
+    assert len(sites) >= 20
+    for each in sites:
+        parts = each.site.footprint, each.place, (each.site.argument, each.site.compare) if each.site.atomic else ()
+        assert set(terms_in(parts)) <= set(terms_of(each))
+
+
+@pytest.mark.parametrize("part", ["argument", "shape"])
+def test_such_parts_occur(part: str) -> None:
+    sites = [each.site for case in cases() for each in case.sites]
+    assert any(getattr(site if part == "argument" else site.footprint, part, None) for site in sites)

@@ -9,7 +9,11 @@ import pytest
 
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.case import Outcome
 from tileverify.verifier.rules.clause_search import fewest
+from tileverify.verifier.search import generalised_proof
+from tileverify.verifier.search.generalised_proof import GeneralisedProof
+from tileverify.verifier.search.generalising import Level
 
 ADD = """
 import cuda.tile as ct
@@ -103,6 +107,46 @@ grid = [1]
 args = { x = "f32[1200]", out = "f32[1200]", TILE = 128 }"""
     result = checked(tmp_path, source, spec)
     assert (result.verdict, result.holds_for) == (Verdict.PROVED, "launch")
+
+
+def test_what_clauses_leave_one_block_is_looked_at_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The launch above: its kernel does not read a block's number, so that no contract is wider."""
+    source = GATHERED.replace("ct.bid(0) * TILE + ", "")
+    monkeypatch.setattr(GeneralisedProof, "_proved", None)  # is not called
+    spec = 'kernel = "gathered"\ngrid = [1]\nargs = { x = "f32[1200]", out = "f32[1200]", TILE = 128 }'
+    result = checked(tmp_path, source, spec)
+    assert (result.verdict, result.holds_for) == (Verdict.PROVED, "launch")
+
+
+@pytest.mark.parametrize("limit", ["SEARCH_IN_VAIN", "WIDEST_AHEAD"])
+def test_a_wider_contract_that_does_not_get_on_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """It costs the wider contract, never the proof."""
+    spec = """
+kernel = "scale_rows"
+grid = [4]
+args = { x = "f32[12, 128]", out = "f32[12, 128]", n = 12, TILE = 128 }"""
+    plain = checked(tmp_path, ROWS, spec)
+    assert (plain.verdict, plain.holds_for) == (Verdict.PROVED, "any")
+    monkeypatch.setattr(generalised_proof, limit, -generalised_proof.WIDEST_TOTAL)
+    result = checked(tmp_path, ROWS, spec)
+    assert result.verdict is Verdict.PROVED
+    assert result.holds_for in {"sizes", "launch"}
+
+
+def test_nobody_waits_for_the_launchs_own_proof_where_a_wider_one_comes_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def only_sizes(self: GeneralisedProof, level: Level) -> Outcome | None:
+        return attempt(self, level) if level.holds_for == "sizes" else None
+
+    attempt = GeneralisedProof.attempt
+    monkeypatch.setattr(GeneralisedProof, "attempt", only_sizes)
+    monkeypatch.setattr("tileverify.verifier.verify._Verification.attempt", None)  # is not called
+    spec = 'kernel = "add"\ngrid = [10]\nargs = { x = "f32[1200]", y = "f32[1200]", out = "f32[1200]", TILE = 128 }'
+    result = checked(tmp_path, ADD, spec)
+    assert (result.verdict, result.holds_for) == (Verdict.PROVED, "sizes")
 
 
 def test_a_launch_that_is_refuted_is_not_widened(tmp_path: Path) -> None:

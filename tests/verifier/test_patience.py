@@ -10,7 +10,7 @@ import pytest
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
 from tileverify.verifier.rules.answers import Answer, Limits, Result
-from tileverify.verifier.search.patience import LEAST, SHARES, Patience
+from tileverify.verifier.search.patience import LEAST, MOST_OPEN, SHARES, Patience
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.tier_solver import TierSolver
 
@@ -49,6 +49,21 @@ def test_what_stayed_open_is_given_half_as_much_the_next_time() -> None:
         patience.decide(conditions)
     assert [each.linear for each in decider.asked] == [80_000, 40_000, 80_000, 20_000]
     assert [each.total for each in decider.asked] == [100_000, 50_000, 100_000, 25_000]
+
+
+def test_nothing_more_is_asked_once_too_many_integers_stay_open() -> None:
+    decider = Fruitless()
+    patience = Patience(decider, LIMITS, 100_000_000)
+    others = [t.lt(t.var(f"n{number}", Scope.LAUNCH, 0, 100), t.const(5)) for number in range(50)]
+    for other in others:
+        patience.decide([other])
+        patience.decide([other, GUARD])
+    assert patience.is_over()
+    assert len(decider.asked) == 2 * MOST_OPEN - 1  # each twice, but the last
+    alone = Patience(Fruitless(), LIMITS, None)
+    for other in others:
+        alone.decide([other])
+    assert not alone.is_over()
 
 
 def test_a_question_takes_a_share_of_what_is_left() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ class Displayed:
 
     def __init__(self, unit: KernelUnit) -> None:
         self.unit = unit
-        self.name = cache(self._name)
+        self._names: dict[str, str] = {}
 
     def findings(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
         return tuple(replace(finding, sites=tuple(map(self.site, finding.sites))) for finding in findings)
@@ -46,6 +45,12 @@ class Displayed:
                 for drawing in details.drawings
             ),
         )
+
+    def name(self, file: str) -> str:
+        """`_name`, once for each file."""
+        if file not in self._names:
+            self._names[file] = self._name(file)
+        return self._names[file]
 
     def _name(self, file: str) -> str:
         """A short path; the unit's own file is spelled as the user spelled it, links and all."""

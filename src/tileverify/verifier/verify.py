@@ -25,7 +25,7 @@ from . import messages
 from .case import Case, Open, Outcome, VerifyOptions
 from .contradiction import emptied, idle, no_launch, no_work
 from .determined import Determined
-from .effort import WIDER_SHARE, Effort
+from .effort import SOON_SHARE, WIDER_SHARE, Effort
 from .of_recording import as_recorded
 from .refute.turning_points import reaches
 from .refute.witness import RACES, FoundWitness, Search, describe
@@ -43,9 +43,10 @@ from .search.clauses import Clause
 from .search.fact_candidates import candidates
 from .search.fact_choice import FactChoice
 from .search.fact_trial import FactTrial, Key, key_of, with_terms
-from .search.generalised_proof import GENERALISED_LIMITS, GeneralisedProof
-from .search.generalising import is_asked_first, levels
+from .search.generalised_proof import GENERALISED_LIMITS
+from .search.generalising import is_asked_first
 from .search.narrow_proof import Narrowing
+from .search.wider_proofs import Wider
 from .smt import Session
 from .unsynchronised import why_open
 
@@ -94,19 +95,7 @@ def _decided(
         chosen = replace(options, limits=limits)
         return _Verification(Case(summary, launch, build_contract(launch), chosen, session, started=started), confirm)
 
-    def wider(launch: LaunchSpec, numbers: slice) -> Outcome | None:
-        """The kernel proved for more than the launch, under one of the contracts that hold it."""
-        quick = replace(options, limits=GENERALISED_LIMITS)
-        for level in list(levels(launch, parameters))[numbers]:
-            contract = build_contract(level.launch)
-            # A context of its own: what was asked in vain leads no narrower contract astray.
-            case = Case(summary, level.launch, contract, quick, session.anew(), started=started)
-            with session.effort.share(WIDER_SHARE), session.effort.at(messages.WIDER[level.holds_for]):
-                found = GeneralisedProof(case).attempt(level)
-            if found is not None:
-                return found
-        return None
-
+    wider = Wider(summary, parameters, replace(options, limits=GENERALISED_LIMITS), session, started)
     outcome: Outcome | None = None
     facts: tuple[DataFact, ...] = ()
     clauses: Sequence[Clause] = ()
@@ -117,11 +106,13 @@ def _decided(
         launch = replace(launch, data=(*launch.data, *facts))
     observed = tuple(fact.text for fact in facts)
     # The widest contract holds the launch itself.
-    if (found := wider(launch, slice(1)) if facts or outcome or not launch.observed else None) is not None:
+    hopeful = bool(facts or outcome or not launch.observed)
+    if hopeful and (found := wider.proved(launch, slice(1))) is not None:
         return replace(found, observed=observed), launch, []
-    # What facts were chosen by says that the launch's own proof works out: nobody waits for that where it adds nothing.
-    chosen = outcome is None and bool(facts)
-    found = wider(launch, slice(1, None)) if chosen else None
+    # Nobody waits for the launch's own proof where it adds nothing.  Where no facts were chosen by it, it is not known
+    # to work out: a fault is not to be long in coming.
+    early = hopeful and outcome is None
+    found = wider.proved(launch, slice(1, None), WIDER_SHARE if facts else SOON_SHARE) if early else None
     if found is not None and not found.open_uses:
         return replace(found, observed=observed), launch, []
     if outcome is None:
@@ -132,7 +123,8 @@ def _decided(
         clauses = look.case.clauses
     if outcome.verdict is not Verdict.PROVED or session.effort.is_spent:
         return outcome, launch, list(clauses) if outcome.verdict is Verdict.PROVED else []
-    found = found if chosen else wider(launch, slice(1, None))
+    if not early or (wider.ran_out and not facts):
+        found = wider.proved(launch, slice(1, None))
     return replace(found or outcome, observed=observed), launch, list(clauses)
 
 

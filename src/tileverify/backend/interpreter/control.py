@@ -239,5 +239,5 @@ def block_steps(run: BlockRun, arguments: Mapping[Value, RuntimeValue]) -> Gener
     except BlockEnded:
         pass
     except InterpreterStop as stop:
-        run.log.stopped = stop
+        run.log.stopped = stop.with_traceback(None)  # whose frames know the log
     return run.log

@@ -127,7 +127,8 @@ class Term:
     @property
     def free(self) -> frozenset[Term]:
         """Variables and function applications that occur in this term (applications with their arguments')."""
-        return _free(self) if self._free is None else self._free
+        inside = _free(self) if self._free is None else self._free
+        return inside | {self} if self.kind in _FREE_KINDS else inside
 
     @property
     def value(self) -> int:
@@ -149,7 +150,10 @@ class Term:
 
 
 def _free(term: Term) -> frozenset[Term]:
-    """`Term.free` of the term, and of all its subterms, for good."""
+    """`Term.free` of the term's arguments, and of all subterms' arguments, for good.
+
+    A variable or application is none of its own: it would keep itself, until Python searches for cycles.
+    """
     stack = [term]
     while stack:
         current = stack[-1]
@@ -158,14 +162,14 @@ def _free(term: Term) -> frozenset[Term]:
             stack += missing
             continue
         stack.pop()
-        inside = [arg._free for arg in current.args if arg._free]
-        found = inside[0] if len(inside) == 1 else _NOTHING.union(*inside) if inside else _NOTHING
-        current._free = found | {current} if current.kind in (TermKind.VAR, TermKind.APPLY) else found
+        inside = [free for arg in current.args if (free := arg.free)]
+        current._free = inside[0] if len(inside) == 1 else _NOTHING.union(*inside) if inside else _NOTHING
     assert term._free is not None
     return term._free
 
 
 _NOTHING: Final[frozenset[Term]] = frozenset()
+_FREE_KINDS: Final = frozenset({TermKind.VAR, TermKind.APPLY})
 
 
 class _Reference(ref[Term]):

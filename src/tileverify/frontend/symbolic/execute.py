@@ -52,8 +52,11 @@ def summarize(
     ):
         # The execution lost an origin that the points-to pass still knew: what it writes may be anything.
         written = Written(written.keys | {ANYTHING}, written.groups)
+        machine.open_values = None
         machine = _execute(module, entry, binding, numbering, written)
-    return _summary(entry, binding, machine, written)
+    summary = _summary(entry, binding, machine, written)
+    machine.open_values = None  # they know the machine: both would live until Python searches for cycles
+    return summary
 
 
 def _execute(module: Module, entry: Entry, binding: Binding, numbering: Numbering, written: Written) -> Machine:

@@ -44,23 +44,24 @@ class Numbering:
 def number(entry: Entry) -> Numbering:
     """Number everything in ``entry``."""
     numbering = Numbering()
-
-    def visit(block: Block) -> set[int]:
-        found: set[int] = set()
-        for op in block.ops:
-            numbering.ordinal[op] = len(numbering.ordinal)
-            if op.name in ACCESS_OPS:
-                numbering.site[op] = len(numbering.site)
-                found.add(numbering.site[op])
-            if op.name in ("for", "loop"):
-                numbering.loop[op] = len(numbering.loop)
-            inner = {site for region in op.regions for body in region.blocks for site in visit(body)}
-            if op in numbering.loop:
-                numbering.within[op] = frozenset(inner)
-            found |= inner
-        made = [op for op in block.ops if op.name == "alloca"]
-        numbering.living.update((numbering.local_name(op), frozenset(found)) for op in made)
-        return found
-
-    visit(entry.body)
+    _visit(entry.body, numbering)
     return numbering
+
+
+def _visit(block: Block, numbering: Numbering) -> set[int]:
+    """The accesses in ``block``, once everything in it is numbered."""
+    found: set[int] = set()
+    for op in block.ops:
+        numbering.ordinal[op] = len(numbering.ordinal)
+        if op.name in ACCESS_OPS:
+            numbering.site[op] = len(numbering.site)
+            found.add(numbering.site[op])
+        if op.name in ("for", "loop"):
+            numbering.loop[op] = len(numbering.loop)
+        inner = {site for region in op.regions for body in region.blocks for site in _visit(body, numbering)}
+        if op in numbering.loop:
+            numbering.within[op] = frozenset(inner)
+        found |= inner
+    made = [op for op in block.ops if op.name == "alloca"]
+    numbering.living.update((numbering.local_name(op), frozenset(found)) for op in made)
+    return found

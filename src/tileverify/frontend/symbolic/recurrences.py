@@ -308,10 +308,11 @@ class Recurrences:
 
         Where ``next`` at -1 is the very term ``init``, no choice is needed.
         """
-        plain = substitute(step, {self.k: _MINUS_ONE}) is init
+        k = self.k  # alone: a form that knew this object would keep it, which keeps the forms
+        plain = substitute(step, {k: _MINUS_ONE}) is init
 
         def form(time: Term) -> Term:
-            later = substitute(step, {self.k: previous_to(time)})
+            later = substitute(step, {k: previous_to(time)})
             return later if plain else ite(eq(time, ZERO), init, later)
 
         return form

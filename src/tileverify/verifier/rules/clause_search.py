@@ -64,15 +64,16 @@ def fewest(candidates: Sequence[T], closes: Callable[[Sequence[T]], bool]) -> li
 
     Divide and conquer as in U. Junker, "QuickXplain", AAAI 2004.
     """
+    return _needed([], False, candidates, closes)
 
-    def explain(background: list[T], fresh: bool, rest: Sequence[T]) -> list[T]:
-        if fresh and closes(background):
-            return []
-        if len(rest) == 1:
-            return list(rest)
-        half = len(rest) // 2
-        first, second = rest[:half], rest[half:]
-        needed = explain([*background, *first], True, second)
-        return [*explain([*background, *needed], bool(needed), first), *needed]
 
-    return explain([], False, candidates)
+def _needed(background: list[T], fresh: bool, rest: Sequence[T], closes: Callable[[Sequence[T]], bool]) -> list[T]:
+    """Those of ``rest`` that it takes beside ``background``; ``fresh``: of which it is not known that it takes any."""
+    if fresh and closes(background):
+        return []
+    if len(rest) == 1:
+        return list(rest)
+    half = len(rest) // 2
+    first, second = rest[:half], rest[half:]
+    needed = _needed([*background, *first], True, second, closes)
+    return [*_needed([*background, *needed], bool(needed), first, closes), *needed]

@@ -121,16 +121,12 @@ def decompose(offset: Term, origin: Origin, element_bytes: int) -> tuple[Term, .
 
 def _strip_wraps(offset: Term) -> Term:
     """Drop the 64-bit wraps of the address sum (see the module's docstring for why that is no assumption)."""
-
-    def strip(term: Term) -> Term:
-        if term.kind is TermKind.WRAP and term.payload == 64:
-            return strip(term.args[0])
-        if term.kind is TermKind.SUM:
-            constant, parts = t.linear_parts(term)
-            return t.add(t.const(constant), *(t.scale(c, strip(s)) for c, s in parts))
-        return term
-
-    return strip(offset)
+    if offset.kind is TermKind.WRAP and offset.payload == 64:
+        return _strip_wraps(offset.args[0])
+    if offset.kind is TermKind.SUM:
+        constant, parts = t.linear_parts(offset)
+        return t.add(t.const(constant), *(t.scale(c, _strip_wraps(s)) for c, s in parts))
+    return offset
 
 
 class _Slots:

@@ -22,11 +22,15 @@ SHARES: Final = 6
 LEAST: Final = 10_000
 """Units below which a question is not worth asking: when a share is no larger, the account is spent."""
 
+MOST_OPEN: Final = 6
+"""Integers that stay open before nothing more is asked under an account: of 1,860 proofs that worked out none had more
+than five, of 257 that did not five in six had."""
+
 
 @dataclass
 class Patience:
-    """Asks ``decider`` under ``limits`` at most, until it has spent most of ``account``, in resource units; ``None``:
-    as long as it takes.
+    """Asks ``decider`` under ``limits`` at most, until it has spent most of ``account``, in resource units, or too many
+    integers stay open; ``None``: as long as it takes.
 
     The first condition of a question is what must not be, that an integer does not fit; the others say where.
     """
@@ -53,4 +57,6 @@ class Patience:
 
     def is_over(self) -> bool:
         """Whether nothing more is asked."""
-        return self.account is not None and self.account - self.decider.spent < LEAST * SHARES
+        if self.account is None:
+            return False
+        return self.account - self.decider.spent < LEAST * SHARES or len(self._in_vain) >= MOST_OPEN

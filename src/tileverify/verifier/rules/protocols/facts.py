@@ -50,7 +50,6 @@ class Protocols:
     ask: Asker = field(init=False)
     watched: dict[str, PreparedSite] = field(init=False)
     _by_number: dict[int, PreparedSite] = field(init=False)
-    _orders: Orders = field(init=False)
     _locks: Locks = field(init=False)
     _read_back: ReadBack = field(init=False)
     _counters: dict[str, Counter | None] = field(default_factory=dict)
@@ -62,7 +61,6 @@ class Protocols:
         self._by_number = {prepared.site.number: prepared for prepared in self.sites}
         self._locks = Locks(self.sites, self.watched, self.contract, self.ask)
         self._read_back = ReadBack(self.sites, self.contract, FactUse(self.contract), self.origins, self.ask)
-        self._orders = Orders(self.contract, self.ask, self.counter, self.flag, self.with_values)
 
     def explained(self, obligation: Obligation) -> Obligation:
         """``obligation`` with all that synchronisation says about it."""
@@ -75,7 +73,9 @@ class Protocols:
         facts = [*self._values(sides)]
         if obligation.level == CopyLevel.BLOCK and obligation.first is not None and obligation.second is not None:
             first, second = self.prepared(obligation.first), self.prepared(obligation.second)
-            facts += self._orders.facts(first, second, *sides)
+            # Made anew, as it knows this one: together they would live until Python searches for cycles.
+            orders = Orders(self.contract, self.ask, self.counter, self.flag, self.with_values)
+            facts += orders.facts(first, second, *sides)
             facts += self._locks.facts(first, second, sides[1].rename)
         return _extended(obligation, facts, sides)
 

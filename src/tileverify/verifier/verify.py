@@ -92,8 +92,11 @@ def _decided(
     """The verdict; the launch, with the facts on data that were chosen for it; the clauses that its own proof added."""
 
     def own(launch: LaunchSpec, limits: Limits) -> _Verification:
-        chosen = replace(options, limits=limits)
-        return _Verification(Case(summary, launch, build_contract(launch), chosen, session, started=started), confirm)
+        # A context of its own, here too: another look, and when it is freed, would decide what the solver tries first.
+        case = Case(
+            summary, launch, build_contract(launch), replace(options, limits=limits), session.anew(), started=started
+        )
+        return _Verification(case, confirm)
 
     wider = Wider(summary, parameters, replace(options, limits=GENERALISED_LIMITS), session, started)
     outcome: Outcome | None = None

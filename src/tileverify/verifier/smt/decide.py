@@ -139,11 +139,12 @@ class Decider:
         if answer is not Answer.UNKNOWN or not twins:
             return result
         # Much of a proof is found by merging twins, one small question each: those are worth more patience, and another
-        # solver, which no earlier question has led astray.
+        # context, which no earlier question has led astray.
         most, rounds = PATIENCE * limits.nonlinear, max(limits.rounds, self.limits.rounds)
         patient = replace(limits, linear=most, rounds=rounds, total=most)
-        fresh = self._new_tier(exact_products=False)
-        return self._with_twins(conditions, wanted, twins, patient, fresh, model=model)[0]
+        with self.session.another() as session:
+            fresh = self._new_tier(exact_products=False, session=session)
+            return self._with_twins(conditions, wanted, twins, patient, fresh, model=model)[0]
 
     def _with_twins(
         self,
@@ -223,8 +224,9 @@ class Decider:
         if self._tier is not None:
             self._tier.add(self.expanded(facts))
 
-    def _new_tier(self, *, exact_products: bool) -> TierSolver:
-        return TierSolver(self.expanded(self.facts), self.deadline, self.session, exact_products=exact_products)
+    def _new_tier(self, *, exact_products: bool, session: Session | None = None) -> TierSolver:
+        facts = self.expanded(self.facts)
+        return TierSolver(facts, self.deadline, session or self.session, exact_products=exact_products)
 
     def expanded(self, terms: Iterable[Term]) -> list[Term]:
         return [expand(t.substitute(term, self._multiples, self._memo), self.session.expanded) for term in terms]

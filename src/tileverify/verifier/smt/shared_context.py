@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 
 import z3
@@ -34,6 +36,15 @@ class Session:
         other = Session(self.seed, models=models, effort=self.effort)
         other.expanded = self.expanded  # of terms alone
         return other
+
+    @contextmanager
+    def another(self) -> Iterator[Session]:
+        """`anew`, for a question of this one: what is spent there is spent here, too."""
+        other = self.anew(models=self.models)
+        try:
+            yield other
+        finally:
+            self._spent_elsewhere += other.spent
 
     @cached_property
     def context(self) -> z3.Context:

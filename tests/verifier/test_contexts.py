@@ -1,0 +1,66 @@
+"""Each attempt at a kernel has a solver context of its own: what another one asked, and when it goes, decides nothing.
+
+Z3 gives the numbers of freed expressions to new ones, and tries first what has a small number.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tileverify.contract import terms as t
+from tileverify.contract.launch import KernelUnit
+from tileverify.contract.terms import Scope
+from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import check_unit
+from tileverify.results import Verdict
+from tileverify.verifier.case import Case
+from tileverify.verifier.rules.answers import Answer
+from tileverify.verifier.smt import Decider, Session
+
+OBSERVED = """
+import cuda.tile as ct
+
+@ct.kernel
+def pick(x, idx, y):
+    ct.store(y, (ct.load(idx, (ct.bid(0),), shape=()),), ct.load(x, (ct.bid(0),), (16,)))
+"""
+SPEC = """
+[[launch]]
+kernel = "pick"
+grid = [8]
+observed = ["range(idx, 0, 8)", "injective(idx)"]
+args = { x = "f32[128]", idx = "i32[8]", y = "f32[128]" }
+"""
+
+
+def test_attempts_at_a_recorded_launch_share_no_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "k.py").write_text(OBSERVED)
+    (tmp_path / "k.tileverify.toml").write_text(SPEC)
+    (unit,) = discover([str(tmp_path / "k.py")])
+    assert isinstance(unit, KernelUnit)
+    sessions, assume = list[Session](), Case.assume
+
+    def noted(self: Case, facts: tuple[t.Term, ...]) -> None:
+        sessions.append(self.session)
+        assume(self, facts)
+
+    monkeypatch.setattr(Case, "assume", noted)
+    assert check_unit(unit).verdict is Verdict.PROVED
+    assert len(sessions) > 2
+    assert len({id(session) for session in sessions}) == len(sessions)
+
+
+def test_what_a_question_spends_elsewhere_is_spent_here_once() -> None:
+    session = Session()
+    size = t.var("n", Scope.LAUNCH, 0, 100)
+    with session.another() as other:
+        assert other.context is not session.context
+        found = Decider([t.lt(t.const(5), size)], session=other).decide([t.lt(size, t.const(3))], model=True)
+        assert found.answer is Answer.UNSATISFIABLE
+        product = t.mul(size, t.var("m", Scope.LAUNCH, 0, 100))
+        assert Decider([], session=other).decide([t.lt(t.const(7), product)], model=True).answer is Answer.SATISFIABLE
+        assert session.spent == 0
+    assert session.spent == other.spent > 0
+    assert session.effort is other.effort

@@ -282,6 +282,13 @@ def test_a_key_that_leaves_something_out_is_exposed(name: str) -> None:
     assert outcomes(failed) == {failed: "passed"}, "it fails without the flaw, too"
 
 
+def test_an_answer_that_the_solver_does_not_have_is_no_proof() -> None:
+    (chosen,) = (each for each in SABOTAGES if each.name == "unknown_is_a_proof")
+    assert chosen.expose is not None
+    assert chosen.expose() is None
+    assert evidence(chosen, SEED, 0) is not None
+
+
 def test_shrinking_keeps_the_flaw_and_leaves_little(monkeypatch: pytest.MonkeyPatch) -> None:
     (chosen,) = (each for each in SABOTAGES if each.name == "clauses_forgotten")
     record = exposing("clauses_forgotten")

@@ -128,7 +128,7 @@ class Term:
     def free(self) -> frozenset[Term]:
         """Variables and function applications that occur in this term (applications with their arguments')."""
         inside = _free(self) if self._free is None else self._free
-        return inside | {self} if self.kind in _FREE_KINDS else inside
+        return inside | {self} if self.kind is _VAR or self.kind is _APPLY else inside
 
     @property
     def value(self) -> int:
@@ -169,7 +169,8 @@ def _free(term: Term) -> frozenset[Term]:
 
 
 _NOTHING: Final[frozenset[Term]] = frozenset()
-_FREE_KINDS: Final = frozenset({TermKind.VAR, TermKind.APPLY})
+_VAR: Final = TermKind.VAR
+_APPLY: Final = TermKind.APPLY
 
 
 class _Reference(ref[Term]):

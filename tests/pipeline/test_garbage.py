@@ -23,6 +23,7 @@ FILES = (
     "determined/first_flag.py",
     "explained/tv301.py",
     "found/split_parts.py",
+    "protocols/tickets.py",
     "protocols/turns.py",
     "race_free/list_of_arrays.py",
     "showcase/matmul_swizzled.py",

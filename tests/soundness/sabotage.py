@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -74,8 +75,10 @@ class Sabotage:
 SABOTAGES: list[Sabotage] = []
 
 
-def sabotage(commit: Callable[[Patch], None]) -> Callable[[Patch], None]:
-    SABOTAGES.append(Sabotage(commit.__name__, (commit.__doc__ or "").strip(), commit))
+def sabotage(
+    commit: Callable[[Patch], None], expose: Callable[[], str | None] | None = None
+) -> Callable[[Patch], None]:
+    SABOTAGES.append(Sabotage(commit.__name__, (commit.__doc__ or "").strip(), commit, expose))
     return commit
 
 
@@ -509,12 +512,7 @@ KEPT_VERDICTS = ("test_cache", "test_known_files", "test_stale")
 """Tests that change something and want the next verdict to be about the change."""
 
 
-def exposed_by_table(commit: Callable[[Patch], None]) -> Callable[[Patch], None]:
-    SABOTAGES.append(Sabotage(commit.__name__, (commit.__doc__ or "").strip(), commit, stale_by_table))
-    return commit
-
-
-@exposed_by_table
+@partial(sabotage, expose=stale_by_table)
 def key_without_launch(patch: Patch) -> None:
     """A verdict that was kept counts for the same bytecode under any launch."""
     make = cache._key
@@ -525,7 +523,7 @@ def key_without_launch(patch: Patch) -> None:
     patch.setattr(cache, "_key", key)
 
 
-@exposed_by_table
+@partial(sabotage, expose=stale_by_table)
 def key_without_surroundings(patch: Patch) -> None:
     """What was seen of a file counts whatever else the compiler and the kernel depend on."""
     everywhere(patch, known_files.surroundings, list)
@@ -549,7 +547,10 @@ requires = ["M <= 1000"]
 
 
 def proof_of_hashed_places() -> str | None:
-    """That a kernel is proved whose blocks meet, which the solver cannot tell and a small launch shows."""
+    """That a kernel is proved whose blocks meet, which the solver cannot tell and a small launch shows.
+
+    Kernels are generated from arithmetic that the solver mostly masters: of 3,000 none shows this.
+    """
     with TemporaryDirectory() as folder:
         (Path(folder) / "k.py").write_text(HASHED)
         (Path(folder) / "k.tileverify.toml").write_text(HASHED_SPEC)
@@ -557,13 +558,7 @@ def proof_of_hashed_places() -> str | None:
     return "hashed places: proved, but two blocks store to one" if result.verdict is Verdict.PROVED else None
 
 
-def exposed_by_hard_kernel(commit: Callable[[Patch], None]) -> Callable[[Patch], None]:
-    """Kernels are generated from arithmetic that the solver mostly masters: of 3,000 none shows this."""
-    SABOTAGES.append(Sabotage(commit.__name__, (commit.__doc__ or "").strip(), commit, proof_of_hashed_places))
-    return commit
-
-
-@exposed_by_hard_kernel
+@partial(sabotage, expose=proof_of_hashed_places)
 def unknown_is_a_proof(patch: Patch) -> None:
     """Where the solver gives up, the obligation counts as proved."""
     decide = Decider.decide

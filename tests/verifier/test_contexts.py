@@ -5,6 +5,7 @@ Z3 gives the numbers of freed expressions to new ones, and tries first what has 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.results import Verdict
 from tileverify.verifier.case import Case
-from tileverify.verifier.rules.answers import Answer
+from tileverify.verifier.effort import QUESTION
+from tileverify.verifier.rules.answers import Answer, Limits
 from tileverify.verifier.smt import Decider, Session
+from tileverify.verifier.smt.tier_solver import TierSolver
 
 OBSERVED = """
 import cuda.tile as ct
@@ -52,6 +55,26 @@ def test_attempts_at_a_recorded_launch_share_no_context(tmp_path: Path, monkeypa
     assert len({id(session) for session in sessions}) == len(sessions)
 
 
+def test_the_last_patient_attempt_at_a_question_has_another_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions, begin = list[Session](), TierSolver.__init__
+
+    def noted(
+        self: TierSolver, facts: Sequence[t.Term], deadline: float | None, session: Session, *, exact_products: bool
+    ) -> None:
+        sessions.append(session)
+        begin(self, facts, deadline, session, exact_products=exact_products)
+
+    monkeypatch.setattr(TierSolver, "__init__", noted)
+    m, n = (t.var(name, Scope.LAUNCH, 0, 100) for name in "mn")
+    little = Limits(linear=1, nonlinear=1, rounds=1, total=1)
+    decider = Decider([], little)
+    found = decider.decide([t.lt(t.const(7), t.mul(m, n)), t.lt(t.mul(m, n), t.add(m, n))], twins=[(m, n)], model=True)
+    assert found.answer is Answer.UNKNOWN
+    first, exact, patient = sessions
+    assert first is exact is decider.session
+    assert patient.context is not decider.session.context
+
+
 def test_what_a_question_spends_elsewhere_is_spent_here_once() -> None:
     session = Session()
     size = t.var("n", Scope.LAUNCH, 0, 100)
@@ -64,3 +87,4 @@ def test_what_a_question_spends_elsewhere_is_spent_here_once() -> None:
         assert session.spent == 0
     assert session.spent == other.spent > 0
     assert session.effort is other.effort
+    assert session.effort.spent == session.spent + 2 * QUESTION

@@ -15,6 +15,7 @@ from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.tier_solver import TierSolver
 
 FIRST, SECOND, GUARD = (t.lt(t.var(name, Scope.LAUNCH, 0, 100), t.const(5)) for name in ("a", "b", "c"))
+OTHERS = [t.lt(t.var(f"n{number}", Scope.LAUNCH, 0, 100), t.const(5)) for number in range(50)]
 LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 
 
@@ -54,14 +55,13 @@ def test_what_stayed_open_is_given_half_as_much_the_next_time() -> None:
 def test_nothing_more_is_asked_once_too_many_integers_stay_open() -> None:
     decider = Fruitless()
     patience = Patience(decider, LIMITS, 100_000_000)
-    others = [t.lt(t.var(f"n{number}", Scope.LAUNCH, 0, 100), t.const(5)) for number in range(50)]
-    for other in others:
+    for other in OTHERS:
         patience.decide([other])
         patience.decide([other, GUARD])
     assert patience.is_over()
     assert len(decider.asked) == 2 * MOST_OPEN - 1  # each twice, but the last
     alone = Patience(Fruitless(), LIMITS, None)
-    for other in others:
+    for other in OTHERS:
         alone.decide([other])
     assert not alone.is_over()
 
@@ -69,8 +69,7 @@ def test_nothing_more_is_asked_once_too_many_integers_stay_open() -> None:
 def test_a_question_takes_a_share_of_what_is_left() -> None:
     decider = Fruitless()
     patience = Patience(decider, LIMITS, 300_000)
-    others = [t.lt(t.var(f"n{number}", Scope.LAUNCH, 0, 100), t.const(5)) for number in range(50)]
-    for other in others:
+    for other in OTHERS:
         patience.decide([other])
     totals = [each.total for each in decider.asked]
     assert totals[0] == 300_000 // SHARES
@@ -78,7 +77,7 @@ def test_a_question_takes_a_share_of_what_is_left() -> None:
     assert min(totals) >= LEAST
     assert sum(totals) <= 300_000
     assert patience.is_over()
-    assert len(totals) < len(others)  # the rest was not asked at all
+    assert len(totals) < len(OTHERS)  # the rest was not asked at all
 
 
 def test_a_contract_for_these_sizes_is_given_all_the_time() -> None:

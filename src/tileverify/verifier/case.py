@@ -129,7 +129,11 @@ class Open:
 
 @dataclass
 class Case:
-    """One attempt at a proof; ``clauses`` are those that it added to the contract, ``session`` the kernel's."""
+    """One attempt at a proof; ``clauses`` are those that it added to the contract.
+
+    ``session``: the kernel's, of which it makes another for itself: what other attempts asked, and when they are freed,
+    would decide what the solver tries first.
+    """
 
     summary: AccessSummary
     launch: LaunchSpec
@@ -145,6 +149,9 @@ class Case:
     fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
     started: float = field(default_factory=time.monotonic)
     cut_short: bool = False  # something open was not looked at, after so many refutations
+
+    def __post_init__(self) -> None:
+        self.session = self.session.anew()
 
     def assume(self, facts: tuple[Term, ...]) -> None:
         limit = self.options.timeout_s

@@ -92,11 +92,8 @@ def _decided(
     """The verdict; the launch, with the facts on data that were chosen for it; the clauses that its own proof added."""
 
     def own(launch: LaunchSpec, limits: Limits) -> _Verification:
-        # A context of its own, here too: another look, and when it is freed, would decide what the solver tries first.
-        case = Case(
-            summary, launch, build_contract(launch), replace(options, limits=limits), session.anew(), started=started
-        )
-        return _Verification(case, confirm)
+        chosen = replace(options, limits=limits)
+        return _Verification(Case(summary, launch, build_contract(launch), chosen, session, started=started), confirm)
 
     wider = Wider(summary, parameters, replace(options, limits=GENERALISED_LIMITS), session, started)
     outcome: Outcome | None = None
@@ -291,7 +288,7 @@ class _Verification:
         """Another attempt under the same contract and more clauses, with a solver of its own; ``offered``: facts."""
         own = self.case
         return Case(
-            own.summary, own.launch, own.contract, own.options, own.session.anew(),
+            own.summary, own.launch, own.contract, own.options, own.session,
             clauses=list(dict.fromkeys((*own.clauses, *clauses))), offered=offered, started=own.started,
         )  # fmt: skip
 

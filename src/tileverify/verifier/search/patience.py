@@ -23,8 +23,8 @@ LEAST: Final = 10_000
 """Units below which a question is not worth asking: when a share is no larger, the account is spent."""
 
 MOST_OPEN: Final = 6
-"""Integers that stay open before nothing more is asked under an account: of 1,860 proofs that worked out none had more
-than five, of 257 that did not five in six had."""
+"""Integers that stay open before nothing more is asked under an account: of 4,492 proofs that worked out none had more
+than five, of 257 that ran out of their account 228 had."""
 
 
 @dataclass

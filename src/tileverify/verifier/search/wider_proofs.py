@@ -37,8 +37,7 @@ class Wider:
         self.ran_out, effort = False, self.session.effort
         for level in list(levels(launch, self.parameters))[numbers]:
             contract = build_contract(level.launch)
-            # A context of its own: what was asked in vain leads no narrower contract astray.
-            case = Case(self.summary, level.launch, contract, self.options, self.session.anew(), started=self.started)
+            case = Case(self.summary, level.launch, contract, self.options, self.session, started=self.started)
             with effort.share(share), effort.at(messages.WIDER[level.holds_for]):
                 found = GeneralisedProof(case).attempt(level)
                 spent = effort.is_spent

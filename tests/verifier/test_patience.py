@@ -10,7 +10,7 @@ import pytest
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
 from tileverify.verifier.rules.answers import Answer, Limits, Result
-from tileverify.verifier.search.patience import LEAST, MOST_OPEN, SHARES, Patience
+from tileverify.verifier.search.patience import LEAST, LEAST_AT_FIRST, MOST_OPEN, SHARES, Patience
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.tier_solver import TierSolver
 
@@ -48,8 +48,21 @@ def test_what_stayed_open_is_given_half_as_much_the_next_time() -> None:
     patience = Patience(decider, LIMITS, 100_000_000)
     for conditions in ([FIRST], [FIRST, GUARD], [SECOND], [FIRST, GUARD]):
         patience.decide(conditions)
-    assert [each.linear for each in decider.asked] == [80_000, 40_000, 80_000, 20_000]
-    assert [each.total for each in decider.asked] == [100_000, 50_000, 100_000, 25_000]
+    assert [each.linear for each in decider.asked] == [80_000, 40_000, 40_000, 10_000]
+    assert [each.total for each in decider.asked] == [100_000, 50_000, 50_000, 12_500]
+
+
+def test_an_integer_is_given_less_for_each_other_that_stays_open() -> None:
+    decider = Fruitless()
+    patience = Patience(decider, LIMITS, 100_000_000, most_open=None)
+    for other in OTHERS:
+        patience.decide([other])
+    assert [each.linear for each in decider.asked[:4]] == [80_000, 40_000, 20_000, 20_000]
+    assert {each.linear for each in decider.asked[2:]} == {LEAST_AT_FIRST}
+    assert len(decider.asked) == len(OTHERS)  # however many are open
+    assert not patience.is_over()
+    patience.decide([OTHERS[0], GUARD])
+    assert decider.asked[-1].linear == LEAST
 
 
 def test_nothing_more_is_asked_once_too_many_integers_stay_open() -> None:

@@ -29,6 +29,7 @@ from .rules.simplify import simplify
 from .search.clauses import Clause, fixed, spoken
 from .search.generalising import free_text
 from .search.implied import related, without_implied
+from .search.patience import Patience
 from .search.plain import plain
 from .smt import Decider, Limited, Session
 
@@ -40,6 +41,9 @@ WORDING_LIMITS = Limits(linear=50_000, nonlinear=0, rounds=6, total=60_000)
 
 OPEN_LIMITS = Limits(linear=100_000, nonlinear=0, rounds=12, total=150_000, bits=0)
 """For whether something that the specification leaves open may decide something: no verdict hangs on it."""
+
+HASTE = 2_000_000
+"""Resource units for whether integers fit, in a hasty look: with facts on data it is asked again."""
 
 TIME_IS_UP = "the time limit for this kernel was reached"
 
@@ -53,7 +57,7 @@ class VerifyOptions:
     the tool's own may be added to the contract; ``seed``: the solver's, which tests vary; ``effort``: units of the
     account that pays for all of a kernel's proof, which is shown to ``watch`` first; ``witnesses``: look for what
     refutes an open obligation, and say why it is open; for those who want proofs alone, False; ``refutations``: so many
-    of those are looked for."""
+    of those are looked for; ``hasty``: nobody waits for how what is not proved stays open (`of_recording`)."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -63,6 +67,7 @@ class VerifyOptions:
     watch: Callable[[Effort], None] | None = None
     witnesses: bool = True
     refutations: int = MOST_REFUTATIONS
+    hasty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +169,8 @@ class Case:
         self.cache.clear()
 
     def prepare(self, preparer: Preparer | None = None) -> None:
-        preparer = self.preparer = preparer or Preparer(self.summary, self.contract, self.decider, use=self.use)
+        patience = self.decider if not self.options.hasty else Patience(self.decider, self.options.limits, HASTE, None)
+        preparer = self.preparer = preparer or Preparer(self.summary, self.contract, patience, use=self.use)
         self.sites = [preparer.site(site) for site in self.summary.sites]
         self.by_number = {prepared.site.number: prepared for prepared in self.sites}
         self.promises = [preparer.promise(item) for item in self.summary.promises]

@@ -5,9 +5,9 @@ Nobody vouches for what was observed, so a proof takes up as little of it as it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol
 
 from ..contract.launch import DataFact, LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
@@ -23,6 +23,9 @@ from .search.seen_facts import divided_by, first_contents, follow_from_observed,
 
 FIRST_LOOK: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
 """For a proof without the facts that a recording offers."""
+
+HOPELESS: Final = Limits(linear=20_000, nonlinear=0, rounds=6, total=20_000, bits=0, merges=False)
+"""For a question about data in it once another one stays open: facts have to be found anyway, and what they close."""
 
 MOST_RELATED: Final = 2
 """Arrays that one fact can speak of."""
@@ -49,7 +52,11 @@ class Look(Protocol):
         """As few of the facts as close what stayed open, under more ``clauses``; none if that stays open."""
 
 
-Own: TypeAlias = Callable[[LaunchSpec, Limits], Look]
+class Own(Protocol):
+    """Verifications of the kernel under the launch's own contract."""
+
+    def __call__(self, launch: LaunchSpec, hasty: Limits | None = None) -> Look:
+        """``hasty``: limits of a look that need not be thorough, as more was recorded."""
 
 
 class FirstSeen(NamedTuple):
@@ -61,7 +68,7 @@ class FirstSeen(NamedTuple):
     clauses: Sequence[Clause] = ()
 
 
-def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Limits) -> FirstSeen:
+def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec) -> FirstSeen:
     """The verdict of a launch whose arrays were observed, or the facts that it takes.
 
     Without any of them, if that will do; else what counters began with, and, where that helps, what arrays held at
@@ -88,7 +95,7 @@ def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec, limits: Li
     facts = look.choose(weaker) or look.choose([launch.observed])
     if facts:
         return FirstSeen(None, (*starts, *facts))
-    informed = own(_with(launch, launch.observed), limits)
+    informed = own(_with(launch, launch.observed))
     found = informed.attempt() or informed.explained()
     if found.verdict is Verdict.PROVED:
         # It takes clauses that are found once facts are known.

@@ -26,7 +26,7 @@ from .case import Case, Open, Outcome, VerifyOptions
 from .contradiction import emptied, idle, no_launch, no_work
 from .determined import Determined
 from .effort import SOON_SHARE, WIDER_SHARE, Effort
-from .of_recording import as_recorded
+from .of_recording import HOPELESS, as_recorded
 from .refute.turning_points import reaches
 from .refute.witness import RACES, FoundWitness, Search, describe
 from .rules.answers import Answer, Limits
@@ -91,8 +91,8 @@ def _decided(
 ) -> tuple[Outcome, LaunchSpec, list[Clause]]:
     """The verdict; the launch, with the facts on data that were chosen for it; the clauses that its own proof added."""
 
-    def own(launch: LaunchSpec, limits: Limits) -> _Verification:
-        chosen = replace(options, limits=limits)
+    def own(launch: LaunchSpec, hasty: Limits | None = None) -> _Verification:
+        chosen = options if hasty is None else replace(options, limits=hasty, hasty=True)
         return _Verification(Case(summary, launch, build_contract(launch), chosen, session, started=started), confirm)
 
     wider = Wider(summary, parameters, replace(options, limits=GENERALISED_LIMITS), session, started)
@@ -100,7 +100,7 @@ def _decided(
     facts: tuple[DataFact, ...] = ()
     clauses: Sequence[Clause] = ()
     if launch.observed:
-        outcome, facts, clauses = as_recorded(own, summary, launch, options.limits)
+        outcome, facts, clauses = as_recorded(own, summary, launch)
         if outcome is not None and outcome.verdict is Verdict.REFUTED:
             return outcome, launch, []
         launch = replace(launch, data=(*launch.data, *facts))
@@ -116,7 +116,7 @@ def _decided(
     if found is not None and not found.open_uses:
         return replace(found, observed=observed), launch, []
     if outcome is None:
-        look = own(launch, options.limits)
+        look = own(launch)
         outcome = look.attempt() or look.explained()
         if options.witnesses and outcome.verdict is Verdict.UNDECIDED:
             return look.with_suggestions(outcome, candidates(summary, launch)), launch, []
@@ -210,12 +210,15 @@ class _Verification:
     def _decide(self, obligations: Iterator[Obligation]) -> list[Open]:
         """The obligations that were not proved."""
         left: list[Open] = []
+        hopeless = False
         for obligation in obligations:
-            opened = self.case.decide_one(obligation)
+            of_data = bool(self.case.options.hasty and loaded_values(obligation.conditions))
+            opened = self.case.decide_one(obligation, HOPELESS if of_data and hopeless else None)
             if opened is None:
                 self.case.tally.codes.add(obligation.code)
             else:
                 left.append(opened)
+                hopeless |= of_data
         return left
 
     # ---------------------------------------------------------------------------------------- findings

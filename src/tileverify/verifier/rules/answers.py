@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
 from ...contract import terms as t
@@ -25,13 +25,14 @@ class Answer(enum.Enum):
 class Limits:
     """Z3 resource units: ``linear`` for one check of the linear tier and ``rounds`` checks of a question, which may
     take ``total`` together; ``nonlinear`` and ``bits`` for the one check of the non-linear tier and of the one on words
-    of bits, which 0 leaves out."""
+    of bits, which 0 leaves out.  ``merges``: whether it may be looked for twins that are equal."""
 
     linear: int = 600_000
     nonlinear: int = 2_000_000
     rounds: int = 60
     total: int = 2_000_000
     bits: int = 1_000_000
+    merges: bool = True
 
     def is_within(self, other: Limits) -> bool:
         """Whether none of these is wider than that of the other."""
@@ -42,7 +43,7 @@ class Limits:
         linear, nonlinear, total, bits = (
             round(factor * units) for units in (self.linear, self.nonlinear, self.total, self.bits)
         )
-        return Limits(linear, nonlinear, self.rounds, total, bits)
+        return replace(self, linear=linear, nonlinear=nonlinear, total=total, bits=bits)
 
 
 @dataclass(frozen=True, slots=True)

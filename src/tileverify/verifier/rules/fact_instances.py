@@ -71,6 +71,8 @@ def _spellings(data: DataTerm, contract: Contract) -> Iterator[tuple[str, ...]]:
     """The fact's arrays, and the other names of what is the same array."""
 
     def names(array: str) -> list[str]:
+        if not contract.same:
+            return [array]
         return [array, *(other for other in contract.arrays if other != array and contract.is_same(other, array))]
 
     if data.fact.other is None:

@@ -121,7 +121,7 @@ class Decider:
             return Result(Answer.UNSATISFIABLE, Tier.AS_WRITTEN)
         if not model and self.known_to_hold(conditions):
             return Result(Answer.SATISFIABLE, Tier.EXAMPLE)
-        wanted = self.expanded(conditions)
+        wanted, twins = self.expanded(conditions), twins if limits.merges else ()
         result, merged = self._with_twins(conditions, wanted, twins, limits, self.tier(), model=model)
         if result.answer is not Answer.UNKNOWN:
             return result

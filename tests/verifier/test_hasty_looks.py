@@ -1,0 +1,106 @@
+"""A look without facts does not wait for how questions on data stay open, and no verdict hangs on that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import pytest
+
+from tileverify.contract import terms as t
+from tileverify.contract.launch import KernelUnit
+from tileverify.contract.terms import Scope, Term
+from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import check_unit
+from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.case import Case, Decided, Open
+from tileverify.verifier.of_recording import HOPELESS
+from tileverify.verifier.rules.answers import Limits, Merge
+from tileverify.verifier.rules.fact_instances import loaded_values
+from tileverify.verifier.rules.obligations import Obligation
+from tileverify.verifier.smt import Decider
+from tileverify.verifier.smt.tier_solver import TierSolver
+
+Pending: TypeAlias = tuple[int, tuple[Term, Term]]
+
+TWO_SCATTERED: Final = """
+import cuda.tile as ct
+
+@ct.kernel
+def move(x, idx, y, z, TILE: ct.Constant[int]):
+    row = ct.load(idx, (ct.bid(0),), shape=())
+    tile = ct.load(x, (ct.bid(0), 0), (1, TILE))
+    ct.store(y, (row, 0), tile)
+    ct.store(z, (row, 0), tile)
+    ct.store(x, (ct.bid(0), 0), tile)
+"""
+
+LAUNCH: Final = """
+[[launch]]
+kernel = "move"
+grid = [8]
+OBSERVED
+args = { x = "f32[8, 32]", idx = "i32[8]", y = "f32[64, 32]", z = "f32[64, 32]", TILE = 32 }
+"""
+
+
+def _checked(folder: Path, observed: str) -> KernelResult:
+    (folder / "made.py").write_text(TWO_SCATTERED)
+    (folder / "made.tileverify.toml").write_text(LAUNCH.replace("OBSERVED", observed))
+    (unit,) = discover([str(folder / "made.py")])
+    assert isinstance(unit, KernelUnit), unit
+    return check_unit(unit)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Obligation, Limits | None, Open | Decided]]:
+    """What hasty looks ask, within which limits, and what comes of it."""
+    found: list[tuple[Obligation, Limits | None, Open | Decided]] = []
+    answer = Case.answer
+
+    def noted(self: Case, obligation: Obligation, limits: Limits | None = None) -> Open | Decided:
+        answered = answer(self, obligation, limits)
+        if self.options.hasty and not self.contract.data:
+            found.append((obligation, limits, answered))
+        return answered
+
+    monkeypatch.setattr(Case, "answer", noted)
+    return found
+
+
+def test_questions_on_data_are_given_little_once_one_stays_open(
+    tmp_path: Path, asked: list[tuple[Obligation, Limits | None, Open | Decided]]
+) -> None:
+    result = _checked(tmp_path, 'observed = ["range(idx, 1, 63)", "injective(idx)"]')
+    assert result.verdict is Verdict.PROVED
+    assert result.observed
+    limits = [(bool(loaded_values(each.conditions)), within, isinstance(it, Open)) for each, within, it in asked]
+    first_open = limits.index((True, None, True))
+    assert {within for _, within, _ in limits[: first_open + 1]} == {None}
+    behind = limits[first_open + 1 :]
+    assert {within for of_data, within, _ in behind if of_data} == {HOPELESS}
+    assert {within for of_data, within, _ in behind if not of_data} == {None}
+
+
+def test_without_a_recording_everything_is_asked_thoroughly(
+    tmp_path: Path, asked: list[tuple[Obligation, Limits | None, Open | Decided]]
+) -> None:
+    assert _checked(tmp_path, "").verdict is Verdict.UNDECIDED
+    assert not asked
+
+
+def test_limits_may_leave_twins_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_for: list[int] = []
+    first_equal = Decider._first_equal
+
+    def noted(self: Decider, tier: TierSolver, pending: list[Pending], *rest: Any) -> Merge | None:
+        looked_for.append(len(pending))
+        return first_equal(self, tier, pending, *rest)
+
+    monkeypatch.setattr(Decider, "_first_equal", noted)
+    m, n, k = (t.var(name, Scope.LAUNCH, 0) for name in ("m", "n", "k"))
+    asked = [t.lt(t.mul(m, n), t.mul(m, k)), t.lt(t.ONE, m)]
+    for merges, expected in ((True, 1), (False, 0)):
+        looked_for.clear()
+        Decider([]).decide(asked, twins=[(n, k)], limits=Limits(nonlinear=0, bits=0, merges=merges))
+        assert len(looked_for) == expected

@@ -1,4 +1,4 @@
-"""What more facts could prepare otherwise is found in all parts of an access."""
+"""More facts may prepare all parts of an access otherwise; what is asked about it is found at its place."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import summary_of
 from tileverify.verifier.case import Case, VerifyOptions
 from tileverify.verifier.rules.footprint_overlap import PreparedSite
+from tileverify.verifier.rules.obligations import every_obligation
 from tileverify.verifier.rules.prepare import launch_facts, terms_of
+from tileverify.verifier.search.fact_trial import key_of
 from tileverify.verifier.smt import Session
 
 FILES = (
@@ -67,3 +69,14 @@ def test_no_term_of_a_footprint_or_place_is_overlooked() -> None:
 def test_such_parts_occur(part: str) -> None:
     sites = [each.site for case in cases() for each in case.sites]
     assert any(getattr(site if part == "argument" else site.footprint, part, None) for site in sites)
+
+
+@pytest.mark.parametrize("number", range(len(cases())))
+def test_obligations_at_a_place_are_those_that_stand_there(number: int) -> None:
+    case = cases()[number]
+    every = list(every_obligation(case.sites, case.promises, case.contract))
+    places = {key_of(each)[1] for each in every}
+    assert {len(place) for place in places} >= {1, 2}
+    for place in places:
+        found = list(every_obligation(case.sites, case.promises, case.contract, {place}))
+        assert found == [each for each in every if key_of(each)[1] == place]

@@ -16,7 +16,7 @@ second copy (`two_blocks`), what must be impossible is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
@@ -55,17 +55,29 @@ class Obligation:
 
 
 def every_obligation(
-    sites: Sequence[PreparedSite], promises: Iterable[Promise], contract: Contract
+    sites: Sequence[PreparedSite],
+    promises: Iterable[Promise],
+    contract: Contract,
+    places: Container[tuple[int, ...]] | None = None,
 ) -> Iterator[Obligation]:
-    """All obligations of a kernel, always in the same order."""
+    """All obligations of a kernel, always in the same order; those at certain ``places``: where in the bytecode the
+    accesses or the promise stand that one is about."""
+
+    def wanted(*items: Site | Promise) -> bool:
+        return places is None or tuple([item.offset for item in items]) in places
+
     for item in promises:
-        yield promise(item)
+        if wanted(item):
+            yield promise(item)
     for prepared in sites:
-        yield from bounds(prepared)
-        yield from one_address(prepared, contract)
+        if wanted(prepared.site):
+            yield from bounds(prepared)
+        if wanted(prepared.site, prepared.site):
+            yield from one_address(prepared, contract)
     for first, second in combinations_with_replacement(sites, 2):
-        yield from between_blocks(first, second, contract)
-        yield from inside_block(first, second, contract)
+        if wanted(first.site, second.site):
+            yield from between_blocks(first, second, contract)
+            yield from inside_block(first, second, contract)
 
 
 # --------------------------------------------------------------------------------------- single accesses

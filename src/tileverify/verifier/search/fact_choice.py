@@ -174,7 +174,8 @@ class FactChoice:
             None if enough is None else UpTo(enough, self.case.decider, FIT_LIMITS),
         )
         sites = [prepared for prepared in self.case.sites if prepared.site.offset in offsets]
-        asked: Iterable[Obligation] = every_obligation(sites, self.case.promises, self.case.contract)
+        places = {places for _, places in wanted}
+        asked: Iterable[Obligation] = every_obligation(sites, self.case.promises, self.case.contract, places)
         asked = (obligation for obligation in asked if key_of(obligation) in wanted)
         for obligation in sorted(asked, key=lambda each: key_of(each) != hard) if hard else asked:
             too_much = self._effort is not None and self.case.decider.spent - start > self._effort

@@ -50,6 +50,7 @@ class TierSolver:
         # Lemmas that earlier questions needed: questions of one kernel are about the same products.
         self._learned: dict[Lemma, None] = {}
         self._known_lemmas: dict[Term, Lemma] = {}
+        self._model: z3.ModelRef | None = None  # of the last check, once somebody read it
         self._assert(facts)
 
     def add(self, facts: Sequence[Term]) -> None:
@@ -92,6 +93,7 @@ class TierSolver:
         return tuple(self._known_lemmas[term] for term in self._asserted if term in self._known_lemmas)
 
     def pop(self) -> None:
+        self._model = None
         self.solver.pop()
         for table, mark in zip((self._asserted, self._carriers), self._marks.pop(), strict=True):
             for term in list(table)[mark:]:
@@ -135,7 +137,7 @@ class TierSolver:
         operations = self._operations()
         if not operations:
             return True
-        value = _Valuation(self.solver.model(), self.encoder)
+        value = _Valuation(self._current_model(), self.encoder)
         return all(value(term) == number_of(term.kind, value(term.args[0]), value(term.args[1])) for term in operations)
 
     def _coefficients(self) -> dict[Term, set[int]]:
@@ -152,6 +154,7 @@ class TierSolver:
             self.solver.set("timeout", int(1000 * left) + 1)
         if self.session.effort.is_spent:
             return Answer.UNKNOWN
+        self._model = None
         self.solver.set("rlimit", min(limit, self.session.effort.left))
         outcome = self.session.check(self.solver)
         if outcome == z3.unsat:
@@ -168,7 +171,7 @@ class TierSolver:
         products = self._products()
         if not products:
             return 0
-        value = _Valuation(self.solver.model(), self.encoder)
+        value = _Valuation(self._current_model(), self.encoder)
         lemmas = list(dict.fromkeys(violated_lemmas(products, self._coefficients(), value)))
         if len(self._learned) < MAX_LEARNED:
             self._learned.update(dict.fromkeys(lemmas))
@@ -177,9 +180,15 @@ class TierSolver:
         self._give(lemmas)
         return len(lemmas)
 
+    def _current_model(self) -> z3.ModelRef:
+        """What the last check found, which takes the solver as long as an easy check."""
+        if self._model is None:
+            self._model = self.solver.model()
+        return self._model
+
     def numbers(self) -> ModelNumbers:
         """What the current model says of symbols; readable until the next check."""
-        return ModelNumbers(self.solver.model(), self.encoder, self._carriers)
+        return ModelNumbers(self._current_model(), self.encoder, self._carriers)
 
     def model(self) -> Model:
         numbers = self.numbers()

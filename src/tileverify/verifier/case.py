@@ -28,7 +28,7 @@ from .rules.protocols import Protocols
 from .rules.simplify import simplify
 from .search.clauses import Clause, fixed, spoken
 from .search.generalising import free_text
-from .search.implied import related, without_implied
+from .search.implied import joined, related, without_implied
 from .search.patience import Patience
 from .search.plain import plain
 from .smt import Decider, Limited, Session
@@ -346,7 +346,7 @@ class Case:
         """Clauses that follow from the others say nothing; ``own`` are the numbers of a launch that keeps them all."""
         facts = launch_facts(self.contract)
         alone = Decider(facts, WORDING_LIMITS, self.decider.deadline, session=self.session)
-        self.clauses = without_implied(self.clauses, facts, alone, own)
+        self.clauses = joined(without_implied(self.clauses, facts, alone, own))
 
     def aside(self, session: Session) -> Decider:
         """Another solver under the same facts."""

@@ -8,7 +8,7 @@ from ...contract import terms as t
 from ...contract.terms import Scope, Sort, Term, TermKind
 from ...contract.terms.evaluate import evaluate
 from ..rules.answers import Answer, Decides
-from .clauses import Clause
+from .clauses import Clause, spoken
 
 
 def without_implied(
@@ -29,6 +29,27 @@ def without_implied(
         if question and solver.decide([*question, t.not_(clause.condition)]).answer is Answer.UNSATISFIABLE:
             kept = others
     return kept
+
+
+def joined(clauses: Sequence[Clause]) -> list[Clause]:
+    """The clauses with one in place of two:  a <= b and a != b  iff  a < b."""
+    found = {clause.condition: clause for clause in clauses}
+    for condition in found:
+        for a, b in _different(condition):
+            less = list(spoken(t.lt(a, b)))
+            for no_more in (t.le(a, b), t.lt(t.sub(a, t.ONE), b)):
+                if less and no_more in found:
+                    found[no_more] = less[0]
+                    del found[condition]
+                    return joined(list(found.values()))
+    return list(found.values())
+
+
+def _different(condition: Term) -> Iterator[tuple[Term, Term]]:
+    """``a`` and ``b``, both ways round, of the condition ``a != b``."""
+    if condition.kind is TermKind.NOT and condition.args[0].kind is TermKind.EQ:
+        a, b = condition.args[0].args
+        yield from ((a, b), (b, a))
 
 
 def related(clauses: Sequence[Clause], conditions: Iterable[Term], facts: Iterable[Term]) -> list[Clause]:

@@ -60,7 +60,8 @@ FIRST_LIMITS = replace(GENERALISED_LIMITS, nonlinear=0)
 """For a question that a clause may close: products that are exact have a last word, for what no clause closes."""
 
 LAST_LIMITS = replace(GENERALISED_LIMITS, rounds=0)
-"""For what no clause closes: that last word."""
+"""For what no clause closes: that last word.  A contract for any launch does without: of 85 questions in 840 launches
+it closed none, and one took longer than all others of its launch."""
 
 CLOSING_LIMITS = Limits(linear=200_000, nonlinear=0, rounds=12, total=200_000)
 """For one choice of clauses: most that close a question do so for a tenth of this."""
@@ -128,7 +129,9 @@ class GeneralisedProof:
         opened = self.case.decide_one(obligation, FIRST_LIMITS)
         if opened is None or self._close(opened, miner):
             return True
-        return not self._in_vain() and self.case.decide_one(obligation, LAST_LIMITS) is None
+        if self.case.holds_for == "any" or self._in_vain():
+            return False
+        return self.case.decide_one(obligation, LAST_LIMITS) is None
 
     def _exhausted(self) -> bool:
         total = WIDEST_TOTAL if self.case.holds_for == "any" else SEARCH_TOTAL

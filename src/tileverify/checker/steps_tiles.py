@@ -32,7 +32,7 @@ from .checked_values import Address, Layout, NotFollowed, Value, Waiting
 from .evaluator import Evaluator, Step, pointee, shape, width
 from .lane_moves import lane, row_major, taken_from
 from .origins import first_byte
-from .steps_integers import element, read_unsigned, signed, stored
+from .steps_integers import element, must_not_wrap, read_unsigned, signed, stored
 from .steps_tokens import either
 
 _CHOICES: Final = 64
@@ -206,13 +206,36 @@ def one_function(ev: Evaluator, op: Op) -> Value:
 
 
 def fold(ev: Evaluator, op: Op) -> tuple[Value, ...]:
-    """A reduction or a scan gives anything; what its body must not do is asked of any two elements."""
+    """A reduction or a scan gives anything; what its body must not do is asked of any two elements.
+
+    Of a sum, which adds each lane once and 0 as often as it likes, it is asked whether n times each of the n lanes can
+    be had without a wrap: no sum of fewer is further from 0 than the worst of these.
+    """
     body = op.regions[0].blocks[0]
-    for i, argument in enumerate(body.arguments):
-        ev.env[argument] = ev.any_value(op, argument, suffix=f".operand{i}")
-    ev.run(body)
+    first, *rest = body.ops
+    if first.name == "addi" and len(rest) == 1 and _adds_all(op, first):
+        (source,) = op.group("inputs")
+        count = shape(source)[op.attributes["dim"]]
+
+        def worst(sign: str) -> Term:
+            lanes = ev.term(source)
+            return scale(count, lanes if sign == "signed" else read_unsigned(ev, source))
+
+        must_not_wrap(ev, first, "addition", worst)
+    else:
+        for i, argument in enumerate(body.arguments):
+            ev.env[argument] = ev.any_value(op, argument, suffix=f".operand{i}")
+        ev.run(body)
     many = len(op.results) > 1
     return tuple(ev.any_value(op, result, suffix=f".{i}" if many else "") for i, result in enumerate(op.results))
+
+
+def _adds_all(op: Op, adding: Op) -> bool:
+    """Whether one array of integers wider than a bit is summed up from 0, by this addition."""
+    arguments, start = op.regions[0].blocks[0].arguments, op.attributes["ident"][0]
+    once = sorted((adding.value("lhs").number, adding.value("rhs").number)) == sorted(each.number for each in arguments)
+    kept = op.regions[0].blocks[0].ops[-1].group("args") == (adding.result,)
+    return once and kept and width(adding.result) > 1 and start.value == 0
 
 
 def bitcast(ev: Evaluator, op: Op) -> Value:

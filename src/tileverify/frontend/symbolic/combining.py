@@ -64,6 +64,17 @@ def has_one_result(op: Op) -> bool:
     return several and {magnitudes.get(each) for each in taken} == set(body.arguments) and abs(number) == neutral
 
 
+def plain_sum(op: Op) -> Op | None:
+    """The addition of integers that is all that ``op``, a `reduce` or `scan`, does beside the identity 0."""
+    body, identities = op.regions[0].blocks[0], op.attributes["ident"]
+    first = body.ops[0]
+    if len(body.ops) != 2 or first.name != "addi" or not isinstance(identities[0], IntegerAttribute):
+        return None
+    operands, handed_on = {first.value("lhs"), first.value("rhs")}, body.terminator.group("args")
+    plain = operands == set(body.arguments) and handed_on == first.results
+    return first if plain and len(body.arguments) == 2 and identities[0].value == 0 else None
+
+
 Number: TypeAlias = "int | float | Fraction"
 
 

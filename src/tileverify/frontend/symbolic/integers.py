@@ -7,7 +7,7 @@ Proofs of the encodings that are not definitions stand with their functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ...contract.terms import (
@@ -79,18 +79,25 @@ def _ring(combine: Callable[[Term, Term], Term], sign: str) -> Rule:
         def as_unsigned() -> Term:
             return combine(zero_extended(m, a, bits), zero_extended(m, b, bits))
 
-        _overflow_promises(m, op, bits, exact, as_unsigned, sign)
+        overflow_promises(m, op, bits, exact, as_unsigned, sign)
         return from_number(m, exact, bits)
 
     return rule
 
 
-def _overflow_promises(
-    m: Machine, op: Op, bits: int, as_signed: Term, as_unsigned: Callable[[], Term], sign: str
+def overflow_promises(
+    m: Machine,
+    op: Op,
+    bits: int,
+    as_signed: Term,
+    as_unsigned: Callable[[], Term],
+    sign: str,
+    shape: Sequence[int] | None = None,
 ) -> None:
-    """``nsw``: the signed result fits; ``nuw``: the unsigned one does; ``nw``: both."""
+    """``nsw``: the signed result fits; ``nuw``: the unsigned one does; ``nw``: both.  For every lane of ``shape``, that
+    of the op's result by default."""
     flag = op.attributes["ovf"]
-    shape = shape_of(op.result)
+    shape = shape_of(op.result) if shape is None else shape
     if flag in ("nsw", "nw"):
         m.promise(op, TV.ARITHMETIC_UNDEFINED, fits(as_signed, bits), f"signed {sign} does not overflow i{bits}", shape)
     if flag in ("nuw", "nw"):
@@ -108,7 +115,7 @@ def fits(term: Term, bits: int) -> Term:
 def negate(m: Machine, op: Op) -> Term:
     a, bits = m.term(op.value("s")), element_bits(op.result)
     exact = neg(number(a, bits))
-    _overflow_promises(m, op, bits, exact, lambda: neg(zero_extended(m, a, bits)), "negation")
+    overflow_promises(m, op, bits, exact, lambda: neg(zero_extended(m, a, bits)), "negation")
     return from_number(m, exact, bits)
 
 
@@ -125,7 +132,7 @@ def shift_left(m: Machine, op: Op) -> Term:
     if op.attributes["ovf"] != "none":
         factor = _power_of_two(amount, bits)
         exact = mul(number(a, bits), factor)
-        _overflow_promises(m, op, bits, exact, lambda: mul(zero_extended(m, a, bits), factor), "shift")
+        overflow_promises(m, op, bits, exact, lambda: mul(zero_extended(m, a, bits), factor), "shift")
     if amount.kind is TermKind.CONST or bits == 1:
         return from_number(m, mul(number(a, bits), _power_of_two(amount, bits)), bits)
     if a.kind is TermKind.CONST:
@@ -301,7 +308,7 @@ def extend(m: Machine, op: Op) -> Term:
 def truncate(m: Machine, op: Op) -> Term:
     """``nsw``: the signed value survives; ``nuw``: the unsigned one does."""
     a, wide, bits = m.term(op.value("s")), element_bits(op.value("s")), element_bits(op.result)
-    _overflow_promises(m, op, bits, a, lambda: zero_extended(m, a, wide), "truncation")
+    overflow_promises(m, op, bits, a, lambda: zero_extended(m, a, wide), "truncation")
     return from_number(m, a, bits)
 
 

@@ -30,7 +30,8 @@ from ...contract.terms.launch_wide import Opaque, opaque
 from ...results.codes import TV
 from ..bytecode.model import Bounded, Constant, DivBy, Op, PointerType, SameElements, ScalarType, TileType, Value
 from ..bytecode.ops_arithmetic import FLOAT_OPS
-from .integers import constant_element, from_number, zero_extended
+from .combining import plain_sum
+from .integers import constant_element, from_number, overflow_promises, zero_extended
 from .integers import number as signed_number
 from .lanes import CoordinateMap, lane, moved, permuted, reshaped
 from .machine import Machine, Rule, element_bits, pointee, shape_of
@@ -235,11 +236,35 @@ def combine(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     The body still runs once on arbitrary elements, because what it must not do (divide by 0, overflow a flagged op)
     is an obligation like everywhere else.
     """
-    body = op.regions[0].blocks[0]
-    for i, argument in enumerate(body.arguments):
-        m.env[argument] = _element_of(m, op, argument, i)
-    m.run(body)
+    body, adding = op.regions[0].blocks[0], plain_sum(op)
+    if adding is not None and element_bits(adding.result) > 1:
+        _partial_sums_fit(m, op, adding)
+    else:
+        for i, argument in enumerate(body.arguments):
+            m.env[argument] = _element_of(m, op, argument, i)
+        m.run(body)
     return tuple(m.unknown(op, result, suffix=f"{_index(op, i)}") for i, result in enumerate(op.results))
+
+
+def _partial_sums_fit(m: Machine, op: Op, adding: Op) -> None:
+    """What flags of the addition promise of a sum of n lanes x, in whatever order:
+
+        low <= n*x <= high in every lane  ->  every sum of some of the lanes lies between low and high
+
+    as it lies between n times the least lane, or 0, and n times the greatest, or 0.
+    """
+    (source,) = op.group("inputs")
+    shape, bits = shape_of(source), element_bits(source)
+    lanes, count = m.term(source), shape_of(source)[op.attributes["dim"]]
+    overflow_promises(
+        m,
+        adding,
+        bits,
+        scale(count, lanes),
+        lambda: scale(count, zero_extended(m, lanes, bits)),
+        "addition",
+        shape,
+    )
 
 
 def _element_of(m: Machine, op: Op, argument: Value, position: int) -> SymbolicValue:

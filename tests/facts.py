@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from itertools import combinations
+from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,20 @@ Array = NDArray[Any]
 def keeps(fact: DataFact, arrays: Mapping[str, Array], value: Callable[[Expression], int]) -> bool:
     """Whether the contents of ``arrays`` keep the fact; ``value`` evaluates its expressions."""
     a = arrays[fact.array]
-    low, high, amount = (None if e is None else value(e) for e in (fact.low, fact.high, fact.amount))
+    numbers = (fact.low, fact.high, fact.amount, fact.width)
+    low, high, amount, width = (None if e is None else value(e) for e in numbers)
     excused = [value(x) for x in fact.unless]
     places = list(np.ndindex(*a.shape))
     inside = {i: low is None or high is None or low <= int(a[i]) < high for i in places}
     meant = [i for i in places if inside[i] and int(a[i]) not in excused]
+    if fact.kind in ("ranks", "buckets"):
+        assert amount is not None
+        keys = [int(k) for k in arrays[str(fact.other)]]
+        if fact.kind == "ranks":
+            return _number(list(map(int, a)), keys, amount)
+        assert width is not None
+        taken = list(_taken(list(map(int, a)), keys, amount, width))
+        return len(set(taken)) == len(taken) and (low is None or high is None or all(low <= x < high for x in taken))
     match fact.kind:
         case "range":
             return all(inside[i] or int(a[i]) in excused for i in places)
@@ -45,3 +54,20 @@ def keeps(fact: DataFact, arrays: Mapping[str, Array], value: Callable[[Expressi
             bounded = low is None or high is None or all(low <= x < high for part in parts for x in part)
             return bounded and all(n >= 0) and not any(p & q for p, q in combinations(parts, 2))
     raise AssertionError(fact.kind)
+
+
+def _number(ranks: list[int], keys: list[int], n: int) -> bool:
+    """Whether each rank is less than how many keys of its chunk are like its own, and these have other ranks."""
+    for i, rank in enumerate(ranks[: len(keys)]):
+        alike = [j for j, key in enumerate(keys) if key == keys[i] and j // n == i // n]
+        if not 0 <= rank < len(alike) or any(ranks[j] == rank for j in alike if j != i and j < len(ranks)):
+            return False
+    return True
+
+
+def _taken(starts: list[int], keys: list[int], n: int, width: int) -> Iterator[int]:
+    """What lies in the buckets, each place as often as there are buckets that it lies in."""
+    chunks = [keys[i : i + n] for i in range(0, len(keys), n)]
+    for (b, chunk), k in product(enumerate(chunks), range(width)):
+        if b * width + k < len(starts):
+            yield from (starts[b * width + k] + number for number in range(chunk.count(k)))

@@ -78,7 +78,8 @@ def test_a_kind_is_explained_where_it_stands(fact: Fact) -> None:
 def test_a_kind_has_the_numbers_that_its_subject_speaks_of(fact: Fact) -> None:
     needed = set(fact.form.needed)
     assert (fact.subject is Subject.LIMITS) == ({"low", "high"} <= needed)
-    assert (fact.subject in (Subject.STEPS, Subject.SUM)) == ("amount" in needed)
+    assert (fact.subject in (Subject.STEPS, Subject.SUM, Subject.RANKS, Subject.BUCKETS)) == ("amount" in needed)
+    assert (fact.subject is Subject.BUCKETS) == ("width" in needed)
     assert isinstance(fact, FactOfTwo) == ("other" in needed)
     assert (type(fact).different is not Fact.different) == (fact.subject in DISTINCT)
     assert (type(fact).limits is not Fact.limits) == fact.bounded
@@ -87,7 +88,8 @@ def test_a_kind_has_the_numbers_that_its_subject_speaks_of(fact: Fact) -> None:
 def test_kinds_by_what_they_speak_of() -> None:
     assert {fact.kind for fact in by_subject()} == FACTS.keys()
     assert [fact.subject for fact in by_subject([Subject.SUM, Subject.ROWS])] == [Subject.SUM, Subject.ROWS]
-    assert [fact.subject for fact in of_two()] == [Subject.SEGMENTS]
+    assert [fact.subject for fact in of_two()] == [Subject.SEGMENTS, Subject.RANKS, Subject.BUCKETS]
+    assert [fact.subject for fact in of_two() if fact.measured] == [Subject.SEGMENTS]
 
 
 def test_every_subject_has_its_place_in_what_a_recording_says() -> None:

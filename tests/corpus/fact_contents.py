@@ -16,6 +16,9 @@ from tileverify.contract.expressions import evaluate
 from tileverify.contract.facts.on_host import Value, amount
 from tileverify.contract.launch import DataFact, Expression, LaunchSpec
 
+_OF_KEYS = {"ranks", "buckets"}
+"""What follows from keys, of which it says nothing."""
+
 _SIMPLE = {"range", "injective", "permutation", "nondecreasing"}
 
 
@@ -69,8 +72,9 @@ def _regular(
     variant: int,
 ) -> Iterator[Sequence[int]]:  # fmt: skip
     """Rising tightly (1), spread out (2), two values, one a row, or falling (3); amounts above 0 where they can be."""
-    if variant not in (1, 2, 3):
+    if variant not in (1, 2, 3) or any(fact.kind in _OF_KEYS and fact.array == name for fact in facts):
         return
+    facts = [fact for fact in facts if fact.kind not in _OF_KEYS]
     count, width = prod(shape), shape[-1] if shape else 1
     low, high, step = 0, 4 * max(count, 1), 1
     for fact in facts:

@@ -40,16 +40,19 @@ def further_contents(
     facts = [fact for fact in spec.data if name in (fact.array, fact.other)]
     own = [fact for fact in facts if fact.array == name and (fact.other is None or fact.other in known)]
 
-    segments = [fact for fact in own if fact.other is not None]
+    segments = [fact for fact in own if fact.kind == "segments"]
 
     def value(expression: Expression) -> int:
         return evaluate(expression, values)
 
-    amounts = any(fact.kind == "shares" or fact.other == name for fact in facts)
+    amounts = any(fact.kind == "shares" or (fact.kind == "segments" and fact.other == name) for fact in facts)
+    follows = any(fact.kind in ("ranks", "buckets") for fact in own)
     for _ in range(TRIES):
         made: NDArray[Any] | Sequence[int] | None
         if amounts:
             made = _parts(prod(shape), _total(facts, value), source)
+        elif follows:
+            made = _drawn(name, dtype, shape, own, value, source, known)
         elif segments:
             made = _with_gaps(prod(shape), segments[0], known, value, source)
         elif source.random() < 0.25:
@@ -102,10 +105,11 @@ def _in_steps(
 
 
 def _drawn(
-    name: str, dtype: str, shape: Sequence[int], facts: Sequence[DataFact], value: Any, source: Random
-) -> NDArray[Any] | None:
+    name: str, dtype: str, shape: Sequence[int], facts: Sequence[DataFact], value: Any, source: Random,
+    known: Mapping[str, NDArray[Any]] | None = None,
+) -> NDArray[Any] | None:  # fmt: skip
     try:
-        return np.asarray(generated(name, dtype, shape, facts, value, source.randrange(1 << 30), {}))
+        return np.asarray(generated(name, dtype, shape, facts, value, source.randrange(1 << 30), known or {}))
     except UsageError:
         return None
 

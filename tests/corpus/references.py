@@ -446,6 +446,15 @@ def _fill_segments(a: Arrays, _: Values) -> Arrays:
     return {"out": out}
 
 
+def _scatter_by_rank(a: Arrays, _: Values) -> Arrays:
+    out, keys = a["out"].copy(), a["keys"]
+    buckets = np.arange(len(keys)) // 16 * 4 + keys
+    places = a["base"][buckets] + a["ranks"]
+    inside = (places >= 0) & (places < len(out))
+    out[places[inside]] = np.flatnonzero(inside)
+    return {"out": out}
+
+
 def _fill_sequences(a: Arrays, _: Values) -> Arrays:
     out = a["out"].copy()
     for b, (start, length) in enumerate(zip(a["starts"], a["lengths"], strict=False)):
@@ -782,6 +791,8 @@ REFERENCES: Final[dict[str, Reference]] = {
     "fill_segments": _fill_segments,
     "fill_segments_by_whole_tiles": _fill_segments,
     "fill_tiles_in_turn": _fill_segments,
+    "scatter_by_rank": _scatter_by_rank,
+    "scatter_inside": _scatter_by_rank,
     "fill_rows_of_list": _rows_of_list,
     "scatter_rows_of_list": _rows_of_list,
     "place_rows": _place_rows,
@@ -1030,6 +1041,8 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "data/pages.py::append_at_positions[injective-and-ranges]": Numbers({"B": 4, "P": 40}),
     "data/row_lengths.py::sum_prefixes[range]": Numbers({"M": 6, "N": 160}),
     "data/running_count.py::fill_tiles_in_turn[whole-tiles]": Numbers({}),
+    "data/routed_tokens.py::scatter_by_rank[ranks-and-buckets]": Numbers({"N": 70, "M": 60}),
+    "data/routed_tokens.py::scatter_inside[buckets-inside]": Numbers({"N": 70, "M": 90}),
     "data/segments.py::fill_row_segments[nondecreasing-and-range]": Numbers({"E": 5, "M": 30}),
     "data/segments.py::fill_segments[nondecreasing]": Numbers({"E": 60, "N": 50}),
     "data/segments.py::fill_segments_by_whole_tiles[whole-tiles]": Numbers({"E": 7, "N": 256}),

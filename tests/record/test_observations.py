@@ -27,11 +27,20 @@ def test_facts_are_as_strong_as_the_contents() -> None:
     assert observed(a=[[5, 1, 9, 9, 0]])[1:3] == ["injective(a, unless=9)", "injective(a, 0, 9)"]
     assert "disjoint_rows(a)" in observed(a=[[[1, 1], [2, 3]]])
     assert "segments(a, n, 1, 7)" in observed(a=[[1, 4, 4]], n=[[3, 0, 3]])
+    keys = [[1, 1, 0, 0, 1, 2, 2, 2]]
+    assert "ranks(a, k, 4)" in observed(a=[[1, 0, 0, 1, 0, 0, 2, 1]], k=keys)
+    assert "buckets(b, k, 4, 3, 0, 8)" in observed(b=[[0, 2, 9, 9, 4, 5]], k=keys)
 
 
 def test_facts_hold_of_all_contents_of_a_launch() -> None:
     assert observed(a=[[0, 1, 2], [4, 3, 2]]) == ["range(a, 0, 5)", "injective(a)", "shares(a, 9)"]
     assert not any("segments(a" in fact for fact in observed(a=[[0, 2], [0, 2]], n=[[2, 2], [3, 2]]))
+    assert [f for f in observed(a=[[0, 1], [0, 0]], k=[[5, 5], [5, 5]]) if f.startswith("ranks(a")] == []
+    assert [f for f in observed(a=[[0, 1], [0, 0]], k=[[5, 5], [5, 6]]) if f.startswith("ranks(a")] == [
+        "ranks(a, k, 2)"
+    ]
+    assert "buckets(a, k, 2, 2, 3, 6)" in observed(a=[[3, 5], [6, 3]], k=[[0, 1], [1, 1]])
+    assert [f for f in observed(a=[[3, 4], [6, 6]], k=[[0, 1], [0, 1]]) if f.startswith("buckets(a")] == []
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
@@ -39,7 +48,7 @@ def test_every_observed_fact_is_true(shape: tuple[int, ...]) -> None:
     kinds = set()
     for values in product(range(-1, 4), repeat=int(np.prod(shape))):
         a: Array = np.array(values).reshape(shape)
-        for other in ([2, 1, 1], [0, 2, 1], [1, -1, 0]):
+        for other in ([2, 1, 1], [0, 2, 1], [1, -1, 0], [0, 0, 1]):
             arrays = {"a": a, "n": np.array(other)}
             for text in observed_facts({name: [each] for name, each in arrays.items()}):
                 fact = parse_data_fact(text)
@@ -47,6 +56,7 @@ def test_every_observed_fact_is_true(shape: tuple[int, ...]) -> None:
                 assert keeps(fact, arrays, lambda e: evaluate(e, {})), (text, arrays)
                 kinds.add(fact.kind)
     assert kinds >= {"range", "injective", "nondecreasing", "multiples", "shares"}
+    assert kinds >= ({"segments", "ranks", "buckets"} if len(shape) == 1 else {"disjoint_rows"})
 
 
 GATHER = """

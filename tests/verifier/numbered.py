@@ -15,6 +15,5 @@ def number(part: Expression | None) -> int | None:
 def fact(text: str) -> NumberedFact:
     read = parse_data_fact(text)
     unless = frozenset(evaluate(part, {}) for part in read.unless)
-    return NumberedFact(
-        read.kind, read.array, read.other, number(read.low), number(read.high), number(read.amount), unless
-    )
+    low, high, amount, width = map(number, (read.low, read.high, read.amount, read.width))
+    return NumberedFact(read.kind, read.array, read.other, low, high, amount, unless, width)

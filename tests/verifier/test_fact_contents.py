@@ -13,7 +13,14 @@ from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.concrete import ConcreteArray
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate
-from tileverify.contract.facts.contents import FEW_CONTENTS, Described, exhausts, several, several_segments
+from tileverify.contract.facts.contents import (
+    FEW_CONTENTS,
+    Described,
+    exhausts,
+    several,
+    several_joined,
+    several_segments,
+)
 
 from .numbered import fact
 
@@ -187,3 +194,74 @@ def test_segments_keep_what_else_is_said_of_their_arrays() -> None:
     found = several_segments(fact("segments(a, n, 0, 96)"), starts, lengths)
     assert found
     assert all(list(a) == sorted(a) and all(x % 16 == 0 for x in a) and min(n) >= 1 for a, n in found)
+
+
+# ----------------------------------------------------------------------------------------- ranks and buckets
+@given(
+    counts=st.tuples(st.integers(0, 7), st.integers(0, 8), st.integers(0, 9)), n=st.integers(1, 9),
+    width=st.integers(1, 4), limits=st.one_of(st.none(), bounds),
+)  # fmt: skip
+def test_ranks_and_buckets_of_the_same_keys_keep_their_facts(
+    counts: tuple[int, int, int], n: int, width: int, limits: tuple[int, int] | None
+) -> None:
+    ends = "" if limits is None else f", {limits[0]}, {limits[1]}"
+    texts = [f"ranks(r, k, {n})", f"buckets(a, k, {n}, {width}{ends})"]
+    arrays = {
+        "r": described((counts[0],)),
+        "k": described((counts[1],), "range(k, -1, 3)"),
+        "a": described((counts[2],)),
+    }
+    for found in several_joined(list(map(fact, texts)), arrays):
+        assert tuple(len(found[name]) for name in "rka") == counts
+        assert all(broken(text, "i4", **found) is None for text in texts)
+
+
+def test_there_are_many_ranks_and_buckets_of_the_same_keys() -> None:
+    texts = ["ranks(r, k, 4)", "buckets(a, k, 4, 3, 0, 8)", "range(k, 0, 3)"]
+    arrays = {"r": described((8,)), "k": described((8,), texts[2]), "a": described((6,))}
+    found = several_joined(list(map(fact, texts[:2])), arrays)
+    assert len({each["k"] for each in found}) >= 12
+    assert len({each["r"] for each in found}) >= 6
+    assert len({each["a"] for each in found}) >= 12
+    assert len({(each["r"], each["k"]) for each in found}) > len({each["k"] for each in found})
+
+
+def test_keys_are_all_different_in_each_chunk_or_all_alike() -> None:
+    facts = [fact("ranks(r, k, 4)"), fact("buckets(a, k, 4, 5, 0, 30)")]
+    arrays = {"r": described((8,)), "k": described((8,), "range(k, 1, 5)"), "a": described((12,))}
+    found = several_joined(facts, arrays)
+    chunks = [(set(each["k"][:4]), set(each["k"][4:])) for each in found]
+    assert ({1, 2, 3, 4}, {1, 2, 3, 4}) in chunks
+    assert ({1}, {2}) in chunks
+    empty = [i for i in range(12) if i in (0, 5) or i > 9]
+    of_all_keys = [each["a"] for each in found if set(each["k"][:4]) == set(each["k"][4:]) == {1, 2, 3, 4}]
+    assert any(len(set(a)) == 12 and max(a) < 30 for a in of_all_keys), "buckets that are empty have a place as well"
+    assert any(min(a[i] for i in empty) >= 30 for a in of_all_keys)
+
+
+def test_what_else_is_said_of_ranks_buckets_and_their_keys_is_kept() -> None:
+    texts = ["ranks(r, k, 4)", "buckets(a, k, 4, 8)"]
+    arrays = {
+        "r": described((8,), "range(r, 0, 2)"),
+        "k": described((8,), "range(k, 0, 8)"),
+        "a": described((16,), "range(a, 16, 199)", "multiples(a, 8)"),
+    }
+    found = several_joined(list(map(fact, texts)), arrays)
+    assert found
+    for each in found:
+        assert max(each["r"]) <= 1
+        assert all(start in range(16, 199, 8) for start in each["a"])
+        assert all(broken(text, "i4", **each) is None for text in texts)
+
+
+def test_arrays_that_wait_for_one_another_have_no_contents() -> None:
+    assert several_joined([fact("ranks(a, b, 2)"), fact("ranks(b, a, 2)")], {n: described((2,)) for n in "ab"}) == []
+
+
+def test_starts_of_segments_may_be_ranked_and_ranks_be_lengths() -> None:
+    facts = [fact("ranks(n, k, 2)"), fact("segments(a, n)")]
+    found = several_joined(facts, {name: described((4,)) for name in "ank"})
+    assert len(found) > 5
+    for each in found:
+        assert broken("ranks(n, k, 2)", "i4", **each) is None
+        assert broken("segments(a, n)", "i4", **each) is None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tileverify.contract.concrete import ConcreteArray
 from tileverify.contract.facts.held import held_facts
-from tileverify.contract.facts.kept import bounded, joined, keeps, keeps_apart, measures
+from tileverify.contract.facts.kept import bounded, filled_in_turn, joined, keeps, keeps_apart, measures
 from tileverify.contract.facts.statements import NumberedFact
 
 from .numbered import fact
@@ -59,12 +59,25 @@ def test_segments_of_two_arrays() -> None:
     assert fact("segments(a, n)") not in held_facts({**arrays, "n": array([11, 20, 5])}, set())
 
 
+def test_ranks_and_buckets_of_keys() -> None:
+    arrays = {"a": array([0, 1, 0, 0, 0, 0]), "k": array([5, 5, 2, 5, 3, 2])}
+    found = {each for each in held_facts(arrays, set()) if each.kind == "ranks"}
+    assert found == {fact("ranks(a, k, 2)"), fact("ranks(a, k, 3)")}
+    zeros = held_facts({"a": array([0, 0, 0, 0]), "k": array([1, 2, 1, 3])}, set())
+    assert [each for each in zeros if each.kind == "ranks" and each.array == "a"] == [fact("ranks(a, k, 2)")]
+    arrays = {"b": array([10, 20, 12, 22]), "k": array([0, 1, 0, 1, 1, 1])}
+    assert fact("buckets(b, k, 3, 2)") in held_facts(arrays, set())
+    arrays["b"] = array([10, 20, 12, 20])
+    assert fact("buckets(b, k, 3, 2)") not in held_facts(arrays, set())
+
+
 def test_arrays_without_elements_say_nothing() -> None:
     assert held([]) == set()
 
 
 def test_which_arrays_hold_amounts() -> None:
-    assert measures([fact("shares(a, 3)"), fact("segments(b, c)"), fact("range(d, 0, 3)")]) == {"a", "c"}
+    keys = [fact("ranks(e, f, 3)"), fact("buckets(g, f, 3, 3)")]
+    assert measures([fact("shares(a, 3)"), fact("segments(b, c)"), fact("range(d, 0, 3)"), *keys]) == {"a", "c"}
 
 
 @given(st.lists(st.integers(-3, 12), max_size=6), st.lists(st.integers(0, 4), max_size=6), st.booleans())
@@ -86,4 +99,12 @@ def test_which_arrays_a_fact_joins() -> None:
 
 def test_which_arrays_facts_bound() -> None:
     texts = ["shares(a, 3)", "segments(b, c, 0, 9)", "segments(d, e)", "range(f, 0, 3, unless=-1)", "injective(g)"]
-    assert bounded(list(map(fact, texts))) == {"a", "b", "c", "f"}
+    texts += ["ranks(h, i, 2)", "buckets(j, i, 2, 2)", "buckets(k, i, 2, 2, 0, 9)"]
+    assert bounded(list(map(fact, texts))) == {"a", "b", "c", "f", "h", "k"}
+
+
+def test_in_which_order_arrays_are_filled() -> None:
+    facts = [fact("ranks(a, b, 2)"), fact("segments(b, c)"), fact("range(d, 0, 3)")]
+    assert filled_in_turn("abcd", facts) == ["c", "b", "a", "d"]
+    assert filled_in_turn("ad", facts) == ["a", "d"]
+    assert filled_in_turn("abc", [*facts, fact("buckets(c, a, 1, 1)")]) is None

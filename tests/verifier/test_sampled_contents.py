@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.facts.kept import keeps_apart
 from tileverify.results.claim import Claim, Confirmation, Shown, Touch
 from tileverify.results.codes import TV
 from tileverify.verifier.refute.sampled_contents import FEWEST, SampledContents
@@ -117,6 +118,35 @@ def test_arrays_that_a_fact_joins_change_together() -> None:
     steps, replay = shows(lambda a, b: True, "segments(a, b, 0, 90)", b=array(3))
     assert steps is not None
     assert all(apart(*contents) for contents in replay.asked)
+
+
+def test_arrays_that_several_facts_join_change_together() -> None:
+    facts = ["ranks(a, b, 2)", "range(a, 0, 9)", "range(b, 0, 3)"]
+    steps, replay = shows(lambda a, b: True, *facts, b=array(4), count=4)
+    assert steps is not None
+    assert len({b for _, b in replay.asked}) > 4
+    for a, b in replay.asked:
+        assert keeps_apart(fact(facts[0]), a, b)
+    assert shows(lambda a, b: True, "ranks(a, b, 2)", b=array(4), count=4, bounded=True)[0] is None, (
+        "keys have no bounds"
+    )
+    assert (
+        shows(lambda a, b: True, "ranks(a, b, 2)", "range(b, 0, 3)", b=array(4), count=4, bounded=True)[0] is not None
+    )
+    assert shows(lambda a, b: True, "ranks(a, b, 2)", "ranks(b, a, 2)", b=array(4), count=4)[0] is None, "of each other"
+
+
+def test_keys_that_differ_in_each_chunk_are_told_from_others() -> None:
+    """`ranks(a, b, 2)` says of ranks that are all 0 that keys do not repeat there."""
+    facts = ["ranks(a, b, 1)", "range(b, 0, 2)"]
+    assert shows(lambda a, b: any(b[i] == b[i + 1] for i in (0, 2)), *facts, b=array(4), count=4)[0] is None
+
+
+def test_one_content_of_keys_without_the_fault_is_enough() -> None:
+    """Chunks may be of any size, so that nobody knows what facts would tell it from others."""
+    facts = ["buckets(a, b, 2, 2, 0, 9)", "range(b, 0, 2)"]
+    assert shows(lambda a, b: True, *facts, b=array(6), count=6)[0] is not None
+    assert shows(lambda a, b: b[0] <= b[1], *facts, b=array(6), count=6)[0] is None
 
 
 def test_all_pairs_of_contents_are_tried_where_they_are_few() -> None:

@@ -137,3 +137,21 @@ def test_segments_may_touch_and_be_empty() -> None:
     starts = array({0: 0, 1: 2}, 2)
     assert segments_keep({"starts": starts, "lengths": array({0: 2, 1: 2}, 2)}, [segments])
     assert not segments_keep({"starts": starts, "lengths": array({0: 3, 1: 2}, 2)}, [segments])
+
+
+def test_ranks_and_buckets_follow_from_their_keys() -> None:
+    ranks = fact("ranks(a, keys, 2)")
+    assert keeps_apart(ranks, [1, 0, 0, 0], [-5, -5, 7, -5])
+    assert keeps_apart(ranks, [0, 99], [3]), "behind the last key"
+    assert not keeps_apart(ranks, [0, 0, 0, 0], [-5, -5, 7, -5])
+    assert not keeps_apart(ranks, [0, 0, 1, 0], [1, 2, 3, 4])
+    assert not keeps_apart(ranks, [-1], [3])
+    assert not keeps_apart(fact("ranks(a, keys, 0)"), [0], [3])
+    buckets = fact("buckets(a, keys, 3, 2, 0, 9)")
+    assert keeps_apart(buckets, [7, 0, 99, 1, 99], [0, 0, 1, 1, 2, 1]), "key 2 has no bucket, chunk 1 no key 0"
+    assert not keeps_apart(buckets, [7, 0, 99, 0, 99], [0, 0, 1, 1, 2, 1])
+    assert not keeps_apart(buckets, [8, 0], [0, 0, 1])
+    assert not keeps_apart(fact("buckets(a, keys, 1, 0)"), [0], [3])
+    keys = array({0: 0, 1: 0}, 2)
+    assert segments_keep({"a": array({0: 1}, 2), "keys": keys}, [ranks])
+    assert not segments_keep({"a": array({}, 2), "keys": keys}, [ranks])

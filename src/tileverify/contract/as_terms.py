@@ -271,11 +271,12 @@ class _Builder:
         return self.arrays[name]
 
     def _data_term(self, fact: DataFact) -> DataTerm:
-        low, high, amount = (None if part is None else self._term(part) for part in (fact.low, fact.high, fact.amount))
+        parts = (fact.low, fact.high, fact.amount, fact.width)
+        low, high, amount, width = (None if part is None else self._term(part) for part in parts)
         least = meaning_of(fact).least_amount
-        if least is not None and amount is not None:
-            self.facts.append(t.le(t.const(least), amount))
-        return DataTerm(fact, low, high, amount, tuple(map(self._term, fact.unless)))
+        if least is not None:
+            self.facts += [t.le(t.const(least), part) for part in (amount, width) if part is not None]
+        return DataTerm(fact, low, high, amount, tuple(map(self._term, fact.unless)), width)
 
     # ------------------------------------------------------------------------------------ expressions
     def _parameter(self, name: str) -> Term:

@@ -47,6 +47,7 @@ def parse_data_fact(text: str) -> DataFact:
         high=numbers.get("high"),
         text=text.strip(),
         amount=numbers.get("amount"),
+        width=numbers.get("width"),
         other=parser.array(given["other"]) if "other" in given else None,
         unless=tuple(_excused(parser, tree, form)),
     )
@@ -66,7 +67,7 @@ def _excused(parser: ExpressionParser, tree: ast.Call, form: Form) -> Iterator[E
 def print_data_fact(fact: DataFact) -> str:
     """Canonical text; parsing it gives an equal fact but for ``text``."""
     given = [fact.array, *([fact.other] if fact.other is not None else [])]
-    given += [print_expression(part) for part in (fact.amount, fact.low, fact.high) if part is not None]
+    given += [print_expression(part) for part in (fact.amount, fact.width, fact.low, fact.high) if part is not None]
     excused = [print_expression(value) for value in fact.unless]
     if excused:
         given.append(f"unless={excused[0]}" if len(excused) == 1 else f"unless=({', '.join(excused)})")
@@ -80,7 +81,7 @@ def arrays_of(fact: DataFact) -> tuple[str, ...]:
 
 def expressions_of(fact: DataFact) -> tuple[Expression, ...]:
     """The bounds and other numbers of the fact."""
-    return tuple(part for part in (fact.low, fact.high, fact.amount, *fact.unless) if part is not None)
+    return tuple(part for part in (fact.low, fact.high, fact.amount, fact.width, *fact.unless) if part is not None)
 
 
 def with_expressions(fact: DataFact, change: Callable[[Expression], Expression]) -> DataFact:
@@ -94,5 +95,6 @@ def with_expressions(fact: DataFact, change: Callable[[Expression], Expression])
         low=changed(fact.low),
         high=changed(fact.high),
         amount=changed(fact.amount),
+        width=changed(fact.width),
         unless=tuple(map(change, fact.unless)),
     )

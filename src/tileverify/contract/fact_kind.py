@@ -14,3 +14,5 @@ class FactKind(enum.StrEnum):
     SHARES = "shares"
     DISJOINT_ROWS = "disjoint_rows"
     SEGMENTS = "segments"
+    RANKS = "ranks"
+    BUCKETS = "buckets"

@@ -60,8 +60,9 @@ class DataFact:
     """A fact about what an index array holds, such as ``range(idx, low, high)`` (high exclusive); the
     modules of `contract.facts` say what each ``kind`` means.
 
-    ``amount``: the ``n`` of ``multiples`` and ``shares``; ``other``: the lengths of ``segments``; ``unless``: values
-    of which the fact says nothing.
+    ``amount``: the ``n`` of ``multiples``, ``shares``, ``ranks`` and ``buckets``; ``width``: that of ``buckets``;
+    ``other``: the lengths of ``segments``, the keys of ``ranks`` and ``buckets``; ``unless``: values of which the fact
+    says nothing.
     """
 
     kind: FactKind
@@ -72,6 +73,7 @@ class DataFact:
     amount: Expression | None = None
     other: str | None = None
     unless: tuple[Expression, ...] = ()
+    width: Expression | None = None
 
 
 # ------------------------------------------------------------------------------------------ arguments

@@ -239,10 +239,11 @@ class _Builder:
         for expression in expressions_of(fact):
             self.scope.check(expression)
         fact = with_expressions(fact, lambda expression: substitute(expression, self.scope.constants))
-        amount = None if fact.amount is None else constant_value(fact.amount)
         least = meaning.least_amount
-        if least is not None and amount is not None and amount < least:
-            raise SpecError(f"{fact.kind} of {amount}; the number must be at least {least}")
+        for part in (fact.amount, fact.width):
+            number = None if part is None else constant_value(part)
+            if least is not None and number is not None and number < least:
+                raise SpecError(f"{fact.kind} of {number}; the number must be at least {least}")
         return fact
 
     def groups(self, key: str) -> tuple[frozenset[str], ...]:

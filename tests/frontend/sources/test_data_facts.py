@@ -28,6 +28,10 @@ def test_reads_amounts_bounds_and_exceptions() -> None:
     assert parse_data_fact("disjoint_rows(table, unless=(-1, P))").unless == (Number(-1), Name("P"))
     segments = parse_data_fact("segments(starts, lengths, 0, N)")
     assert (arrays_of(segments), segments.high) == (("starts", "lengths"), Name("N"))
+    ranks = parse_data_fact("ranks(a, keys, C)")
+    assert (arrays_of(ranks), ranks.amount, ranks.width) == (("a", "keys"), Name("C"), None)
+    buckets = parse_data_fact("buckets(a, keys, C, W, 0, N)")
+    assert (buckets.amount, buckets.width, buckets.low, buckets.high) == (Name("C"), Name("W"), Number(0), Name("N"))
 
 
 @pytest.mark.parametrize(
@@ -41,6 +45,11 @@ def test_reads_amounts_bounds_and_exceptions() -> None:
         ("permutation(idx, 0, 4)", "'permutation' takes 1 argument(s), 3 given"),
         ("segments(starts)", "'segments' takes 2 or 4 argument(s), 1 given"),
         ("segments(starts, 3)", "the name of an array argument is needed here"),
+        ("ranks(a, keys)", "'ranks' takes 3 argument(s), 2 given"),
+        ("ranks(a, 4, 4)", "the name of an array argument is needed here"),
+        ("buckets(a, keys, 4)", "'buckets' takes 4 or 6 argument(s), 3 given"),
+        ("buckets(a, keys, 4, 8, unless=0)", "nothing may be given by name here, not 'unless'"),
+        ("rank(a)", "segments(a, lengths), ranks(a, keys, n) or buckets(a, keys, n, width)"),
         ("multiples(idx, 4, unless=0)", "nothing may be given by name here, not 'unless'"),
         ("range(idx, 0, 4, except_=0)", "only 'unless' once may be given by name here, not 'except_'"),
         ("range(idx, 0, 4, **more)", "not 'None'"),
@@ -68,6 +77,9 @@ def test_refuses_other_data_facts(text: str, problem: str) -> None:
         "disjoint_rows(table, 0, P, unless=(-1, P))",
         "segments(starts, lengths)",
         "segments(starts, lengths, 0, N)",
+        "ranks(a, keys, cdiv(N, 2))",
+        "buckets(a, keys, 8, W)",
+        "buckets(a, keys, 8, W + 1, -1, N)",
     ],
 )
 def test_canonical_text_stays(text: str) -> None:
@@ -80,4 +92,7 @@ def test_every_number_of_a_fact_can_be_replaced() -> None:
     fact = parse_data_fact("injective(idx, L, H, unless=(X, Y))")
     assert expressions_of(fact) == (Name("L"), Name("H"), Name("X"), Name("Y"))
     assert expressions_of(with_expressions(fact, lambda _: Number(7))) == (Number(7),) * 4
+    fact = parse_data_fact("buckets(a, keys, C, W, L, H)")
+    assert sorted(map(str, expressions_of(fact))) == sorted(map(str, map(Name, "CWLH")))
+    assert print_data_fact(with_expressions(fact, lambda _: Number(7))) == "buckets(a, keys, 7, 7, 7, 7)"
     assert expressions_of(with_expressions(parse_data_fact("multiples(idx, N)"), lambda _: Number(7))) == (Number(7),)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations, product
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,28 @@ def test_segments_do_not_meet(text: str) -> None:
     assert outcomes == {True, False}
 
 
+OF_KEYS = (
+    *("ranks(a, k, 1)", "ranks(a, k, T)", "ranks(a, k, 3)", "ranks(a, k, 99)"),
+    *("buckets(a, k, T, T)", "buckets(a, k, 3, T, 0, 4)", "buckets(a, k, T, 9)", "buckets(a, k, 1, 1)"),
+)
+
+
+@pytest.mark.parametrize("text", OF_KEYS)
+@pytest.mark.parametrize(("ours", "theirs"), [("int32", "int64"), ("int8", "uint8")])
+def test_ranks_and_buckets_are_those_of_their_keys(text: str, ours: str, theirs: str) -> None:
+    """Of arrays of any two lengths, with keys that have no bucket among them."""
+    fact, random, outcomes = parse_data_fact(text), Random(1), set()
+    for _ in range(1500):
+        most = random.choice((1, 1, 4))
+        a = [random.randint(-(most > 1), most) for _ in range(random.randint(0, 5))]
+        keys = [random.randint(-1 if theirs == "int64" else 0, 2) for _ in range(random.randint(0, 4))]
+        arrays: dict[str, NDArray[Any]] = {"a": np.array(a, ours), "k": np.array(keys, theirs)}
+        problem = violation(fact, arrays, value)
+        assert (problem is None) == keeps(fact, arrays, value), (a, keys, problem)
+        outcomes.add(problem is None)
+    assert outcomes == {True, False}
+
+
 def test_a_problem_names_the_elements() -> None:
     def problem(text: str, **arrays: Sequence[object]) -> str | None:
         return violation(parse_data_fact(text), {k: np.asarray(v, np.int32) for k, v in arrays.items()}, value)
@@ -82,6 +105,17 @@ def test_a_problem_names_the_elements() -> None:
     met = "[a[0], a[0] + n[0]) = [0, 2) meets [a[1], a[1] + n[1]) = [1, 3)"
     assert problem("segments(a, n)", a=[0, 1], n=[2, 2]) == met
     assert problem("segments(a, n)", a=[1], n=[-2]) == "n[0] = -2 is negative"
+    too_large = "a[3] = 1 is not in [0, 1): chunk 1 of k has 1 of key 7"
+    assert problem("ranks(a, k, 2)", a=[0, 1, 0, 1], k=[7, 7, 5, 7]) == too_large
+    alike = "a[2] = 1 is also a[4], of the same key 7 in chunk 1 of k"
+    assert problem("ranks(a, k, 2)", a=[0, 1, 1, 0], k=[7, 7, 7, 7]) is None
+    assert problem("ranks(a, k, 3)", a=[0, 1, 0, 1, 1], k=[7, 7, 5, 7, 7]) == alike.replace("a[2]", "a[3]")
+    assert problem("ranks(a, k, 0)", a=[0], k=[7]) == "the number 0 is below 1"
+    met = "bucket a[0], of key 0 in chunk 0 of k, [4, 6), meets bucket a[2], of key 0 in chunk 1 of k, [5, 6)"
+    assert problem("buckets(a, k, 2, 2)", a=[4, 0, 5], k=[0, 0, 0, 9]) == met
+    outside = "bucket a[1], of key 1 in chunk 0 of k, [4, 6), is not inside [0, 5)"
+    assert problem("buckets(a, k, 2, 2, 0, 5)", a=[9, 4], k=[1, 1]) == outside
+    assert problem("buckets(a, k, 2, 0)", a=[0], k=[7]) == "the number 0 is below 1"
     assert problem("segments(a, n, 0, 2)", a=[1], n=[2]) == "[a[0], a[0] + n[0]) = [1, 3) is not inside [0, 2)"
 
 
@@ -200,6 +234,31 @@ def test_generated_segments_lie_side_by_side() -> None:
     assert a.dtype == np.int64
     assert keeps(facts[0], {"a": a, "n": n}, value)
     assert a[5] == 1 + sum(n)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_generated_ranks_and_buckets_follow_from_their_keys(seed: int) -> None:
+    texts = ["ranks(r, k, 3)", "buckets(a, k, 3, 4, 1, 14)", "range(k, 0, 4)", "range(a, 0, 30)"]
+    facts = [parse_data_fact(text) for text in texts]
+    k = generated("k", "i32", (8,), facts, value, seed, {})
+    r = generated("r", "i32", (9,), facts, value, seed, {"k": k})
+    a = generated("a", "i64", (14,), facts, value, seed, {"k": k, "r": r})
+    assert all(keeps(fact, {"k": k, "r": r, "a": a}, value) for fact in facts)
+    places = a[np.arange(8) // 3 * 4 + k] + r[:8]
+    assert sorted(set(places)) == sorted(places)
+    with pytest.raises(UsageError, match=r"no contents of a were found that satisfy .*range\(a, 0, 2\)"):
+        generated("a", "i32", (12,), [*facts, parse_data_fact("range(a, 0, 2)")], value, seed, {"k": k})
+
+
+@pytest.mark.parametrize("wide", ["segments(a, n, 1, 9)", "buckets(a, n, 1, 9)"])
+def test_only_lengths_have_to_fit_between_the_limits_of_starts(wide: str) -> None:
+    """Keys are no lengths: what is said of where buckets begin says nothing of their sum."""
+    facts = [parse_data_fact(text) for text in (wide, "range(n, 5, 9)", "range(a, 0, 9)")]
+    if wide.startswith("buckets"):
+        assert min(generated("n", "i32", (3,), facts, value, 1, {})) >= 5
+    else:
+        with pytest.raises(UsageError):
+            generated("n", "i32", (3,), facts, value, 1, {})
 
 
 def test_what_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

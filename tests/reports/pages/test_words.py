@@ -23,6 +23,12 @@ from tileverify.reports.html.words import in_words
         ("a == 1 and b >= 2", "a equals 1, and b is at least 2"),
         ("range(idx, 0, N)", "every value in idx lies from 0 to below N"),
         ("injective(idx, unless=-1)", "no value occurs twice in idx; -1 excepted"),
+        ("ranks(idx, keys, 8)", "idx numbers the equal keys of every 8 elements of keys"),
+        (
+            "buckets(idx, keys, 8, N)",
+            "the buckets that begin at idx, N for every 8 elements of keys, have room for the elements with their key "
+            "and do not meet",
+        ),
         ("segments(starts, lengths)", "the segments that begin at starts with the lengths in lengths do not meet"),
         ("x and out may overlap", ""),
         ("out = f32[M, N]", ""),

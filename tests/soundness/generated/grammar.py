@@ -183,7 +183,8 @@ def _array(making: _Making, name: str, tile: int, usual: Sequence[str]) -> Array
 
 
 def _index_arrays(making: _Making) -> list[ArrayArgument]:
-    """The array ``idx``; with segments also their lengths, ``cnt``, or ``cnt`` with facts of its own."""
+    """The array ``idx``; with segments also their lengths, ``cnt``, or keys that ``idx`` numbers or has buckets for, or
+    ``cnt`` with facts of its own."""
     draws = making.draws
     size = draws.pick(("N", "2", "1", "3"))
     if size == "N":
@@ -204,6 +205,10 @@ def _index_arrays(making: _Making) -> list[ArrayArgument]:
 
 def _segments(draws: Draws, low: int, high: int) -> list[str]:
     bounds = draws.pick((f", 0, {high}", ""))
+    if draws.chance(30):
+        chunk = draws.pick((1, 2))
+        said = draws.pick((f"ranks(idx, cnt, {chunk})", f"buckets(idx, cnt, {chunk}, {draws.pick((1, 2))}{bounds})"))
+        return [said, "range(cnt, 0, 2)", f"range(idx, 0, {high + 1})"]
     return [f"segments(idx, cnt{bounds})", f"range(cnt, {draws.pick((0, 1))}, 3)", f"range(idx, 0, {high + 1})"]
 
 

@@ -209,5 +209,8 @@ def _data(drawn: Drawn) -> Iterator[str]:
                 several.append(f"disjoint_rows({name}{bounds}{unless})")
             partners = [other for other in whole if other != name and drawn.arrays[other][1] == 1]
             if rank == 1 and partners:
+                keys, n = random.choice(partners), random.choice(("1", "2", "3", _size(drawn, 1)))
                 several.append(f"segments({name}, {random.choice(partners)}{bounds})")
+                several.append(f"ranks({name}, {keys}, {n})")
+                several.append(f"buckets({name}, {keys}, {n}, {random.choice(('1', '2', _size(drawn, 1)))}{bounds})")
             yield random.choice(several)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 from math import prod
@@ -246,19 +246,23 @@ def end(described: ArrayArgument, array: ArrayValue) -> int:
     return array.address + (last + 1) * (ELEMENT_TYPES[described.dtype].bits // 8)
 
 
-def _fact_holds(fact: DataFact, given: Given, known: Mapping[str, int]) -> bool:
-    def number(expression: Expression | None) -> int | None:
-        return None if expression is None else _plainly(print_expression(expression), known)
+def _number(expression: Expression | None, known: Mapping[str, int]) -> int | None:
+    return None if expression is None else _plainly(print_expression(expression), known)
 
+
+def _fact_holds(fact: DataFact, given: Given, known: Mapping[str, int]) -> bool:
     try:
-        low, high, amount = number(fact.low), number(fact.high), number(fact.amount)
-        unless = {number(each) for each in fact.unless}
+        parts = (fact.low, fact.high, fact.amount, fact.width)
+        low, high, amount, buckets = (_number(part, known) for part in parts)
+        unless = {_number(each, known) for each in fact.unless}
     except ZeroDivisionError:
         return False
+    values, others = given.contents.get(fact.array), given.contents.get(str(fact.other))
+    if fact.other is not None:
+        return _of_two(fact, values, others, (low, high, amount, buckets))
     if fact.kind == "multiples" and (amount is None or amount < 1):
         return False
-    values = given.contents.get(fact.array)
-    if values is None or (fact.other is not None and fact.other not in given.contents):
+    if values is None:
         return True
     shape = given.shapes[fact.array]
     meant = [(i, v) for i, v in enumerate(values) if v not in unless and (low is None or low <= v < (high or 0))]
@@ -279,7 +283,49 @@ def _fact_holds(fact: DataFact, given: Given, known: Mapping[str, int]) -> bool:
         case "disjoint_rows":
             row = len(values) // shape[0]
             return all(i // row == j // row or v != w for (i, v), (j, w) in combinations(meant, 2))
-    lengths = given.contents[str(fact.other)]
-    parts = [(a, a + n) for a, n in zip(values, lengths, strict=False) if n > 0]
+    raise AssertionError(fact.kind)
+
+
+def _of_two(
+    fact: DataFact, values: Sequence[int] | None, others: Sequence[int] | None, numbers: Sequence[int | None]
+) -> bool:
+    low, high, amount, buckets = numbers
+    if any(part is not None and part < 1 for part in (amount, buckets)):
+        return False
+    if values is None or others is None:
+        return True
+    if fact.kind == "ranks":
+        assert amount is not None
+        return _numbers(values, others, amount)
+    if fact.kind == "buckets":
+        assert amount is not None
+        assert buckets is not None
+        taken = _taken(values, others, amount, buckets)
+        return len(set(taken)) == len(taken) and all(low is None or low <= x < (high or 0) for x in taken)
+    parts = [(a, a + n) for a, n in zip(values, others, strict=False) if n > 0]
     inside = low is None or all(low <= a and b <= high for a, b in parts)  # type: ignore[operator]
-    return min(lengths) >= 0 and inside and all(b <= c or d <= a for (a, b), (c, d) in combinations(parts, 2))
+    return min(others) >= 0 and inside and all(b <= c or d <= a for (a, b), (c, d) in combinations(parts, 2))
+
+
+def _numbers(ranks: Sequence[int], keys: Sequence[int], n: int) -> bool:
+    """Whether the elements of each chunk with one key have numbers of their own, less than how many there are."""
+    for start in range(0, len(keys), n):
+        chunk = range(start, min(start + n, len(keys)))
+        for key in {keys[i] for i in chunk}:
+            own = [i for i in chunk if keys[i] == key]
+            found = [ranks[i] for i in own if i < len(ranks)]
+            if len(set(found)) < len(found) or not set(found) <= set(range(len(own))):
+                return False
+    return True
+
+
+def _taken(starts: Sequence[int], keys: Sequence[int], n: int, width: int) -> list[int]:
+    """The places that elements are given which go into their bucket one after the other."""
+    full: dict[int, int] = {}
+    found = []
+    for i, key in enumerate(keys):
+        bucket = i // n * width + key
+        if 0 <= key < width and bucket < len(starts):
+            found.append(starts[bucket] + full.get(bucket, 0))
+            full[bucket] = full.get(bucket, 0) + 1
+    return found

@@ -157,8 +157,8 @@ def _data_kept(given: Given, data: Any, values: _Values) -> bool:
         return True
     contents = given.contents[fact.array]
     if fact.other is not None:
-        lengths = given.contents[fact.other]
-        return keeps_apart(numbered, contents, lengths) and min(lengths) >= 0
+        others = given.contents[fact.other]
+        return keeps_apart(numbered, contents, others) and (fact.kind != "segments" or min(others) >= 0)
     shape = given.shapes[fact.array]
     width = shape[-1] if shape else 1
     if fact.kind == "disjoint_rows":
@@ -185,9 +185,17 @@ def unkept_instance(read: Read, given: Given) -> str | None:
             said[name, index] = (number + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
 
     def element(function: Function, arguments: tuple[Any, ...]) -> Any:
+        if function.name.startswith(_COUNT):
+            n, chunk, key = arguments
+            keys = given.contents[function.name.removeprefix(_COUNT)]
+            return sum(each == key for i, each in enumerate(keys) if i // n == chunk)
         return said.get((function.array, arguments), 0)
 
     for instance in data_facts(elements, contract, origins):
         if not evaluate(instance, values, element):
             return str(instance)
     return None
+
+
+_COUNT = "count of "
+"""Begins the name of the function that says how many elements of a chunk of an array hold a number."""

@@ -298,8 +298,9 @@ class _Compiler:
                 if may_be_undefined(expression):
                     yield Check(f"isinstance({self._code(expression)}, int)", f"'{text}' says nothing")
             least = meaning_of(fact).least_amount
-            if least is not None and fact.amount is not None:
-                yield Check(f"{least} <= {self._code(fact.amount)}", f"'{text}' is of {fact.kind} of less than {least}")
+            for part in (fact.amount, fact.width):
+                if least is not None and part is not None:
+                    yield Check(f"{least} <= {self._code(part)}", f"'{text}' is of {fact.kind} of less than {least}")
 
     def _fitting(self) -> Iterator[Check]:
         for axis in grid_ranges(self.spec.grid):

@@ -16,6 +16,7 @@ from ...contract.element_types import ELEMENT_TYPES
 from ...contract.facts.base import FactOfTwo
 from ...contract.facts.contents import Described, every, several
 from ...contract.facts.form import DISTINCT, Subject
+from ...contract.facts.kept import measured
 from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.on_host import Value, amount, bounds
 from ...contract.facts.statements import NumberedFact
@@ -39,7 +40,9 @@ def generated(
     """Random contents, the same for the same seed, name and shape; stored elements (see `elements`).
 
     Floats are normally distributed.  ``known`` are arrays that were filled before: the starts of segments follow from
-    their lengths.  :raises UsageError: no contents satisfy ``facts``, or none were found.
+    their lengths, ranks and buckets from the keys.
+
+    :raises UsageError: no contents satisfy ``facts``, or none were found.
     """
     source = np.random.default_rng([seed, zlib.crc32(name.encode())])
     count = prod(shape)
@@ -54,7 +57,7 @@ def generated(
     for fact in facts:
         if fact.other == name:
             own += _implied(fact)
-            wishes += _room(name, fact, facts)
+            wishes += _room(name, fact, facts) if measured(fact) else []
     problem = f"no contents of {name} were found that satisfy {texts([*own, *beside])}"
     for asked in ([*own, *wishes], own) if wishes else (own,):
         try:

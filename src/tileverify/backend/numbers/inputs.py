@@ -13,6 +13,7 @@ from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from ...contract.each_array import member_of_list, of_array
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import GRID_NAMES, free_names, substitute
+from ...contract.facts.kept import filled_in_turn
 from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
 from ...contract.strides import strides_of
 from ...system.errors import UsageError
@@ -128,10 +129,11 @@ class _Maker:
 
     # ------------------------------------------------------------------------------------------- arrays
     def _ordered(self) -> list[ArrayArgument]:
-        """Arrays that were given come first, so that those that are the same array take their contents; the starts of
-        segments come last, because they follow from the lengths."""
-        starts = {fact.array for fact in self.spec.data if fact.other is not None}
-        return sorted(self.spec.arrays(), key=lambda array: (array.name not in self.given.arrays, array.name in starts))
+        """Arrays that were given come first, so that those that are the same array take their contents; each comes
+        behind those from which it follows, as the starts of segments do from the lengths."""
+        arrays = {array.name: array for array in self.spec.arrays()}
+        order = filled_in_turn(arrays, self.spec.data) or list(arrays)
+        return [arrays[name] for name in sorted(order, key=lambda name: name not in self.given.arrays)]
 
     def _array(self, array: ArrayArgument) -> ConcreteArray:
         shape, strides = (

@@ -23,7 +23,7 @@ class Fact(ABC):
     """A kind of fact about the contents of one array; the docstring of each says what it means.
 
     ``form`` is how it is written and ``subject`` what of the values it speaks of; ``bounded``: it gives the values
-    limits, those that it excuses aside; ``least_amount``: what its ``n`` is at least.
+    limits, those that it excuses aside; ``least_amount``: what its ``n``, and its ``width``, is at least.
     """
 
     kind: ClassVar[FactKind]
@@ -34,7 +34,7 @@ class Fact(ABC):
 
     # ------------------------------------------------------------------------------------------ its words
     @abstractmethod
-    def words(self, fact: DataFact, low: str, high: str, amount: str) -> str:
+    def words(self, fact: DataFact, low: str, high: str, amount: str, width: str) -> str:
         """The fact as a sentence without a full stop; the numbers in it are worded already."""
 
     def misplaced(self, array: str, rank: int) -> str | None:
@@ -111,15 +111,36 @@ class Fact(ABC):
 
 
 class FactOfTwo(Fact):
-    """A kind of fact about two arrays, the second of which is its ``other``."""
+    """A kind of fact about two arrays, the second of which is its ``other``.
+
+    ``measured``: what the second one holds says how much there is, not where; ``indexed``: it says which elements of
+    the first one are meant, while others speak of the same elements of both.
+    """
+
+    measured: ClassVar[bool] = False
+    indexed: ClassVar[bool] = False
+
+    @abstractmethod
+    def limited(self, fact: NumberedFact | DataFact) -> Iterator[str]:
+        """The arrays whose values the fact gives limits."""
 
     @abstractmethod
     def keeps_both(self, fact: NumberedFact, first: Sequence[int], second: Sequence[int]) -> bool:
         """Whether two arrays keep the fact; what it asks of the single elements of the second one aside."""
 
-    @abstractmethod
     def layouts_of_both(self, fact: NumberedFact, first: Sampled, second: Sampled) -> Pairs:
         """Contents of both arrays that are made for the fact, whether they keep it or not."""
+        return iter(())
+
+    def layouts_beside(self, fact: NumberedFact, first: Sampled, second: Sequence[int]) -> Layouts:
+        """Contents of the first array that are made for the fact, beside what the second one holds."""
+        yield self.beside(
+            fact, len(first.places), second, (first.low, first.high) if first.bounded else None, first.step
+        )
+
+    def layouts_of_other(self, fact: NumberedFact, second: Sampled) -> Layouts:
+        """Contents of the second array that are made for the fact, beside those that any array may have."""
+        return iter(())
 
     @abstractmethod
     def beside(
@@ -140,4 +161,5 @@ class FactOfTwo(Fact):
 
     @abstractmethod
     def candidates_of_both(self, first: Steered, second: Steered) -> Offers:
-        """As `candidates`, of two arrays whose values are loaded at the same indices."""
+        """As `candidates`, of two arrays whose values are loaded at the same indices, or of which the second one's are
+        part of the indices at which the first one's are (``indexed``)."""

@@ -6,9 +6,9 @@ apart, alike, in parts, one behind the other.  What the facts do not admit is le
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, islice, product
 from math import comb, lcm, prod
 from random import Random
 from typing import Final
@@ -17,7 +17,7 @@ from ..concrete import ConcreteArray
 from ..element_types import INT_BITS
 from .base import FactOfTwo
 from .form import DISTINCT, Subject
-from .kept import keeps
+from .kept import filled_in_turn, keeps
 from .kinds import by_subject, meaning_of, subject_of
 from .sampling import DRAWN, Layouts
 from .statements import NumberedFact
@@ -264,7 +264,7 @@ def _drawn(described: Described, low: int, high: int) -> Layouts:
             yield [random.choice(choices) for _ in range(count)]
 
 
-# ---------------------------------------------------------------------------------------------- segments
+# ------------------------------------------------------------------------------------------ of two arrays
 def several_segments(
     fact: NumberedFact, starts: Described, lengths: Described
 ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -277,3 +277,63 @@ def several_segments(
         for a, n in found
         if meaning.keeps_both(fact, a, n) and min(n, default=0) >= 0 and starts.kept_by(a) and lengths.kept_by(n)
     ]
+
+
+BESIDE: Final = 3
+"""Contents of an array that are tried beside the same contents of another one."""
+
+
+def several_joined(
+    facts: Sequence[NumberedFact], described: Mapping[str, Described]
+) -> list[dict[str, tuple[int, ...]]]:
+    """Contents of the arrays that ``facts`` join, which keep them and what else is said of each array.
+
+    Each array is filled beside those that its facts speak of as well; none if they all wait for one another.
+    """
+    found: list[dict[str, tuple[int, ...]]] = [{}]
+    for name in filled_in_turn(described, facts) or ():
+        own = [fact for fact in facts if fact.array == name]
+        if own:
+            turns = list(enumerate(found))
+            found = [{**known, name: a} for turn, known in turns for a in _beside(own, described[name], known, turn)]
+        elif found:
+            every = _of_other(facts, name, described[name])
+            count = max(len(every), len(found)) if every else 0
+            found = [{**found[turn % len(found)], name: every[turn % len(every)]} for turn in range(count)]
+    return [each for each in found if each]
+
+
+def _of_other(facts: Sequence[NumberedFact], name: str, described: Described) -> list[tuple[int, ...]]:
+    """Contents of an array, with those that are made for facts whose other array it is."""
+    made: dict[tuple[int, ...], None] = {}
+    for fact in facts:
+        meaning = meaning_of(fact)
+        if fact.other == name and isinstance(meaning, FactOfTwo):
+            made |= dict.fromkeys(map(tuple, meaning.layouts_of_other(fact, described)))
+    return list(dict.fromkeys((*filter(described.kept_by, made), *several(described))))
+
+
+def _beside(
+    own: Sequence[NumberedFact], described: Described, known: Mapping[str, Sequence[int]], turn: int
+) -> list[tuple[int, ...]]:
+    """Contents that keep the array's ``own`` facts beside the ``known`` ones: the most usual, and others in each
+    ``turn``."""
+    made: dict[tuple[int, ...], None] = {}
+    for fact in own:
+        meaning = meaning_of(fact)
+        assert isinstance(meaning, FactOfTwo)
+        made |= dict.fromkeys(map(tuple, meaning.layouts_beside(fact, described, known[str(fact.other)])))
+    every = list(made)
+    turned = every[turn % len(every) :] + every[: turn % len(every)] if every else []
+    right = (
+        a
+        for a in dict.fromkeys((*every[:1], *turned))
+        if described.kept_by(a) and all(_kept(fact, a, known) for fact in own)
+    )
+    return list(islice(right, BESIDE))
+
+
+def _kept(fact: NumberedFact, values: Sequence[int], known: Mapping[str, Sequence[int]]) -> bool:
+    meaning, second = meaning_of(fact), known[str(fact.other)]
+    assert isinstance(meaning, FactOfTwo)
+    return meaning.keeps_both(fact, values, second) and not (meaning.measured and min(second, default=0) < 0)

@@ -31,7 +31,7 @@ class DisjointRows(Fact):
     form = Form(bounds=True, unless=True)
     subject = Subject.ROWS
 
-    def words(self, fact: DataFact, low: str, high: str, amount: str) -> str:
+    def words(self, fact: DataFact, low: str, high: str, amount: str, width: str) -> str:
         return f"no value occurs in two rows of {fact.array}{among(low, high)}"
 
     def misplaced(self, array: str, rank: int) -> str | None:

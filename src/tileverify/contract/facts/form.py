@@ -6,18 +6,19 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
-_WRITTEN: Final = {"amount": "n", "other": "lengths"}
+_WRITTEN: Final = {"amount": "n"}
 """What messages call a field of `DataFact`, where they do not use its own name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
     """How a fact is written: what follows the array (``needed``: fields of `DataFact`), whether ``low, high`` may
-    follow then, and whether there may be ``unless``."""
+    follow then, and whether there may be ``unless``; ``other``: what messages call the other array."""
 
     needed: tuple[str, ...] = ()
     bounds: bool = False
     unless: bool = False
+    other: str = ""
 
     def fields(self, count: int) -> tuple[str, ...] | None:
         """The fields that ``count`` arguments behind the array stand for; ``None`` if they are too many or few."""
@@ -33,7 +34,8 @@ class Form:
 
     def example(self, kind: str) -> str:
         """The fact with nothing that can be left out, as in ``shares(a, n)``."""
-        return f"{kind}({', '.join(['a', *(_WRITTEN.get(name, name) for name in self.needed)])})"
+        written = {**_WRITTEN, "other": self.other}
+        return f"{kind}({', '.join(['a', *(written.get(name, name) for name in self.needed)])})"
 
 
 class Subject(enum.Enum):
@@ -56,6 +58,11 @@ class Subject(enum.Enum):
     """Those of different elements are different, or those of them that lie in [low, high), where it has bounds."""
     SEGMENTS = enum.auto()
     """They begin parts that do not meet, and that lie in [low, high), where it has bounds."""
+    RANKS = enum.auto()
+    """Those beside equal keys of one chunk of n are different, none is negative, and each is less than these are."""
+    BUCKETS = enum.auto()
+    """They begin parts, each as long as a chunk of n has elements with one key below the width, that do not meet, and
+    that lie in [low, high), where it has bounds."""
 
 
 DISTINCT: Final = frozenset({Subject.ELEMENTS, Subject.ROWS})

@@ -31,7 +31,7 @@ class Injective(Fact):
     form = Form(bounds=True, unless=True)
     subject = Subject.ELEMENTS
 
-    def words(self, fact: DataFact, low: str, high: str, amount: str) -> str:
+    def words(self, fact: DataFact, low: str, high: str, amount: str, width: str) -> str:
         return f"no value occurs twice in {fact.array}{among(low, high)}"
 
     def instances(self, data: DataTerm, *arrays: Loaded) -> Iterator[Term]:

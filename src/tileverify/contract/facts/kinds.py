@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from ..fact_kind import FactKind
 from ..launch import DataFact
 from .base import Fact, FactOfTwo
+from .buckets import Buckets
 from .disjoint_rows import DisjointRows
 from .form import Subject
 from .injective import Injective
@@ -15,6 +16,7 @@ from .multiples import Multiples
 from .nondecreasing import Nondecreasing
 from .permutation import Permutation
 from .ranges import Range
+from .ranks import Ranks
 from .segments import Segments
 from .shares import Shares
 from .statements import DataTerm, NumberedFact
@@ -30,6 +32,8 @@ FACTS: Final[Mapping[FactKind, Fact]] = {
         Shares(),
         DisjointRows(),
         Segments(),
+        Ranks(),
+        Buckets(),
     )
 }
 """By the word that begins them in a launch spec, in the order in which messages list them."""

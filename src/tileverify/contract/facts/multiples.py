@@ -29,7 +29,7 @@ class Multiples(Fact):
     subject = Subject.STEPS
     least_amount = 1
 
-    def words(self, fact: DataFact, low: str, high: str, amount: str) -> str:
+    def words(self, fact: DataFact, low: str, high: str, amount: str, width: str) -> str:
         return f"every value in {fact.array} is a multiple of {amount}"
 
     def instances(self, data: DataTerm, *arrays: Loaded) -> Iterator[Term]:

@@ -26,7 +26,7 @@ class Nondecreasing(Fact):
     form = Form()
     subject = Subject.ORDER
 
-    def words(self, fact: DataFact, low: str, high: str, amount: str) -> str:
+    def words(self, fact: DataFact, low: str, high: str, amount: str, width: str) -> str:
         return f"the values in {fact.array} never fall"
 
     def instances(self, data: DataTerm, *arrays: Loaded) -> Iterator[Term]:

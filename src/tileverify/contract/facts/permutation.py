@@ -25,7 +25,7 @@ class Permutation(Fact):
     subject = Subject.ELEMENTS
     bounded = True
 
-    def words(self, fact: DataFact, low: str, high: str, amount: str) -> str:
+    def words(self, fact: DataFact, low: str, high: str, amount: str, width: str) -> str:
         return f"{fact.array} holds every one of its own indices once"
 
     def instances(self, data: DataTerm, *arrays: Loaded) -> Iterator[Term]:

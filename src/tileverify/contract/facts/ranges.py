@@ -34,7 +34,7 @@ class Range(Fact):
     subject = Subject.LIMITS
     bounded = True
 
-    def words(self, fact: DataFact, low: str, high: str, amount: str) -> str:
+    def words(self, fact: DataFact, low: str, high: str, amount: str, width: str) -> str:
         return f"every value in {fact.array} lies from {low} to below {high}"
 
     def instances(self, data: DataTerm, *arrays: Loaded) -> Iterator[Term]:

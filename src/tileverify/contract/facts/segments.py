@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, combinations, pairwise
+from itertools import combinations, pairwise
 from random import Random
 
 from .. import terms as t
@@ -20,6 +20,7 @@ from .sampling import DRAWN, Pairs, Sampled, cuts
 from .shares import Shares
 from .statements import DataTerm, NumberedFact
 from .steered import Group, Offers, Steered
+from .stretches import Span, ends_of, lie_apart, one_behind_the_other
 
 
 class Segments(FactOfTwo):
@@ -31,10 +32,11 @@ class Segments(FactOfTwo):
     """
 
     kind = FactKind.SEGMENTS
-    form = Form(("other",), bounds=True)
+    form = Form(("other",), bounds=True, other="lengths")
     subject = Subject.SEGMENTS
+    measured = True
 
-    def words(self, fact: DataFact, low: str, high: str, amount: str) -> str:
+    def words(self, fact: DataFact, low: str, high: str, amount: str, width: str) -> str:
         return f"the segments that begin at {fact.array} with the lengths in {fact.other} do not meet"
 
     def misplaced(self, array: str, rank: int) -> str | None:
@@ -80,11 +82,13 @@ class Segments(FactOfTwo):
         assert fact.other is not None
         return DataFact(Shares.kind, fact.other, amount=Apply("-", (fact.high, fact.low)), text=fact.text)
 
+    def limited(self, fact: NumberedFact | DataFact) -> Iterator[str]:
+        if fact.low is not None and fact.other is not None:
+            yield from (fact.array, fact.other)
+
     def keeps_both(self, fact: NumberedFact, first: Sequence[int], second: Sequence[int]) -> bool:
         """Those that are empty may lie anywhere."""
-        real = sorted((start, start + length) for start, length in zip(first, second, strict=False) if length > 0)
-        inside = all((fact.low is None or fact.low <= a) and (fact.high is None or b <= fact.high) for a, b in real)
-        return inside and all(end <= start for (_, end), (start, _) in pairwise(real))
+        return lie_apart(fact, ((start, start + size) for start, size in zip(first, second, strict=False) if size > 0))
 
     def beside(
         self, fact: NumberedFact, count: int, second: Sequence[int], limits: tuple[int, int] | None, step: int
@@ -92,13 +96,9 @@ class Segments(FactOfTwo):
         """One behind the other; what is left over starts at the end, or where the last one may start."""
         lows = [low for low in (fact.low, limits and limits[0]) if low is not None]
         last = None if limits is None else (limits[1] - 1) // step * step
-
-        def behind(start: int, length: int) -> int:
-            return -(-(start + max(length, 0)) // step) * step
-
-        ends = list(accumulate(second, behind, initial=behind(max(lows, default=0), 0)))
-        starts = ends if last is None else [min(end, last) for end in ends]
-        return [*starts, *[starts[-1]] * count][:count]
+        sizes = [*second, *[0] * (count - len(second))]
+        starts = one_behind_the_other(max(lows, default=0), sizes, range(len(sizes)), step)[:count]
+        return starts if last is None else [min(start, last) for start in starts]
 
     def layouts_of_both(self, fact: NumberedFact, first: Sampled, second: Sampled) -> Pairs:
         """One behind the other with and without gaps, in other orders, of different lengths, with empty ones."""
@@ -124,12 +124,12 @@ class Segments(FactOfTwo):
         yield whole(wide, [min(each, 1)] * real)
         yield whole([low + min(each, 1) * i for i in range(real)], [min(each, 1)] * real)
         for sizes in (growing, growing[::-1], *(cuts(random, room, real) for _ in range(DRAWN))):
-            yield whole(_one_behind_the_other(low, sizes, range(real)), sizes)
-            yield whole(_one_behind_the_other(low, sizes, random.sample(range(real), real)), sizes)
+            yield whole(one_behind_the_other(low, sizes, range(real)), sizes)
+            yield whole(one_behind_the_other(low, sizes, random.sample(range(real), real)), sizes)
         for empty in (0, 1):
             yield whole(wide, [0 if i % 2 == empty else each for i in range(real)])
         most = [max(room - real + 1, 0) if i == 0 else 1 for i in range(real)]
-        yield whole(_one_behind_the_other(low, most, range(real)), most)
+        yield whole(one_behind_the_other(low, most, range(real)), most)
         if not room:
             yield whole([low] * real, [0] * real)
 
@@ -164,7 +164,9 @@ class Segments(FactOfTwo):
         pairs = list(zip(first.contents, second.contents, strict=True))
         if not all(s.ndim == n.ndim == 1 and 0 <= len(s) - len(n) <= 1 < len(s) for s, n in pairs):
             return
-        ends = [found for found in (_ends(s, n) for s, n in pairs) if found is not None]
+        if any((lengths < 0).any() for _, lengths in pairs):
+            return
+        ends = [found for found in (ends_of(_spans(s, n)) for s, n in pairs) if found is not None]
         if len(ends) == len(pairs):
             low, high = min(least for least, _ in ends), max(most for _, most in ends)
             yield f"{self.kind}({first.name}, {second.name}, {low}, {high})"
@@ -199,19 +201,5 @@ class _Segment:
         return cls(number, start, t.add(start, count), real)
 
 
-def _one_behind_the_other(low: int, sizes: Sequence[int], order: Sequence[int]) -> list[int]:
-    """Where segments of these sizes start if they lie in this order."""
-    ends = list(accumulate((sizes[i] for i in order), initial=low))
-    starts = [low] * len(sizes)
-    for place, i in zip(ends, order, strict=False):
-        starts[i] = place
-    return starts
-
-
-def _ends(starts: Array, lengths: Array) -> tuple[int, int] | None:
-    """Where the segments lie, if no length is negative, not all are 0, and none meet."""
-    spans = sorted((int(s), int(s) + int(n)) for s, n in zip(starts, lengths, strict=False) if n > 0)
-    meet = any(after < end for (_, end), (after, _) in pairwise(spans))
-    if meet or not spans or (lengths < 0).any():
-        return None
-    return spans[0][0], spans[-1][1]
+def _spans(starts: Array, lengths: Array) -> Iterator[Span]:
+    return ((int(start), int(start) + int(n)) for start, n in zip(starts, lengths, strict=False) if n > 0)

@@ -30,7 +30,7 @@ class Shares(Fact):
     subject = Subject.SUM
     bounded = True
 
-    def words(self, fact: DataFact, low: str, high: str, amount: str) -> str:
+    def words(self, fact: DataFact, low: str, high: str, amount: str, width: str) -> str:
         return f"no value in {fact.array} is negative, and all together are at most {amount}"
 
     def instances(self, data: DataTerm, *arrays: Loaded) -> Iterator[Term]:

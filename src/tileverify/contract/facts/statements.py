@@ -19,16 +19,18 @@ class DataTerm:
     high: Term | None = None
     amount: Term | None = None
     unless: tuple[Term, ...] = ()
+    width: Term | None = None
 
     def map(self, change: Callable[[Term], Term]) -> DataTerm:
         """The fact with every number changed."""
-        low, high, amount = (None if part is None else change(part) for part in (self.low, self.high, self.amount))
-        return DataTerm(self.fact, low, high, amount, tuple(map(change, self.unless)))
+        parts = (self.low, self.high, self.amount, self.width)
+        low, high, amount, width = (None if part is None else change(part) for part in parts)
+        return DataTerm(self.fact, low, high, amount, tuple(map(change, self.unless)), width)
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedFact:
-    """A data fact in one launch; ``other`` are the lengths of segments."""
+    """A data fact in one launch; ``other`` are the lengths of segments, or the keys that are ranked or counted."""
 
     kind: FactKind
     array: str
@@ -37,20 +39,22 @@ class NumberedFact:
     high: int | None = None
     amount: int | None = None
     unless: frozenset[int] = frozenset()
+    width: int | None = None
 
     @classmethod
     def of(cls, data: DataTerm, number: Callable[[Term], int]) -> NumberedFact:
         """``number`` gives the terms in the fact their values."""
-        low, high, amount = (None if part is None else number(part) for part in (data.low, data.high, data.amount))
-        return cls(
-            data.fact.kind, data.fact.array, data.fact.other, low, high, amount, frozenset(map(number, data.unless))
-        )
+        parts = (data.low, data.high, data.amount, data.width)
+        low, high, amount, width = (None if part is None else number(part) for part in parts)
+        unless = frozenset(map(number, data.unless))
+        return cls(data.fact.kind, data.fact.array, data.fact.other, low, high, amount, unless, width)
 
     @classmethod
     def evaluated(cls, fact: DataFact, number: Callable[[Expression], int]) -> NumberedFact:
         """``number`` gives the expressions in the fact their values."""
-        low, high, amount = (None if part is None else number(part) for part in (fact.low, fact.high, fact.amount))
-        return cls(fact.kind, fact.array, fact.other, low, high, amount, frozenset(map(number, fact.unless)))
+        parts = (fact.low, fact.high, fact.amount, fact.width)
+        low, high, amount, width = (None if part is None else number(part) for part in parts)
+        return cls(fact.kind, fact.array, fact.other, low, high, amount, frozenset(map(number, fact.unless)), width)
 
     def within(self, value: int) -> bool:
         """Whether the value lies in the fact's range, where it has one."""

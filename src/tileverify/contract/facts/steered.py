@@ -30,7 +30,8 @@ class Steered:
     """``sizes``: how many places there are where a value of ``array`` is a coordinate, ``ends`` with that the ends of
     natural ranges, the largest first; ``others``: ends that might do; ``starts``: where ranges may begin but at 0;
     ``tiles``: sizes of the tiles accessed; ``excused``: numbers that values are compared with; ``places``: at how many
-    indices values are loaded, ``fixed`` of them numbers.
+    indices values are loaded, ``fixed`` of them numbers; ``factors``: what parts of these are multiplied by;
+    ``indexes``: they are part of the indices at which another array's values are loaded.
     """
 
     array: str
@@ -43,6 +44,8 @@ class Steered:
     excused: Collection[Expression]
     places: int
     fixed: int
+    factors: Sequence[int] = ()
+    indexes: bool = False
 
 
 def of_distinct_values(kind: FactKind, use: Steered) -> Offers:

@@ -102,7 +102,8 @@ def _factor(expression: Expression) -> str:
 
 
 def _fact(fact: DataFact) -> str:
-    low, high, amount = ("" if part is None else _size(part) for part in (fact.low, fact.high, fact.amount))
-    words = meaning_of(fact).words(fact, low, high, amount)
+    parts = (fact.low, fact.high, fact.amount, fact.width)
+    low, high, amount, width = ("" if part is None else _size(part) for part in parts)
+    words = meaning_of(fact).words(fact, low, high, amount, width)
     excused = " and ".join(map(_size, fact.unless))
     return f"{words}; {excused} excepted" if excused else words

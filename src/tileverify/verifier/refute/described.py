@@ -138,7 +138,7 @@ class _Builder:
         self._keep_aligned(arrays)
         kept = [fact for fact in self._facts if not {fact.array, fact.other} & {*self.without}]
         if not segments_keep(arrays, kept):
-            raise NoLaunch("segments meet, or leave their range")
+            raise NoLaunch("segments, ranks or buckets break what is said of two arrays")
         lists = {name: tuple(self._list(listed)) for name, listed in self.contract.lists.items()}
         self._keep_said(lists)
         scalars = {argument.name: self._scalar(argument) for argument in _integer_scalars(self.launch)}

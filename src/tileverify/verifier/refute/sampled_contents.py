@@ -16,10 +16,10 @@ from typing import Final
 
 from ...contract import terms as t
 from ...contract.concrete import ConcreteArray, ConcreteLaunch
-from ...contract.facts.contents import WIDE, Described, exhausts, several, several_segments
+from ...contract.facts.contents import WIDE, Described, exhausts, several, several_joined, several_segments
 from ...contract.facts.form import Subject
 from ...contract.facts.held import held_facts
-from ...contract.facts.kept import bounded, measures
+from ...contract.facts.kept import bounded, joined, measured, measures
 from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.statements import DataTerm, NumberedFact
 from ...contract.terms import Term
@@ -162,7 +162,12 @@ class SampledContents:
         return shown.confirmation is not None or (shown.otherwise and self.varied <= bounded(self.facts))
 
     def _by_chance(self, contents: Contents, claim: Claim, confirm: Confirm) -> bool:
-        """Whether other contents show the fault, of which all facts hold that hold of these."""
+        """Whether other contents show the fault, of which all facts hold that hold of these.
+
+        Nobody knows all facts on keys in chunks that hold: these may be of any size.
+        """
+        if any(fact.other is not None and not measured(fact) for fact in self.facts if fact.array in contents):
+            return False
         facts = (*self.facts, *held_facts(contents, measures(self.facts)))
         alike = replace(self, facts=facts)
         choices = alike._choices()
@@ -174,8 +179,14 @@ class SampledContents:
         choices, done = [], set[str]()
         for fact in self.facts:
             if fact.other is not None and {fact.array, fact.other} & self.varied and fact.array not in done:
-                done |= {fact.array, fact.other}
-                choices.append(self._segments(fact))
+                together = joined({fact.array}, self.facts)
+                about = [each for each in self.facts if each.other is not None and each.array in together]
+                if all(map(measured, about)):
+                    done |= {fact.array, fact.other}
+                    choices.append(self._segments(fact))
+                else:
+                    done |= together
+                    choices.append(self._joined(about, together))
         choices += [self._alone(name) for name in sorted(self.varied - done)]
         found = [choice for choice in choices if choice is not None]
         return found if len(found) == len(choices) else None
@@ -209,6 +220,16 @@ class SampledContents:
                 for a, n in found
             ],
             all=False,
+        )
+
+    def _joined(self, facts: Sequence[NumberedFact], names: frozenset[str]) -> Choice | None:
+        found = {name: self._described(name) for name in sorted(names)}
+        described = {name: each for name, each in found.items() if each is not None}
+        if len(described) < len(found) or (self.bounded and not names <= bounded(self.facts)):
+            return None
+        contents = several_joined(facts, described)
+        return Choice(
+            [{name: self._holding(name, described[name], each[name]) for name in each} for each in contents], all=False
         )
 
     def _holding(self, name: str, described: Described, values: Sequence[int]) -> ConcreteArray:

@@ -88,7 +88,7 @@ def _rising(fixed: Mapping[int, int], begin: int, end: int, step: int, described
 
 
 def segments_keep(arrays: Mapping[str, ConcreteArray], facts: Iterable[NumberedFact]) -> bool:
-    """Whether segments keep their facts, in which two arrays speak together."""
+    """Whether the facts hold in which two arrays speak together, as segments, or as ranks and their keys."""
     for fact in facts:
         if fact.other is not None:
             starts, lengths = arrays[fact.array], arrays[fact.other]

@@ -96,7 +96,7 @@ def _loaded(
     return Loaded(values, shape, read, name in contract.injective)
 
 
-_OF_AXES = (Subject.ROWS, Subject.ORDER, Subject.SEGMENTS)
+_OF_AXES = (Subject.ROWS, Subject.ORDER, Subject.SEGMENTS, Subject.RANKS, Subject.BUCKETS)
 """What facts on these say of an array depends on its axes."""
 
 

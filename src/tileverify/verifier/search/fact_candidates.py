@@ -48,9 +48,11 @@ def candidates(summary: AccessSummary, launch: LaunchSpec) -> list[list[DataFact
             for group, fact in kind.candidates(each):
                 groups[group].append(fact)
     for first, second in permutations(steered, 2):
-        for both in of_two() if uses[first].places & uses[second].places else ():
-            for group, fact in both.candidates_of_both(steered[first], steered[second]):
-                groups[group].append(fact)
+        together, indexed = uses[first].places & uses[second].places, second in uses[first].inner
+        for both in of_two():
+            if indexed if both.indexed else together:
+                for group, fact in both.candidates_of_both(steered[first], steered[second]):
+                    groups[group].append(fact)
     return [[replace(fact, text=print_data_fact(fact)) for fact in group] for group in groups.values() if group]
 
 
@@ -66,7 +68,8 @@ class _Use:
 
     ``sizes``: how many places there are where a value is a coordinate, ``ends`` with that the ends of natural ranges;
     ``others``: ends that might do; ``places``: indices that it is loaded at; ``tiles``: sizes of the tiles accessed;
-    ``excused``: numbers that its values are compared with.
+    ``excused``: numbers that its values are compared with; ``inner``: arrays whose values are part of those indices;
+    ``factors``: what other parts are multiplied by; ``indexes``: its own values are part of another array's.
     """
 
     rank: int
@@ -76,6 +79,9 @@ class _Use:
     places: set[tuple[Term, ...]] = field(default_factory=set)
     tiles: set[int] = field(default_factory=set)
     excused: dict[Expression, None] = field(default_factory=dict)
+    inner: set[str] = field(default_factory=set)
+    factors: set[int] = field(default_factory=set)
+    indexes: bool = False
 
     def goes_to(self, end: Expression) -> None:
         """Values, or counters up to them, reach up to ``end``."""
@@ -94,6 +100,8 @@ class _Use:
             excused=self.excused,
             places=len(self.places),
             fixed=sum(all(i.kind is TermKind.CONST for i in place) for place in self.places),
+            factors=sorted(self.factors),
+            indexes=self.indexes,
         )
 
 
@@ -123,6 +131,11 @@ def _uses(summary: AccessSummary, launch: LaunchSpec) -> dict[str, _Use]:
                     for inner, count in _summands(index):
                         if inner == name:
                             use.goes_to(_times(_size(arrays[other], d), count))
+                            rows = {c for c, _ in t.linear_parts(_plain(index))[1] if c > 1}
+                            use.indexes = True
+                            another.inner.add(name)
+                            another.factors |= rows
+                            use.ends |= dict.fromkeys(map(Number, sorted(rows)))
     return found
 
 

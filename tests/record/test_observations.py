@@ -28,8 +28,11 @@ def test_facts_are_as_strong_as_the_contents() -> None:
     assert "disjoint_rows(a)" in observed(a=[[[1, 1], [2, 3]]])
     assert "segments(a, n, 1, 7)" in observed(a=[[1, 4, 4]], n=[[3, 0, 3]])
     keys = [[1, 1, 0, 0, 1, 2, 2, 2]]
-    assert "ranks(a, k, 4)" in observed(a=[[1, 0, 0, 1, 0, 0, 2, 1]], k=keys)
-    assert "buckets(b, k, 4, 3, 0, 8)" in observed(b=[[0, 2, 9, 9, 4, 5]], k=keys)
+    ranks, buckets = [[1, 0, 0, 1, 0, 0, 2, 1]], [[0, 2, 9, 9, 4, 5]]
+    assert "ranks(a, k, 4)" in observed(a=ranks, k=keys)
+    assert "buckets(b, k, 4, 3, 0, 8)" in observed(a=ranks, b=buckets, k=keys)
+    alone = observed(b=buckets, k=keys)
+    assert not any(fact.startswith("buckets") for fact in alone), "nobody says that these are keys"
 
 
 def test_facts_hold_of_all_contents_of_a_launch() -> None:
@@ -39,8 +42,10 @@ def test_facts_hold_of_all_contents_of_a_launch() -> None:
     assert [f for f in observed(a=[[0, 1], [0, 0]], k=[[5, 5], [5, 6]]) if f.startswith("ranks(a")] == [
         "ranks(a, k, 2)"
     ]
-    assert "buckets(a, k, 2, 2, 3, 6)" in observed(a=[[3, 5], [6, 3]], k=[[0, 1], [1, 1]])
-    assert [f for f in observed(a=[[3, 4], [6, 6]], k=[[0, 1], [0, 1]]) if f.startswith("buckets(a")] == []
+    ranks = [[0, 0], [0, 1]]
+    assert "buckets(a, k, 2, 2, 3, 6)" in observed(a=[[3, 5], [6, 3]], k=[[0, 1], [1, 1]], r=ranks)
+    assert [f for f in observed(a=[[3, 4], [6, 6]], k=[[0, 1], [1, 1]], r=ranks) if f.startswith("buckets(a")]
+    assert not [f for f in observed(a=[[3, 3], [6, 6]], k=[[0, 1], [1, 1]], r=ranks) if f.startswith("buckets(a")]
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
@@ -49,7 +54,8 @@ def test_every_observed_fact_is_true(shape: tuple[int, ...]) -> None:
     for values in product(range(-1, 4), repeat=int(np.prod(shape))):
         a: Array = np.array(values).reshape(shape)
         for other in ([2, 1, 1], [0, 2, 1], [1, -1, 0], [0, 0, 1]):
-            arrays = {"a": a, "n": np.array(other)}
+            ranks = [other[:i].count(key) for i, key in enumerate(other)]
+            arrays = {"a": a, "n": np.array(other), "r": np.array(ranks)}
             for text in observed_facts({name: [each] for name, each in arrays.items()}):
                 fact = parse_data_fact(text)
                 assert set(arrays_of(fact)) <= arrays.keys()

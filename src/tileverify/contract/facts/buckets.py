@@ -180,16 +180,17 @@ class Buckets(FactOfTwo):
         return None
 
     def observed_both(self, first: Seen, second: Seen) -> Iterator[str]:
-        """The smallest chunks, of a power of two, with a bucket for every key that there was in each.
+        """The smallest chunks in which the keys were seen ranked, with a bucket for every key that there was in each.
 
-        Larger ones mostly hold as well, with buckets that are not used.
+        Without ranks nobody goes anywhere in a bucket, and numbers that are no keys at all mostly have buckets of some
+        size in an array that does not repeat.
         """
         pairs = list(zip(first.contents, second.contents, strict=True))
         if not all(a.ndim == k.ndim == 1 and len(a) and len(k) > 1 for a, k in pairs):
             return
-        if second.negative:
+        if second.negative or not second.ranked:
             return
-        for n, width in _shapes(pairs, max(int(keys.max()) for _, keys in pairs)):
+        for n, width in _shapes(pairs, sorted(second.ranked), max(int(keys.max()) for _, keys in pairs)):
             ends = [_ends(a, k, n, width) for a, k in pairs]
             found = [each for each in ends if each is not None]
             if len(found) == len(pairs):
@@ -239,10 +240,10 @@ def _sizes_in(keys: Array, buckets: int, n: int, width: int) -> Array:
     return np.asarray(np.bincount(numbers[numbers < buckets], minlength=buckets))
 
 
-def _shapes(pairs: Sequence[tuple[Array, Array]], most: int) -> Iterator[tuple[int, int]]:
-    """How large chunks may be, a power of two, and how many buckets each may have for keys up to ``most``: another
-    power, or as many as there are."""
-    for n in powers_up_to(max(len(keys) for _, keys in pairs)):
+def _shapes(pairs: Sequence[tuple[Array, Array]], sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Chunks of these ``sizes``, and how many buckets each may have for keys up to ``most``: a power of two, or as many
+    as there are."""
+    for n in sizes:
         room = min(len(starts) // -(-len(keys) // n) for starts, keys in pairs)
         whole = {_width(len(starts), len(keys), n) for starts, keys in pairs}
         widths = {*powers_up_to(room), *(width for width in whole if width is not None and len(whole) == 1)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from .on_host import Array
@@ -28,10 +28,12 @@ class HeldValues:
 
 @dataclass
 class Seen:
-    """``contents`` of array ``name`` in several launches."""
+    """``contents`` of array ``name`` in several launches; ``ranked``: in how large chunks another array was seen to
+    number its equal elements."""
 
     name: str
     contents: Sequence[Array]
+    ranked: set[int] = field(default_factory=set)
 
     @cached_property
     def values(self) -> Array:

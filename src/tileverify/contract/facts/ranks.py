@@ -160,6 +160,7 @@ class Ranks(FactOfTwo):
             return
         for n in powers_up_to(max(len(k) for _, k in pairs)):
             if any((a > 0).any() for a, _ in pairs) and all(_ranked(a, k, n) for a, k in pairs):
+                second.ranked.add(n)
                 yield f"{self.kind}({first.name}, {second.name}, {n})"
 
     def held_both(self, first: HeldValues, second: HeldValues) -> Iterator[NumberedFact]:

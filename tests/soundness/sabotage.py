@@ -16,6 +16,7 @@ from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -24,11 +25,25 @@ import pytest
 
 from tileverify.contract import terms as t
 from tileverify.contract.as_terms import Contract
+from tileverify.contract.facts.loaded import Loaded
+from tileverify.contract.facts.ranks import Ranks
+from tileverify.contract.facts.statements import DataTerm
 from tileverify.contract.launch import Role
 from tileverify.contract.terms import Scope, Sort, Term, bits
 from tileverify.contract.terms.launch_wide import Opaque
 from tileverify.contract.variables import BID
-from tileverify.frontend.symbolic import block_numbers, control, lanes, loops, machine, periodic, tokens, values, views
+from tileverify.frontend.symbolic import (
+    block_numbers,
+    control,
+    lanes,
+    loops,
+    machine,
+    periodic,
+    tiles,
+    tokens,
+    values,
+    views,
+)
 from tileverify.frontend.symbolic.open_values import OpenValues
 from tileverify.frontend.symbolic.summary import Access
 from tileverify.frontend.symbolic.tokens import join
@@ -46,6 +61,7 @@ from tileverify.verifier.search.narrow_proof import Narrowing
 from tileverify.verifier.smt import Decider
 
 from ..shared import alone
+from ..verifier import test_plain_sums as plain_sums
 from .generated.campaign import Record, records
 
 Patch = pytest.MonkeyPatch
@@ -568,6 +584,59 @@ def unknown_is_a_proof(patch: Patch) -> None:
         return replace(result, answer=Answer.UNSATISFIABLE) if result.answer is Answer.UNKNOWN else result
 
     patch.setattr(Decider, "decide", believe)
+
+
+RANKED = """
+import cuda.tile as ct
+
+@ct.kernel
+def ranked(keys, ranks, out):
+    i = ct.bid(0)
+    key = ct.gather(keys, i, padding_value=0)
+    ct.scatter(out, ct.gather(ranks, i, padding_value=0), key)
+"""
+RANKED_SPEC = """
+[[launch]]
+kernel = "ranked"
+grid = [8]
+args = { keys = "i32[8]", ranks = "i32[8]", out = "i32[8]" }
+data = ["ranks(ranks, keys, 8)"]
+"""
+
+
+def proof_of_equal_ranks() -> str | None:
+    """That blocks are proved apart that go to their ranks, of which all are 0 where no key is there twice."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "k.py").write_text(RANKED)
+        (Path(folder) / "k.tileverify.toml").write_text(RANKED_SPEC)
+        (result,) = check_paths([str(Path(folder) / "k.py")]).results
+    return "ranks of different keys: proved, but two blocks store to one" if result.verdict is Verdict.PROVED else None
+
+
+@partial(sabotage, expose=proof_of_equal_ranks)
+def all_ranks_differ(patch: Patch) -> None:
+    """Ranks differ within a chunk, whatever keys they number."""
+    instances = Ranks.instances
+
+    def further(self: Ranks, fact: DataTerm, *arrays: Loaded) -> Iterator[Term]:
+        yield from instances(self, fact, *arrays)
+        for one, other in combinations(arrays[0].values, 2):
+            yield t.implies(t.ne(one.args[0], other.args[0]), t.ne(one, other))
+
+    patch.setattr(Ranks, "instances", further)
+
+
+def proof_of_large_sum() -> str | None:
+    """That 64 numbers are proved to have a sum in i32, which those that are the largest allowed have not."""
+    with TemporaryDirectory() as folder:
+        result = plain_sums.judged(plain_sums.file_with(Path(folder)), f"range(x, 0, {plain_sums.TOO_MANY + 1})")
+    return f"64 times {plain_sums.TOO_MANY}: proved to fit in i32" if result.verdict is Verdict.PROVED else None
+
+
+@partial(sabotage, expose=proof_of_large_sum)
+def one_lane_is_the_sum(patch: Patch) -> None:
+    """What an addition promises of a sum over lanes is asked of each lane alone."""
+    patch.setattr(tiles, "scale", lambda count, lanes: lanes)
 
 
 # ------------------------------------------------------------------------------------------------- exposing

@@ -282,8 +282,9 @@ def test_a_key_that_leaves_something_out_is_exposed(name: str) -> None:
     assert outcomes(failed) == {failed: "passed"}, "it fails without the flaw, too"
 
 
-def test_an_answer_that_the_solver_does_not_have_is_no_proof() -> None:
-    (chosen,) = (each for each in SABOTAGES if each.name == "unknown_is_a_proof")
+@pytest.mark.parametrize("name", ["unknown_is_a_proof", "all_ranks_differ", "one_lane_is_the_sum"])
+def test_a_flaw_that_generated_kernels_do_not_show_is_exposed_by_one_of_its_own(name: str) -> None:
+    (chosen,) = (each for each in SABOTAGES if each.name == name)
     assert chosen.expose is not None
     assert chosen.expose() is None
     assert evidence(chosen, SEED, 0) is not None

@@ -100,6 +100,7 @@ def test_what_is_filtered_stands_in_the_address(open_page: Open) -> None:
     opened.page.fill("#search", "tv102 & more")
     opened.page.fill("#search", "tv102")
     opened.page.select_option("#order", "name")
+    opened.page.wait_for_url("**&order=name")  # the browser tells of it when the page has long gone on
     address, rows = opened.page.url, opened.rows()
     assert 0 < len(rows) < len(report().results)
     opened.page.goto("about:blank")
@@ -110,10 +111,10 @@ def test_what_is_filtered_stands_in_the_address(open_page: Open) -> None:
     opened.page.locator("#kernel h1").wait_for()
     opened.page.click(".way a")
     assert opened.rows() == rows
-    assert opened.page.url == address
+    opened.page.wait_for_url(lambda url: url == address)
     opened.page.keyboard.press("a")
     opened.page.select_option("#order", "")
-    assert "#" not in opened.page.url
+    opened.page.wait_for_url(lambda url: "#" not in url)
 
 
 def test_a_finding_begins_with_its_lines_and_what_its_code_means(open_page: Open) -> None:

@@ -545,6 +545,15 @@ def key_without_surroundings(patch: Patch) -> None:
     everywhere(patch, known_files.surroundings, list)
 
 
+def is_proved(kernel: str, spec: str) -> bool:
+    """What the prover says of a kernel of one's own under one launch."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "k.py").write_text(kernel)
+        (Path(folder) / "k.tileverify.toml").write_text(spec)
+        (result,) = check_paths([str(Path(folder) / "k.py")]).results
+    return result.verdict is Verdict.PROVED
+
+
 HASHED = """
 import cuda.tile as ct
 
@@ -567,11 +576,7 @@ def proof_of_hashed_places() -> str | None:
 
     Kernels are generated from arithmetic that the solver mostly masters: of 3,000 none shows this.
     """
-    with TemporaryDirectory() as folder:
-        (Path(folder) / "k.py").write_text(HASHED)
-        (Path(folder) / "k.tileverify.toml").write_text(HASHED_SPEC)
-        (result,) = check_paths([str(Path(folder) / "k.py")]).results
-    return "hashed places: proved, but two blocks store to one" if result.verdict is Verdict.PROVED else None
+    return "hashed places: proved, but two blocks store to one" if is_proved(HASHED, HASHED_SPEC) else None
 
 
 @partial(sabotage, expose=proof_of_hashed_places)
@@ -606,11 +611,7 @@ data = ["ranks(ranks, keys, 8)"]
 
 def proof_of_equal_ranks() -> str | None:
     """That blocks are proved apart that go to their ranks, of which all are 0 where no key is there twice."""
-    with TemporaryDirectory() as folder:
-        (Path(folder) / "k.py").write_text(RANKED)
-        (Path(folder) / "k.tileverify.toml").write_text(RANKED_SPEC)
-        (result,) = check_paths([str(Path(folder) / "k.py")]).results
-    return "ranks of different keys: proved, but two blocks store to one" if result.verdict is Verdict.PROVED else None
+    return "ranks of different keys: proved, but two blocks store to one" if is_proved(RANKED, RANKED_SPEC) else None
 
 
 @partial(sabotage, expose=proof_of_equal_ranks)

@@ -88,3 +88,18 @@ def test_what_a_question_spends_elsewhere_is_spent_here_once() -> None:
     assert session.spent == other.spent > 0
     assert session.effort is other.effort
     assert session.effort.spent == session.spent + 2 * QUESTION
+
+
+def test_a_model_is_that_of_the_last_check() -> None:
+    x = t.var("x", Scope.LAUNCH, 0, 100)
+    tier = TierSolver([t.le(x, t.const(50))], None, Session(), exact_products=False)
+    seen = []
+    for low in (3, 20, 40):
+        tier.push([t.lt(t.const(low), x)])
+        assert tier.check(100_000) is Answer.SATISFIABLE
+        seen.append(tier.model().variables[x])
+        assert tier.numbers().variable(x) == seen[-1]
+    assert all(low < value <= 50 for low, value in zip((3, 20, 40), seen, strict=True))
+    tier.pop()
+    assert tier.check(100_000) is Answer.SATISFIABLE
+    assert 20 < int(tier.model().variables[x]) <= 50

@@ -18,6 +18,9 @@ from tileverify.verifier.of_recording import HOPELESS
 from tileverify.verifier.rules.answers import Limits, Merge
 from tileverify.verifier.rules.fact_instances import loaded_values
 from tileverify.verifier.rules.obligations import Obligation
+from tileverify.verifier.rules.prepare import Preparer
+from tileverify.verifier.search.generalised_proof import FIRST_LIMITS, LAST_LIMITS, GeneralisedProof
+from tileverify.verifier.search.patience import Patience
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.tier_solver import TierSolver
 
@@ -87,6 +90,39 @@ def test_without_a_recording_everything_is_asked_thoroughly(
 ) -> None:
     assert _checked(tmp_path, "").verdict is Verdict.UNDECIDED
     assert not asked
+
+
+def test_integers_are_asked_about_with_patience_in_hasty_looks_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks: set[tuple[bool, type]] = set()
+    prepare = Case.prepare
+
+    def noted(self: Case, preparer: Preparer | None = None) -> None:
+        prepare(self, preparer)
+        if preparer is None:
+            asks.add((self.options.hasty, type(self.preparer.decider)))
+
+    monkeypatch.setattr(Case, "prepare", noted)
+    _checked(tmp_path, 'observed = ["range(idx, 0, 8)"]')  # rows may be alike: no facts do, and all is looked at
+    assert asks == {(True, Patience), (False, Decider)}
+
+
+def test_products_have_no_last_word_in_a_contract_for_any_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str | None, Limits | None]] = []
+    decide = Case.decide_one
+
+    def noted(self: Case, obligation: Obligation, limits: Limits | None = None) -> Open | None:
+        asked.append((self.holds_for, limits))
+        return Open(obligation, (), unknown=True) if limits is FIRST_LIMITS else decide(self, obligation, limits)
+
+    monkeypatch.setattr(Case, "decide_one", noted)
+    monkeypatch.setattr(GeneralisedProof, "_close", lambda self, opened, miner: False)
+    _checked(tmp_path, 'data = ["injective(idx)", "range(idx, 0, 64)"]')
+    assert any(limits is FIRST_LIMITS for holds_for, limits in asked if holds_for == "any")
+    assert {holds_for for holds_for, limits in asked if limits is LAST_LIMITS} == {"sizes"}
 
 
 def test_limits_may_leave_twins_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,8 +169,11 @@ class Case:
         self.cache.clear()
 
     def prepare(self, preparer: Preparer | None = None) -> None:
-        patience = self.decider if not self.options.hasty else Patience(self.decider, self.options.limits, HASTE, None)
-        preparer = self.preparer = preparer or Preparer(self.summary, self.contract, patience, use=self.use)
+        if preparer is None:
+            hasty, decider = self.options.hasty, self.decider
+            asked = Patience(decider, self.options.limits, HASTE, most_open=None) if hasty else decider
+            preparer = Preparer(self.summary, self.contract, asked, use=self.use)
+        self.preparer = preparer
         self.sites = [preparer.site(site) for site in self.summary.sites]
         self.by_number = {prepared.site.number: prepared for prepared in self.sites}
         self.promises = [preparer.promise(item) for item in self.summary.promises]

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, product
 from random import Random
-from typing import Final
 
 from .. import terms as t
 from ..fact_kind import FactKind
@@ -21,7 +20,7 @@ from .on_host import Array, Contents, Value, amount, bounds, outside
 from .sampling import DRAWN, Layouts, Sampled
 from .statements import DataTerm, NumberedFact
 from .steered import Group, Offers, Steered
-from .stretches import Span, lie_apart, one_behind_the_other
+from .stretches import Span, ends_of, lie_apart, one_behind_the_other
 
 
 class Buckets(FactOfTwo):
@@ -250,19 +249,7 @@ def _shapes(pairs: Sequence[tuple[Array, Array]], sizes: Sequence[int], most: in
         yield from ((n, width) for width in sorted(widths) if most < width <= room)
 
 
-_FAR: Final = 1 << 62
-"""Buckets that begin further from 0 are not looked at."""
-
-
 def _ends(starts: Array, keys: Array, n: int, width: int) -> Span | None:
     """Where the buckets lie, if not all are empty and none meet."""
-    import numpy as np
-
     sizes = _sizes_in(keys, len(starts), n, width)
-    real = np.flatnonzero(sizes)
-    if not len(real) or outside(starts[real], -_FAR, _FAR).any():
-        return None
-    begins = starts[real].astype(np.int64)
-    order = np.argsort(begins, kind="stable")
-    begins, ends = begins[order], (begins + sizes[real])[order]
-    return None if (begins[1:] < ends[:-1]).any() else (int(begins[0]), int(ends[-1]))
+    return ends_of((int(start), int(start) + int(size)) for start, size in zip(starts, sizes, strict=True) if size)

@@ -254,17 +254,13 @@ def _partial_sums_fit(m: Machine, op: Op, adding: Op) -> None:
     as it lies between n times the least lane, or 0, and n times the greatest, or 0.
     """
     (source,) = op.group("inputs")
-    shape, bits = shape_of(source), element_bits(source)
-    lanes, count = m.term(source), shape_of(source)[op.attributes["dim"]]
-    overflow_promises(
-        m,
-        adding,
-        bits,
-        scale(count, lanes),
-        lambda: scale(count, zero_extended(m, lanes, bits)),
-        "addition",
-        shape,
-    )
+    shape, bits, lanes = shape_of(source), element_bits(source), m.term(source)
+    count = shape[op.attributes["dim"]]
+
+    def as_unsigned() -> Term:
+        return scale(count, zero_extended(m, lanes, bits))
+
+    overflow_promises(m, adding, bits, scale(count, lanes), as_unsigned, "addition", shape)
 
 
 def _element_of(m: Machine, op: Op, argument: Value, position: int) -> SymbolicValue:

@@ -24,7 +24,7 @@ from .failing import died, tool_failure
 from .options import CheckOptions as CheckOptions
 
 if TYPE_CHECKING:
-    from ..contract.launch import KernelUnit
+    from ..contract.launch import KernelUnit, LaunchSpec
     from ..frontend.bytecode.model import Entry, Module
     from ..frontend.sources.discover import SourceFailure
     from ..frontend.sources.edited_cell import Compile
@@ -208,7 +208,10 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         verdict=outcome.verdict,
         holds_for=outcome.holds_for,
         deterministic=outcome.deterministic,
+        contract=unit.launch.origin,
         requires=outcome.requires,
+        limits=outcome.limits,
+        conditional=outcome.verdict is Verdict.PROVED and bool(outcome.requires) and not _is_wider(outcome.launch, unit),
         assumes=outcome.assumes,
         observed=outcome.observed,
         findings=with_places(outcome.findings, unit.launch),
@@ -281,17 +284,21 @@ def _with_written(
 
     assert result.proved_launch is not None
     launch, requires = result.proved_launch, result.clauses
-    if (launch.arguments, launch.grid, launch.requires) != (
-        unit.launch.arguments,
-        unit.launch.grid,
-        unit.launch.requires,
-    ):
+    if _is_wider(launch, unit):
         launch, requires = unit.launch, ()  # it is one of those of the wider contract, and satisfies its clauses
     try:
         return replace(result, written=written_arrays(summary, entry, launch, requires, timeout_s=timeout_s))
     except (Exception, RecursionError, MemoryError) as error:  # a verdict outlives what only adds to it
         note = f"whether every element is written was not found out: {tool_failure(error).message}"
         return replace(result, notes=(*result.notes, note))
+
+
+def _is_wider(proved: LaunchSpec | None, unit: KernelUnit) -> bool:
+    """Whether what was proved is another contract than the unit's own, which holds it."""
+    own = unit.launch
+    return proved is not None and (proved.arguments, proved.grid, proved.requires) != (
+        own.arguments, own.grid, own.requires,
+    )  # fmt: skip
 
 
 def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ..contract import terms as t
 from ..contract.as_terms import Contract
@@ -22,6 +23,7 @@ from .rules.answers import Answer, Decides, Limits, Result
 from .rules.clause_search import Closes
 from .rules.determinism import deterministic
 from .rules.fact_use import FactUse, Groups
+from .rules.limits import ContractParts
 from .rules.obligations import Obligation, before_start, every_obligation
 from .rules.prepare import Preparer, launch_facts, terms_of
 from .rules.protocols import Protocols
@@ -80,6 +82,7 @@ class Outcome:
     one_result: bool | None = None  # the same, but for what the specification leaves open
     open_uses: tuple[Open, ...] = ()  # where that may decide something (TV403)
     requires: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()
     observed: tuple[str, ...] = ()  # those of `assumes` that come from a recording
     findings: tuple[Finding, ...] = ()
@@ -167,6 +170,17 @@ class Case:
             part for fact in facts for part in (fact.args if fact.kind is t.TermKind.AND else (fact,))
         )
         self.cache.clear()
+
+    @cached_property
+    def parts(self) -> ContractParts:
+        """What clauses may do to the contract.  What they are asked of knows the contract, and no clause."""
+        facts = launch_facts(self.contract)
+        alone = Decider(facts, CLAUSE_LIMITS, self.decider.deadline, session=self.session)
+
+        def implies(given: Sequence[Term], conclusion: Term) -> bool:
+            return alone.decide([*given, t.not_(conclusion)]).answer is Answer.UNSATISFIABLE
+
+        return ContractParts(self.contract, implies, max(self.lane_counts(), default=1))
 
     def prepare(self, preparer: Preparer | None = None) -> None:
         if preparer is None:
@@ -359,6 +373,7 @@ class Case:
         open_count, proved = len(findings), verdict is Verdict.PROVED
         open_uses = tuple(self.open_uses()) if proved else ()
         may_fail = self.open_assertions() if proved else []
+        limits = [clause for clause in self.clauses if self.parts.is_limit(clause.condition)]
         one_result = deterministic(self.sites, self.contract, self.decider) if proved and not may_fail else None
         return Outcome(
             verdict=verdict,
@@ -366,7 +381,8 @@ class Case:
             deterministic=None if one_result and open_uses else one_result,
             one_result=one_result,
             open_uses=open_uses,
-            requires=tuple(clause.text for clause in self.clauses),
+            requires=tuple(clause.text for clause in self.clauses if clause not in limits),
+            limits=tuple(clause.text for clause in limits),
             assumes=tuple(data.fact.text for data in self.contract.data),
             findings=findings,
             obligations=self.tally.counts(open_count),

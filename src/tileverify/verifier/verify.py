@@ -45,6 +45,7 @@ from .search.fact_choice import FactChoice
 from .search.fact_trial import FactTrial, Key, key_of, with_terms
 from .search.generalised_proof import GENERALISED_LIMITS
 from .search.generalising import is_asked_first
+from .search.limit_proof import WithinLimits
 from .search.narrow_proof import Narrowing
 from .search.wider_proofs import Wider
 from .smt import Session
@@ -138,7 +139,7 @@ class _Verification:
     _reasons: dict[Key, Finding] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.narrowing = Narrowing(self.case)
+        self.narrowing = Narrowing(self.case, freely=self.case.launch.origin != "written")
 
     @property
     def _effort(self) -> Effort:
@@ -150,6 +151,8 @@ class _Verification:
             return self.vacuous
         with self._effort.at("the proof"):
             self.left = self._decide(self.case.obligations(), hasty=self.case.options.hasty)
+        with self._effort.at("limits for the contract"):
+            self.left = WithinLimits(self.case).close(self.left)
         if not self.case.options.deny_requires:
             with self._effort.at("clauses for the contract"):
                 self.left = self.narrowing.narrow(self.left)
@@ -386,7 +389,8 @@ class _Verification:
         """For a witness with ``data`` in ``doubted`` arrays, or whatever ``varied`` arrays hold."""
         obligation = opened.obligation
         sound = within_index_spaces(obligation, self.case.by_number)
-        conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
+        limits = self.case.parts.limits if self.case.parts.has_limits else ()
+        conditions = (*opened.conditions, *limits, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         return Search(
             obligation, conditions, opened.eliminated, self.case.contract, self.case.launch, self.case.origins,
             self._modeller, varied, doubted, reaches(self._sides(obligation)),

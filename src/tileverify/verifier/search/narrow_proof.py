@@ -4,6 +4,9 @@ Axes first: where the grid is open, an axis whose block number the kernel does n
 may meet at all, and no later question, no witness either, has blocks that differ in it alone.  If the kernel reads no
 block number, x stays open: one block would be no launch of more than one.
 
+Clauses may not narrow what a person wrote: of a written contract only its open parts get any (`limits`).  What would
+prove the kernel beyond that is looked for after the verdict, for people to read.
+
 What clauses may not do is keep the kernel from its work (`work`): an axis that is read keeps two blocks at the accesses
 at stake, what is loaded may let them get there, and loops keep a second iteration.  Where clauses would have to, the
 question stays open: then a witness decides, or it is undecided, and the message says what those clauses are.  Clauses
@@ -37,9 +40,10 @@ FOR_DATA = 4
 
 @dataclass
 class Narrowing:
-    """Looks for clauses that close what ``case`` left open."""
+    """Looks for clauses that close what ``case`` left open; ``freely``: whatever they narrow."""
 
     case: Case
+    freely: bool = False
 
     def __post_init__(self) -> None:
         self.kept = KeptWork(self.case)
@@ -122,8 +126,11 @@ class Narrowing:
     def _own_clause(self, opened: Open) -> list[Clause]:
         """The obligation itself, where it speaks of the launch alone and some launches keep it."""
         for clause in launch_clause(opened.obligation, opened.conditions, self.case.use):
+            if not self._is_free(clause.condition):
+                continue
             left = self.kept.possible([clause.condition, *self.kept.two_blocks()])
-            if left and self.kept.leaves_something(opened.obligation, [clause.condition]):
+            left = left and self.kept.leaves_something(opened.obligation, [clause.condition])
+            if left and self.kept.leaves_all_at_once(opened.obligation, [clause.condition]):
                 with self.case.question(opened) as closes:
                     return self.case.worded([clause.condition], closes)
         return []
@@ -154,6 +161,11 @@ class Narrowing:
             )
             return self.case.worded(chosen, closes)
 
+    def _is_free(self, clause: Term) -> bool:
+        """Whether the tool may add the clause: nobody wrote the contract, or it speaks of an open part, or is a limit."""
+        parts = self.case.parts
+        return self.freely or parts.is_open(clause) or parts.is_limit(clause)
+
     def would_do(self, opened: Open) -> list[str]:
         """Clauses that close what is open and let some block of several get to it, but shut out part of the work: for
         people to judge."""
@@ -171,8 +183,9 @@ class Narrowing:
     def _admitted(self, wanted: Sequence[Demand], offered: Sequence[Term], group: Sequence[Term]) -> list[Term]:
         """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its work: all
         together, or else each that can."""
+        group = list(filter(self._is_free, group))
         if not group or self.kept.leaves(wanted, [*offered, *group]):
-            return list(group)
+            return group
         kept: list[Term] = []
         for term in group if len(group) > 1 else ():
             if self.kept.leaves(wanted, [*offered, *kept, term]):

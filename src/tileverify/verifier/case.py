@@ -50,7 +50,7 @@ HASTE = 2_000_000
 TIME_IS_UP = "the time limit for this kernel was reached"
 
 SEARCH_TOTAL = 5_000_000
-"""Resource units after which no further clauses are looked for."""
+"""Resource units in vain after which no further clauses are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +156,7 @@ class Case:
     cache: dict[frozenset[Term], Result] = field(default_factory=dict)
     fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
     started: float = field(default_factory=time.monotonic)
+    found_at: int = 0  # what the search for clauses had spent when it last found one
     cut_short: bool = False  # something open was not looked at, after so many refutations
 
     def __post_init__(self) -> None:
@@ -220,7 +221,11 @@ class Case:
     def prepare_again(self, offsets: Container[int], decider: Decides | None = None) -> None:
         """The accesses and promises at these places of the bytecode once more, under the facts that count by now;
         ``decider``: whom to ask in place of the case's own."""
-        self._prepare_at(offsets, self.preparer.informed_otherwise(self.contract, decider or self.decider, self.use))
+        self.prepare_by(self.preparer.informed_otherwise(self.contract, decider or self.decider, self.use), offsets)
+
+    def prepare_by(self, preparer: Preparer, offsets: Container[int]) -> None:
+        """The same as ``preparer`` reads them."""
+        self._prepare_at(offsets, preparer)
         self.by_number = {prepared.site.number: prepared for prepared in self.sites}
 
     def _prepare_at(self, offsets: Container[int], preparer: Preparer) -> None:
@@ -341,7 +346,8 @@ class Case:
         return found.answer is Answer.UNSATISFIABLE
 
     def exhausted(self) -> bool:
-        return self.at_its_end() or self.finder.spent > SEARCH_TOTAL
+        """Whether clauses were looked for in vain for long; each that is found renews the patience."""
+        return self.at_its_end() or self.finder.spent - self.found_at > SEARCH_TOTAL
 
     def unsized(self, obligation: Obligation) -> str | None:
         """The array of which nobody said how large it is, where it is asked if an access leaves it."""

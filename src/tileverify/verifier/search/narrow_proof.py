@@ -99,6 +99,7 @@ class Narrowing:
             found = self.found(opened, wanted)
         self.case.adopt(found)
         if found and self.case.decide_one(obligation) is None:
+            self.case.found_at = self.case.finder.spent
             return True
         if wanted:
             self._narrow_axes(opened, wanted)

@@ -3,8 +3,8 @@
 A launch is *within limits* if no array is empty, every size, stride and integer scalar is below 2**30 in magnitude, and
 every array spans fewer than 2**31 elements:
 
-    alone   1 <= size < 2**30,   |stride|, |scalar|, length of a list < 2**30
-    spans   1 + sum((size - 1) * stride) < 2**31,   stride < 2**30 where it is a product of sizes
+    alone   1 <= size,   |n| < 2**30 of every size, stride, scalar and length of a list that has a name
+    spans   1 + sum((size - 1) * stride) < 2**31,   size, stride < 2**30 where it is made of several
 
 A clause c of a contract with the facts F, whose open parts are o (the grid, addresses, strides that nobody named), is
 
@@ -59,6 +59,12 @@ class ContractParts:
     def alone(self) -> tuple[Term, ...]:
         """What limits say of each size, stride and scalar alone."""
         return self._told(self._alone())
+
+    @cached_property
+    def filled(self) -> tuple[Term, ...]:
+        """No array is empty; nothing where the contract has none but launches with an empty one."""
+        filled = self._told(t.le(t.ONE, size) for shape, _ in self._layouts for size in shape)
+        return () if t.FALSE in filled or self.implies(filled, t.FALSE) else filled
 
     @cached_property
     def spans(self) -> tuple[Term, ...]:
@@ -130,20 +136,23 @@ class ContractParts:
         most, least = t.const(USUAL), t.const(-USUAL)
         for array, (shape, strides) in zip(self.contract.arrays.values(), self._layouts, strict=True):
             yield from (t.le(t.ONE, size) for size in shape)
-            yield from (t.lt(each, most) for each in (*shape, *(strides if array.strides else ())))
+            described = (*shape, *(strides if array.strides else ()))
+            yield from (t.lt(each, most) for each in described if self._is_named(each))
         for variable in self.contract.variables:
             if variable.sort is Sort.INT:
                 yield from (t.lt(variable, most), t.lt(least, variable))
         yield from (t.lt(list_length(name), most) for name in self.contract.lists)
 
+    def _is_named(self, number: Term) -> bool:
+        return self._values.get(number, number).kind is TermKind.VAR
+
     def _spans(self) -> Iterator[Term]:
         for array, (shape, strides) in zip(self.contract.arrays.values(), self._layouts, strict=True):
-            if array.strides is None:
-                yield t.lt(t.product(shape), t.const(ELEMENTS))
-                yield from (t.lt(stride, t.const(USUAL)) for stride in strides)
-            else:
-                last = (t.mul(t.sub(size, t.ONE), stride) for size, stride in zip(shape, strides, strict=True))
-                yield t.lt(t.add(t.ONE, *last), t.const(ELEMENTS))
+            last = (t.mul(t.sub(size, t.ONE), stride) for size, stride in zip(shape, strides, strict=True))
+            span = t.product(shape) if array.strides is None else t.add(t.ONE, *last)
+            yield t.lt(span, t.const(ELEMENTS))
+        for shape, strides in self._layouts:
+            yield from (t.lt(each, t.const(USUAL)) for each in (*shape, *strides) if not self._is_named(each))
 
     @cached_property
     def _room(self) -> tuple[Term, ...]:
@@ -156,9 +165,9 @@ class ContractParts:
         for value in (1, 2, 3, 7, 16, 100, 1000):
             launch = _Sample(value)
             try:
-                if all(evaluate(each, launch) for each in (*self.contract.facts, *self.limits)):
-                    if not evaluate(clause, launch):
-                        return True
+                usual = all(evaluate(each, launch) for each in (*self.contract.facts, *self.limits))
+                if usual and not evaluate(clause, launch):
+                    return True
             except (KeyError, ZeroDivisionError):
                 continue
         return False

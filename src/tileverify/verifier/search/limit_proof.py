@@ -7,8 +7,9 @@ satisfies them (`2 * stride < 2**31`), and after them among the limits as they s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import NamedTuple
 
 from ...contract.terms import Term, TermKind, postorder
 from ..case import CLAUSE_LIMITS, Case, Open
@@ -23,11 +24,21 @@ FIT_LIMITS = replace(CLAUSE_LIMITS, nonlinear=300_000)
 """For whether a question is closed by all limits together: products may have a part in it."""
 
 
+class Needed(NamedTuple):
+    """A limit that an obligation took; ``conditions`` are how it is broken beyond it."""
+
+    clause: Clause
+    obligation: Obligation
+    conditions: tuple[Term, ...]
+
+
 @dataclass
 class WithinLimits:
-    """Looks for limits that close what ``case`` left open."""
+    """Looks for limits that close what ``case`` left open; ``needed`` says which closed what."""
 
     case: Case
+    needed: list[Needed] = field(default_factory=list)
+    _fitted: list[tuple[Term, Clause]] = field(default_factory=list)  # by the integer that was made to fit
 
     def close(self, left: list[Open]) -> list[Open]:
         """What stays open within limits.
@@ -59,6 +70,7 @@ class WithinLimits:
             if self.case.decide_one(obligation) is not None:
                 return False
         self.case.tally.codes.add(obligation.code)
+        self.needed += (Needed(clause, obligation, opened.conditions) for clause in clauses)
         return True
 
     def _limits_for(self, opened: Open) -> list[Clause]:
@@ -86,6 +98,10 @@ class WithinLimits:
         self.case.prepare_by(preparer, {offset for place in places for offset in place})
         preparer.narrow = None
         found = every_obligation(self.case.sites, self.case.promises, self.case.contract, places)
+        for opened in left:
+            parts = {part for condition in opened.conditions for part in postorder(condition)}
+            fitted = (clause for wrap, clause in self._fitted if wrap in parts)
+            self.needed += (Needed(clause, opened.obligation, opened.conditions) for clause in dict.fromkeys(fitted))
         answers = map(self.case.decide_one, map(self.case.protocols.explained, found))
         return [opened for opened in answers if opened is not None]
 
@@ -98,6 +114,7 @@ class WithinLimits:
 
         found = self._chosen(chain.from_iterable(fitting_bounds(wrap)), closes)
         self.case.adopt(found)
+        self._fitted += ((wrap, clause) for clause in found)
         return bool(found)
 
 

@@ -1,8 +1,8 @@
 """The user's own contract narrowed: clauses that close what is open, minimal, as people write them.
 
 Axes first: where the grid is open, an axis whose block number the kernel does not read gets one block as soon as blocks
-may meet at all, and no later question, no witness either, has blocks that differ in it alone.  If the kernel reads no
-block number, x stays open: one block would be no launch of more than one.
+may meet at all, and no later question, no witness either, has blocks that differ in it alone.  A kernel that reads no
+block number is one for a single block.
 
 Clauses may not narrow what a person wrote: of a written contract only its open parts get any (`limits`).  What would
 prove the kernel beyond that is looked for after the verdict, for people to read.
@@ -53,8 +53,6 @@ class Narrowing:
 
         Sound because each obligation is proved again under the clauses that are adopted.
         """
-        self.case.finder = self.case.aside(self.case.session)
-        ignored = self._ignore_axes(left)
         still: list[tuple[Open, int]] = []
         for opened in left:
             with self.case.session.effort.about(opened.obligation):
@@ -67,24 +65,29 @@ class Narrowing:
         again = [self._reopened(opened, self.case.clauses[known:]) for opened, known in still]
         closed = {opened.obligation.code for (opened, _), reopened in zip(still, again, strict=True) if not reopened}
         self.case.tally.codes |= closed
+        ignored = list(ignored_axes(frozenset()))
         self.case.clauses.sort(key=lambda clause: clause in ignored)  # what says least comes last
         self.case.drop_implied({})
         return [reopened for reopened in again if reopened is not None]
 
-    def _ignore_axes(self, left: Sequence[Open]) -> list[Clause]:
-        """Axes that the kernel does not read get one block, where the grid is open and blocks may meet."""
+    def ignoring_axes(self, left: list[Open]) -> list[Open]:
+        """What is open although axes that the kernel does not read get one block, where the grid is open and blocks may
+        meet."""
         meet = any(opened.obligation.level == CopyLevel.BLOCK and opened.obligation.blocked is None for opened in left)
         if self.case.contract.grid_given or not meet:
-            return []
+            return left
+        self.case.finder = self.case.aside(self.case.session)
         found: list[Clause] = []
-        for clause in ignored_axes(frozenset(axes_of_work(self.case.summary.read_axes))):
+        for clause in ignored_axes(self.case.summary.read_axes):
             more = self.case.finder.decide([t.not_(clause.condition)], limits=CLAUSE_LIMITS).answer
             if more is Answer.UNSATISFIABLE:
                 continue  # the user has said so
             if self.kept.possible([clause.condition, *(other.condition for other in found)]):
                 found.append(clause)
         self.case.adopt(found)
-        return found
+        again = [(opened.obligation.code, self._reopened(opened, found)) for opened in left]
+        self.case.tally.codes |= {code for code, opened in again if opened is None}
+        return [opened for _, opened in again if opened is not None]
 
     def _narrowed(self, opened: Open) -> bool:
         obligation = opened.obligation
@@ -163,7 +166,7 @@ class Narrowing:
             return self.case.worded(chosen, closes)
 
     def _is_free(self, clause: Term) -> bool:
-        """Whether the tool may add the clause: nobody wrote the contract, or it speaks of an open part, or is a limit."""
+        """Whether the tool may add the clause: it narrows nothing that somebody wrote."""
         parts = self.case.parts
         return self.freely or parts.is_open(clause) or parts.is_limit(clause)
 

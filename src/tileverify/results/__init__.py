@@ -156,8 +156,8 @@ class Edit:
 class Hint:
     """``applicability``: ``safe`` where the kernel with ``edits`` was proved and does in order what it did before,
     ``maybe`` where somebody has to say whether it is meant, ``display`` where there is only advice.
-    ``source_sha256``: of the text (UTF-8) that ``edits`` are for, where it is known.  ``requires``: clauses that somebody
-    may add to the launch spec."""
+    ``source_sha256``: of the text (UTF-8) that ``edits`` are for, where it is known.  ``requires``: clauses that a
+    person may add to the launch spec."""
 
     id: str  # of the closed list in `repair.catalogue`
     applicability: Applicability

@@ -273,7 +273,7 @@ class _Verification:
             elif (
                 not confirmed
                 and reasons[key].code == TV.ARITHMETIC_OUT_OF_REACH
-                and (clauses := self.narrowing.would_do(unexplained[key]))
+                and (clauses := Narrowing(self.case, freely=True).would_do(unexplained[key]))
             ):
                 reasons[key] = messages.with_clauses(reasons[key], clauses)
         return (*(self._finding(*each) for each in confirmed.values()), *reasons.values())

@@ -87,7 +87,8 @@ class Search:
     contract's facts, which have to bound them where the fault is no race.  ``doubted``: index arrays whose contents
     the question fixes; those that can be tried instead must show the fault, too.  ``reach``: how far the accesses reach
     from where these arrays' values put them.
-    ``limits``: of the largest launches that are looked at.  ``candidate`` says afterwards whether the solver gave any model at all.
+    ``limits``: of the largest launches that are looked at.  ``candidate`` says afterwards whether the solver gave any
+    model at all.
     """
 
     obligation: Obligation

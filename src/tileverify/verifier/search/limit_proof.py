@@ -102,8 +102,14 @@ class WithinLimits:
             parts = {part for condition in opened.conditions for part in postorder(condition)}
             fitted = (clause for wrap, clause in self._fitted if wrap in parts)
             self.needed += (Needed(clause, opened.obligation, opened.conditions) for clause in dict.fromkeys(fitted))
-        answers = map(self.case.decide_one, map(self.case.protocols.explained, found))
-        return [opened for opened in answers if opened is not None]
+        still = []
+        for obligation in map(self.case.protocols.explained, found):
+            reopened = self.case.decide_one(obligation)
+            if reopened is None:
+                self.case.tally.codes.add(obligation.code)
+            else:
+                still.append(reopened)
+        return still
 
     def _made_fit(self, wrap: Term, outside: Term, guard: Term) -> bool:
         """Whether limits make ``wrap`` fit, by which they are adopted."""

@@ -61,7 +61,7 @@ def _said(result: KernelResult) -> tuple[object, ...]:
     return (
         result.verdict,
         result.holds_for,
-        result.requires,
+        result.clauses,
         result.deterministic,
         [(finding.code, finding.message) for finding in result.findings],
     )

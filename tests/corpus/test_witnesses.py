@@ -117,7 +117,7 @@ def test_no_smaller_launch_shows_the_fault(label: Labelled) -> None:
     if label.id in NOT_THE_SMALLEST:
         pytest.xfail("one block more than it takes")
     unit, result = checked(label)
-    contract = ContractInNumbers(unit.launch, result.requires)
+    contract = ContractInNumbers(unit.launch, result.clauses)
     first = {finding.code: witness for finding, witness in reversed(list(witnesses(label)))}
     tried = 0
     for code, witness in first.items():

@@ -94,7 +94,7 @@ class Judge:
         if result.verdict is Verdict.PROVED:
             wrong = self._wrongly_proved(unit, result, truth)
         elif result.verdict is Verdict.REFUTED:
-            wrong = next(self._unreal(unit, result), None)
+            wrong = next(unreal(unit, result), None)
             confirmed = wrong is None and truth.kind not in ("broken", "data")
         elif result.verdict is Verdict.UNDECIDED and truth.kind == "broken":
             rest = self._under_clauses(unit, result)
@@ -139,32 +139,34 @@ class Judge:
             return []
         return launches_around(self.subject.unit, result.requires, result.holds_for or "", AROUND)
 
-    def _unreal(self, unit: KernelUnit, result: KernelResult) -> Iterator[str]:
-        """Why a witness is none."""
-        refuted = [finding for finding in result.findings if not finding.code.startswith("TV9")]
-        if not refuted:
-            yield "refuted without a finding"
-        for finding in refuted:
-            yield from self._unreal_finding(unit, finding)
 
-    def _unreal_finding(self, unit: KernelUnit, finding: Finding) -> Iterator[str]:
-        if finding.witness is None or finding.witness.launch is None:
-            yield f"refuted: {finding.code} has no witness"
-            return
-        launch, claim = claim_from_json(finding.witness.launch)
-        outside = why_not_admitted(unit.launch, launch, finding.witness)
-        if outside is not None:
-            yield f"refuted: the witness of {finding.code} is outside the contract: {outside}; {launch}"
-        blocks = [block for block in (claim.block_a, claim.block_b) if block is not None]
-        watched = Watched(unit, launch, steps=WITNESS_STEPS, blocks=blocks)
+def unreal(unit: KernelUnit, result: KernelResult) -> Iterator[str]:
+    """Why a witness is none."""
+    refuted = [finding for finding in result.findings if not finding.code.startswith("TV9")]
+    if not refuted:
+        yield "refuted without a finding"
+    for finding in refuted:
+        yield from _unreal_finding(unit, finding)
+
+
+def _unreal_finding(unit: KernelUnit, finding: Finding) -> Iterator[str]:
+    if finding.witness is None or finding.witness.launch is None:
+        yield f"refuted: {finding.code} has no witness"
+        return
+    launch, claim = claim_from_json(finding.witness.launch)
+    outside = why_not_admitted(unit.launch, launch, finding.witness)
+    if outside is not None:
+        yield f"refuted: the witness of {finding.code} is outside the contract: {outside}; {launch}"
+    blocks = [block for block in (claim.block_a, claim.block_b) if block is not None]
+    watched = Watched(unit, launch, steps=WITNESS_STEPS, blocks=blocks)
+    seen, why = _shown(watched)
+    if finding.code not in seen and watched.scoped:  # blocks that wait for others
+        watched = Watched(unit, launch, steps=WITNESS_STEPS)
         seen, why = _shown(watched)
-        if finding.code not in seen and watched.scoped:  # blocks that wait for others
-            watched = Watched(unit, launch, steps=WITNESS_STEPS)
-            seen, why = _shown(watched)
-        if finding.code not in seen and watched.scoped:
-            seen |= _explored(watched, WITNESS_SCHEDULES)
-        if finding.code not in seen:
-            yield f"refuted: the witness of {finding.code} shows {sorted(seen)} ({why}): {launch}, {claim}"
+    if finding.code not in seen and watched.scoped:
+        seen |= _explored(watched, WITNESS_SCHEDULES)
+    if finding.code not in seen:
+        yield f"refuted: the witness of {finding.code} shows {sorted(seen)} ({why}): {launch}, {claim}"
 
 
 def _shown(watched: Watched) -> tuple[set[str], str]:

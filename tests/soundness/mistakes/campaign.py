@@ -18,13 +18,15 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.results import KernelResult
 
+from ..mutants.written import limits_of, open_clauses
 from .judge import Contract, Judged, Prover
 from .subjects import KINDS, Launch, Mistake, corpus, in_folder, library, mistakes
 from .table import NO_KERNEL, Line, table
@@ -32,19 +34,26 @@ from .table import NO_KERNEL, Line, table
 TIMEOUT = 60.0
 
 
-def prover(timeout_s: float | None) -> Prover:
-    return partial(check_unit, options=CheckOptions(timeout_s=timeout_s))
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """The prover, known by its limit also in another process."""
+
+    timeout_s: float | None
+
+    def __call__(self, unit: KernelUnit) -> KernelResult:
+        return check_unit(unit, CheckOptions(timeout_s=self.timeout_s))
 
 
 @lru_cache(maxsize=32)
-def _original(launch: Launch) -> tuple[KernelUnit, Contract, str] | None:
+def _original(launch: Launch, prove: Prover) -> tuple[KernelUnit, Contract, str] | None:
     """The kernel without a mistake, its contract, and what speaks against it; ``None`` where it does not compile."""
     unit = launch.unit()
     if unit is None:
         return None
-    contract = Contract(unit)
-    truth = contract.truths.of(unit)
-    return unit, contract, "" if truth.fault is None else f"{truth.fault.code} {truth.fault.text}"
+    # Any grid would do, so the kernel itself says which ones it is meant for.
+    contract = Contract(unit, () if unit.launch.grid else open_clauses(unit.launch, prove(unit).requires))
+    fault = contract.truths.of(unit).fault
+    return unit, contract, "" if fault is None else f"{fault.code} {fault.text}"
 
 
 def judged(mistake: Mistake, prove: Prover) -> Line:
@@ -56,7 +65,7 @@ def judged(mistake: Mistake, prove: Prover) -> Line:
 
 
 def _judged(mistake: Mistake, prove: Prover) -> Line:
-    original = _original(mistake.of)
+    original = _original(mistake.of, prove)
     if original is None:
         return _line(mistake, "the original does not compile", NO_KERNEL, None)
     unit, contract, fault = original
@@ -66,7 +75,7 @@ def _judged(mistake: Mistake, prove: Prover) -> Line:
     if changed is None:
         return _line(mistake, "no kernel, or the same one", NO_KERNEL, None)
     if changed.launch != unit.launch:
-        contract = Contract(changed)
+        contract = Contract(changed, contract.given)
     found = contract.judge(changed, prove)
     return _line(mistake, found.truth.why, found.outcome, found)
 
@@ -80,19 +89,24 @@ def _line(mistake: Mistake, why: str, outcome: str, found: Judged | None) -> Lin
         kind=mistake.kind,
         line=mistake.line,
         change=mistake.change,
-        truth=found.truth.kind if found else "",
+        truth=_truth(mistake, found.truth.kind) if found else "",
         shows="" if fault is None else f"{fault.code} {fault.text}",
         breaks=found.breaks if found else "",
         why=why,
         outcome=outcome,
         verdict=result.verdict.value if result else "",
         requires=tuple(result.requires) if result else (),
-        limits=tuple(getattr(result, "limits", ())),
+        limits=limits_of(result) if result else (),
         codes=tuple(sorted({each.code for each in result.findings})) if result else (),
         wrong=(found.wrong if found else "") or (why if outcome == "error" else ""),
         prove_s=round(found.prove_s, 3) if found else 0.0,
         judge_s=round(found.judge_s, 3) if found else 0.0,
     )
+
+
+def _truth(mistake: Mistake, kind: str) -> str:
+    """What a fact would make up for that was left out is a matter of contents: the original shows no fault."""
+    return "data" if (mistake.kind, kind) == ("spec-data", "broken") else kind
 
 
 def all_judged(chosen: Sequence[Mistake], prove: Prover, jobs: int) -> Iterator[Line]:
@@ -132,7 +146,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     count = sum(line.outcome != NO_KERNEL for line in lines)
     left = [each for each in chosen if each.name not in known]
     if options.count is None or count < options.count:
-        for line in all_judged(left, prover(options.timeout or None), options.jobs):
+        for line in all_judged(left, Verifier(options.timeout or None), options.jobs):
             lines.append(line)
             count += line.outcome != NO_KERNEL
             if log:

@@ -74,7 +74,8 @@ def wrong_grids(fields: Fields) -> Iterator[Loosened]:
         for node in inside(ast.parse(axis, mode="eval").body):
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
                 rounded = f"cdiv({text.of(node.left)}, {text.of(node.right)})"
-                yield _with_item(fields, "grid", place, text.replaced("spec-grid", node, rounded))
+                for becomes in (rounded, f"{text.of(node)} + 1"):
+                    yield _with_item(fields, "grid", place, text.replaced("spec-grid", node, becomes))
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "cdiv":
                 first, second = node.args
                 for becomes in (f"({text.of(first)}) // ({text.of(second)}) + 1", text.of(first)):

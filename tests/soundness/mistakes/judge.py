@@ -8,7 +8,6 @@ own, addresses.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,21 +15,21 @@ from functools import cached_property
 
 from tileverify.backend.interpreter import Budget, Memory, run_block
 from tileverify.backend.replay.open_replay import ONLY_OPEN, is_claimed, uses
-from tileverify.contract.expressions import free_names
 from tileverify.contract.launch import KernelUnit, LaunchSpec
 from tileverify.frontend.bytecode.traverse import walk
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.codes import TV
 
 from ...corpus.launches import VARIANTS, Drawn
-from ...corpus.values import AXES, arrays_of
+from ...corpus.values import arrays_of
 from ..faults import STEPS, Fault, Watched
-from ..hunt import NotUnderstood, admitting, read_clause
+from ..hunt import NotUnderstood, admitting
 from ..mutants.judgement import left_idle, unreal
 from ..mutants.launches import counted_contents
 from ..mutants.subjects import Subject
 from ..mutants.truth import Truth, Truths
-from .launches import drawn_of, holds, small_launches, told
+from ..mutants.written import open_clauses
+from .launches import FURTHER_BELOW, drawn_of, holds, small_launches, told
 
 LAUNCHES, WITH_FACTS, FURTHER = 12, 6, 24
 """Launches that are looked at first, those of a contract with facts on contents, and more of them where a kernel is
@@ -45,7 +44,8 @@ class WrittenTruths(Truths):
 
     def _own_launches(self) -> list[Drawn]:
         spec = self.unit.launch
-        return small_launches(spec, WITH_FACTS if spec.data else LAUNCHES, VARIANTS if spec.data else 1)
+        count, variants = (WITH_FACTS, VARIANTS) if spec.data else (LAUNCHES, 1)
+        return small_launches(spec, count, variants, admits=admitting(self.requires))
 
     @property
     def _steered_by_contents(self) -> bool:
@@ -71,13 +71,14 @@ class Judged:
 
 @dataclass(frozen=True)
 class Contract:
-    """A kernel's launch as it is written, and the launches that stand for it."""
+    """A kernel's launch as it is written, and the launches that stand for it; ``given``: clauses on its open parts."""
 
     unit: KernelUnit
+    given: tuple[str, ...] = ()
 
     @cached_property
     def truths(self) -> WrittenTruths:
-        return WrittenTruths(Subject(self.unit.kernel, self.unit, recorded=False), ())
+        return WrittenTruths(Subject(self.unit.kernel, self.unit, recorded=False), self.given)
 
     @property
     def spec(self) -> LaunchSpec:
@@ -119,7 +120,8 @@ class Contract:
     # ----------------------------------------------------------------------------------------------- proved
     @cached_property
     def _further(self) -> list[Drawn]:
-        return small_launches(self.spec, FURTHER, 2 if self.spec.data else 1, seed=2)
+        variants = 2 if self.spec.data else 1
+        return small_launches(self.spec, FURTHER, variants, 2, admitting(self.given), FURTHER_BELOW)
 
     def _faults(self, unit: KernelUnit, truth: Truth) -> Iterator[Fault]:
         """The fault that is known, or the first that shows in further launches."""
@@ -172,15 +174,3 @@ class Contract:
                 for use in uses(log):
                     if use.source is not None and is_claimed(ops[use.source]):
                         yield f"{use} in block {block} of {told(drawn)}"
-
-
-def open_clauses(spec: LaunchSpec, requires: Sequence[str]) -> tuple[str, ...]:
-    """Those that speak of what the contract leaves open."""
-    sizes = {name for array in arrays_of(spec) for size in array.shape for name in free_names(size)}
-    strides = {name for array in arrays_of(spec) for stride in array.strides or () for name in free_names(stride)}
-    left_open = (strides - sizes) | (set(AXES) if spec.grid is None else set())
-
-    def is_open(name: str) -> bool:
-        return name in left_open or name.endswith(".address") or (bool(re.search(r"\.strides\[\d+\]$", name)))
-
-    return tuple(clause for clause in requires if any(map(is_open, free_names(read_clause(clause)))))

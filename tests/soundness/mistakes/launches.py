@@ -18,8 +18,8 @@ from ...corpus.fact_contents import as_observed
 from ...corpus.launches import Drawn, variants_of
 from ...corpus.values import Terms, arrays_of, choices_of, layout
 
-BELOW = 4096
-"""Every size is, where the contract has such launches."""
+BELOW, FURTHER_BELOW = 1 << 12, 1 << 14
+"""Every size is, where the contract has such launches; the same where more of them are looked at."""
 FEW = (1, 2, 3, 5)
 SCALARS = (-1, 0, -7)
 """Further values for signed scalars of which the contract says nothing."""
@@ -46,10 +46,10 @@ class Sizes:
 
 def small_launches(
     spec: LaunchSpec, count: int, variants: int, seed: int = 1,
-    admits: Callable[[Mapping[str, int]], bool] = lambda known: True,
+    admits: Callable[[Mapping[str, int]], bool] = lambda known: True, below: int = BELOW,
 ) -> list[Drawn]:  # fmt: skip
     """Up to ``count``, smallest first, each with ``variants`` contents of its index arrays."""
-    among = list(_sizes(spec, seed, admits, BELOW)) or list(_sizes(spec, seed, admits, None))
+    among = list(_sizes(spec, seed, admits, below)) or list(_sizes(spec, seed, admits, None))
     chosen = _different(among, count)
     found = []
     for number, each in enumerate(sorted(chosen, key=lambda one: (one.elements, prod(one.grid)))):
@@ -120,7 +120,7 @@ def _different(found: list[Sizes], count: int) -> list[Sizes]:
 
 def borders(spec: LaunchSpec) -> tuple[int, ...]:
     """Sizes just below, at and just above one, two and three tiles, for every number of the contract."""
-    tiles = {number for number in _numbers(spec) if 2 <= number < BELOW}
+    tiles = {number for number in _numbers(spec) if 2 <= number < FURTHER_BELOW}
     near = {size for tile in tiles for size in (tile - 1, tile, tile + 1, 2 * tile, 2 * tile + 1, 3 * tile)}
     return tuple(sorted({*FEW, *near}))
 

@@ -66,8 +66,8 @@ def _table(lines: Sequence[Line], seed: int) -> Iterator[str]:
     yield f"  with padding that nobody chose: {sum(line.outcome == 'green, padding' for line in lines)}"
     yield f"refuted without a fault: {sum(line.outcome == 'false alarm' for line in lines)}"
     yield ""
-    yield "                          broken                        by contents       no fault seen          not"
-    yield "mistake            all |  all refuted undecided green | all refuted green | all refuted green | followed"
+    yield "                          broken                        by contents        no fault seen          not"
+    yield "mistake            all |  all refuted undecided green |  all refuted green |  all refuted green | followed"
     for kind in (*KINDS, "all"):
         mine = [line for line in lines if kind in (line.kind, "all")]
         if mine:
@@ -76,14 +76,11 @@ def _table(lines: Sequence[Line], seed: int) -> Iterator[str]:
 
 def _row(kind: str, mine: Sequence[Line]) -> str:
     def count(truth: str, *outcomes: str) -> int:
-        return sum(
-            line.truth == truth and line.outcome != "open parts" and (not outcomes or line.outcome in outcomes)
-            for line in mine
-        )
+        known = [line for line in mine if line.truth == truth and line.outcome != "open parts"]
+        return sum(not outcomes or line.outcome in outcomes for line in known)
 
+    broken, data, unseen = (f"{count(truth):4} {count(truth, 'refuted'):7} " for truth in ("broken", "data", "unseen"))
     return (
-        f"{kind:16}{len(mine):6} | "
-        f"{count('broken'):4} {count('broken', 'refuted'):7} {count('broken', 'undecided'):9} {count('broken', *GREEN):5} | "
-        f"{count('data'):3} {count('data', 'refuted'):7} {count('data', *GREEN):5} | "
-        f"{count('unseen'):3} {count('unseen', 'refuted'):7} {count('unseen', *GREEN):5} | {count('open'):8}"
+        f"{kind:16}{len(mine):6} | {broken}{count('broken', 'undecided'):9} {count('broken', *GREEN):5} | "
+        f"{data}{count('data', *GREEN):5} | {unseen}{count('unseen', *GREEN):5} | {count('open'):8}"
     )

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import collections
+import json
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.pipeline import check_unit
-from tileverify.results import Finding, KernelResult, Verdict
+from tileverify.results import Finding, KernelResult, Verdict, Witness
+from tileverify.results.claim import Claim, claim_to_json
 from tileverify.results.codes import TV
 
+from ..corpus.launches import launch_of
 from ..profiles import tries
 from ..shared import gathered
 from .mistakes import contracts, source
@@ -21,7 +25,7 @@ from .mistakes.judge import Contract, Prover
 from .mistakes.launches import borders, small_launches
 from .mistakes.subjects import KINDS, Launch, Mistake, corpus, library, mistakes
 from .mistakes.table import GREEN, NO_KERNEL, Line, table
-from .mutants.written import open_clauses
+from .mutants.written import open_clauses, within_limits
 
 SEED = 1
 QUICK = (
@@ -38,7 +42,7 @@ def launches() -> tuple[Launch, ...]:
     return tuple(corpus())
 
 
-def launch_of(kernel: str) -> Launch:
+def written_launch(kernel: str) -> Launch:
     return next(each for each in launches() if each.name.startswith(kernel))
 
 
@@ -70,7 +74,7 @@ def test_broken_kernels_are_refuted() -> None:
 # --------------------------------------------------------------------------------------- wrong provers
 def mistake(kernel: str, kind: str, change: str) -> Mistake:
     """The first mistake in the kernel that is told in these words."""
-    return next(each for each in mistakes([launch_of(kernel)], SEED) if (each.kind, each.change) == (kind, change))
+    return next(each for each in mistakes([written_launch(kernel)], SEED) if (each.kind, each.change) == (kind, change))
 
 
 SWAPPED = ("showcase/transpose.py::transpose", "swapped-index", "(n, m) becomes (m, n)")
@@ -116,7 +120,7 @@ def test_a_mistake_is_seen_whatever_the_prover_says(kernel: str, kind: str, chan
 
 
 def test_padding_that_nobody_chose_has_to_be_told() -> None:
-    made = mistakes([launch_of("showcase/softmax.py::")], SEED)
+    made = mistakes([written_launch("showcase/softmax.py::")], SEED)
     dropped = next(each for each in made if each.kind == "dropped-padding")
     told = judged(dropped, Verifier(None))
     assert (told.outcome, told.codes) == ("proved", ("TV403",))
@@ -133,6 +137,41 @@ def test_a_witness_that_shows_nothing_is_found_out() -> None:
     assert judged(mistake(*SWAPPED), refuting).outcome == "false alarm"
 
 
+def test_a_launch_beyond_the_limits_is_no_witness() -> None:
+    """No tile stands at an index where there are no heads, but nobody launches that."""
+    made = mistake("showcase/rope.py::rope", "spec-requires", "1 <= H becomes nothing")
+    contract = Contract(changed(made))
+    sizes = {"B": 1, "H": 0, "S": 1}
+    launch = launch_of(contract.spec, sizes)
+    assert launch is not None
+    told = claim_to_json(launch, Claim(TV.TILE_OUT_OF_INDEX_SPACE, (0, 0, 0), None))
+    witness = Witness(sizes, launch.grid, (0, 0, 0), None, "q[0]", launch=told)
+
+    def refuting(unit: KernelUnit) -> KernelResult:
+        finding = Finding(TV.TILE_OUT_OF_INDEX_SPACE, "the tile lies outside", witness=witness)
+        return replace(check_unit(unit), verdict=Verdict.REFUTED, findings=(finding,))
+
+    found = contract.judge(contract.unit, refuting)
+    assert (found.truth.kind, found.outcome) == ("unseen", "false alarm")
+    assert found.wrong.startswith("refuted by launches beyond the limits alone")
+
+
+@pytest.mark.parametrize(("sizes", "within"), [((1, 40), True), ((1, 0), False), ((1 << 30, 1), False)])
+def test_limits(sizes: tuple[int, int], within: bool) -> None:
+    spec = replace(unit_of(SWAPPED[0]).launch, grid=None)
+    launch = launch_of(spec, dict(zip("MN", sizes, strict=True)), (1, 1, 1))
+    assert launch is not None
+    assert within_limits(launch) == within
+
+
+def changed(made: Mistake) -> KernelUnit:
+    original = made.of.unit()
+    assert original is not None
+    unit = made.unit(original)
+    assert unit is not None
+    return unit
+
+
 def test_clauses_on_open_parts_may_be_added() -> None:
     """Any grid: that it fits the array is for the verdict to say."""
     contract = Contract(unit_of("contract/any_grid.py::add_one"))
@@ -143,7 +182,7 @@ def test_clauses_on_open_parts_may_be_added() -> None:
 
 
 def unit_of(kernel: str) -> KernelUnit:
-    unit = launch_of(kernel).unit()
+    unit = written_launch(kernel).unit()
     assert unit is not None
     return unit
 
@@ -245,8 +284,37 @@ def test_launches_lie_around_the_borders_of_tiles() -> None:
     assert all(0 not in array.shape for each in found for array in each.launches[0].arrays.values())
 
 
-def test_a_run_goes_on_where_it_was_stopped(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
-    file = f"{tmp_path}/lines.json"
+def test_kernels_of_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A tail that is not masked, where somebody forgot to say that there is none."""
+    (tmp_path / "double.py").write_text(DOUBLE)
+    (tmp_path / "double.tileverify.toml").write_text(DOUBLE_SPEC)
+    main(["--folder", str(tmp_path), "--kind", "spec-requires", "--json", str(tmp_path / "lines")])
+    assert "2 mistakes in 1 kernels" in capsys.readouterr().out
+    lines = [json.loads(text) for text in (tmp_path / "lines").read_text().splitlines()]
+    assert {line["change"] for line in lines} == {f"N % 64 == 0 becomes {new}" for new in ("nothing", "N % 32 == 0")}
+    assert all(line["truth"] == "broken" and line["shows"].startswith("TV303") for line in lines)
+
+
+DOUBLE = """
+import cuda.tile as ct
+
+
+@ct.kernel
+def double(x, out, TILE: ct.Constant[int]):
+    i = ct.bid(0)
+    ct.store(out, (i,), 2 * ct.load(x, (i,), (TILE,), check_bounds=False), check_bounds=False)
+"""
+DOUBLE_SPEC = """
+[[launch]]
+kernel = "double"
+grid = ["cdiv(N, 64)"]
+requires = ["N % 64 == 0"]
+args = { x = "f32[N]", out = "f32[N]", TILE = 64 }
+"""
+
+
+def test_a_run_goes_on_where_it_was_stopped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(tmp_path / "lines.json")
     few = ["--only", "showcase/vector_add", "--kind", "wrong-array", "--json", file]
     main([*few, "--count", "1"])
     with open(file, "a") as log:

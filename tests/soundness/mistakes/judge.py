@@ -18,6 +18,7 @@ from tileverify.backend.replay.open_replay import ONLY_OPEN, is_claimed, uses
 from tileverify.contract.launch import KernelUnit, LaunchSpec
 from tileverify.frontend.bytecode.traverse import walk
 from tileverify.results import KernelResult, Verdict
+from tileverify.results.claim import claim_from_json
 from tileverify.results.codes import TV
 
 from ...corpus.launches import VARIANTS, Drawn
@@ -28,7 +29,7 @@ from ..mutants.judgement import left_idle, unreal
 from ..mutants.launches import counted_contents
 from ..mutants.subjects import Subject
 from ..mutants.truth import Truth, Truths
-from ..mutants.written import open_clauses
+from ..mutants.written import open_clauses, within_limits
 from .launches import FURTHER_BELOW, drawn_of, holds, small_launches, told
 
 LAUNCHES, WITH_FACTS, FURTHER = 12, 6, 24
@@ -98,7 +99,7 @@ class Contract:
     def _outcome(self, unit: KernelUnit, truth: Truth, result: KernelResult) -> tuple[str, str, str]:
         breaks = self._told(truth.fault)
         if result.verdict is Verdict.REFUTED:
-            wrong = next(unreal(unit, result), "")
+            wrong = next(unreal(unit, result), "") or self._beyond_limits(truth, result)
             return ("false alarm" if wrong else "refuted", wrong, breaks)
         if result.verdict is Verdict.ERROR and (truth.kind == "broken" or not left_idle(result)):
             return "error", f"error: {result.findings[0].message}", breaks
@@ -112,6 +113,13 @@ class Contract:
             if use:
                 return "green, padding", f"proved without TV403, but {use}", ""
         return "proved", "", ""
+
+    def _beyond_limits(self, truth: Truth, result: KernelResult) -> str:
+        """Why witnesses do not count: limits exclude them, and no small launch of the contract is at fault."""
+        witnesses = [each.witness.launch for each in result.findings if each.witness and each.witness.launch]
+        launches = [claim_from_json(each)[0] for each in witnesses]
+        alone = truth.fault is None and not any(map(within_limits, launches))
+        return f"refuted by launches beyond the limits alone: {launches[0]}" if alone and launches else ""
 
     def _told(self, fault: Fault | None) -> str:
         drawn = None if fault is None else drawn_of([*self.truths.own, *self._further], fault.launch)

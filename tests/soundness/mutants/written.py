@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.expressions import free_names
 from tileverify.contract.launch import LaunchSpec
 from tileverify.results import KernelResult
@@ -12,6 +13,7 @@ from tileverify.results import KernelResult
 from ...corpus.values import AXES, arrays_of
 from ..hunt import read_clause
 
+LARGE, MOST_ELEMENTS = 1 << 30, 1 << 31
 _MEMBER = re.compile(r".*\.(address|strides\[\d+\])")
 
 
@@ -30,3 +32,15 @@ def open_clauses(spec: LaunchSpec, requires: Sequence[str]) -> tuple[str, ...]:
 def limits_of(result: KernelResult) -> tuple[str, ...]:
     """Clauses that all launches keep whose sizes are not 0 and no absurd ones."""
     return tuple(getattr(result, "limits", ()))
+
+
+def within_limits(launch: ConcreteLaunch) -> bool:
+    """Whether no array is empty, and none, and no number, is of a size at which 32-bit arithmetic may wrap."""
+    arrays = [array for _, array in launch.named_arrays()]
+    numbers = [*launch.scalars.values(), *(n for array in arrays for n in (*array.shape, *array.strides))]
+    spans = [1 + sum((n - 1) * abs(s) for n, s in zip(a.shape, a.strides, strict=True)) for a in arrays]
+    return (
+        all(0 not in array.shape for array in arrays)
+        and all(abs(number) < LARGE for number in numbers)
+        and all(span < MOST_ELEMENTS for span in spans)
+    )

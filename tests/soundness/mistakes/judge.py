@@ -122,8 +122,11 @@ class Contract:
         return f"refuted by launches beyond the limits alone: {launches[0]}" if alone and launches else ""
 
     def _told(self, fault: Fault | None) -> str:
-        drawn = None if fault is None else drawn_of([*self.truths.own, *self._further], fault.launch)
-        return "" if drawn is None else told(drawn)
+        if fault is None:
+            return ""
+        drawn = drawn_of([*self.truths.own, *self._further], fault.launch)
+        sizes = ", ".join(f"{name} {list(array.shape)}" for name, array in fault.launch.arrays.items())
+        return told(drawn) if drawn else f"{sizes}, grid {fault.launch.grid}"
 
     # ----------------------------------------------------------------------------------------------- proved
     @cached_property

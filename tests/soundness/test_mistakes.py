@@ -210,6 +210,7 @@ def move(x, out, n, TILE: ct.Constant[int], WIDE: ct.Constant[int]):
         ct.store(out, (column(j, 4), i), tile)  # a comment stays
     for k in range(i, n, ct.num_blocks(0)):
         ct.scatter(out, (k, j), 1, mask=(k < n) & (j < n))
+    ct.scatter(out, (i * TILE + ct.arange(TILE, dtype=ct.int32), 0), 1)
 """
 
 EXPECTED = (
@@ -225,6 +226,7 @@ EXPECTED = (
     ("dropped-mask", "ct.scatter(out, (k, j), 1, mask=(k < n) & (j < n)) becomes ct.scatter(out, (k, j), 1)"),
     ("dropped-mask", "(k < n) & (j < n) becomes (k < n)"),
     ("dropped-guard", "i < n becomes True"),
+    ("stride", "i * TILE becomes (i)"),
     ("loop-bound", "range(i, n, ct.num_blocks(0)) becomes range(i, n + 1, ct.num_blocks(0))"),
     ("loop-bound", "range(i, n, ct.num_blocks(0)) becomes range(i, n, 1)"),
     ("unchecked", "ct.store(out, (column(j, 4), i), tile) becomes "

@@ -116,10 +116,7 @@ def wrong_axis(kernel: Kernel) -> Iterator[Change]:
         if isinstance(node, ast.Call) and called(node) in ("bid", "num_blocks") and node.args:
             place = node.args[0]
         elif isinstance(node, ast.Call) and called(node) == "num_tiles":
-            place = next(
-                (each.value for each in node.keywords if each.arg == "axis"),
-                node.args[1:2][0] if node.args[1:] else None,
-            )
+            place = next(iter([*(each.value for each in node.keywords if each.arg == "axis"), *node.args[1:2]]), None)
         elif (
             isinstance(node, ast.Subscript)
             and isinstance(node.value, ast.Attribute)
@@ -191,6 +188,15 @@ def wrong_tile(kernel: Kernel) -> Iterator[Change]:
             yield kernel.text.replaced("tile-size", node, f"({node.id} // 2)")
 
 
+def forgotten_factors(kernel: Kernel) -> Iterator[Change]:
+    """Offsets that count tiles where they should count elements."""
+    for node in kernel.nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            for side, other in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(other, ast.Name) and other.id in kernel.constants:
+                    yield kernel.text.replaced("stride", node, f"({kernel.text.of(side)})")
+
+
 def rounded_down(kernel: Kernel) -> Iterator[Change]:
     """``n // T`` for ``cdiv(n, T)`` and the other way round: tiles that do not divide."""
     for call in kernel.calls("cdiv"):
@@ -198,9 +204,8 @@ def rounded_down(kernel: Kernel) -> Iterator[Change]:
         yield kernel.text.replaced("rounding", call, f"({first} // ({second}))")
     for node in kernel.nodes:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv):
-            yield kernel.text.replaced(
-                "rounding", node, f"ct.cdiv({kernel.text.of(node.left)}, {kernel.text.of(node.right)})"
-            )
+            rounded = f"ct.cdiv({kernel.text.of(node.left)}, {kernel.text.of(node.right)})"
+            yield kernel.text.replaced("rounding", node, rounded)
 
 
 # ------------------------------------------------------------------------------------------------ guards
@@ -294,6 +299,7 @@ MAKERS: Final[tuple[Maker, ...]] = (
     wrong_array,
     quotient_and_remainder,
     wrong_tile,
+    forgotten_factors,
     rounded_down,
     dropped_masks,
     dropped_padding,

@@ -31,7 +31,7 @@ def open_clauses(spec: LaunchSpec, requires: Sequence[str]) -> tuple[str, ...]:
 
 def limits_of(result: KernelResult) -> tuple[str, ...]:
     """Clauses that all launches keep whose sizes are not 0 and no absurd ones."""
-    return tuple(getattr(result, "limits", ()))
+    return result.limits
 
 
 def within_limits(launch: ConcreteLaunch) -> bool:

@@ -322,8 +322,9 @@ _ALL: Final = (
     Code(
         TV.SUPPRESSION_MALFORMED,
         "a suppression that has no effect",
-        "A suppression names its codes, a reason, and where it is wanted a last day; this one lacks the reason, names "
-        "a code that does not exist or cannot be suppressed, or cannot be read. It hides nothing.",
+        "A suppression names its codes, a reason, and where it is wanted a last day; this one lacks the reason or "
+        "has a placeholder for it (`TODO`, `...`), names a code that does not exist or cannot be suppressed, or cannot "
+        "be read. It hides nothing.",
         "none: it says nothing about a kernel.",
         "Write `# tileverify: ignore[TV101] -- why this is fine (until 2027-12-31)`. Kernels that could not be checked "
         "(TV0xx) cannot be suppressed.",

@@ -7,17 +7,22 @@ and the edit itself.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final
+from typing import Final, TypeVar
 
 from ...results import Edit, Finding
 from .accumulating import accumulations, as_atomic
 from .catalogue import KINDS
+from .guards import Guards, edits_of
 from .kernel_source import KernelSource, TileCall
 from .padding import padding_of, unpadded_loads, with_padding
 from .partial_sums import summed_by_atomic
+
+
+_Node = TypeVar("_Node", bound=ast.expr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,17 @@ class FaultyPlace:
 
     def replacing(self, node: ast.expr | ast.stmt, text: str) -> Edit:
         return self.source.lines.replacing(node, text)
+
+    def growing(self, nodes: Sequence[_Node]) -> Iterator[list[_Node]]:
+        """Those of ``nodes`` in the accesses of the finding; in those that any finding names; all: what changes least
+        first, each once."""
+        told: list[list[_Node]] = []
+        for accesses in (self.accesses, self.named, None):
+            inside = None if accesses is None else {id(part) for each in accesses for part in ast.walk(each.node)}
+            some = [node for node in nodes if inside is None or id(node) in inside]
+            if some and some not in told:
+                told.append(some)
+                yield some
 
     def parts(self, node: ast.expr) -> Iterator[ast.expr]:
         """All expressions that ``node`` is made of, through names that are assigned once."""
@@ -130,15 +146,16 @@ def _widen_scope(place: FaultyPlace) -> _Found:
         for node in ast.walk(place.function)
         if isinstance(node, ast.Attribute) and node.attr == "BLOCK" and "MemoryScope" in place.of(node)
     ]
-    if narrow:
-        yield "DEVICE for BLOCK", tuple(_last_part(place, node, "DEVICE") for node in narrow)
+    for some in place.growing(narrow):
+        yield "DEVICE for BLOCK", tuple(_last_part(place, node, "DEVICE") for node in some)
 
 
 def _strengthen_order(place: FaultyPlace) -> _Found:
-    """Every access of an array with a weaker order as strong as its kind may be."""
+    """The accesses of one array as strong as their kind may be, where their order is weak; those of all arrays; all."""
     module = place.source.module
     strongest = {"load": "ACQUIRE", "store": "RELEASE"}
-    weak, all_of_them = [], []
+    weak: dict[str, list[Edit]] = {}
+    all_of_them = []
     for call in place.source.calls(place.function):
         for keyword in call.node.keywords:
             if keyword.arg == "memory_order":
@@ -146,8 +163,9 @@ def _strengthen_order(place: FaultyPlace) -> _Found:
                 edit = place.replacing(keyword.value, order)
                 all_of_them.append(edit)
                 if place.of(keyword.value).endswith(("RELAXED", "WEAK")):
-                    weak.append(edit)
-    for edits in dict.fromkeys((tuple(weak), tuple(all_of_them))):
+                    weak.setdefault(place.of(call.arguments["array"]), []).append(edit)
+    together = [edit for edits in weak.values() for edit in edits]
+    for edits in dict.fromkeys(map(tuple, (*weak.values(), together, all_of_them))):
         if edits:
             yield "acquire, release, or both for atomics", edits
 
@@ -158,40 +176,91 @@ def _last_part(place: FaultyPlace, node: ast.Attribute, name: str) -> Edit:
 
 # ------------------------------------------------------------------------------------------------- bounds
 def _mask_tail(place: FaultyPlace) -> _Found:
-    unchecked = [
-        keyword.value
-        for node in ast.walk(place.function)
-        if isinstance(node, ast.Call)
-        for keyword in node.keywords
-        if keyword.arg == "check_bounds" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
-    ]
-    if unchecked:
-        yield "without check_bounds=False", tuple(place.replacing(each, "True") for each in unchecked)
+    """The accesses at fault checked; those of all findings; all of the function."""
+    calls = [node for node in ast.walk(place.function) if isinstance(node, ast.Call)]
+    promises = [promise for promise in map(_unchecked, calls) if promise is not None]
+    for some in place.growing(promises):
+        yield "without check_bounds=False", tuple(place.replacing(each, "True") for each in some)
 
 
-def _guard_launch(place: FaultyPlace) -> _Found:
-    """The block returns before a statement whose tiles lie outside their arrays."""
-    guards: dict[int, tuple[ast.stmt, list[str]]] = {}
-    for access in place.accesses:
-        statement = next((each for each in place.function.body if _holds(each, access.node)), None)
-        shape = _shape(place, access)
-        if statement is None or shape is None or isinstance(statement, ast.For | ast.While):
+def _unchecked(node: ast.Call) -> ast.expr | None:
+    """The False of ``check_bounds=False``."""
+    given = [each.value for each in node.keywords if each.arg == "check_bounds"]
+    return next((each for each in given if isinstance(each, ast.Constant) and each.value is False), None)
+
+
+def _guard_access(place: FaultyPlace) -> _Found:
+    """The access, and what hangs on it, only where its tile lies in the array; where that is all that the block has
+    left to do, it returns."""
+    guards = Guards(place.source, place.function)
+    for accesses, conditions in _conditions(place):
+        if len(accesses) == 1 and (statement := guards.may_return(accesses[0].node)) is not None:
+            yield "return before the access", (_return(place, statement, conditions[0]),)
             continue
-        conditions = guards.setdefault(id(statement), (statement, []))[1]
-        array = place.of(access.arguments["array"])
-        for axis, component in enumerate(access.components):
-            if not isinstance(component, ast.Constant):
-                index = place.of(component)
-                end = f"{place.source.module}.num_tiles({array}, axis={axis}, shape={shape})"
-                conditions += (
-                    [f"{index} >= {end}"] if isinstance(component, ast.Name) else [f"{index} < 0", f"{index} >= {end}"]
-                )
-    edits = []
-    for statement, conditions in guards.values():
-        lines = [line for each in dict.fromkeys(conditions) for line in (f"if {each}:", "    return")]
-        edits.append(place.source.lines.before(statement, lines))
-    if edits and all(conditions for _, conditions in guards.values()):
-        yield "return before the access", tuple(edits)
+        around = [
+            guards.around(access.node, " and ".join(map(_negated, outside)))
+            for access, outside in zip(accesses, conditions, strict=True)
+        ]
+        found = [each for each in around if each is not None]
+        if len(found) == len(accesses):
+            told = " and ".join(dict.fromkeys(f"`if {each.condition}`" for each in found))
+            yield f"{told} around the access", edits_of(place.source, found)
+
+
+def _return_anyway(place: FaultyPlace) -> _Found:
+    """The block returns, although it has other things to do."""
+    guards = Guards(place.source, place.function)
+    for accesses, conditions in _conditions(place):
+        for access, outside in zip(accesses[:1], conditions, strict=False):
+            found = guards.place(access.node)
+            if found is not None and found[0] is place.function.body and guards.may_return(access.node) is None:
+                edit = _return(place, found[0][found[1]], outside)
+                yield "return before the access, which leaves out all that the block does behind it", (edit,)
+
+
+def _return(place: FaultyPlace, statement: ast.stmt, outside: Sequence[tuple[str, str, str]]) -> Edit:
+    lines = [line for each in outside for line in (f"if {' '.join(each)}:", "    return")]
+    return place.source.lines.before(statement, lines)
+
+
+_Comparison = tuple[str, str, str]
+
+
+def _negated(outside: _Comparison) -> str:
+    index, compared, end = outside
+    return f"{index} {'<' if compared == '>=' else '>='} {end}"
+
+
+def _conditions(place: FaultyPlace) -> Iterator[tuple[tuple[TileCall, ...], list[list[_Comparison]]]]:
+    """Accesses to guard together, and when the tile of each lies outside: those at fault first, on the axis at fault,
+    and beneath 0 only where the tile was seen there or nothing less will do."""
+    said = re.search(r"\(axis (\d+)\)", place.finding.message)
+    at_fault = None if said is None else int(said[1])
+    negative = place.finding.witness is not None and bool(place.finding.witness.negative_tiles)
+    tried: list[tuple[list[int], list[list[_Comparison]]]] = []
+    for accesses in (place.accesses[:1], place.accesses, place.named):
+        for axis, below in ((at_fault, negative), (None, negative), (None, True)):
+            outside = [_outside(place, access, axis if access in place.accesses else None, below) for access in accesses]
+            key = [id(access.node) for access in accesses], outside
+            if accesses and all(outside) and key not in tried:
+                tried.append(key)
+                yield accesses, outside
+
+
+def _outside(place: FaultyPlace, access: TileCall, only: int | None, below: bool) -> list[_Comparison]:
+    """When a tile lies outside, along all axes or ``only`` one of them; ``below``: also before the array."""
+    shape = _shape(place, access)
+    if shape is None:
+        return []
+    array, found = place.of(access.arguments["array"]), list[_Comparison]()
+    for axis, component in enumerate(access.components):
+        if not isinstance(component, ast.Constant) and only in (None, axis):
+            index = place.of(component)
+            single = f"{array}.shape[{axis}]"
+            tiles = f"{place.source.module}.num_tiles({array}, axis={axis}, shape={shape})"
+            found += [(index, "<", "0")] if below else []
+            found.append((index, ">=", single if shape == "()" else tiles))
+    return found
 
 
 def _shape(place: FaultyPlace, access: TileCall) -> str | None:
@@ -203,10 +272,6 @@ def _shape(place: FaultyPlace, access: TileCall) -> str | None:
         return f"{tile.id}.shape"
     loads = [] if tile is None else [call for call in place.source.calls(tile) if "shape" in call.arguments]
     return place.of(loads[0].arguments["shape"]) if loads else None
-
-
-def _holds(statement: ast.stmt, node: ast.AST) -> bool:
-    return any(each is node for each in ast.walk(statement))
 
 
 # ------------------------------------------------------------------------------------------------- indices
@@ -331,7 +396,7 @@ def _padded(place: FaultyPlace, *, certain: bool) -> _Found:
 _PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], _Found], bool], ...]] = (
     ("use-atomic", _use_atomic, True),
     ("mask-tail", _mask_tail, True),
-    ("guard-launch", _guard_launch, True),
+    ("guard-launch", _guard_access, True),
     ("widen-scope", _widen_scope, True),
     ("strengthen-order", _strengthen_order, True),
     ("pad-load", _pad_sums, True),
@@ -340,5 +405,6 @@ _PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], _Found], bool], ...]]
     ("widen-index", _widen_index, False),  # where an index wrapped, another element is touched than before
     ("split-output-index", _split_output_index, False),
     ("mend-loop", _mend_loop, False),
+    ("guard-launch", _return_anyway, False),
 )
 """Kind, how it is proposed, and whether the changed kernel does in order what it did before."""

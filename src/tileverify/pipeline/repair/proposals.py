@@ -14,11 +14,12 @@ from itertools import combinations
 from typing import Final, TypeVar
 
 from ...results import Edit, Finding
+from ...results.codes import TV
 from .accumulating import accumulations, as_atomic
 from .catalogue import KINDS
 from .guards import Guards, edits_of
 from .kernel_source import KernelSource, TileCall
-from .padding import padding_of, unpadded_loads, with_padding
+from .padding import fills, is_only_summed, modes, unpadded_loads, with_fill, with_padding
 from .partial_sums import summed_by_atomic
 
 
@@ -39,13 +40,14 @@ class Proposal:
 @dataclass(frozen=True, slots=True)
 class FaultyPlace:
     """A finding in the source: the function around it, and the accesses that it names; ``named``: those that any
-    finding of the kernel names."""
+    finding of the kernel names; ``codes``: of all of them."""
 
     source: KernelSource
     function: ast.FunctionDef
     finding: Finding
     accesses: tuple[TileCall, ...]
     named: tuple[TileCall, ...]
+    codes: frozenset[str]
 
     def of(self, node: ast.AST) -> str:
         return self.source.of(node)
@@ -86,7 +88,7 @@ def proposals(source: KernelSource, finding: Finding, others: Sequence[Finding] 
     code = finding.obligation or finding.code
     for kind, propose, same in _PROPOSERS:
         if {code, finding.code} & {*KINDS[kind].codes}:
-            yield from (Proposal(kind, text, edits, same) for text, edits in propose(place))
+            yield from (Proposal(kind, text, edits, same(place)) for text, edits in propose(place))
 
 
 def _place(source: KernelSource, finding: Finding, others: Sequence[Finding]) -> FaultyPlace | None:
@@ -95,7 +97,8 @@ def _place(source: KernelSource, finding: Finding, others: Sequence[Finding]) ->
     if function is None:
         return None
     named = [call for each in (finding, *others) for call in _calls(source, function, each)]
-    return FaultyPlace(source, function, finding, _once(_calls(source, function, finding)), _once(named))
+    codes = frozenset(each.obligation or each.code for each in (finding, *others))
+    return FaultyPlace(source, function, finding, _once(_calls(source, function, finding)), _once(named), codes)
 
 
 def _calls(source: KernelSource, function: ast.FunctionDef, finding: Finding) -> Iterator[TileCall]:
@@ -130,7 +133,10 @@ def _use_atomic(place: FaultyPlace) -> _Found:
                 texts = [f"`{text}`" for text, _ in done]
                 if len(done) == len(atomic) and texts not in told:
                     told.append(texts)
-                    yield " and ".join(texts), tuple(edit for _, edits in done for edit in edits)
+                    text = " and ".join(texts)
+                    if not _of_single_lanes(place):
+                        text += ", which counts every one of the lanes that meet, where the kernel counts one"
+                    yield text, tuple(edit for _, edits in done for edit in edits)
 
 
 def _store_by_atomic(place: FaultyPlace) -> _Found:
@@ -189,13 +195,20 @@ def _unchecked(node: ast.Call) -> ast.expr | None:
     return next((each for each in given if isinstance(each, ast.Constant) and each.value is False), None)
 
 
-def _guard_access(place: FaultyPlace) -> _Found:
-    """The access, and what hangs on it, only where its tile lies in the array; where that is all that the block has
-    left to do, it returns."""
+def _return_early(place: FaultyPlace) -> _Found:
+    """The block returns in front of an access outside the array, if all that it has left to do hangs on that."""
     guards = Guards(place.source, place.function)
     for accesses, conditions in _conditions(place):
-        if len(accesses) == 1 and (statement := guards.may_return(accesses[0].node)) is not None:
+        statement = guards.may_return(accesses[0].node) if len(accesses) == 1 else None
+        if statement is not None:
             yield "return before the access", (_return(place, statement, conditions[0]),)
+
+
+def _guard_access(place: FaultyPlace) -> _Found:
+    """The access, and what hangs on it, only where its tile lies in the array."""
+    guards = Guards(place.source, place.function)
+    for accesses, conditions in _conditions(place):
+        if any(guards.may_return(access.node) for access in accesses):
             continue
         around = [
             guards.around(access.node, " and ".join(map(_negated, outside)))
@@ -204,7 +217,7 @@ def _guard_access(place: FaultyPlace) -> _Found:
         found = [each for each in around if each is not None]
         if len(found) == len(accesses):
             told = " and ".join(dict.fromkeys(f"`if {each.condition}`" for each in found))
-            yield f"{told} around the access", edits_of(place.source, found)
+            yield f"{told} around it", edits_of(place.source, found)
 
 
 def _return_anyway(place: FaultyPlace) -> _Found:
@@ -213,7 +226,7 @@ def _return_anyway(place: FaultyPlace) -> _Found:
     for accesses, conditions in _conditions(place):
         for access, outside in zip(accesses[:1], conditions, strict=False):
             found = guards.place(access.node)
-            if found is not None and found[0] is place.function.body and guards.may_return(access.node) is None:
+            if found is not None and found[0] is place.function.body:
                 edit = _return(place, found[0][found[1]], outside)
                 yield "return before the access, which leaves out all that the block does behind it", (edit,)
 
@@ -270,6 +283,8 @@ def _shape(place: FaultyPlace, access: TileCall) -> str | None:
     tile = access.arguments.get("tile")
     if isinstance(tile, ast.Name):
         return f"{tile.id}.shape"
+    if isinstance(tile, ast.Call) and place.source.called(tile) in ("full", "ones", "zeros") and tile.args:
+        return place.of(tile.args[0])
     loads = [] if tile is None else [call for call in place.source.calls(tile) if "shape" in call.arguments]
     return place.of(loads[0].arguments["shape"]) if loads else None
 
@@ -298,6 +313,19 @@ def _is_in_place(place: FaultyPlace, store: TileCall) -> bool:
     array = place.of(store.arguments["array"])
     calls = place.source.calls(place.function)
     return any(each.name in ("load", "gather") and place.of(each.arguments["array"]) == array for each in calls)
+
+
+def _in_one_block(place: FaultyPlace) -> _Found:
+    """A store to a place that no block id tells apart, by the first block alone."""
+    guards = Guards(place.source, place.function)
+    ids = place.source.block_ids(place.function)
+    first = " and ".join(f"{block} == 0" for _, block in sorted(ids.items()))
+    for access in place.accesses:
+        parts = [part for component in access.components for part in place.parts(component)]
+        shared = not any(place.source.axis_of(part) is not None for part in parts)
+        found = guards.around(access.node, first) if first and shared and access.name in ("store", "scatter") else None
+        if found is not None:
+            yield f"`if {first}` around it", edits_of(place.source, [found])
 
 
 def _own_component(place: FaultyPlace, store: TileCall, used: set[str]) -> _Found:
@@ -372,39 +400,62 @@ def _nearer_end(place: FaultyPlace, part: ast.AST) -> _Found:
 # ------------------------------------------------------------------------------------------------- padding
 def _pad_sums(place: FaultyPlace) -> _Found:
     """Zeros, where the tiles are only multiplied and summed."""
-    yield from _padded(place, certain=True)
+    for loads in unpadded_loads(place.source, place.function, place.accesses):
+        if all(is_only_summed(place.source, place.function, load) for load in loads):
+            yield _padded(place, loads, ["ZERO"] * len(loads))
 
 
 def _pad_others(place: FaultyPlace) -> _Found:
-    yield from _padded(place, certain=False)
-
-
-def _padded(place: FaultyPlace, *, certain: bool) -> _Found:
     for loads in unpadded_loads(place.source, place.function, place.accesses):
-        modes = [padding_of(place.source, place.function, load) for load in loads]
-        if all(known for _, known in modes) is certain:
-            names = " and ".join(
-                dict.fromkeys(f"`padding_mode={place.source.module}.PaddingMode.{m}`" for m, _ in modes)
-            )
-            edits = [
-                place.replacing(load.node, with_padding(place.source, load, mode))
-                for load, (mode, _) in zip(loads, modes, strict=True)
-            ]
-            yield f"{names} for {', '.join(f'`{place.of(load.node)}`' for load in loads)}", tuple(edits)
+        wanted = [modes(place.source, place.function, load) for load in loads]
+        for ranked in dict.fromkeys(zip(*wanted, strict=False)):
+            if set(ranked) != {"ZERO"} or not all(is_only_summed(place.source, place.function, load) for load in loads):
+                yield _padded(place, loads, ranked)
+        for load in loads if len(loads) == 1 else ():
+            for value in fills(place.source, place.function, load):
+                text = with_fill(place.source, load, value)
+                if text is not None:
+                    yield f"{value} beyond the array, which is no padding mode: `{text}`", (
+                        place.replacing(load.node, text),
+                    )
 
 
-_PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], _Found], bool], ...]] = (
-    ("use-atomic", _use_atomic, True),
-    ("mask-tail", _mask_tail, True),
-    ("guard-launch", _guard_access, True),
-    ("widen-scope", _widen_scope, True),
-    ("strengthen-order", _strengthen_order, True),
-    ("pad-load", _pad_sums, True),
-    ("pad-load", _pad_others, False),
-    ("use-atomic", _store_by_atomic, False),
-    ("widen-index", _widen_index, False),  # where an index wrapped, another element is touched than before
-    ("split-output-index", _split_output_index, False),
-    ("mend-loop", _mend_loop, False),
-    ("guard-launch", _return_anyway, False),
+def _padded(place: FaultyPlace, loads: Sequence[TileCall], chosen: Sequence[str]) -> tuple[str, tuple[Edit, ...]]:
+    names = " and ".join(dict.fromkeys(f"`padding_mode={place.source.module}.PaddingMode.{mode}`" for mode in chosen))
+    edits = [
+        place.replacing(load.node, with_padding(place.source, load, mode))
+        for load, mode in zip(loads, chosen, strict=True)
+    ]
+    return f"{names} for {', '.join(f'`{place.of(load.node)}`' for load in loads)}", tuple(edits)
+
+
+def _always(place: FaultyPlace) -> bool:
+    return True
+
+
+def _never(place: FaultyPlace) -> bool:
+    return False
+
+
+def _of_single_lanes(place: FaultyPlace) -> bool:
+    """Of lanes that meet, a scatter keeps one; atomics count them all."""
+    return not place.codes & {TV.DUPLICATE_LANES}
+
+
+_PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], _Found], Callable[[FaultyPlace], bool]], ...]] = (
+    ("use-atomic", _use_atomic, _of_single_lanes),
+    ("mask-tail", _mask_tail, _always),
+    ("guard-launch", _return_early, _always),
+    ("guard-access", _guard_access, _always),
+    ("widen-scope", _widen_scope, _always),
+    ("strengthen-order", _strengthen_order, _always),
+    ("pad-load", _pad_sums, _always),
+    ("pad-load", _pad_others, _never),
+    ("use-atomic", _store_by_atomic, _never),
+    ("widen-index", _widen_index, _never),  # where an index wrapped, another element is touched than before
+    ("split-output-index", _split_output_index, _never),
+    ("mend-loop", _mend_loop, _never),
+    ("one-block", _in_one_block, _never),
+    ("guard-launch", _return_anyway, _never),
 )
 """Kind, how it is proposed, and whether the changed kernel does in order what it did before."""

@@ -126,7 +126,7 @@ class SmallRuns:
         spec = self.unit.launch
         decided = {name for fact in spec.data for name in (fact.array, fact.other) if name is not None}
         try:
-            _, entry = _decoded(self.unit)
+            _, entry = decoded(self.unit)
             for inputs in drawn(ContractInNumbers(spec), entry, DRAWN, Counter()):
                 if not _is_small(inputs.launch):
                     continue
@@ -155,7 +155,8 @@ def _signed(array: Array, dtype: str, sign: int) -> Array:
     return rounded(values, dtype) if kind == "f" else values.astype(storage_type(dtype))
 
 
-def _decoded(unit: KernelUnit) -> tuple[Module, Entry]:
+def decoded(unit: KernelUnit) -> tuple[Module, Entry]:
+    """The module of a unit, and its entry under what the launch trusts."""
     module = decode(unit.bytecode, file=str(unit.file))
     return module, under_trust(next(each for each in module.entries if each.name == unit.symbol), unit.launch.trust)
 
@@ -164,7 +165,7 @@ def _outcome(
     unit: KernelUnit, launch: ConcreteLaunch, contents: Mapping[str, Array], *, lanes: bool = False
 ) -> _Outcome | None:
     """What the launch does; ``None`` where a block does not come to its end.  ``lanes``: open ones are not there."""
-    module, entry = _decoded(unit)
+    module, entry = decoded(unit)
     try:
         bound = bind_launch(module, entry, unit.parameters, launch, contents)
         bound.program.rules = ABSENT_LANES if lanes else None

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from ..bytecode.floattext import FORMATS, is_finite, is_nan, is_negative, magnitude
-from ..bytecode.model import Block, FloatAttribute, IntegerAttribute, Op, Value
+from ..bytecode.model import FloatAttribute, IntegerAttribute, Op, Value
 from .combining_choices import BETWEEN, HIGHEST, LOWEST, NAN, RANKS, IdentityRank, OtherBody, chooses_by_laws
 from .combining_sums import adds_by_laws
 from .machine import shape_of
@@ -102,7 +102,8 @@ def _number(identity: Identity) -> Number | None:
 
 def _is_numbered(op: Op, value: Value, makers: Mapping[Value, Op]) -> bool:
     """Whether the lanes of an input are 0, 1, 2, ... along the dimension that is combined."""
-    dim, count = op.attributes["dim"], shape_of(value)[op.attributes["dim"]]
+    dim: int = op.attributes["dim"]
+    count = shape_of(value)[dim]
     while (maker := makers.get(value)) is not None and shape_of(value)[dim : dim + 1] == (count,):
         if maker.name == "iota":
             return dim == 0
@@ -118,7 +119,8 @@ def _is_numbered(op: Op, value: Value, makers: Mapping[Value, Op]) -> bool:
 
 def _keeps_laws(op: Op, numbered: Sequence[bool]) -> bool:
     """``numbered``: the inputs whose lanes are numbered from 0 along the combined dimension."""
-    body, identities = op.regions[0].blocks[0], op.attributes["ident"]
+    body = op.regions[0].blocks[0]
+    identities: Sequence[Identity] = op.attributes["ident"]
     commutes = op.name == "reduce"
     count = shape_of(op.group("inputs")[0])[op.attributes["dim"]]
     first = next((number for number, each in enumerate(identities) if numbered[number]), None)
@@ -131,6 +133,7 @@ def _keeps_laws(op: Op, numbered: Sequence[bool]) -> bool:
                 found.append(IdentityRank(own))
                 continue
             unsigned = signs.get(number) == "unsigned"
+            assert isinstance(each, IntegerAttribute), "floats are not numbered"
             value = each.value % (1 << each.type.bits) if unsigned else each.value
             found.append(IdentityRank(own, _lane_ranks(own, value, count, has_lane=commutes and number == first)))
         return found

@@ -303,8 +303,8 @@ class OpenValues:
         """A body begins: what is carried may have become open in an earlier iteration."""
         body = list(walk(op.regions[0].blocks[0]))
         arriving = (value for each in (op, *body) for value in values_of(each))
-        sources = (each for each in body if _may_be_source(each, self.makers) or (self._allocates and each.name in _LOADS))
-        idle = next(sources, None) is None and all(self.of(value) is FALSE for value in arriving)
+        source = any(_may_be_source(each, self.makers) or (self._allocates and each.name in _LOADS) for each in body)
+        idle = not source and all(self.of(value) is FALSE for value in arriving)
         unknowns = tuple(None if idle else self._unknown(op, number, value) for number, value in enumerate(carried))
         self._frames.append(Frame(op, unknowns, len(self.found)))
         for value, unknown in zip(carried, unknowns, strict=True):

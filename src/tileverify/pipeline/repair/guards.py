@@ -65,9 +65,11 @@ class Guards:
                 names |= {name for each in body[first + 1 : number + 1] for name in _assigned(each)}
         guarded = Guarded(condition, body, first, last)
         inside = {id(each) for statement in guarded.statements for each in ast.walk(statement)}
-        elsewhere = {each.id for each in ast.walk(self.function) if isinstance(each, ast.Name) and id(each) not in inside}
-        kept = names & elsewhere or any(map(self._has_several_lines, guarded.statements))
-        return None if kept or self.leaves_out(guarded.statements[1:], _assigned(body[first])) else guarded
+        every = (each for each in ast.walk(self.function) if isinstance(each, ast.Name))
+        kept = names & {each.id for each in every if id(each) not in inside}
+        whole = not any(map(self._has_several_lines, guarded.statements))
+        alone = not self.leaves_out(guarded.statements[1:], _assigned(body[first]))
+        return guarded if not kept and whole and alone else None
 
     def may_return(self, node: ast.AST) -> ast.stmt | None:
         """The statement of the function with ``node``, if the block may return in front of it: whatever it does from
@@ -207,7 +209,8 @@ def _assigned(node: ast.AST) -> set[str]:
 def _used(node: ast.AST) -> set[str]:
     """The names that a statement reads; what it adds to, it reads as well."""
     read = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
-    return read | {name for each in ast.walk(node) if isinstance(each, ast.AugAssign) for name in _assigned(each.target)}
+    added = (each.target for each in ast.walk(node) if isinstance(each, ast.AugAssign))
+    return read.union(*map(_assigned, added))
 
 
 def _holds(statement: ast.AST, node: ast.AST) -> bool:

@@ -17,7 +17,9 @@ from .kernel_source import KernelSource, TileCall
 _SUMS: Final = frozenset({"mma", "sum"})
 _MODES: Final = {"max": "NEG_INF", "argmax": "NEG_INF", "min": "POS_INF", "argmin": "POS_INF"}
 """What combines the lanes of a tile -> the padding that changes nothing."""
-_FILLS: Final = {"prod": "1", "max": "-2147483648", "argmax": "-2147483648", "min": "2147483647", "argmin": "2147483647"}
+_LEAST: Final = "-2147483648"
+_GREATEST: Final = "2147483647"
+_FILLS: Final = {"prod": "1", "max": _LEAST, "argmax": _LEAST, "min": _GREATEST, "argmin": _GREATEST}
 """The same as a number, where no padding mode is it: there is none for 1, and none but 0 for integers."""
 
 
@@ -54,7 +56,7 @@ def fills(source: KernelSource, function: ast.FunctionDef, load: TileCall) -> li
 def combined_by(source: KernelSource, function: ast.FunctionDef, load: TileCall) -> list[str]:
     """The functions of cuda.tile that take what the load gives, or what is computed from it, those nearest first."""
     found: dict[str, None] = {}
-    nodes, names = [load.node], set[str]()
+    nodes, names = list[ast.expr]([load.node]), set[str]()
     while nodes:
         node, nodes = nodes[0], nodes[1:]
         own = {node.id} if isinstance(node, ast.Name) else set[str]()

@@ -20,8 +20,7 @@ from .catalogue import KINDS
 from .guards import Guards, edits_of
 from .kernel_source import KernelSource, TileCall
 from .padding import fills, is_only_summed, modes, unpadded_loads, with_fill, with_padding
-from .partial_sums import summed_by_atomic
-
+from .partial_sums import Names, summed_by_atomic
 
 _Node = TypeVar("_Node", bound=ast.expr)
 
@@ -245,34 +244,41 @@ def _negated(outside: _Comparison) -> str:
 
 
 def _conditions(place: FaultyPlace) -> Iterator[tuple[tuple[TileCall, ...], list[list[_Comparison]]]]:
-    """Accesses to guard together, and when the tile of each lies outside: those at fault first, on the axis at fault,
-    and beneath 0 only where the tile was seen there or nothing less will do."""
+    """Accesses to guard together, and when the tile of each lies outside: those at fault first, along the axis at fault
+    and on the side where it was seen; more only where that does not do."""
     said = re.search(r"\(axis (\d+)\)", place.finding.message)
-    at_fault = None if said is None else int(said[1])
-    negative = place.finding.witness is not None and bool(place.finding.witness.negative_tiles)
+    every, none = frozenset(range(5)), frozenset[int]()
+    own = every if said is None else frozenset({int(said[1])})
+    before = place.finding.witness is not None and bool(place.finding.witness.negative_tiles)
+    sides = dict.fromkeys(
+        ((own, none) if before else (none, own), (own, own), (none, every), (own, every), (every, every))
+    )
     tried: list[tuple[list[int], list[list[_Comparison]]]] = []
     for accesses in (place.accesses[:1], place.accesses, place.named):
-        for axis, below in ((at_fault, negative), (None, negative), (None, True)):
-            outside = [_outside(place, access, axis if access in place.accesses else None, below) for access in accesses]
+        for below, above in sides:
+            outside = [
+                _outside(place, each, below, above) if each in place.accesses else _outside(place, each, none, every)
+                for each in accesses
+            ]
             key = [id(access.node) for access in accesses], outside
             if accesses and all(outside) and key not in tried:
                 tried.append(key)
                 yield accesses, outside
 
 
-def _outside(place: FaultyPlace, access: TileCall, only: int | None, below: bool) -> list[_Comparison]:
-    """When a tile lies outside, along all axes or ``only`` one of them; ``below``: also before the array."""
+def _outside(place: FaultyPlace, access: TileCall, below: frozenset[int], above: frozenset[int]) -> list[_Comparison]:
+    """When a tile lies before the array along axes ``below``, or behind it along those ``above``."""
     shape = _shape(place, access)
     if shape is None:
         return []
     array, found = place.of(access.arguments["array"]), list[_Comparison]()
     for axis, component in enumerate(access.components):
-        if not isinstance(component, ast.Constant) and only in (None, axis):
+        if not isinstance(component, ast.Constant):
             index = place.of(component)
             single = f"{array}.shape[{axis}]"
             tiles = f"{place.source.module}.num_tiles({array}, axis={axis}, shape={shape})"
-            found += [(index, "<", "0")] if below else []
-            found.append((index, ">=", single if shape == "()" else tiles))
+            found += [(index, "<", "0")] if axis in below else []
+            found += [(index, ">=", single if shape == "()" else tiles)] if axis in above else []
     return found
 
 
@@ -316,14 +322,18 @@ def _is_in_place(place: FaultyPlace, store: TileCall) -> bool:
 
 
 def _in_one_block(place: FaultyPlace) -> _Found:
-    """A store to a place that no block id tells apart, by the first block alone."""
-    guards = Guards(place.source, place.function)
+    """A store that no block id tells apart, of what no block loads for itself, by the first block alone."""
+    guards, names = Guards(place.source, place.function), Names(place.source, place.function)
     ids = place.source.block_ids(place.function)
     first = " and ".join(f"{block} == 0" for _, block in sorted(ids.items()))
-    for access in place.accesses:
-        parts = [part for component in access.components for part in place.parts(component)]
-        shared = not any(place.source.axis_of(part) is not None for part in parts)
-        found = guards.around(access.node, first) if first and shared and access.name in ("store", "scatter") else None
+    for store in place.accesses:
+        value = store.arguments.get({"store": "tile", "scatter": "value"}.get(store.name, ""))
+        if value is None or not first or any(names.axes(component) for component in store.components):
+            continue
+        loads = [call for part in names.parts(value) for call in place.source.calls(part) if call.node is part]
+        array = place.of(store.arguments["array"])
+        own = any(place.of(load.arguments["array"]) == array or any(map(names.axes, load.components)) for load in loads)
+        found = None if own else guards.around(store.node, first)
         if found is not None:
             yield f"`if {first}` around it", edits_of(place.source, [found])
 
@@ -415,8 +425,9 @@ def _pad_others(place: FaultyPlace) -> _Found:
             for value in fills(place.source, place.function, load):
                 text = with_fill(place.source, load, value)
                 if text is not None:
-                    yield f"{value} beyond the array, which is no padding mode: `{text}`", (
-                        place.replacing(load.node, text),
+                    yield (
+                        f"{value} beyond the array, which is no padding mode: `{text}`",
+                        (place.replacing(load.node, text),),
                     )
 
 

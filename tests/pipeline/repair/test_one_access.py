@@ -146,7 +146,14 @@ def test_the_flag_is_ordered_and_a_mere_counter_is_not(tmp_path: Path, repair: b
 grid = ["cdiv(N, 64)"]
 requires = ["N >= 1"]
 data = ["range(ready, 0, 1)"]
-args = { x = "f32[N]", carry = "f32[cdiv(N, 64)]", ready = "i32[cdiv(N, 64)]", looks = "i32[1]", out = "f32[cdiv(N, 64)]", T = 64 }
+
+[launch.args]
+x = "f32[N]"
+carry = "f32[cdiv(N, 64)]"
+ready = "i32[cdiv(N, 64)]"
+looks = "i32[1]"
+out = "f32[cdiv(N, 64)]"
+T = 64
 """,
         repair=repair,
     )

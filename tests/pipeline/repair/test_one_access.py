@@ -55,7 +55,7 @@ def lengths(ends, out, PARTS: ct.Constant[int]):
     last = ct.load(ends, (part + 1,), ()).item()
     ct.atomic_add(out, (part,), last - first)
 """,
-        'grid = ["(S + 1) * 4"]\nargs = { ends = "i32[S + 1]", out = "i32[S + 1]", PARTS = 4 }',
+        'grid = ["(S + 1) * 4"]\nargs = { ends = "i32[S + 1]", out = "i32[S]", PARTS = 4 }',
         repair=repair,
     )
     assert offer.hints == [("guard-launch", "safe")]

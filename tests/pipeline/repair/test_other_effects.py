@@ -170,3 +170,18 @@ def test_what_a_return_leaves_out(body: str, places: bool) -> None:
     assert function is not None
     load = next(call for call in source.calls(function) if call.name == "load")
     assert (Guards(source, function).may_return(load.node) is not None) is places
+
+
+def test_elements_that_would_no_longer_be_written_are_no_safe_loss(tmp_path: Path) -> None:
+    """What is summed in the last block is left open, and yet its element of `out` is one that somebody reads."""
+    offer = Offer(
+        tmp_path,
+        """
+def sums(x, out, T: ct.Constant[int]):
+    i = ct.bid(0)
+    ct.store(out, (i,), ct.sum(ct.load(x, (i + 1,), (T,), padding_mode=ct.PaddingMode.ZERO)))
+""",
+        'grid = ["cdiv(N, 16)"]\nargs = { x = "f32[N]", out = "f32[cdiv(N, 16)]", T = 16 }',
+    )
+    assert offer.hints[0] == ("guard-launch", "maybe")
+    assert "on small launches it does something else than before" in offer.result.findings[0].hints[0].text

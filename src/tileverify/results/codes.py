@@ -262,10 +262,11 @@ _ALL: Final = (
         "is false. Multiplying by zero does not help (infinity times 0 is no number), choosing with `where` does.",
         "nothing that the specification leaves open reaches an element inside an array, an address, a mask or a branch "
         "(asked in the launches of your own contract).",
-        "Give the load a padding mode (`padding_mode=ct.PaddingMode.ZERO` for sums and products, NEG_INF for a "
-        "maximum), choose with `ct.where(index < size, x, ...)`, or require sizes that are whole tiles, as the "
-        "message says. Give a reduction an associative and commutative function, and the identity that leaves all as "
-        "it is.",
+        "Give the load a padding mode (`padding_mode=ct.PaddingMode.ZERO` for sums and matrix products, NEG_INF for a "
+        "maximum, also one in front of a sum of exponentials), choose with `ct.where(index < size, x, ...)` (1 for a "
+        "product of the lanes), or require sizes that are whole tiles, as the message says. Give a reduction an "
+        "associative and commutative function, and the identity that leaves all as it is, tuples that equal it in some "
+        "inputs alone included.",
         "a race, nor an access out of bounds: the proof stands. Rounding has no part in it.",
     ),
     Code(

@@ -127,3 +127,25 @@ def test_what_combines_lanes_is_found_through_names(
     assert sorted(combined_by(source, function, load)) == sorted(combining)
     assert modes(source, function, load)[0] == first
     assert fills(source, function, load) == numbers
+
+
+@pytest.mark.parametrize("rest", ["ct.max(s, axis=1)", "ct.sum(ct.exp(s - ct.max(s, axis=1, keepdims=True)), axis=1)"])
+def test_rows_that_nobody_stores_are_not_named(tmp_path: Path, rest: str) -> None:
+    """Rows of `q` beyond the array give rows beyond `out`; columns beyond `k` are among those that are combined."""
+    offer = Offer(
+        tmp_path,
+        f"""
+def scores(q, k, out):
+    i = ct.bid(0)
+    keys = ct.permute(ct.load(k, (0, 0), (8, 16)), (1, 0))
+    s = ct.mma(ct.load(q, (i, 0), (8, 16)), keys, ct.zeros((8, 8), dtype=ct.float32))
+    ct.store(out, (i,), {rest})
+""",
+        """
+grid = ["cdiv(S, 8)"]
+requires = ["1 <= T", "T <= 8"]
+args = { q = "f32[S, 16]", k = "f32[T, 16]", out = "f32[S]" }
+""",
+    )
+    assert {finding.sites[0].array for finding in offer.result.findings} == {"k"}
+    assert offer.hints == [("pad-load", "display")], "no key is as if it were not there"

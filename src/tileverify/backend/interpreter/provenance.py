@@ -116,7 +116,9 @@ def _makers(body: Block) -> dict[Value, tuple[Op, tuple[Value, ...]]]:
         left = {kind: _left_with(inside, kind) for kind in ("yield", "break", "continue")}
         ends = left["break" if op.name == "loop" else "continue" if op.name == "for" else "yield"]
         for number, result in enumerate(op.results):
-            found[result] = op, (*_at(ends, number), *inits[number : number + 1])
+            parts = _at(ends, number), inits[number : number + 1]
+            # Of a combination the inputs come first: which of their lanes count is known, of its body's it is not.
+            found[result] = op, (*parts[1], *parts[0]) if op.name in _COMBINE else (*parts[0], *parts[1])
         first = 1 if op.name == "for" else 0
         for block in inside:
             for number, argument in enumerate(block.arguments[first:]):

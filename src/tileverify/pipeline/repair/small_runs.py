@@ -47,6 +47,8 @@ DRAWN: Final = 4
 MOST_BLOCKS: Final = 64
 STEPS: Final = 1 << 25
 """Of one run."""
+ALL_STEPS: Final = 1 << 28
+"""Of all runs of one kernel and its changed ones."""
 
 _OPEN: Final = UNSPECIFIED | INTERLEAVED | OVERFLOWED
 _FAULTY: Final = Conduct(open=UNSPECIFIED | OVERFLOWED, executes=False, stops=False)
@@ -86,6 +88,7 @@ class SmallRuns:
 
     unit: KernelUnit
     findings: Sequence[Finding]
+    _budget: Budget = field(default_factory=lambda: Budget(ALL_STEPS))
     _known: dict[tuple[int, bool], _Outcome | None] = field(default_factory=dict)
 
     def compared(self, changed: KernelUnit, *, lanes: bool = False) -> Comparison:
@@ -94,9 +97,9 @@ class SmallRuns:
             if for_lanes and not lanes:
                 continue
             if (number, lanes) not in self._known:
-                self._known[number, lanes] = _outcome(self.unit, launch, contents, lanes=lanes)
+                self._known[number, lanes] = _outcome(self.unit, launch, contents, self._budget, lanes=lanes)
             before = self._known[number, lanes]
-            after = None if before is None else _outcome(changed, launch, contents)
+            after = None if before is None else _outcome(changed, launch, contents, self._budget)
             if before is None or after is None:
                 continue
             if not _agree(before, after, launch):
@@ -162,7 +165,7 @@ def decoded(unit: KernelUnit) -> tuple[Module, Entry]:
 
 
 def _outcome(
-    unit: KernelUnit, launch: ConcreteLaunch, contents: Mapping[str, Array], *, lanes: bool = False
+    unit: KernelUnit, launch: ConcreteLaunch, contents: Mapping[str, Array], budget: Budget, *, lanes: bool = False
 ) -> _Outcome | None:
     """What the launch does; ``None`` where a block does not come to its end.  ``lanes``: open ones are not there."""
     module, entry = decoded(unit)
@@ -170,7 +173,7 @@ def _outcome(
         bound = bind_launch(module, entry, unit.parameters, launch, contents)
         bound.program.rules = ABSENT_LANES if lanes else None
         count = len(bound.image.allocations)
-        run = run_schedule(bound, launch.grid, _blocks(launch.grid), Schedule(), Budget(STEPS), _goes_on)
+        run = run_schedule(bound, launch.grid, _blocks(launch.grid), Schedule(), budget.part(STEPS), _goes_on)
         if any(log.stopped is not None for log in run.trace.logs):
             return None
         return _read(bound, run, count, launch)

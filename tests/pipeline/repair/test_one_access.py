@@ -202,3 +202,26 @@ def test_a_suppressed_finding_is_left_alone(tmp_path: Path) -> None:
     report = Report((offer.result,), "0", "none")
     assert list(fixed(with_suppressions(report, whole=True).results, lambda file, text: {}, ALL)) == []
     assert len(list(fixed(report.results, lambda file, text: {}, ALL))) == 1
+
+
+@pytest.mark.parametrize("repair", [True, False])
+def test_lanes_without_an_index_of_their_own_are_masked(tmp_path: Path, repair: bool) -> None:
+    """Of 16 lanes N have a place; the others all have the padding of their gather, which is the place of one."""
+    offer = Offer(
+        tmp_path,
+        """
+def placed(places, x, out, T: ct.Constant[int]):
+    lane = ct.arange(T, dtype=ct.int32)
+    used = lane < places.shape[0]
+    place = ct.gather(places, lane, mask=used, padding_value=0)
+    ct.scatter(out, (place,), ct.gather(x, lane, mask=used, padding_value=0.0))
+""",
+        """
+grid = [1]
+data = ["injective(places)", "range(places, 0, 9)"]
+args = { places = "i32[5]", x = "f32[5]", out = "f32[9]", T = 16 }
+""",
+        repair=repair,
+    )
+    assert offer.hints == [("mask-lanes", "maybe")]
+    assert offer.changes() == ["ct.scatter(out, (place,), ct.gather(x, lane, mask=used, padding_value=0.0), mask=used)"]

@@ -73,6 +73,11 @@ _ALL: Final = (
         "every block stores to the same elements: let one block do it",
     ),
     RepairKind(
+        "mask-lanes",
+        (TV.RACE_WRITE_WRITE, TV.DUPLICATE_LANES),
+        "lanes that are masked where their index is read all store to one element: mask the store as well",
+    ),
+    RepairKind(
         "mend-loop",
         (*_RACES, TV.TILE_OUT_OF_INDEX_SPACE, TV.INBOUNDS_PROMISE),
         "the loop makes a step too many, or its step is not the number of blocks",

@@ -338,6 +338,19 @@ def _in_one_block(place: FaultyPlace) -> _Found:
             yield f"`if {first}` around it", edits_of(place.source, [found])
 
 
+def _mask_lanes(place: FaultyPlace) -> _Found:
+    """A scatter with the mask of the gather that its index comes from: masked lanes have one index, the padding."""
+    for scatter in place.accesses:
+        if scatter.name != "scatter" or any(each.arg == "mask" for each in scatter.node.keywords):
+            continue
+        parts = [part for component in scatter.components for part in place.parts(component)]
+        gathers = [call for part in parts for call in place.source.calls(part) if call.node is part]
+        masks = [each.value for call in gathers for each in call.node.keywords if each.arg == "mask"]
+        text = place.of(scatter.node)
+        for mask in dict.fromkeys(map(place.of, masks)):
+            yield f"`mask={mask}`", (place.replacing(scatter.node, f"{text[:-1].rstrip().rstrip(',')}, mask={mask})"),)
+
+
 def _own_component(place: FaultyPlace, store: TileCall, used: set[str]) -> _Found:
     """A block id that the index lacks, where it has a constant; an index without what is added to it."""
     for component in store.components:
@@ -466,6 +479,7 @@ _PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], _Found], Callable[[Fa
     ("widen-index", _widen_index, _never),  # where an index wrapped, another element is touched than before
     ("split-output-index", _split_output_index, _never),
     ("mend-loop", _mend_loop, _never),
+    ("mask-lanes", _mask_lanes, _never),
     ("one-block", _in_one_block, _never),
     ("guard-launch", _return_anyway, _never),
 )

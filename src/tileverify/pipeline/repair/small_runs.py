@@ -2,8 +2,8 @@
 
 A proof says that the changed kernel is right in itself, not that it does what the other one did.  So both run, block
 after block, on the launches that showed the faults and on some that the contract allows; where they wrote, what the
-memory holds in the end, and what they printed has to be the same.  What hangs on an access at fault is nobody's result: which numbers it gives is not compared, only
-that they are written.
+memory holds in the end, and what they printed has to be the same.  What hangs on an access at fault is nobody's result:
+which numbers it gives is not compared, only that they are written.
 
 Of loads that leave lanes open beyond the array (TV403) it is known what was meant: reductions and products of the lanes
 that are there.  The kernel as it is runs so, and a padding mode is right if it gives the same.

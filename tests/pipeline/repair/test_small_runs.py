@@ -15,18 +15,18 @@ TWO_OUTPUTS = """import cuda.tile as ct
 
 
 @ct.kernel
-def both(x, a, b, T: ct.Constant[int]):
+def both(x, a, b, count, T: ct.Constant[int]):
     i = ct.bid(0)
     t = ct.load(x, (i,), (T,), padding_mode=ct.PaddingMode.ZERO)
     ct.store(a, (i,), t)
     ct.store(b, (i,), t + 1)
-    if ct.bid(0) == 0:
+    if ct.atomic_add(count, (0,), 1).item() >= 0:
         ct.print("done %d", i)
 """
 OF_TWO = """[[launch]]
 kernel = "both"
 grid = ["cdiv(N, 16)"]
-args = { x = "f32[N]", a = "f32[N]", b = "f32[N]", T = 16 }
+args = { x = "f32[N]", a = "f32[N]", b = "f32[N]", count = "i32[1]", T = 16 }
 """
 
 
@@ -48,6 +48,9 @@ def unit_of(folder: Path, source: str, spec: str) -> KernelUnit:
         ("    ct.store(a, (i,), t)\n", "    if i > 0:\n        ct.store(a, (i,), t)\n", Comparison.OTHER),
         ("    ct.store(a, (i,), t)\n", "    if i >= 0:\n        ct.store(a, (i,), t)\n", Comparison.SAME),
         ("ct.store(a, (i,), t)", "ct.store(a, (i,), ct.where(t > 0, t, ct.load(a, (i,), (T,))))", Comparison.OTHER),
+        ("(count, (0,), 1)", "(count, (0,), 2)", Comparison.OTHER),
+        ("ct.atomic_add(count, (0,), 1)", "ct.atomic_add(count, (0,), 0)", Comparison.OTHER),
+        ("ct.atomic_add(count, (0,), 1)", "ct.gather(count, (0,))", Comparison.OTHER),
         ('"done %d", i', '"done %d", i + 1', Comparison.OTHER),
     ],
 )

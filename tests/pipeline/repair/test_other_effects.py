@@ -185,3 +185,46 @@ def sums(x, out, T: ct.Constant[int]):
     )
     assert offer.hints[0] == ("guard-launch", "maybe")
     assert "on small launches it does something else than before" in offer.result.findings[0].hints[0].text
+
+
+@pytest.mark.parametrize(
+    ("kernel", "guards"),
+    [
+        (
+            """
+def both_short(x, a, b, T: ct.Constant[int]):
+    i = ct.bid(0)
+    t = ct.load(x, (i,), (T,), padding_mode=ct.PaddingMode.ZERO)
+    ct.store(a, (i,), t)
+    ct.atomic_add(b, (0,), 1.0)
+    ct.store(a, (i,), t + 1)
+""",
+            2,
+        ),
+        (
+            """
+def in_two_branches(x, a, b, T: ct.Constant[int]):
+    i = ct.bid(0)
+    t = ct.load(x, (i,), (T,), padding_mode=ct.PaddingMode.ZERO)
+    if ct.sum(t) > 0:
+        ct.store(a, (i,), t)
+        ct.atomic_add(b, (0,), 1.0)
+    else:
+        ct.store(a, (i,), -t)
+""",
+            2,
+        ),
+    ],
+)
+def test_several_accesses_at_fault_have_a_guard_each(tmp_path: Path, kernel: str, guards: int) -> None:
+    launch = """
+grid = ["cdiv(M, 8)"]
+requires = ["M >= N + 8", "N >= 8"]
+args = { x = "f32[M]", a = "f32[N]", b = "f32[1]", T = 8 }
+"""
+    offer = Offer(tmp_path, kernel, launch)
+    hint = offer.result.findings[0].hints[0]
+    assert (hint.id, hint.applicability) == ("guard-access", "safe")
+    text = offer.mended()
+    assert text.count("if i < ct.num_tiles(a, axis=0, shape=t.shape):") == guards
+    assert "ct.atomic_add(b, (0,), 1.0)\n" in text

@@ -207,7 +207,7 @@ def _guard_access(place: FaultyPlace) -> _Found:
     """The access, and what hangs on it, only where its tile lies in the array."""
     guards = Guards(place.source, place.function)
     for accesses, conditions in _conditions(place):
-        if any(guards.may_return(access.node) for access in accesses):
+        if len(accesses) == 1 and guards.may_return(accesses[0].node):
             continue
         around = [
             guards.around(access.node, " and ".join(map(_negated, outside)))
@@ -254,7 +254,12 @@ def _conditions(place: FaultyPlace) -> Iterator[tuple[tuple[TileCall, ...], list
         ((own, none) if before else (none, own), (own, own), (none, every), (own, every), (every, every))
     )
     tried: list[tuple[list[int], list[list[_Comparison]]]] = []
-    for accesses in (place.accesses[:1], place.accesses, place.named):
+    of_array = [
+        call
+        for call in place.source.calls(place.function)
+        if any(place.of(call.arguments["array"]) == place.of(each.arguments["array"]) for each in place.accesses)
+    ]
+    for accesses in (place.accesses[:1], place.accesses, place.named, tuple(of_array)):
         for below, above in sides:
             outside = [
                 _outside(place, each, below, above) if each in place.accesses else _outside(place, each, none, every)
@@ -286,13 +291,24 @@ def _shape(place: FaultyPlace, access: TileCall) -> str | None:
     """The shape of the tile that is loaded or stored."""
     if "shape" in access.arguments:
         return place.of(access.arguments["shape"])
-    tile = access.arguments.get("tile")
-    if isinstance(tile, ast.Name):
-        return f"{tile.id}.shape"
-    if isinstance(tile, ast.Call) and place.source.called(tile) in ("full", "ones", "zeros") and tile.args:
-        return place.of(tile.args[0])
-    loads = [] if tile is None else [call for call in place.source.calls(tile) if "shape" in call.arguments]
-    return place.of(loads[0].arguments["shape"]) if loads else None
+    return _shape_of(place, access.arguments.get("tile"))
+
+
+def _shape_of(place: FaultyPlace, tile: ast.expr | None) -> str | None:
+    """How a tile's shape may be written; that of one part of a sum, since the proof finds out if it is another one."""
+    match tile:
+        case ast.Name(id=name):
+            return f"{name}.shape"
+        case ast.UnaryOp(operand=operand):
+            return _shape_of(place, operand)
+        case ast.BinOp(left=left, right=right):
+            return _shape_of(place, left) or _shape_of(place, right)
+        case ast.Call(args=[shape, *_]) if place.source.called(tile) in ("full", "ones", "zeros"):
+            return place.of(shape)
+        case ast.Call():
+            loads = [call for call in place.source.calls(tile) if "shape" in call.arguments]
+            return place.of(loads[0].arguments["shape"]) if loads else None
+    return None
 
 
 # ------------------------------------------------------------------------------------------------- indices

@@ -7,22 +7,21 @@ and the edit itself.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Final, TypeVar
+from typing import Final
 
 from ...results import Edit, Finding
 from ...results.codes import TV
 from .accumulating import accumulations, as_atomic
 from .catalogue import KINDS
+from .faulty_place import FaultyPlace, Found
+from .guard_proposals import guard_access, return_anyway, return_early
 from .guards import Guards, edits_of
 from .kernel_source import KernelSource, TileCall
 from .padding import fills, is_only_summed, modes, unpadded_loads, with_fill, with_padding
-from .partial_sums import Names, summed_by_atomic
-
-_Node = TypeVar("_Node", bound=ast.expr)
+from .partial_sums import ValueParts, summed_by_atomic
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,48 +33,6 @@ class Proposal:
     text: str
     edits: tuple[Edit, ...]
     same_results: bool
-
-
-@dataclass(frozen=True, slots=True)
-class FaultyPlace:
-    """A finding in the source: the function around it, and the accesses that it names; ``named``: those that any
-    finding of the kernel names; ``codes``: of all of them."""
-
-    source: KernelSource
-    function: ast.FunctionDef
-    finding: Finding
-    accesses: tuple[TileCall, ...]
-    named: tuple[TileCall, ...]
-    codes: frozenset[str]
-
-    def of(self, node: ast.AST) -> str:
-        return self.source.of(node)
-
-    def replacing(self, node: ast.expr | ast.stmt, text: str) -> Edit:
-        return self.source.lines.replacing(node, text)
-
-    def growing(self, nodes: Sequence[_Node]) -> Iterator[list[_Node]]:
-        """Those of ``nodes`` in the accesses of the finding; in those that any finding names; all: what changes least
-        first, each once."""
-        told: list[list[_Node]] = []
-        for accesses in (self.accesses, self.named, None):
-            inside = None if accesses is None else {id(part) for each in accesses for part in ast.walk(each.node)}
-            some = [node for node in nodes if inside is None or id(node) in inside]
-            if some and some not in told:
-                told.append(some)
-                yield some
-
-    def parts(self, node: ast.expr) -> Iterator[ast.expr]:
-        """All expressions that ``node`` is made of, through names that are assigned once."""
-        definitions, seen = self.source.definitions(self.function), set[str]()
-        pending = [node]
-        while pending:
-            for part in ast.walk(pending.pop()):
-                if isinstance(part, ast.expr):
-                    yield part
-                if isinstance(part, ast.Name) and part.id in definitions and part.id not in seen:
-                    seen.add(part.id)
-                    pending.append(definitions[part.id])
 
 
 def proposals(source: KernelSource, finding: Finding, others: Sequence[Finding] = ()) -> Iterator[Proposal]:
@@ -111,11 +68,8 @@ def _once(calls: Iterable[TileCall]) -> tuple[TileCall, ...]:
     return tuple({id(call.node): call for call in calls}.values())
 
 
-_Found = Iterator[tuple[str, tuple[Edit, ...]]]
-
-
 # ------------------------------------------------------------------------------------------------ atomics
-def _use_atomic(place: FaultyPlace) -> _Found:
+def _use_atomic(place: FaultyPlace) -> Found:
     """All accumulations that findings name, together; those of this finding; all of the function."""
     every = [call for call in place.source.calls(place.function) if call.name in ("store", "scatter")]
     named = [call for call in every if any(call.node is each.node for each in place.named)]
@@ -138,14 +92,14 @@ def _use_atomic(place: FaultyPlace) -> _Found:
                     yield text, tuple(edit for _, edits in done for edit in edits)
 
 
-def _store_by_atomic(place: FaultyPlace) -> _Found:
+def _store_by_atomic(place: FaultyPlace) -> Found:
     """What blocks store one over the other is a part of a sum (split-K)."""
     for access in place.accesses:
         for text, edits in summed_by_atomic(place.source, place.function, access):
             yield f"`{text}`", edits
 
 
-def _widen_scope(place: FaultyPlace) -> _Found:
+def _widen_scope(place: FaultyPlace) -> Found:
     narrow = [
         node
         for node in ast.walk(place.function)
@@ -155,7 +109,7 @@ def _widen_scope(place: FaultyPlace) -> _Found:
         yield "DEVICE for BLOCK", tuple(_last_part(place, node, "DEVICE") for node in some)
 
 
-def _strengthen_order(place: FaultyPlace) -> _Found:
+def _strengthen_order(place: FaultyPlace) -> Found:
     """The accesses of one array as strong as their kind may be, where their order is weak; those of all arrays; all."""
     module = place.source.module
     strongest = {"load": "ACQUIRE", "store": "RELEASE"}
@@ -180,7 +134,7 @@ def _last_part(place: FaultyPlace, node: ast.Attribute, name: str) -> Edit:
 
 
 # ------------------------------------------------------------------------------------------------- bounds
-def _mask_tail(place: FaultyPlace) -> _Found:
+def _mask_tail(place: FaultyPlace) -> Found:
     """The accesses at fault checked; those of all findings; all of the function."""
     calls = [node for node in ast.walk(place.function) if isinstance(node, ast.Call)]
     promises = [promise for promise in map(_unchecked, calls) if promise is not None]
@@ -194,125 +148,8 @@ def _unchecked(node: ast.Call) -> ast.expr | None:
     return next((each for each in given if isinstance(each, ast.Constant) and each.value is False), None)
 
 
-def _return_early(place: FaultyPlace) -> _Found:
-    """The block returns in front of an access outside the array, if all that it has left to do hangs on that."""
-    guards = Guards(place.source, place.function)
-    for accesses, conditions in _conditions(place):
-        statement = guards.may_return(accesses[0].node) if len(accesses) == 1 else None
-        if statement is not None:
-            yield "return before the access", (_return(place, statement, conditions[0]),)
-
-
-def _guard_access(place: FaultyPlace) -> _Found:
-    """The access, and what hangs on it, only where its tile lies in the array."""
-    guards = Guards(place.source, place.function)
-    for accesses, conditions in _conditions(place):
-        if len(accesses) == 1 and guards.may_return(accesses[0].node):
-            continue
-        around = [
-            guards.around(access.node, " and ".join(map(_negated, outside)))
-            for access, outside in zip(accesses, conditions, strict=True)
-        ]
-        found = [each for each in around if each is not None]
-        if len(found) == len(accesses):
-            told = " and ".join(dict.fromkeys(f"`if {each.condition}`" for each in found))
-            yield f"{told} around it", edits_of(place.source, found)
-
-
-def _return_anyway(place: FaultyPlace) -> _Found:
-    """The block returns, although it has other things to do."""
-    guards = Guards(place.source, place.function)
-    for accesses, conditions in _conditions(place):
-        for access, outside in zip(accesses[:1], conditions, strict=False):
-            found = guards.place(access.node)
-            if found is not None and found[0] is place.function.body:
-                edit = _return(place, found[0][found[1]], outside)
-                yield "return before the access, which leaves out all that the block does behind it", (edit,)
-
-
-def _return(place: FaultyPlace, statement: ast.stmt, outside: Sequence[tuple[str, str, str]]) -> Edit:
-    lines = [line for each in outside for line in (f"if {' '.join(each)}:", "    return")]
-    return place.source.lines.before(statement, lines)
-
-
-_Comparison = tuple[str, str, str]
-
-
-def _negated(outside: _Comparison) -> str:
-    index, compared, end = outside
-    return f"{index} {'<' if compared == '>=' else '>='} {end}"
-
-
-def _conditions(place: FaultyPlace) -> Iterator[tuple[tuple[TileCall, ...], list[list[_Comparison]]]]:
-    """Accesses to guard together, and when the tile of each lies outside: those at fault first, along the axis at fault
-    and on the side where it was seen; more only where that does not do."""
-    said = re.search(r"\(axis (\d+)\)", place.finding.message)
-    every, none = frozenset(range(5)), frozenset[int]()
-    own = every if said is None else frozenset({int(said[1])})
-    before = place.finding.witness is not None and bool(place.finding.witness.negative_tiles)
-    sides = dict.fromkeys(
-        ((own, none) if before else (none, own), (own, own), (none, every), (own, every), (every, every))
-    )
-    tried: list[tuple[list[int], list[list[_Comparison]]]] = []
-    of_array = [
-        call
-        for call in place.source.calls(place.function)
-        if any(place.of(call.arguments["array"]) == place.of(each.arguments["array"]) for each in place.accesses)
-    ]
-    for accesses in (place.accesses[:1], place.accesses, place.named, tuple(of_array)):
-        for below, above in sides:
-            outside = [
-                _outside(place, each, below, above) if each in place.accesses else _outside(place, each, none, every)
-                for each in accesses
-            ]
-            key = [id(access.node) for access in accesses], outside
-            if accesses and all(outside) and key not in tried:
-                tried.append(key)
-                yield accesses, outside
-
-
-def _outside(place: FaultyPlace, access: TileCall, below: frozenset[int], above: frozenset[int]) -> list[_Comparison]:
-    """When a tile lies before the array along axes ``below``, or behind it along those ``above``."""
-    shape = _shape(place, access)
-    if shape is None:
-        return []
-    array, found = place.of(access.arguments["array"]), list[_Comparison]()
-    for axis, component in enumerate(access.components):
-        if not isinstance(component, ast.Constant):
-            index = place.of(component)
-            single = f"{array}.shape[{axis}]"
-            tiles = f"{place.source.module}.num_tiles({array}, axis={axis}, shape={shape})"
-            found += [(index, "<", "0")] if axis in below else []
-            found += [(index, ">=", single if shape == "()" else tiles)] if axis in above else []
-    return found
-
-
-def _shape(place: FaultyPlace, access: TileCall) -> str | None:
-    """The shape of the tile that is loaded or stored."""
-    if "shape" in access.arguments:
-        return place.of(access.arguments["shape"])
-    return _shape_of(place, access.arguments.get("tile"))
-
-
-def _shape_of(place: FaultyPlace, tile: ast.expr | None) -> str | None:
-    """How a tile's shape may be written; that of one part of a sum, since the proof finds out if it is another one."""
-    match tile:
-        case ast.Name(id=name):
-            return f"{name}.shape"
-        case ast.UnaryOp(operand=operand):
-            return _shape_of(place, operand)
-        case ast.BinOp(left=left, right=right):
-            return _shape_of(place, left) or _shape_of(place, right)
-        case ast.Call(args=[shape, *_]) if place.source.called(tile) in ("full", "ones", "zeros"):
-            return place.of(shape)
-        case ast.Call():
-            loads = [call for call in place.source.calls(tile) if "shape" in call.arguments]
-            return place.of(loads[0].arguments["shape"]) if loads else None
-    return None
-
-
 # ------------------------------------------------------------------------------------------------- indices
-def _split_output_index(place: FaultyPlace) -> _Found:
+def _split_output_index(place: FaultyPlace) -> Found:
     for store in place.accesses:
         if store.name not in ("store", "scatter", "atomic_xchg"):
             continue
@@ -337,9 +174,9 @@ def _is_in_place(place: FaultyPlace, store: TileCall) -> bool:
     return any(each.name in ("load", "gather") and place.of(each.arguments["array"]) == array for each in calls)
 
 
-def _in_one_block(place: FaultyPlace) -> _Found:
+def _in_one_block(place: FaultyPlace) -> Found:
     """A store that no block id tells apart, of what no block loads for itself, by the first block alone."""
-    guards, names = Guards(place.source, place.function), Names(place.source, place.function)
+    guards, names = Guards(place.source, place.function), ValueParts(place.source, place.function)
     ids = place.source.block_ids(place.function)
     first = " and ".join(f"{block} == 0" for _, block in sorted(ids.items()))
     for store in place.accesses:
@@ -354,7 +191,7 @@ def _in_one_block(place: FaultyPlace) -> _Found:
             yield f"`if {first}` around it", edits_of(place.source, [found])
 
 
-def _mask_lanes(place: FaultyPlace) -> _Found:
+def _mask_lanes(place: FaultyPlace) -> Found:
     """A scatter with the mask of the gather that its index comes from: masked lanes have one index, the padding."""
     for scatter in place.accesses:
         if scatter.name != "scatter" or any(each.arg == "mask" for each in scatter.node.keywords):
@@ -367,7 +204,7 @@ def _mask_lanes(place: FaultyPlace) -> _Found:
             yield f"`mask={mask}`", (place.replacing(scatter.node, f"{text[:-1].rstrip().rstrip(',')}, mask={mask})"),)
 
 
-def _own_component(place: FaultyPlace, store: TileCall, used: set[str]) -> _Found:
+def _own_component(place: FaultyPlace, store: TileCall, used: set[str]) -> Found:
     """A block id that the index lacks, where it has a constant; an index without what is added to it."""
     for component in store.components:
         if isinstance(component, ast.Constant):
@@ -378,7 +215,7 @@ def _own_component(place: FaultyPlace, store: TileCall, used: set[str]) -> _Foun
             yield _instead(place, component, place.of(component.left))
 
 
-def _own_stride(place: FaultyPlace, parts: list[ast.expr]) -> _Found:
+def _own_stride(place: FaultyPlace, parts: list[ast.expr]) -> Found:
     """``block * (the number of lanes) + lanes``."""
     lanes = [part for part in parts if isinstance(part, ast.Call) and place.source.called(part) == "arange"]
     for length in dict.fromkeys(place.of(each.args[0]) for each in lanes if each.args):
@@ -391,7 +228,7 @@ def _instead(place: FaultyPlace, node: ast.expr, text: str) -> tuple[str, tuple[
     return f"`{text}` for `{place.of(node)}`", (place.replacing(node, text),)
 
 
-def _widen_index(place: FaultyPlace) -> _Found:
+def _widen_index(place: FaultyPlace) -> Found:
     module = place.source.module
     ids = {
         id(part): part
@@ -407,7 +244,7 @@ def _widen_index(place: FaultyPlace) -> _Found:
         yield "block ids in 64 bits", edits
 
 
-def _mend_loop(place: FaultyPlace) -> _Found:
+def _mend_loop(place: FaultyPlace) -> Found:
     for loop in ast.walk(place.function):
         if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and place.of(loop.iter.func) == "range":
             yield from _own_step(place, loop.iter.args)
@@ -416,7 +253,7 @@ def _mend_loop(place: FaultyPlace) -> _Found:
                     yield from _nearer_end(place, part)
 
 
-def _own_step(place: FaultyPlace, arguments: list[ast.expr]) -> _Found:
+def _own_step(place: FaultyPlace, arguments: list[ast.expr]) -> Found:
     """``range(block, end, number of blocks)``."""
     if len(arguments) == 3:
         start, _, step = arguments
@@ -425,7 +262,7 @@ def _own_step(place: FaultyPlace, arguments: list[ast.expr]) -> _Found:
                 yield _instead(place, step, f"{place.source.module}.num_blocks({axis})")
 
 
-def _nearer_end(place: FaultyPlace, part: ast.AST) -> _Found:
+def _nearer_end(place: FaultyPlace, part: ast.AST) -> Found:
     """An end without what is added to it, or by another axis of the array."""
     if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub):
         yield _instead(place, part, place.of(part.left))
@@ -437,14 +274,14 @@ def _nearer_end(place: FaultyPlace, part: ast.AST) -> _Found:
 
 
 # ------------------------------------------------------------------------------------------------- padding
-def _pad_sums(place: FaultyPlace) -> _Found:
+def _pad_sums(place: FaultyPlace) -> Found:
     """Zeros, where the tiles are only multiplied and summed."""
     for loads in unpadded_loads(place.source, place.function, place.accesses):
         if all(is_only_summed(place.source, place.function, load) for load in loads):
             yield _padded(place, loads, ["ZERO"] * len(loads))
 
 
-def _pad_others(place: FaultyPlace) -> _Found:
+def _pad_others(place: FaultyPlace) -> Found:
     for loads in unpadded_loads(place.source, place.function, place.accesses):
         wanted = [modes(place.source, place.function, load) for load in loads]
         for ranked in dict.fromkeys(zip(*wanted, strict=False)):
@@ -482,11 +319,11 @@ def _of_single_lanes(place: FaultyPlace) -> bool:
     return not place.codes & {TV.DUPLICATE_LANES}
 
 
-_PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], _Found], Callable[[FaultyPlace], bool]], ...]] = (
+_PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], Found], Callable[[FaultyPlace], bool]], ...]] = (
     ("use-atomic", _use_atomic, _of_single_lanes),
     ("mask-tail", _mask_tail, _always),
-    ("guard-launch", _return_early, _always),
-    ("guard-access", _guard_access, _always),
+    ("guard-launch", return_early, _always),
+    ("guard-access", guard_access, _always),
     ("widen-scope", _widen_scope, _always),
     ("strengthen-order", _strengthen_order, _always),
     ("pad-load", _pad_sums, _always),
@@ -497,6 +334,6 @@ _PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], _Found], Callable[[Fa
     ("mend-loop", _mend_loop, _never),
     ("mask-lanes", _mask_lanes, _never),
     ("one-block", _in_one_block, _never),
-    ("guard-launch", _return_anyway, _never),
+    ("guard-launch", return_anyway, _never),
 )
 """Kind, how it is proposed, and whether the changed kernel does in order what it did before."""

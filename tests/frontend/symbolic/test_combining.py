@@ -195,6 +195,19 @@ def test_lanes_with_numbers_are_known(name: str, identities: Sequence[Identity],
     assert has_one_result(op, makers(entry.body)) is has
 
 
+def test_numbers_that_wrap_are_no_numbers() -> None:
+    """Of 256 lanes of eight bits half are negative."""
+    identities = [IntegerAttribute(I8, -128), IntegerAttribute(I8, 0)]
+    found = []
+    for lanes in (128, 256):
+        entry = entry_of(
+            "reduce", identities, lambda f, pair: by_order(f, pair, ("greater_than", "less_than")), lanes, True
+        )
+        op = next(op for op in entry.body.ops if op.name in COMBINING)
+        found.append(has_one_result(op, makers(entry.body)))
+    assert found == [True, False]
+
+
 def test_one_lane_may_be_as_it_is_or_its_magnitude() -> None:
     assert not has_one_result(combined("reduce", [f32(0.0)], largest_magnitude, lanes=1))
 

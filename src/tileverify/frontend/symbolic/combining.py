@@ -21,10 +21,10 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from ..bytecode.floattext import FORMATS, is_finite, is_nan, is_negative, magnitude
-from ..bytecode.model import FloatAttribute, IntegerAttribute, Op, Value
+from ..bytecode.model import FloatAttribute, IntegerAttribute, Op, TileType, Value
 from .combining_choices import BETWEEN, HIGHEST, LOWEST, NAN, RANKS, IdentityRank, OtherBody, chooses_by_laws
 from .combining_sums import adds_by_laws
-from .machine import shape_of
+from .machine import element_bits, shape_of
 
 COMBINING: Final = frozenset({"reduce", "scan"})
 
@@ -101,9 +101,11 @@ def _number(identity: Identity) -> Number | None:
 
 
 def _is_numbered(op: Op, value: Value, makers: Mapping[Value, Op]) -> bool:
-    """Whether the lanes of an input are 0, 1, 2, ... along the dimension that is combined."""
+    """Whether the lanes of an input are 0, 1, 2, ... along the dimension that is combined, and none of them wraps."""
     dim: int = op.attributes["dim"]
     count = shape_of(value)[dim]
+    if not isinstance(value.type, TileType) or count > 1 << (element_bits(value) - 1):
+        return False
     while (maker := makers.get(value)) is not None and shape_of(value)[dim : dim + 1] == (count,):
         if maker.name == "iota":
             return dim == 0

@@ -141,3 +141,49 @@ def test_a_playback_shows_it(kernel: Path) -> None:
     (result,) = check_paths([str(kernel)], options=CheckOptions(playback=True)).results
     (file,) = result.playback
     assert "TV403" in file.text
+
+
+CHOICES = """import cuda.tile as ct
+
+
+@ct.kernel
+def best_bid(prices, bidders, winner, T: ct.Constant[int], NOBODY: ct.Constant[int]):
+    round_ = ct.bid(0)
+    price = ct.load(prices, (round_,), (T,))
+    bidder = BIDDERS
+
+    def better(a, who, b, other):
+        first = (a > b) | ((a == b) & (who < other))
+        return ct.where(first, a, b), ct.where(first, who, other)
+
+    _, who = ct.reduce((price, bidder), 0, better, (LEAST, NOBODY))
+    ct.store(winner, (round_,), who)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "bidders", "nobody", "deterministic"),
+    [
+        ("u32", "ct.load(bidders, (round_,), (T,))", 0, False),  # bids of nothing, and the winner is nobody or somebody
+        ("i32", "ct.load(bidders, (round_,), (T,))", 5, False),
+        ("i32", "round_ * T + ct.arange(T, dtype=ct.int32)", 0, False),
+        ("i32", "round_ * T + ct.arange(T, dtype=ct.int32)", 2**31 - 1, True),
+        ("i32", "ct.arange(T, dtype=ct.int32)", 0, True),
+        ("i32", "ct.arange(T, dtype=ct.int32)", 16, True),
+        ("i32", "ct.arange(T, dtype=ct.int32)", -1, False),
+    ],
+)
+def test_an_identity_that_equals_a_lane_in_one_input_alone_decides(
+    tmp_path: Path, kind: str, bidders: str, nobody: int, deterministic: bool
+) -> None:
+    file = tmp_path / "bids.py"
+    least = "0" if kind == "u32" else str(-(2**31))
+    file.write_text(CHOICES.replace("BIDDERS", bidders).replace("LEAST", least).replace("NOBODY)", f"{nobody})"))
+    args = f'prices = "{kind}[16 * R]", bidders = "i32[16 * R]", winner = "i32[R]", T = 16, NOBODY = {nobody}'
+    file.with_suffix(".tileverify.toml").write_text(
+        f'[[launch]]\nkernel = "best_bid"\ngrid = ["R"]\nargs = {{ {args} }}\n'
+    )
+    (result,) = check_paths([str(file)]).results
+    assert result.verdict is Verdict.PROVED
+    assert result.deterministic is deterministic
+    assert any("TV403" in note for note in result.notes) is not deterministic

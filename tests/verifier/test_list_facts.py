@@ -24,14 +24,14 @@ FILE = ROOT / "contract" / "every_array_of_list.py"
 
 
 def aligned_rows(requires: list[str]) -> KernelResult:
-    """The kernel that was compiled for aligned arrays with rows of 64, under another contract."""
+    """The kernel that was compiled for aligned arrays with rows of 64, under another contract that nobody wrote."""
     (unit,) = (
         each for each in discover([str(FILE)]) if isinstance(each, KernelUnit) and each.launch.name == "rows-of-a-tile"
     )
     kept = [
         each for each in unit.launch.requires if not isinstance(each, SameArray) and print_expression(each) in requires
     ]
-    launch = replace(unit.launch, requires=tuple(kept), requires_text=tuple(requires))
+    launch = replace(unit.launch, requires=tuple(kept), requires_text=tuple(requires), origin="inferred")
     return check_unit(replace(unit, launch=launch))
 
 

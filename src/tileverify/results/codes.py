@@ -272,10 +272,11 @@ _ALL: Final = (
         "is false. Multiplying by zero does not help (infinity times 0 is no number), choosing with `where` does.",
         "nothing that the specification leaves open reaches an element inside an array, an address, a mask or a branch "
         "(asked in the launches of your own contract).",
-        "Give the load a padding mode (`padding_mode=ct.PaddingMode.ZERO` for sums and products, NEG_INF for a "
-        "maximum), choose with `ct.where(index < size, x, ...)`, or require sizes that are whole tiles, as the "
-        "message says. Give a reduction an associative and commutative function, and the identity that leaves all as "
-        "it is.",
+        "Give the load a padding mode (`padding_mode=ct.PaddingMode.ZERO` for sums and matrix products, NEG_INF for a "
+        "maximum, also one in front of a sum of exponentials), choose with `ct.where(index < size, x, ...)` (1 for a "
+        "product of the lanes), or require sizes that are whole tiles, as the message says. Give a reduction an "
+        "associative and commutative function, and the identity that leaves all as it is, tuples that equal it in some "
+        "inputs alone included.",
         "a race, nor an access out of bounds: the proof stands. Rounding has no part in it.",
     ),
     Code(
@@ -332,8 +333,9 @@ _ALL: Final = (
     Code(
         TV.SUPPRESSION_MALFORMED,
         "a suppression that has no effect",
-        "A suppression names its codes, a reason, and where it is wanted a last day; this one lacks the reason, names "
-        "a code that does not exist or cannot be suppressed, or cannot be read. It hides nothing.",
+        "A suppression names its codes, a reason, and where it is wanted a last day; this one lacks the reason or "
+        "has a placeholder for it (`TODO`, `...`), names a code that does not exist or cannot be suppressed, or cannot "
+        "be read. It hides nothing.",
         "none: it says nothing about a kernel.",
         "Write `# tileverify: ignore[TV101] -- why this is fine (until 2027-12-31)`. Kernels that could not be checked "
         "(TV0xx) cannot be suppressed.",

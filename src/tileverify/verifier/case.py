@@ -178,10 +178,10 @@ class Case:
         facts = launch_facts(self.contract)
         alone = Decider(facts, CLAUSE_LIMITS, self.decider.deadline, session=self.session)
 
-        def implies(given: Sequence[Term], conclusion: Term) -> bool:
-            return alone.decide([*given, t.not_(conclusion)]).answer is Answer.UNSATISFIABLE
+        def asked(conditions: Sequence[Term]) -> Answer:
+            return alone.decide(conditions).answer
 
-        return ContractParts(self.contract, implies, max(self.lane_counts(), default=1))
+        return ContractParts(self.contract, asked, max(self.lane_counts(), default=1))
 
     def prepare(self, preparer: Preparer | None = None) -> None:
         if preparer is None:

@@ -429,7 +429,7 @@ class _Verification:
         """The arrays of which a person wrote what their values lie between."""
         launch = self.case.launch
         written = tuple(fact for fact in launch.data if fact not in launch.observed)
-        return bounded(written) if launch.origin == "written" else frozenset()
+        return frozenset(bounded(written)) if launch.origin == "written" else frozenset()
 
     def _synchronised(self) -> frozenset[str]:
         """The values of scoped accesses to arrays whose contents, when the launch begins, the contract gives."""

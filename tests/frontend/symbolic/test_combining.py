@@ -13,7 +13,8 @@ import pytest
 from tests.profiles import tries
 
 from tileverify.frontend.bytecode.builder import F32, I1, I8, I32, BodyBuilder, ModuleBuilder, tile
-from tileverify.frontend.bytecode.model import FloatAttribute, IntegerAttribute, Op, Value
+from tileverify.frontend.bytecode.model import Entry, FloatAttribute, IntegerAttribute, Op, Value
+from tileverify.frontend.bytecode.traverse import makers
 from tileverify.frontend.symbolic.combining import COMBINING, has_one_result
 
 Identity = IntegerAttribute | FloatAttribute
@@ -29,16 +30,27 @@ def i32(value: int) -> IntegerAttribute:
     return IntegerAttribute(I32, value)
 
 
-def combined(name: str, identities: Sequence[Identity], combine: Combine, *, lanes: int = 4) -> Op:
-    """The `reduce` or `scan` with this body."""
+def combined(
+    name: str, identities: Sequence[Identity], combine: Combine, *, lanes: int = 4, numbered: bool = False
+) -> Op:
+    """The `reduce` or `scan` with this body; ``numbered``: of lanes whose last input counts from 0."""
+    return next(op for op in entry_of(name, identities, combine, lanes, numbered).body.ops if op.name in COMBINING)
+
+
+def entry_of(name: str, identities: Sequence[Identity], combine: Combine, lanes: int, numbered: bool) -> Entry:
     module = ModuleBuilder((13, 4))
-    types = [tile(each.type, lanes) for each in identities]
+    types = [tile(each.type, 2, lanes) for each in identities]
     with module.entry("combine", types) as f:
+        inputs = list(f.parameters)
+        if numbered:
+            numbers = f.op("iota", results=[tile(identities[-1].type, lanes)])
+            row = f.op("reshape", s=numbers, results=[tile(identities[-1].type, 1, lanes)])
+            inputs[-1] = f.op("broadcast", s=row, results=[types[-1]])
         add = f.reduce if name == "reduce" else f.scan
-        with add(list(f.parameters), 0, list(identities)) as body:
+        with add(inputs, 1, list(identities)) as body:
             f.op("yield", args=list(combine(f, body.arguments)))
         f.op("return")
-    return next(op for op in module.build().entries[0].body.ops if op.name in COMBINING)
+    return module.build().entries[0]
 
 
 def one(name: str, **attributes: Any) -> Combine:
@@ -92,7 +104,29 @@ def recurrence(f: BodyBuilder, lanes: tuple[Value, ...]) -> Sequence[Value]:
     return [f.op("mulf", lhs=a, rhs=c), f.op("addf", lhs=f.op("mulf", lhs=c, rhs=b), rhs=d)]
 
 
+def last_of_largest(f: BodyBuilder, lanes: tuple[Value, ...]) -> Sequence[Value]:
+    """The greatest payload of the greatest key."""
+    return by_order(f, lanes, ("greater_than", "greater_than"))
+
+
+def largest_of_three(f: BodyBuilder, lanes: tuple[Value, ...]) -> Sequence[Value]:
+    return by_order(f, lanes, ("greater_than", "greater_than", "less_than"))
+
+
+def by_order(f: BodyBuilder, lanes: tuple[Value, ...], orders: Sequence[str]) -> Sequence[Value]:
+    """The first of two tuples, one input compared after the other."""
+    first: Value | None = None
+    for number in reversed(range(len(orders))):
+        one, other = lanes[2 * number : 2 * number + 2]
+        before, equal = (
+            f.op("cmpi", lhs=one, rhs=other, pred=pred, sgn="signed") for pred in (orders[number], "equal")
+        )
+        first = before if first is None else f.op("ori", lhs=before, rhs=f.op("andi", lhs=equal, rhs=first))
+    return [f.op("select", c=first, t=t, f=o) for t, o in zip(lanes[::2], lanes[1::2], strict=True)]
+
+
 LOWEST: Final = -(1 << 31)
+MOST: Final = (1 << 31) - 1
 
 
 @pytest.mark.parametrize(
@@ -115,13 +149,21 @@ LOWEST: Final = -(1 << 31)
         ("reduce", [f32(0.0)], largest_magnitude, True),
         ("scan", [f32(0.0)], largest_magnitude, False),  # its first lane may be as it is
         ("reduce", [f32(1.0)], largest_magnitude, False),
-        ("reduce", [f32(float("-inf")), i32(0)], place_of_largest_number, True),
+        ("reduce", [f32(float("-inf")), i32(MOST)], place_of_largest_number, True),
+        ("reduce", [f32(float("-inf")), i32(0)], place_of_largest_number, False),  # of lanes that are -inf
         ("reduce", [f32(0.0), i32(0)], place_of_largest_number, False),
         ("reduce", [f32(float("nan")), i32(0)], place_of_largest_number, False),
         ("reduce", [f32(float("-inf")), i32(0)], place_of_largest, False),  # beside NaN the order decides
-        ("reduce", [i32(LOWEST), i32(0)], place_of_largest, True),
+        ("reduce", [i32(LOWEST), i32(MOST)], place_of_largest, True),
+        ("reduce", [i32(LOWEST), i32(0)], place_of_largest, False),
+        ("reduce", [i32(LOWEST), i32(5)], place_of_largest, False),
         ("reduce", [i32(LOWEST), i32(0)], lambda f, lanes: place_of_largest(f, lanes, "unsigned"), False),
-        ("reduce", [i32(0), i32(0)], lambda f, lanes: place_of_largest(f, lanes, "unsigned"), True),
+        ("reduce", [i32(0), i32(MOST)], lambda f, lanes: place_of_largest(f, lanes, "unsigned"), True),
+        ("reduce", [i32(0), i32(0)], lambda f, lanes: place_of_largest(f, lanes, "unsigned"), False),
+        ("reduce", [i32(LOWEST), i32(LOWEST)], last_of_largest, True),
+        ("reduce", [i32(LOWEST), i32(5)], last_of_largest, False),
+        ("reduce", [i32(LOWEST), i32(0), i32(MOST)], largest_of_three, False),  # where the second alone is its identity
+        ("reduce", [i32(LOWEST), i32(LOWEST), i32(MOST)], largest_of_three, True),
         ("scan", [f32(1.0), f32(0.0)], recurrence, True),
         ("scan", [f32(1.0), f32(1.0)], recurrence, False),
         ("reduce", [f32(1.0), f32(0.0)], recurrence, False),  # does not commute
@@ -131,6 +173,39 @@ def test_laws_are_known_of_the_usual_bodies(
     name: str, identities: Sequence[Identity], body: Combine, has: bool
 ) -> None:
     assert has_one_result(combined(name, identities, body)) is has
+
+
+@pytest.mark.parametrize(
+    ("name", "identities", "body", "has"),
+    [
+        ("reduce", [f32(float("-inf")), i32(0)], place_of_largest_number, True),  # as `cuda.tile.argmax` does
+        ("reduce", [f32(float("-inf")), i32(3)], place_of_largest_number, True),  # only of lanes of which one is 3
+        ("reduce", [f32(float("-inf")), i32(4)], place_of_largest_number, True),  # behind all lanes
+        ("reduce", [f32(float("-inf")), i32(-1)], place_of_largest_number, False),
+        ("scan", [f32(float("-inf")), i32(0)], place_of_largest_number, False),  # prefixes: not by this argument
+        ("scan", [f32(float("-inf")), i32(4)], place_of_largest_number, True),
+        ("reduce", [i32(LOWEST), i32(-1)], last_of_largest, True),
+        ("reduce", [i32(LOWEST), i32(9)], last_of_largest, False),
+    ],
+)
+def test_lanes_with_numbers_are_known(name: str, identities: Sequence[Identity], body: Combine, has: bool) -> None:
+    """What the identity must leave as it is, is asked of the numbers that lanes have."""
+    entry = entry_of(name, identities, body, 4, True)
+    op = next(op for op in entry.body.ops if op.name in COMBINING)
+    assert has_one_result(op, makers(entry.body)) is has
+
+
+def test_numbers_that_wrap_are_no_numbers() -> None:
+    """Of 256 lanes of eight bits half are negative."""
+    identities = [IntegerAttribute(I8, -128), IntegerAttribute(I8, 0)]
+    found = []
+    for lanes in (128, 256):
+        entry = entry_of(
+            "reduce", identities, lambda f, pair: by_order(f, pair, ("greater_than", "less_than")), lanes, True
+        )
+        op = next(op for op in entry.body.ops if op.name in COMBINING)
+        found.append(has_one_result(op, makers(entry.body)))
+    assert found == [True, False]
 
 
 def test_one_lane_may_be_as_it_is_or_its_magnitude() -> None:
@@ -235,15 +310,16 @@ def test_what_has_one_result_has_it_in_all_orders(seed: int) -> None:
         known += 1
         identity = tuple(each % 256 for each in numbers)
         for _ in range(6):
-            lanes = [tuple(other_than(chance, each) for each in identity) for _ in range(3)]
+            lanes = [tuple(beside(chance, each) for each in identity) for _ in range(3)]
             orders = itertools.permutations(lanes) if name == "reduce" else [lanes]
             found = {result for order in orders for way in among(order, identity) for result in grouped(op, way)}
             assert len(found) == 1
     assert known >= 10
 
 
-def other_than(chance: random.Random, number: int) -> int:
-    return next(n for n in iter(lambda: chance.choice((chance.randrange(256), 0, 127, 128, 255)), None) if n != number)
+def beside(chance: random.Random, number: int) -> int:
+    """Often the identity itself, which a lane may hold in one input alone."""
+    return chance.choice((number, chance.randrange(256), 0, 127, 128, 255))
 
 
 def among(lanes: Sequence[Lane], identity: Lane) -> Iterator[Sequence[Lane]]:

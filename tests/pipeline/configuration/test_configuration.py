@@ -137,6 +137,10 @@ def test_a_file_or_single_keys_may_be_given() -> None:
         ('[[tool.tileverify.ignore]]\nfile = "a"\ncodes = ["TV101"]', "ignore 1, 'reason' is missing"),
         ('[[tool.tileverify.ignore]]\nfile = "a"\nreason = "b"', "ignore 1, 'codes' is missing"),
         ('[[tool.tileverify.ignore]]\nreason = "a"\ncodes = ["TV101"]', "ignore 1, 'file' is missing"),
+        (
+            '[[tool.tileverify.ignore]]\nfile = "a"\ncodes = ["TV101"]\nreason = "FIXME"',
+            "ignore 1, 'reason' is a placeholder, 'FIXME': say why this is fine",
+        ),
         ('[[tool.tileverify.ignore]]\ncodes = ["TV1"]', "names 'TV1', which is no code"),
         ('[[tool.tileverify.ignore]]\ncodes = ["TV001"]', "cannot be suppressed"),
         ('[[tool.tileverify.ignore]]\nuntil = "31.12.2027"', "'until' must be a day such as 2027-12-31"),

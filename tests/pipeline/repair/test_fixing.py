@@ -21,7 +21,7 @@ TWO = """import cuda.tile as ct
 @ct.kernel
 def counts(values, out, T: ct.Constant[int]):
     v = ct.load(values, index=(ct.bid(0),), shape=(T,), padding_mode=ct.PaddingMode.ZERO)
-    ct.scatter(out, v, ct.gather(out, v) + 1)
+    ct.store(out, (0,), ct.load(out, (0,), (T,)) + v)
 
 
 @ct.kernel
@@ -29,7 +29,9 @@ def halves(x, out, T: ct.Constant[int]):
     i = ct.bid(0)
     ct.store(out, index=(i // 2,), tile=ct.load(x, index=(i,), shape=(T,), padding_mode=ct.PaddingMode.ZERO))
 """
-MENDED = TWO.replace("ct.scatter(out, v, ct.gather(out, v) + 1)", "ct.atomic_add(out, v, 1)")
+MENDED = TWO.replace(
+    "ct.store(out, (0,), ct.load(out, (0,), (T,)) + v)", "out.tiled_view((T,)).atomic_store_add((0,), v)"
+)
 
 
 @pytest.fixture

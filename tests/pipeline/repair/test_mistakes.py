@@ -33,7 +33,7 @@ class Card(NamedTuple):
 CARDS = {
     "split_k": Card("TV101", 15, "use-atomic", "C.tiled_view(acc.shape).atomic_store_add((bm, bn), acc)", "maybe"),
     "two_sums": Card("TV102", 12, "use-atomic", "db.tiled_view((1, TILE)).atomic_store_add((0, col), g)"),
-    "histogram": Card("TV202", 10, "use-atomic", "ct.atomic_add(counts, v, 1)"),
+    "histogram": Card("TV202", 10, "use-atomic", "ct.atomic_add(counts, v, 1)", "maybe"),
     "missing_axis": Card("TV101", 13, "split-output-index", "index=(n, i, j), tile=x + y", "maybe"),
     "halved_index": Card("TV101", 10, "split-output-index", "ct.store(out, index=(i,)", "maybe"),
     "unmasked_tail": Card("TV302", 9, "mask-tail", "ct.gather(x, lanes, check_bounds=True)"),

@@ -10,6 +10,7 @@ import pytest
 from tests.reports.suppress.conftest import SOURCE, race, report, result
 
 from tileverify.reports.suppress.apply import with_reasons, with_suppressions
+from tileverify.reports.suppress.model import PLACEHOLDER
 from tileverify.results import Finding, KernelResult, SourceSite, SuppressionKind, Verdict
 
 TODAY = date(2026, 11, 22)
@@ -99,6 +100,14 @@ def test_in_tile_cpp() -> None:
         ("# tileverify: ignore[TV101]", "gives no reason"),
         ("# tileverify: ignore[TV101] --  ", "gives no reason"),
         ("# tileverify: ignore[TV101] -- (until 2027-12-31)", "gives no reason"),
+        (f"# tileverify: ignore[TV101] -- {PLACEHOLDER}", "'TODO: why this is fine' is a placeholder"),
+        ("# tileverify: ignore[TV101] -- why this is fine (until 2027-12-31)", "'why this is fine' is a placeholder"),
+        ("# tileverify: ignore[TV101] -- ...", "'...' is a placeholder"),
+        ("# tileverify: ignore[TV101] -- -", "'-' is a placeholder"),
+        ("# tileverify: ignore[TV101] -- TODO", "'TODO' is a placeholder"),
+        ("# tileverify: ignore[TV101] -- todo, ask the author", "is a placeholder"),
+        ("# tileverify: ignore[TV101] -- FIXME", "'FIXME' is a placeholder"),
+        ("# tileverify: ignore[TV101] -- <xxx>", "'<xxx>' is a placeholder"),
         ("# tileverify: ignore[TV101] because", "cannot be read"),
         ("# tileverify: ignore -- because", "cannot be read"),
         ("# tileverify:ignore[] -- because", "names no code"),
@@ -118,6 +127,12 @@ def test_a_malformed_one_hides_nothing_and_is_a_finding(comment: str, told: str)
     assert told in complaint.message
     assert (complaint.sites[0].line, complaint.sites[0].column) == (8, len("    ct.store(  "))
     assert with_suppressions(report(result()), whole=True, today=TODAY).exit_code == 2
+
+
+@pytest.mark.parametrize("reason", ["xxxl tiles are never launched", "todos are one per block", "x = 1"])
+def test_a_reason_may_begin_like_a_placeholder(reason: str) -> None:
+    written({8: f"# tileverify: ignore[TV101] -- {reason}"})
+    assert checked(result(race(8)))[1:] == ([], 0)
 
 
 def test_other_words_are_no_suppressions() -> None:

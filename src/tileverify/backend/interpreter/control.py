@@ -203,16 +203,19 @@ def _same(before: tuple[RuntimeValue, ...], after: tuple[RuntimeValue, ...]) -> 
     )
 
 
-def _reduce(run: BlockRun, op: Op) -> None:
-    run.bind(op.results, reduce_tiles(run, op, lambda block: _combined(run, block)))
+def reduced(run: BlockRun, op: Op) -> tuple[Tile, ...]:
+    return reduce_tiles(run, op, lambda block: _combined(run, block))
 
 
-def _scan(run: BlockRun, op: Op) -> None:
-    run.bind(op.results, scan_tiles(run, op, lambda block: _combined(run, block)))
+def scanned(run: BlockRun, op: Op) -> tuple[Tile, ...]:
+    return scan_tiles(run, op, lambda block: _combined(run, block))
 
 
 REGION_OPS: Final[dict[str, Callable[[BlockRun, Op], RegionSteps]]] = {"if": _if, "for": _for, "loop": _loop}
-COMBINING_OPS: Final[dict[str, Callable[[BlockRun, Op], None]]] = {"reduce": _reduce, "scan": _scan}
+COMBINING_OPS: Final[dict[str, Callable[[BlockRun, Op], None]]] = {
+    "reduce": lambda run, op: run.bind(op.results, reduced(run, op)),
+    "scan": lambda run, op: run.bind(op.results, scanned(run, op)),
+}
 
 
 def run_block(

@@ -202,7 +202,7 @@ class BlockRun:
     def _unspecified(
         self, op: Op, marks: Array, use: str, element: Callable[[int], str] | None = None
     ) -> UnspecifiedUse:
-        found = open_use(op, marks, use, element, poison_source(self, op))
+        found = open_use(op, marks, use, element, poison_source(self, op, marks))
         return UnspecifiedUse(str(found), found)
 
     def require(self, op: Op, holds: Array, taint: Array | None, code: TV, message: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .model import Block, Op
+from .model import Block, Op, Value
 
 
 def walk(block: Block) -> Iterator[Op]:
@@ -14,3 +14,8 @@ def walk(block: Block) -> Iterator[Op]:
         for region in op.regions:
             for body in region.blocks:
                 yield from walk(body)
+
+
+def makers(block: Block) -> dict[Value, Op]:
+    """The op that each value of ``block`` comes from, parameters and what loops carry left out."""
+    return {result: op for op in walk(block) for result in op.results}

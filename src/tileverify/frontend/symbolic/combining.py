@@ -16,13 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from math import prod
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from ..bytecode.floattext import FORMATS, is_finite, is_nan, is_negative, magnitude
-from ..bytecode.model import Block, FloatAttribute, IntegerAttribute, Op
-from .combining_choices import BETWEEN, HIGHEST, LOWEST, NAN, OtherBody, chooses_by_laws
+from ..bytecode.model import FloatAttribute, IntegerAttribute, Op, TileType, Value
+from .combining_choices import BETWEEN, HIGHEST, LOWEST, NAN, RANKS, IdentityRank, OtherBody, chooses_by_laws
 from .combining_sums import adds_by_laws
-from .machine import shape_of
+from .machine import element_bits, shape_of
 
 COMBINING: Final = frozenset({"reduce", "scan"})
 
@@ -45,13 +47,14 @@ _IDENTITIES: Final[Mapping[str, Callable[[Op, int], int | float]]] = {
 """The identity of each op, of which integers are read as signed (an i1 as 0 or 1)."""
 
 
-def has_one_result(op: Op) -> bool:
-    """Whether the laws are known to hold of ``op``, a `reduce` or `scan`."""
+def has_one_result(op: Op, makers: Mapping[Value, Op] = MappingProxyType({})) -> bool:
+    """Whether the laws are known to hold of ``op``, a `reduce` or `scan`; ``makers``: the ops that its inputs come
+    from, as far as they are known."""
     body, identities = op.regions[0].blocks[0], op.attributes["ident"]
     magnitudes = {each.result: each.value("s") for each in body.ops if each.name == "absf"}
     rest = [each for each in body.ops[:-1] if each.result not in magnitudes]
     if len(rest) != 1 or rest[0].name not in _IDENTITIES or len(body.arguments) != 2:
-        return _keeps_laws(body, identities, commutes=op.name == "reduce")
+        return _keeps_laws(op, [_is_numbered(op, each, makers) for each in op.group("inputs")])
     first, number = rest[0], _number(identities[0])
     taken = [first.value("lhs"), first.value("rhs")]
     if body.terminator.group("args") != first.results or number is None:
@@ -97,9 +100,45 @@ def _number(identity: Identity) -> Number | None:
     return -size if negative else size
 
 
-def _keeps_laws(body: Block, identities: Sequence[Identity], *, commutes: bool) -> bool:
-    def ranks(signs: Mapping[int, str]) -> Sequence[int]:
-        return [_rank(each, signs.get(number, "signed")) for number, each in enumerate(identities)]
+def _is_numbered(op: Op, value: Value, makers: Mapping[Value, Op]) -> bool:
+    """Whether the lanes of an input are 0, 1, 2, ... along the dimension that is combined, and none of them wraps."""
+    dim: int = op.attributes["dim"]
+    count = shape_of(value)[dim]
+    if not isinstance(value.type, TileType) or count > 1 << (element_bits(value) - 1):
+        return False
+    while (maker := makers.get(value)) is not None and shape_of(value)[dim : dim + 1] == (count,):
+        if maker.name == "iota":
+            return dim == 0
+        if maker.name == "reshape":
+            source = maker.value("s")
+            alone = prod(shape_of(value)) == count and shape_of(source) == (count,)
+            return alone and source in makers and makers[source].name == "iota"
+        if maker.name != "broadcast":
+            return False
+        value = maker.value("s")
+    return False
+
+
+def _keeps_laws(op: Op, numbered: Sequence[bool]) -> bool:
+    """``numbered``: the inputs whose lanes are numbered from 0 along the combined dimension."""
+    body = op.regions[0].blocks[0]
+    identities: Sequence[Identity] = op.attributes["ident"]
+    commutes = op.name == "reduce"
+    count = shape_of(op.group("inputs")[0])[op.attributes["dim"]]
+    first = next((number for number, each in enumerate(identities) if numbered[number]), None)
+
+    def ranks(signs: Mapping[int, str]) -> Sequence[IdentityRank]:
+        found = []
+        for number, each in enumerate(identities):
+            own = _rank(each, signs.get(number, "signed"))
+            if not numbered[number]:
+                found.append(IdentityRank(own))
+                continue
+            unsigned = signs.get(number) == "unsigned"
+            assert isinstance(each, IntegerAttribute), "floats are not numbered"
+            value = each.value % (1 << each.type.bits) if unsigned else each.value
+            found.append(IdentityRank(own, _lane_ranks(own, value, count, has_lane=commutes and number == first)))
+        return found
 
     try:
         floats = [isinstance(each, FloatAttribute) for each in identities]
@@ -112,6 +151,14 @@ def _keeps_laws(body: Block, identities: Sequence[Identity], *, commutes: bool) 
         return len(finite) == len(numbers) and adds_by_laws(body, finite, commutes=commutes)
     except OtherBody:
         return False
+
+
+def _lane_ranks(own: int, identity: int, count: int, *, has_lane: bool) -> frozenset[int]:
+    """The ranks of lanes that are numbered from 0 to ``count`` - 1, of which the identity law is asked beside an
+    ``identity`` of rank ``own``; ``has_lane``: of the lane alone whose number it is, where there is one."""
+    if 0 <= identity < count:
+        return frozenset({own}) if has_lane else frozenset(RANKS)
+    return frozenset(rank for rank in RANKS if (rank < own if identity > 0 else rank > own))
 
 
 def _rank(identity: Identity, signedness: str) -> int:

@@ -1,9 +1,11 @@
 """Reductions whose body compares and chooses alone, as that of an argmax.
 
 Such a body makes the same choice for all numbers that stand in the same order to each other, so that three ranks and
-NaN, for each input, stand for all numbers there are: the laws of `combining` are tried on all of them.  Of ``f(e, x)``
-that x is asked which differs from e in every input and is no NaN: `cuda.tile.argmax` has the identity (-inf, 0), and
-prefers its 0 to the place of a lane that is -inf, too.
+NaN, for each input, stand for all numbers there are: the laws of `combining` are tried on all of them.
+
+``f(e, x) = x`` is asked of every tuple x without NaN, also of one that equals e in some inputs alone: beside the
+identity (-inf, 0) an argmax of (-inf, 7) gives 7 or 0.  One lane that e leaves as it is suffices, though, where all
+lanes are combined: ``f(e, f(x, y)) = f(f(e, x), y)``.  `cuda.tile.argmax` has such a lane, the one with the number 0.
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from math import prod
 from operator import and_, or_, xor
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from ..bytecode.model import Block, Op, Value
 
 LOWEST, BETWEEN, HIGHEST, NAN = range(4)
-_RANKS: Final = (LOWEST, BETWEEN, HIGHEST)
+RANKS: Final = (LOWEST, BETWEEN, HIGHEST)
 _MOST_CASES: Final = 1 << 16
 
 Ranks: TypeAlias = tuple[int, ...]
@@ -28,15 +30,22 @@ class OtherBody(Exception):
     """The body does something else."""
 
 
+class IdentityRank(NamedTuple):
+    """The rank of the identity of one input, and those that a lane may have of which the identity law is asked."""
+
+    own: int
+    lanes: frozenset[int] = frozenset(RANKS)
+
+
 def chooses_by_laws(
-    body: Block, floats: Sequence[bool], ranks: Callable[[Mapping[int, str]], Sequence[int]], *, commutes: bool
+    body: Block, floats: Sequence[bool], ranks: Callable[[Mapping[int, str]], Sequence[IdentityRank]], *, commutes: bool
 ) -> bool:
     """Whether the laws hold of ``body``, without the second one if it is not asked (``commutes``).
 
     ``floats``: which inputs are floats.  ``ranks``: of each identity among the numbers that its input can hold, if
     integers are compared as signed or unsigned as it is told.  Raises `OtherBody`.
     """
-    sizes = [len(_RANKS) + each for each in floats]
+    sizes = [len(RANKS) + each for each in floats]
     cases = prod(sizes) ** 3
     if cases > _MOST_CASES:
         return False
@@ -55,10 +64,12 @@ def chooses_by_laws(
     if commutes:
         laws &= same(ab, combine(b, a))
     places = ranks(signs)
-    e = [tuple(full if rank == own else 0 for rank in (*_RANKS, NAN)) for own in places]
+    e = [tuple(full if rank == place.own else 0 for rank in (*RANKS, NAN)) for place in places]
     neutral = same(combine(e, a), a) & same(combine(a, e), a)
-    asked = reduce(and_, (full & ~_equal(own, each) & ~each[NAN] for own, each in zip(e, a, strict=True)), full)
-    return NAN not in places and laws == full and asked & ~neutral == 0
+    asked = full
+    for place, lanes in zip(places, a, strict=True):
+        asked &= reduce(or_, (lanes[rank] for rank in place.lanes))
+    return all(place.own != NAN for place in places) and laws == full and asked & ~neutral == 0
 
 
 def _lanes(sizes: Sequence[int], number: int, cases: int) -> list[Ranks]:
@@ -123,7 +134,7 @@ def _compared(op: Op, one: Ranks, other: Ranks, full: int) -> int:
     """The cases in which the comparison holds."""
     unordered = one[NAN] | other[NAN]
     less, greater = (
-        reduce(or_, (x[low] & y[high] for low in _RANKS for high in _RANKS if low < high))
+        reduce(or_, (x[low] & y[high] for low in RANKS for high in RANKS if low < high))
         for x, y in ((one, other), (other, one))
     )
     equal = full & ~(less | greater | unordered)

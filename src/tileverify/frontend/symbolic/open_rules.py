@@ -218,7 +218,7 @@ def _scan(o: OpenValues, op: Op) -> Term:
 
 def _combined(o: OpenValues, op: Op, along: Term, *, keep: bool) -> Term:
     """Whether an input is open at ``along`` in the combined dimension, or the body uses what is open everywhere."""
-    if not has_one_result(op):
+    if not has_one_result(op, o.makers):
         return TRUE
     dim = op.attributes["dim"]
     parts = []

@@ -17,7 +17,7 @@ The machine calls `before` and `after` for every op while it records.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -43,7 +43,7 @@ from ...contract.terms import (
 )
 from ...results.codes import TV
 from ..bytecode.model import Entry, Op, TileType, Value
-from ..bytecode.traverse import walk
+from ..bytecode.traverse import makers, walk
 from .combining import COMBINING, has_one_result
 from .lanes import lane_terms, lanes_of
 from .open_equations import OpenEquations, Unknown
@@ -60,10 +60,11 @@ _STORED = ("val", "tile", "value", "arg", "cmp")
 
 def leaves_open(entry: Entry) -> bool:
     """Whether anything in ``entry`` may be open at all."""
-    return any(_may_be_source(op) for op in walk(entry.body))
+    givers = makers(entry.body)
+    return any(_may_be_source(op, givers) for op in walk(entry.body))
 
 
-def _may_be_source(op: Op) -> bool:
+def _may_be_source(op: Op, givers: Mapping[Value, Op]) -> bool:
     match op.name:
         case "alloca":
             return True
@@ -73,7 +74,7 @@ def _may_be_source(op: Op) -> bool:
             return op.optional("mask") is not None and op.optional("pad") is None
         case "atomic_rmw_tko" | "atomic_cas_tko":
             return op.optional("mask") is not None
-    return op.name in COMBINING and not has_one_result(op)
+    return op.name in COMBINING and not has_one_result(op, givers)
 
 
 @dataclass(slots=True)
@@ -113,6 +114,7 @@ class OpenValues:
 
     def __init__(self, m: Machine) -> None:
         self.m = m
+        self.makers = makers(m.entry.body)
         self.found: list[OpenPlace] = []
         self._open: dict[Value, Term] = {}  # of values that may be open alone
         self._frames: list[Frame] = []
@@ -278,7 +280,7 @@ class OpenValues:
         return tuple(
             Promise(TV.UNDETERMINED, FALSE, TRUE, op.name, op.location, offset=op.offset)
             for op in walk(self.m.entry.body)
-            if op.name in COMBINING and not has_one_result(op)
+            if op.name in COMBINING and not has_one_result(op, self.makers)
         )
 
     def _settle_local(self) -> None:
@@ -301,8 +303,8 @@ class OpenValues:
         """A body begins: what is carried may have become open in an earlier iteration."""
         body = list(walk(op.regions[0].blocks[0]))
         arriving = (value for each in (op, *body) for value in values_of(each))
-        sources = (each for each in body if _may_be_source(each) or (self._allocates and each.name in _LOADS))
-        idle = next(sources, None) is None and all(self.of(value) is FALSE for value in arriving)
+        source = any(_may_be_source(each, self.makers) or (self._allocates and each.name in _LOADS) for each in body)
+        idle = not source and all(self.of(value) is FALSE for value in arriving)
         unknowns = tuple(None if idle else self._unknown(op, number, value) for number, value in enumerate(carried))
         self._frames.append(Frame(op, unknowns, len(self.found)))
         for value, unknown in zip(carried, unknowns, strict=True):

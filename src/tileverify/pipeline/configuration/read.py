@@ -17,7 +17,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from ...contract.descriptions import suggestion
 from ...reports.formats import FORMATS
-from ...reports.suppress.model import Rule, TableRule, wrong_codes
+from ...reports.suppress.model import Rule, TableRule, is_placeholder, wrong_codes
 from ...results import SuppressionKind
 from ...system.errors import ConfigError
 from ...system.readings import text_of
@@ -258,6 +258,8 @@ class _Reading:
         for key, said in (("file", ignored.file), ("codes", ignored.codes), ("reason", ignored.reason)):
             if not said:
                 raise self._error(f"{where}'{key}' is missing: a suppression names a file, codes and a reason")
+        if is_placeholder(ignored.reason):
+            raise self._error(f"{where}'reason' is a placeholder, '{ignored.reason}': say why this is fine")
         rule = Rule(SuppressionKind.TABLE, ignored.codes, ignored.reason, ignored.until, self._name, line)
         kernel, launch = name_pattern(ignored.kernel), name_pattern(ignored.launch)
         return TableRule(rule, file_pattern(ignored.file, self._folder), kernel, launch)

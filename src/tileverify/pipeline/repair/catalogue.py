@@ -7,7 +7,7 @@ from typing import Final
 
 from ...results.codes import TV
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,21 @@ _ALL: Final = (
         "guard-launch",
         (TV.TILE_OUT_OF_INDEX_SPACE, TV.INBOUNDS_PROMISE),
         "a block whose tile lies outside the array has nothing to do: let it return",
+    ),
+    RepairKind(
+        "guard-access",
+        (TV.TILE_OUT_OF_INDEX_SPACE, TV.INBOUNDS_PROMISE),
+        "a tile outside the array is not accessed: guard the access, and what the block does beside it stays",
+    ),
+    RepairKind(
+        "one-block",
+        (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE),
+        "every block stores to the same elements: let one block do it",
+    ),
+    RepairKind(
+        "mask-lanes",
+        (TV.RACE_WRITE_WRITE, TV.DUPLICATE_LANES),
+        "lanes that are masked where their index is read all store to one element: mask the store as well",
     ),
     RepairKind(
         "mend-loop",

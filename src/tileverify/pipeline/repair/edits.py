@@ -21,6 +21,9 @@ class Lines:
     def column(self, line: int, byte: int) -> int:
         return len(self._lines[line - 1].encode()[:byte].decode(errors="replace"))
 
+    def line(self, number: int) -> str:
+        return self._lines[number - 1].rstrip("\r\n")
+
     def replacing(self, node: ast.expr | ast.stmt | ast.keyword, text: str) -> Edit:
         """``text`` in place of ``node``."""
         assert node.end_lineno is not None

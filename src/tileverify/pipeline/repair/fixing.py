@@ -66,6 +66,8 @@ def fixed(results: Sequence[KernelResult], judge: Judge, applicable: frozenset[s
     """What becomes of each file that has refuted kernels with proved repairs, or findings without one."""
     by_file: dict[str, list[KernelResult]] = {}
     for result in results:
+        # What somebody suppressed, with a reason, is left as it is.
+        result = replace(result, findings=tuple(each for each in result.findings if each.suppression is None))
         if result.findings and result.verdict is not Verdict.ERROR:
             by_file.setdefault(result.file, []).append(result)
     for file, found in by_file.items():

@@ -50,7 +50,7 @@ def summed_by_atomic(
 
 def is_partial_sum(source: KernelSource, function: ast.FunctionDef, write: TileCall, value: ast.expr) -> bool:
     """Whether ``value`` is a sum over what a block has that shares the place of ``write`` with others."""
-    names = _Names(source, function)
+    names = ValueParts(source, function)
     own = frozenset[int]().union(*(names.axes(each) for each in write.components))
     shared = names.axes(value) - own
     if not shared or not names.is_sum(value):
@@ -60,7 +60,7 @@ def is_partial_sum(source: KernelSource, function: ast.FunctionDef, write: TileC
     return not own and names.is_whole_sum(value)
 
 
-class _Names:
+class ValueParts:
     """What names of a function are made of, through all their assignments and loops."""
 
     def __init__(self, source: KernelSource, function: ast.FunctionDef) -> None:

@@ -13,11 +13,15 @@ from itertools import combinations
 from typing import Final
 
 from ...results import Edit, Finding
+from ...results.codes import TV
 from .accumulating import accumulations, as_atomic
 from .catalogue import KINDS
+from .faulty_place import FaultyPlace, Found
+from .guard_proposals import guard_access, return_anyway, return_early
+from .guards import Guards, edits_of
 from .kernel_source import KernelSource, TileCall
-from .padding import padding_of, unpadded_loads, with_padding
-from .partial_sums import summed_by_atomic
+from .padding import fills, is_only_summed, modes, unpadded_loads, with_fill, with_padding
+from .partial_sums import ValueParts, summed_by_atomic
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,36 +35,6 @@ class Proposal:
     same_results: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FaultyPlace:
-    """A finding in the source: the function around it, and the accesses that it names; ``named``: those that any
-    finding of the kernel names."""
-
-    source: KernelSource
-    function: ast.FunctionDef
-    finding: Finding
-    accesses: tuple[TileCall, ...]
-    named: tuple[TileCall, ...]
-
-    def of(self, node: ast.AST) -> str:
-        return self.source.of(node)
-
-    def replacing(self, node: ast.expr | ast.stmt, text: str) -> Edit:
-        return self.source.lines.replacing(node, text)
-
-    def parts(self, node: ast.expr) -> Iterator[ast.expr]:
-        """All expressions that ``node`` is made of, through names that are assigned once."""
-        definitions, seen = self.source.definitions(self.function), set[str]()
-        pending = [node]
-        while pending:
-            for part in ast.walk(pending.pop()):
-                if isinstance(part, ast.expr):
-                    yield part
-                if isinstance(part, ast.Name) and part.id in definitions and part.id not in seen:
-                    seen.add(part.id)
-                    pending.append(definitions[part.id])
-
-
 def proposals(source: KernelSource, finding: Finding, others: Sequence[Finding] = ()) -> Iterator[Proposal]:
     """Every edit that is worth a try, what changes least first; ``others``: what else is wrong with the kernel, and is
     best mended at once."""
@@ -70,7 +44,7 @@ def proposals(source: KernelSource, finding: Finding, others: Sequence[Finding] 
     code = finding.obligation or finding.code
     for kind, propose, same in _PROPOSERS:
         if {code, finding.code} & {*KINDS[kind].codes}:
-            yield from (Proposal(kind, text, edits, same) for text, edits in propose(place))
+            yield from (Proposal(kind, text, edits, same(place)) for text, edits in propose(place))
 
 
 def _place(source: KernelSource, finding: Finding, others: Sequence[Finding]) -> FaultyPlace | None:
@@ -79,7 +53,8 @@ def _place(source: KernelSource, finding: Finding, others: Sequence[Finding]) ->
     if function is None:
         return None
     named = [call for each in (finding, *others) for call in _calls(source, function, each)]
-    return FaultyPlace(source, function, finding, _once(_calls(source, function, finding)), _once(named))
+    codes = frozenset(each.obligation or each.code for each in (finding, *others))
+    return FaultyPlace(source, function, finding, _once(_calls(source, function, finding)), _once(named), codes)
 
 
 def _calls(source: KernelSource, function: ast.FunctionDef, finding: Finding) -> Iterator[TileCall]:
@@ -93,11 +68,8 @@ def _once(calls: Iterable[TileCall]) -> tuple[TileCall, ...]:
     return tuple({id(call.node): call for call in calls}.values())
 
 
-_Found = Iterator[tuple[str, tuple[Edit, ...]]]
-
-
 # ------------------------------------------------------------------------------------------------ atomics
-def _use_atomic(place: FaultyPlace) -> _Found:
+def _use_atomic(place: FaultyPlace) -> Found:
     """All accumulations that findings name, together; those of this finding; all of the function."""
     every = [call for call in place.source.calls(place.function) if call.name in ("store", "scatter")]
     named = [call for call in every if any(call.node is each.node for each in place.named)]
@@ -114,31 +86,35 @@ def _use_atomic(place: FaultyPlace) -> _Found:
                 texts = [f"`{text}`" for text, _ in done]
                 if len(done) == len(atomic) and texts not in told:
                     told.append(texts)
-                    yield " and ".join(texts), tuple(edit for _, edits in done for edit in edits)
+                    text = " and ".join(texts)
+                    if not _of_single_lanes(place):
+                        text += ", which counts every one of the lanes that meet, where the kernel counts one"
+                    yield text, tuple(edit for _, edits in done for edit in edits)
 
 
-def _store_by_atomic(place: FaultyPlace) -> _Found:
+def _store_by_atomic(place: FaultyPlace) -> Found:
     """What blocks store one over the other is a part of a sum (split-K)."""
     for access in place.accesses:
         for text, edits in summed_by_atomic(place.source, place.function, access):
             yield f"`{text}`", edits
 
 
-def _widen_scope(place: FaultyPlace) -> _Found:
+def _widen_scope(place: FaultyPlace) -> Found:
     narrow = [
         node
         for node in ast.walk(place.function)
         if isinstance(node, ast.Attribute) and node.attr == "BLOCK" and "MemoryScope" in place.of(node)
     ]
-    if narrow:
-        yield "DEVICE for BLOCK", tuple(_last_part(place, node, "DEVICE") for node in narrow)
+    for some in place.growing(narrow):
+        yield "DEVICE for BLOCK", tuple(_last_part(place, node, "DEVICE") for node in some)
 
 
-def _strengthen_order(place: FaultyPlace) -> _Found:
-    """Every access of an array with a weaker order as strong as its kind may be."""
+def _strengthen_order(place: FaultyPlace) -> Found:
+    """The accesses of one array as strong as their kind may be, where their order is weak; those of all arrays; all."""
     module = place.source.module
     strongest = {"load": "ACQUIRE", "store": "RELEASE"}
-    weak, all_of_them = [], []
+    weak: dict[str, list[Edit]] = {}
+    all_of_them = []
     for call in place.source.calls(place.function):
         for keyword in call.node.keywords:
             if keyword.arg == "memory_order":
@@ -146,8 +122,9 @@ def _strengthen_order(place: FaultyPlace) -> _Found:
                 edit = place.replacing(keyword.value, order)
                 all_of_them.append(edit)
                 if place.of(keyword.value).endswith(("RELAXED", "WEAK")):
-                    weak.append(edit)
-    for edits in dict.fromkeys((tuple(weak), tuple(all_of_them))):
+                    weak.setdefault(place.of(call.arguments["array"]), []).append(edit)
+    together = [edit for edits in weak.values() for edit in edits]
+    for edits in dict.fromkeys(map(tuple, (*weak.values(), together, all_of_them))):
         if edits:
             yield "acquire, release, or both for atomics", edits
 
@@ -157,60 +134,22 @@ def _last_part(place: FaultyPlace, node: ast.Attribute, name: str) -> Edit:
 
 
 # ------------------------------------------------------------------------------------------------- bounds
-def _mask_tail(place: FaultyPlace) -> _Found:
-    unchecked = [
-        keyword.value
-        for node in ast.walk(place.function)
-        if isinstance(node, ast.Call)
-        for keyword in node.keywords
-        if keyword.arg == "check_bounds" and isinstance(keyword.value, ast.Constant) and keyword.value.value is False
-    ]
-    if unchecked:
-        yield "without check_bounds=False", tuple(place.replacing(each, "True") for each in unchecked)
+def _mask_tail(place: FaultyPlace) -> Found:
+    """The accesses at fault checked; those of all findings; all of the function."""
+    calls = [node for node in ast.walk(place.function) if isinstance(node, ast.Call)]
+    promises = [promise for promise in map(_unchecked, calls) if promise is not None]
+    for some in place.growing(promises):
+        yield "without check_bounds=False", tuple(place.replacing(each, "True") for each in some)
 
 
-def _guard_launch(place: FaultyPlace) -> _Found:
-    """The block returns before a statement whose tiles lie outside their arrays."""
-    guards: dict[int, tuple[ast.stmt, list[str]]] = {}
-    for access in place.accesses:
-        statement = next((each for each in place.function.body if _holds(each, access.node)), None)
-        shape = _shape(place, access)
-        if statement is None or shape is None or isinstance(statement, ast.For | ast.While):
-            continue
-        conditions = guards.setdefault(id(statement), (statement, []))[1]
-        array = place.of(access.arguments["array"])
-        for axis, component in enumerate(access.components):
-            if not isinstance(component, ast.Constant):
-                index = place.of(component)
-                end = f"{place.source.module}.num_tiles({array}, axis={axis}, shape={shape})"
-                conditions += (
-                    [f"{index} >= {end}"] if isinstance(component, ast.Name) else [f"{index} < 0", f"{index} >= {end}"]
-                )
-    edits = []
-    for statement, conditions in guards.values():
-        lines = [line for each in dict.fromkeys(conditions) for line in (f"if {each}:", "    return")]
-        edits.append(place.source.lines.before(statement, lines))
-    if edits and all(conditions for _, conditions in guards.values()):
-        yield "return before the access", tuple(edits)
-
-
-def _shape(place: FaultyPlace, access: TileCall) -> str | None:
-    """The shape of the tile that is loaded or stored."""
-    if "shape" in access.arguments:
-        return place.of(access.arguments["shape"])
-    tile = access.arguments.get("tile")
-    if isinstance(tile, ast.Name):
-        return f"{tile.id}.shape"
-    loads = [] if tile is None else [call for call in place.source.calls(tile) if "shape" in call.arguments]
-    return place.of(loads[0].arguments["shape"]) if loads else None
-
-
-def _holds(statement: ast.stmt, node: ast.AST) -> bool:
-    return any(each is node for each in ast.walk(statement))
+def _unchecked(node: ast.Call) -> ast.expr | None:
+    """The False of ``check_bounds=False``."""
+    given = [each.value for each in node.keywords if each.arg == "check_bounds"]
+    return next((each for each in given if isinstance(each, ast.Constant) and each.value is False), None)
 
 
 # ------------------------------------------------------------------------------------------------- indices
-def _split_output_index(place: FaultyPlace) -> _Found:
+def _split_output_index(place: FaultyPlace) -> Found:
     for store in place.accesses:
         if store.name not in ("store", "scatter", "atomic_xchg"):
             continue
@@ -235,7 +174,37 @@ def _is_in_place(place: FaultyPlace, store: TileCall) -> bool:
     return any(each.name in ("load", "gather") and place.of(each.arguments["array"]) == array for each in calls)
 
 
-def _own_component(place: FaultyPlace, store: TileCall, used: set[str]) -> _Found:
+def _in_one_block(place: FaultyPlace) -> Found:
+    """A store that no block id tells apart, of what no block loads for itself, by the first block alone."""
+    guards, names = Guards(place.source, place.function), ValueParts(place.source, place.function)
+    ids = place.source.block_ids(place.function)
+    first = " and ".join(f"{block} == 0" for _, block in sorted(ids.items()))
+    for store in place.accesses:
+        value = store.arguments.get({"store": "tile", "scatter": "value"}.get(store.name, ""))
+        if value is None or not first or any(names.axes(component) for component in store.components):
+            continue
+        loads = [call for part in names.parts(value) for call in place.source.calls(part) if call.node is part]
+        array = place.of(store.arguments["array"])
+        own = any(place.of(load.arguments["array"]) == array or any(map(names.axes, load.components)) for load in loads)
+        found = None if own else guards.around(store.node, first)
+        if found is not None:
+            yield f"`if {first}` around it", edits_of(place.source, [found])
+
+
+def _mask_lanes(place: FaultyPlace) -> Found:
+    """A scatter with the mask of the gather that its index comes from: masked lanes have one index, the padding."""
+    for scatter in place.accesses:
+        if scatter.name != "scatter" or any(each.arg == "mask" for each in scatter.node.keywords):
+            continue
+        parts = [part for component in scatter.components for part in place.parts(component)]
+        gathers = [call for part in parts for call in place.source.calls(part) if call.node is part]
+        masks = [each.value for call in gathers for each in call.node.keywords if each.arg == "mask"]
+        text = place.of(scatter.node)
+        for mask in dict.fromkeys(map(place.of, masks)):
+            yield f"`mask={mask}`", (place.replacing(scatter.node, f"{text[:-1].rstrip().rstrip(',')}, mask={mask})"),)
+
+
+def _own_component(place: FaultyPlace, store: TileCall, used: set[str]) -> Found:
     """A block id that the index lacks, where it has a constant; an index without what is added to it."""
     for component in store.components:
         if isinstance(component, ast.Constant):
@@ -246,7 +215,7 @@ def _own_component(place: FaultyPlace, store: TileCall, used: set[str]) -> _Foun
             yield _instead(place, component, place.of(component.left))
 
 
-def _own_stride(place: FaultyPlace, parts: list[ast.expr]) -> _Found:
+def _own_stride(place: FaultyPlace, parts: list[ast.expr]) -> Found:
     """``block * (the number of lanes) + lanes``."""
     lanes = [part for part in parts if isinstance(part, ast.Call) and place.source.called(part) == "arange"]
     for length in dict.fromkeys(place.of(each.args[0]) for each in lanes if each.args):
@@ -259,7 +228,7 @@ def _instead(place: FaultyPlace, node: ast.expr, text: str) -> tuple[str, tuple[
     return f"`{text}` for `{place.of(node)}`", (place.replacing(node, text),)
 
 
-def _widen_index(place: FaultyPlace) -> _Found:
+def _widen_index(place: FaultyPlace) -> Found:
     module = place.source.module
     ids = {
         id(part): part
@@ -275,7 +244,7 @@ def _widen_index(place: FaultyPlace) -> _Found:
         yield "block ids in 64 bits", edits
 
 
-def _mend_loop(place: FaultyPlace) -> _Found:
+def _mend_loop(place: FaultyPlace) -> Found:
     for loop in ast.walk(place.function):
         if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and place.of(loop.iter.func) == "range":
             yield from _own_step(place, loop.iter.args)
@@ -284,7 +253,7 @@ def _mend_loop(place: FaultyPlace) -> _Found:
                     yield from _nearer_end(place, part)
 
 
-def _own_step(place: FaultyPlace, arguments: list[ast.expr]) -> _Found:
+def _own_step(place: FaultyPlace, arguments: list[ast.expr]) -> Found:
     """``range(block, end, number of blocks)``."""
     if len(arguments) == 3:
         start, _, step = arguments
@@ -293,7 +262,7 @@ def _own_step(place: FaultyPlace, arguments: list[ast.expr]) -> _Found:
                 yield _instead(place, step, f"{place.source.module}.num_blocks({axis})")
 
 
-def _nearer_end(place: FaultyPlace, part: ast.AST) -> _Found:
+def _nearer_end(place: FaultyPlace, part: ast.AST) -> Found:
     """An end without what is added to it, or by another axis of the array."""
     if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Add | ast.Sub):
         yield _instead(place, part, place.of(part.left))
@@ -305,40 +274,66 @@ def _nearer_end(place: FaultyPlace, part: ast.AST) -> _Found:
 
 
 # ------------------------------------------------------------------------------------------------- padding
-def _pad_sums(place: FaultyPlace) -> _Found:
+def _pad_sums(place: FaultyPlace) -> Found:
     """Zeros, where the tiles are only multiplied and summed."""
-    yield from _padded(place, certain=True)
-
-
-def _pad_others(place: FaultyPlace) -> _Found:
-    yield from _padded(place, certain=False)
-
-
-def _padded(place: FaultyPlace, *, certain: bool) -> _Found:
     for loads in unpadded_loads(place.source, place.function, place.accesses):
-        modes = [padding_of(place.source, place.function, load) for load in loads]
-        if all(known for _, known in modes) is certain:
-            names = " and ".join(
-                dict.fromkeys(f"`padding_mode={place.source.module}.PaddingMode.{m}`" for m, _ in modes)
-            )
-            edits = [
-                place.replacing(load.node, with_padding(place.source, load, mode))
-                for load, (mode, _) in zip(loads, modes, strict=True)
-            ]
-            yield f"{names} for {', '.join(f'`{place.of(load.node)}`' for load in loads)}", tuple(edits)
+        if all(is_only_summed(place.source, place.function, load) for load in loads):
+            yield _padded(place, loads, ["ZERO"] * len(loads))
 
 
-_PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], _Found], bool], ...]] = (
-    ("use-atomic", _use_atomic, True),
-    ("mask-tail", _mask_tail, True),
-    ("guard-launch", _guard_launch, True),
-    ("widen-scope", _widen_scope, True),
-    ("strengthen-order", _strengthen_order, True),
-    ("pad-load", _pad_sums, True),
-    ("pad-load", _pad_others, False),
-    ("use-atomic", _store_by_atomic, False),
-    ("widen-index", _widen_index, False),  # where an index wrapped, another element is touched than before
-    ("split-output-index", _split_output_index, False),
-    ("mend-loop", _mend_loop, False),
+def _pad_others(place: FaultyPlace) -> Found:
+    for loads in unpadded_loads(place.source, place.function, place.accesses):
+        wanted = [modes(place.source, place.function, load) for load in loads]
+        for ranked in dict.fromkeys(zip(*wanted, strict=False)):
+            if set(ranked) != {"ZERO"} or not all(is_only_summed(place.source, place.function, load) for load in loads):
+                yield _padded(place, loads, ranked)
+        for load in loads if len(loads) == 1 else ():
+            for value in fills(place.source, place.function, load):
+                text = with_fill(place.source, load, value)
+                if text is not None:
+                    yield (
+                        f"{value} beyond the array, which is no padding mode: `{text}`",
+                        (place.replacing(load.node, text),),
+                    )
+
+
+def _padded(place: FaultyPlace, loads: Sequence[TileCall], chosen: Sequence[str]) -> tuple[str, tuple[Edit, ...]]:
+    names = " and ".join(dict.fromkeys(f"`padding_mode={place.source.module}.PaddingMode.{mode}`" for mode in chosen))
+    edits = [
+        place.replacing(load.node, with_padding(place.source, load, mode))
+        for load, mode in zip(loads, chosen, strict=True)
+    ]
+    return f"{names} for {', '.join(f'`{place.of(load.node)}`' for load in loads)}", tuple(edits)
+
+
+def _always(place: FaultyPlace) -> bool:
+    return True
+
+
+def _never(place: FaultyPlace) -> bool:
+    return False
+
+
+def _of_single_lanes(place: FaultyPlace) -> bool:
+    """Of lanes that meet, a scatter keeps one; atomics count them all."""
+    return not place.codes & {TV.DUPLICATE_LANES}
+
+
+_PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], Found], Callable[[FaultyPlace], bool]], ...]] = (
+    ("use-atomic", _use_atomic, _of_single_lanes),
+    ("mask-tail", _mask_tail, _always),
+    ("guard-launch", return_early, _always),
+    ("guard-access", guard_access, _always),
+    ("widen-scope", _widen_scope, _always),
+    ("strengthen-order", _strengthen_order, _always),
+    ("pad-load", _pad_sums, _always),
+    ("pad-load", _pad_others, _never),
+    ("use-atomic", _store_by_atomic, _never),
+    ("widen-index", _widen_index, _never),  # where an index wrapped, another element is touched than before
+    ("split-output-index", _split_output_index, _never),
+    ("mend-loop", _mend_loop, _never),
+    ("mask-lanes", _mask_lanes, _never),
+    ("one-block", _in_one_block, _never),
+    ("guard-launch", return_anyway, _never),
 )
 """Kind, how it is proposed, and whether the changed kernel does in order what it did before."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Final, TypeAlias
 
-from ...contract.launch import KernelUnit
+from ...contract.launch import KernelUnit, Number
 from ...frontend.sources.edited import edited_unit
 from ...frontend.sources.edited_cell import Compile
+from ...frontend.symbolic.block_numbers import read_axes
 from ...reports.editing import text_digest
 from ...results import COMBINATIONS, WARNINGS, Finding, Hint, KernelResult, Verdict
 from ...results.codes import TV
@@ -20,6 +21,7 @@ from .catalogue import KINDS
 from .edits import edited
 from .kernel_source import KernelSource
 from .proposals import Proposal, proposals
+from .small_runs import Comparison, SmallRuns, decoded
 
 MOST_TRIALS: Final = 24
 """Changed kernels that are compiled and proved for one result."""
@@ -57,8 +59,9 @@ def with_repairs(
     except (OSError, SyntaxError, ValueError):
         return result
     has_grid = unit.launch.grid is not None and most > QUICK_TRIALS  # any grid is a large question
+    changed = _Changed(unit, check, compiled, SmallRuns(unit, result.findings))
     trials = Trials(
-        text, partial(_prepared, unit, check, compiled), has_grid=has_grid, most=most, requires=result.requires
+        text, changed.prepared, has_grid, most, result.requires, changed.compared, block_unread=changed.block_unread
     )
     findings = (repaired(finding, proposals(source, finding, result.findings), trials) for finding in result.findings)
     return replace(result, findings=tuple(findings))
@@ -77,7 +80,9 @@ def repaired(finding: Finding, proposed: Iterable[Proposal], trials: Trials) -> 
         hint = trials.hint(proposal, determined=finding.code in WARNINGS)
         if hint is not None:
             return replace(finding, hints=(*finding.hints, hint))
-    return replace(finding, hints=(*finding.hints, *trials.other_grid(finding), *_advice(finding)))
+    other_grid = tuple(trials.other_grid(finding))
+    advice = () if any(hint.id == "one-block" for hint in other_grid) else _advice(finding)
+    return replace(finding, hints=(*finding.hints, *other_grid, *advice))
 
 
 @dataclass
@@ -87,6 +92,8 @@ class Trials:
     ``prepared``: makes ready to prove a changed source, under the launch of the result; for ``None`` the source as it
     is, under any grid; no proof for a source that does not compile.  ``has_grid``: the launch has one of its own.
     ``most``: texts that are tried.  ``requires``: clauses under which the kernel was looked at as it is.
+    ``block_unread``: no block knows its number, so that ``None`` is prepared for one block.
+    ``compared``: a changed source with the one that is, in runs (`small_runs`); ``True``: of lanes that are left open.
     """
 
     text: str
@@ -94,6 +101,8 @@ class Trials:
     has_grid: bool
     most: int = MOST_TRIALS
     requires: tuple[str, ...] = ()
+    compared: Callable[[str, bool], Comparison] | None = None
+    block_unread: bool = False
     _known: dict[str | None, KernelResult | None] = field(default_factory=dict)
 
     @property
@@ -102,21 +111,33 @@ class Trials:
         return len(self._known)
 
     def hint(self, proposal: Proposal, *, determined: bool = False) -> Hint | None:
-        """The hint for a proposal that proves the kernel, also to be ``determined``."""
-        outcome = self._outcome(edited(self.text, proposal.edits))
+        """The hint for a proposal that proves the kernel, also to be ``determined``, and then gives what was meant."""
+        text = edited(self.text, proposal.edits)
+        seen = self.compared(text, True) if self.compared is not None and determined else None
+        if seen is Comparison.OTHER:
+            return None
+        outcome = self._outcome(text)
         if outcome is None or outcome.verdict is not Verdict.PROVED:
             return None
         if determined and (outcome.findings or outcome.deterministic is False):
             return None
+        if self.compared is not None and proposal.same_results and not determined:
+            seen = self.compared(text, False)
         kind = KINDS[proposal.kind]
         new = [clause for clause in outcome.requires if clause not in self.requires]
-        safe = proposal.same_results and not new
+        safe = proposal.same_results and not new and seen in (None, Comparison.SAME)
         proved = f"proved when {' and '.join(new)}" if new else "proved"
-        advice = f"{kind.text}: {proposal.text} ({proved})"
+        doubt = _DOUBTS.get(seen, "") if proposal.same_results and seen is not None else ""
+        advice = f"{kind.text}: {proposal.text} ({proved}{doubt})"
         return Hint(kind.id, "safe" if safe else "maybe", advice, proposal.edits, text_digest(self.text))
 
     def other_grid(self, finding: Finding) -> Iterator[Hint]:
-        """What the kernel is proved for if the grid is left open."""
+        """What the kernel is proved for if the grid is left open, or is one block where all do the same."""
+        if self.block_unread and finding.code in KINDS["one-block"].codes:
+            outcome = self._outcome(None)
+            if outcome is not None and outcome.verdict is Verdict.PROVED:
+                yield Hint("one-block", "maybe", f"{KINDS['one-block'].text}: launch one, grid = [1] (proved)")
+            return
         if not self.has_grid or finding.code not in KINDS["fit-grid"].codes:
             return
         outcome = self._outcome(None)
@@ -148,13 +169,49 @@ class Trials:
         return exact if exact is not None and exact.verdict is Verdict.PROVED else outcome
 
 
-def _prepared(unit: KernelUnit, check: Check, compiled: Compile | None, text: str | None) -> Prove | None:
-    if text is None:
-        return partial(check, replace(unit, launch=replace(unit.launch, grid=None, grid_text=())))
-    try:
-        return partial(check, edited_unit(unit, text, compiled))
-    except TileVerifyError:
-        return None
+@dataclass
+class _Changed:
+    """Changed sources of ``unit``, each compiled once."""
+
+    unit: KernelUnit
+    check: Check
+    compiled: Compile | None
+    runs: SmallRuns
+    _units: dict[str, KernelUnit | None] = field(default_factory=dict)
+
+    @cached_property
+    def block_unread(self) -> bool:
+        """Whether no block number has a part in anything that the kernel does."""
+        _, entry = decoded(self.unit)
+        return not read_axes(entry)
+
+    def prepared(self, text: str | None) -> Prove | None:
+        """As `Trials` wants it."""
+        if text is None:
+            grid = (Number(1), Number(1), Number(1)) if self.block_unread else None
+            return partial(self.check, replace(self.unit, launch=replace(self.unit.launch, grid=grid, grid_text=())))
+        changed = self._of(text)
+        return None if changed is None else partial(self.check, changed)
+
+    def compared(self, text: str, lanes: bool) -> Comparison:
+        changed = self._of(text)
+        return Comparison.UNKNOWN if changed is None else self.runs.compared(changed, lanes=lanes)
+
+    def _of(self, text: str) -> KernelUnit | None:
+        if text not in self._units:
+            try:
+                self._units[text] = edited_unit(self.unit, text, self.compiled)
+            except TileVerifyError:
+                self._units[text] = None
+        return self._units[text]
+
+
+_DOUBTS: Final[Mapping[Comparison, str]] = {
+    Comparison.OTHER: "; on small launches it does something else than before",
+    Comparison.UNKNOWN: "; no run shows that it does what it did before",
+    Comparison.PARTLY: "; what is meant beyond the array is not known",
+}
+"""Why a repair that may well do what the kernel did is not called safe."""
 
 
 def _advice(finding: Finding) -> Iterator[Hint]:

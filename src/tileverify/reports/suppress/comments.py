@@ -20,7 +20,7 @@ from ...results import Finding, SourceSite, SuppressionKind
 from ...results.codes import TV
 from ...system.source_lines import syntax_tree
 from ..snippets import source_text
-from .model import CommentRule, Rule, wrong_codes
+from .model import CommentRule, Rule, is_placeholder, wrong_codes
 
 FORM: Final = "tileverify: ignore[TV101] -- why this is fine (until 2027-12-31)"
 
@@ -104,6 +104,8 @@ def _parsed(rest: str, file: str, line: int) -> Rule | str:
             return f"ends on '{until['day']}', which is no day of the form 2027-12-31"
     if not words:
         return "gives no reason"
+    if is_placeholder(words):
+        return f"gives no reason ('{words}' is a placeholder)"
     return Rule(SuppressionKind.COMMENT, codes, words, day, file, line)
 
 

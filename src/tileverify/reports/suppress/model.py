@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import date
+from typing import Final
 
 from ...results import Suppression, SuppressionKind
 from ...results.codes import CODES, Family
 
+PLACEHOLDER: Final = "TODO: why this is fine"
+"""What an editor writes where a person has to say why; no reason until they did."""
+
+_TEMPLATE: Final = "why this is fine"
+_UNFINISHED: Final = re.compile(r"(?:todo|fixme|xxx+|tbd|tba)\b", re.IGNORECASE)
 _UNSUPPRESSIBLE = frozenset({Family.ERROR, Family.LAUNCH, Family.SUPPRESSION})
 
 
@@ -65,3 +71,9 @@ def wrong_codes(codes: tuple[str, ...]) -> str:
         if known.family in _UNSUPPRESSIBLE:
             return f"names {code} ({known.family.value}), which cannot be suppressed"
     return ""
+
+
+def is_placeholder(reason: str) -> bool:
+    """Whether somebody still has to write the reason: no word, a mark that says so, the words of the template."""
+    words = reason.strip(" \t<>[](){}\"'`.…!?:-_*#")
+    return not any(map(str.isalnum, words)) or bool(_UNFINISHED.match(words)) or words.casefold() == _TEMPLATE

@@ -9,7 +9,7 @@ from typing import Final
 from lsprotocol import types
 
 from ...corpus.examples import example_file
-from ...reports.suppress.model import wrong_codes
+from ...reports.suppress.model import PLACEHOLDER, wrong_codes
 from ...results import Edit, Finding, Hint, Report
 from .shown import units
 
@@ -17,8 +17,6 @@ WRITE_SPEC: Final = "tileverify.writeSpec"
 SHOW_EXAMPLE: Final = "tileverify.showExample"
 DRAW: Final = "tileverify.drawCounterexample"
 CHECK: Final = "tileverify.check"
-
-_WHY: Final = "TODO: why this is fine"
 
 
 def actions_at(
@@ -97,7 +95,7 @@ def _suppression(uri: str, shown: types.Diagnostic, code: str, text: Sequence[st
     above = text[line] if line < len(text) else ""
     indent = above[: len(above) - len(above.lstrip())]
     start = types.Position(line, 0)
-    comment = types.TextEdit(types.Range(start, start), f"{indent}# tileverify: ignore[{code}] -- {_WHY}\n")
+    comment = types.TextEdit(types.Range(start, start), f"{indent}# tileverify: ignore[{code}] -- {PLACEHOLDER}\n")
     return types.CodeAction(
         f"Suppress {code} here, with a reason",
         kind=types.CodeActionKind.QuickFix,

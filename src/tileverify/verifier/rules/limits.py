@@ -29,6 +29,8 @@ from ...contract.as_terms import Contract, array_layout
 from ...contract.terms import Sort, Term, TermKind
 from ...contract.terms.evaluate import evaluate
 from ...contract.variables import GRID, list_length
+from .answers import Answer
+from .consistency import promises
 from .prepare import contract_values
 
 USUAL: Final = 1 << 30
@@ -40,19 +42,22 @@ ELEMENTS: Final = 1 << 31
 SMALL: Final = 1 << 12
 """Sizes of the launches that clauses have to leave (`work`)."""
 
-Implies: TypeAlias = Callable[[Sequence[Term], Term], bool]
-"""Whether the contract's facts and these conditions imply another one; False means "not seen"."""
+Asked: TypeAlias = Callable[[Sequence[Term]], Answer]
+"""Whether the contract has launches with these conditions."""
+
+_SAMPLES: Final = (1, 2, 3, 7, 16, 64, 100, 128, 1000, 1024, 4096)
+"""Sizes of launches that are tried without the solver."""
 
 
 @dataclass(frozen=True)
 class ContractParts:
-    """The limits of ``contract`` and its open parts; ``implies`` asks the solver, which knows the contract's facts.
+    """The limits of ``contract`` and its open parts; ``asked`` is the solver, which knows the contract's facts.
 
     ``tile``: the largest number of elements along an axis that the kernel works with at once.
     """
 
     contract: Contract
-    implies: Implies
+    asked: Asked
     tile: int = 1
 
     @cached_property
@@ -77,8 +82,11 @@ class ContractParts:
 
     @cached_property
     def has_limits(self) -> bool:
-        """Whether the contract has launches within limits, as far as is known; none if it describes an empty array."""
-        return bool(self.limits) and t.FALSE not in self.limits and not self.implies(self.limits, t.FALSE)
+        """Whether the contract has launches within limits: a proof within them would say nothing otherwise.  Those that
+        describe an empty array have none."""
+        if not self.limits or t.FALSE in self.limits or self.asked((*self.limits, *promises(self.contract))) is _NO:
+            return False
+        return next(self._samples(), None) is not None or self.asked(self.limits) is Answer.SATISFIABLE
 
     @cached_property
     def small(self) -> tuple[Term, ...]:
@@ -107,11 +115,15 @@ class ContractParts:
     def is_open(self, clause: Term) -> bool:
         """Whether the clause restricts nothing that the contract speaks of by name."""
         spoken_of = clause.free - self.written
-        if not spoken_of or (self.contract.grid_given and spoken_of & set(GRID)):
+        if not spoken_of or not all(map(_is_left_open, spoken_of)):
             return False
         least = {leaf: t.ONE if leaf in GRID else t.ZERO for leaf in spoken_of}
         rest = t.substitute(clause, least)
         return rest is t.TRUE or self.implies((*(self.limits if self.has_limits else ()), *self._room), rest)
+
+    def implies(self, given: Sequence[Term], conclusion: Term) -> bool:
+        """Whether the contract and these conditions imply another one; False means "not seen"."""
+        return self.asked((*given, t.not_(conclusion))) is _NO
 
     # ------------------------------------------------------------------------------------------- helpers
     @cached_property
@@ -162,15 +174,29 @@ class ContractParts:
 
     def _is_broken_by_a_sample(self, clause: Term) -> bool:
         """Whether one of a few usual launches of the contract breaks it: most clauses are, and no solver is needed."""
-        for value in (1, 2, 3, 7, 16, 100, 1000):
-            launch = _Sample(value)
-            try:
-                usual = all(evaluate(each, launch) for each in (*self.contract.facts, *self.limits))
-                if usual and not evaluate(clause, launch):
-                    return True
-            except (KeyError, ZeroDivisionError):
-                continue
-        return False
+        return any(_holds(clause, launch) is False for launch in self._samples())
+
+    def _samples(self) -> Iterator[_Sample]:
+        """Launches of the contract within limits."""
+        conditions = (*self.contract.facts, *self.limits)
+        yield from (launch for launch in map(_Sample, _SAMPLES) if all(_holds(each, launch) for each in conditions))
+
+
+_NO: Final = Answer.UNSATISFIABLE
+
+
+def _is_left_open(leaf: Term) -> bool:
+    """An axis of the grid, or the address of an array, which may be one of a list."""
+    name = leaf.function.name if leaf.kind is TermKind.APPLY else leaf.symbol.name
+    return leaf in GRID or name.endswith(".address")
+
+
+def _holds(condition: Term, launch: _Sample) -> bool | None:
+    """``None`` where it speaks of what the launch does not say."""
+    try:
+        return bool(evaluate(condition, launch))
+    except (KeyError, ZeroDivisionError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,16 @@ def build_contract(launch: LaunchSpec) -> Contract:
     return _Builder(launch).build()
 
 
+def _closed(values: dict[Term, Term]) -> dict[Term, Term]:
+    """The values with the values of what they speak of put in: of a grid ``n`` where the scalar ``n`` is 3, that 3."""
+    for _ in values:
+        further = {variable: t.substitute(value, values) for variable, value in values.items()}
+        if all(further[variable] is value for variable, value in values.items()):
+            break
+        values = further
+    return values
+
+
 class _Builder:
     def __init__(self, launch: LaunchSpec) -> None:
         self.launch = launch
@@ -121,7 +131,7 @@ class _Builder:
         for name in lists_spoken_of(launch.requires, self.lists):
             self.facts.append(t.le(t.ONE, list_length(name)))
         data = tuple(map(self._data_term, launch.data))
-        substitute = {variable: value for variable, value in self.values.items() if variable is not value}
+        substitute = _closed({variable: value for variable, value in self.values.items() if variable is not value})
         data = tuple(each.map(lambda term: t.substitute(term, substitute)) for each in data)
         facts = tuple(dict.fromkeys(t.substitute(fact, substitute) for fact in self.facts if fact is not t.TRUE))
         in_lists = [array for each in self.lists.values() for array in each.each or (each.element,)]

@@ -22,6 +22,7 @@ PYTHONS_OWN = {
     ("tileverify/corpus/examples.py", "range"),
     ("tileverify/frontend/sources/usage.py", "range"),
     ("tileverify/frontend/sources/settled_names.py", "range"),
+    ("tileverify/pipeline/repair/guards.py", "range"),
     ("tileverify/pipeline/repair/proposals.py", "range"),
 }
 """Modules in which ``range`` is Python's function of that name, or the name of a label in the corpus."""

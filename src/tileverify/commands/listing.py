@@ -109,9 +109,13 @@ def _row(file: Path, line: int | None, kernel: str, launch: str | None) -> dict[
 
 
 def _counted(found: CountedObligations) -> dict[str, Any]:
+    from ..reports.conditions import is_conditional
+
     return {
         "verdict": None if found.known is None else found.known.verdict.value,
         "requires": None if found.known is None else list(found.known.requires),
+        "limits": None if found.known is None else list(found.known.limits),
+        "conditional": None if found.known is None else is_conditional(found.known),
         "problem": found.problem,
         "obligations": {
             str(code): {"count": count, "came_to": found.came_to(code)} for code, count in found.counts.items()
@@ -127,12 +131,16 @@ def _listed(row: dict[str, Any]) -> Iterator[str]:
     if "obligations" not in row:
         yield printable(name)
         return
+    from ..reports.conditions import PROVED_IF, conjunction
     from ..results.codes import CODES
 
     total = sum(each["count"] for each in row["obligations"].values())
     told = row["verdict"] or "no verdict is kept"
-    clauses = len(row["requires"] or ())
-    told += f" with {clauses} clause{'' if clauses == 1 else 's'}" if clauses else ""
+    if row["conditional"]:
+        told = f"{PROVED_IF} {conjunction(row['requires'])}"
+    elif clauses := len(row["requires"] or ()):
+        told += f" with {clauses} clause{'' if clauses == 1 else 's'}"
+    told += "".join(f", limit {limit}" for limit in row["limits"] or ())
     if row["problem"] is not None:
         yield printable(f"{name}: {row['problem']}")
         return

@@ -21,7 +21,7 @@ Exit codes:
 _DIFF_EXIT_CODES: Final = """\b
 Exit codes:
   0  nothing is worse
-  1  a verdict is worse, or a new launch is not proved
+  1  a verdict is worse, a proof is of fewer launches than before, or a new launch is not proved
   2  bad usage, or a file that is no report
 """
 

@@ -9,11 +9,13 @@ from ..results import Finding, KernelResult, Report
 from ..results.codes import CODES
 from ..system.printable import printable
 from .causes import cards
+from .conditions import remarks
+from .reasons import position
 from .text import summary_line
 
 
 def concise_report(report: Report) -> str:
-    """A line for each card that is not suppressed, then the summary."""
+    """A line for each card that is not suppressed, one for each proof under conditions or limits, then the summary."""
     return "".join(f"{line}\n" for line in (*_lines(report), summary_line(report)))
 
 
@@ -53,6 +55,8 @@ def _lines(report: Report) -> Iterator[str]:
         for finding, others in cards(result.findings):
             if finding.suppression is None:
                 yield _line(result, finding, others)
+        if asked := ", ".join(remarks(result)):
+            yield printable(f"{position(result.file, result.line)}: {asked}{_launch(result)}")
 
 
 def _line(result: KernelResult | None, finding: Finding, others: tuple[Finding, ...]) -> str:
@@ -62,5 +66,9 @@ def _line(result: KernelResult | None, finding: Finding, others: tuple[Finding, 
     if site is not None and site.line is not None and site.column is not None:
         parts.append(str(site.column + 1))
     more = f" (and {len(others)} more of this cause)" if others else ""
-    kernel = f" [{result.kernel}{f', {result.launch}' if result.launch else ''}]" if result and result.kernel else ""
+    kernel = "" if result is None else _launch(result)
     return printable(f"{':'.join(parts)}: {finding.code} {finding.sentence}{more}{kernel}")
+
+
+def _launch(result: KernelResult) -> str:
+    return f" [{', '.join(filter(None, (result.kernel, result.launch)))}]" if result.kernel else ""

@@ -11,15 +11,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from ..results import KernelResult, Verdict
+from ..results import HoldsFor, KernelResult, Verdict
 from ..results.documents import SCHEMA, Json
 from ..results.json_report import result_from_json
 from ..system.errors import UsageError
 from ..system.printable import printable
+from .conditions import remarks
 
 HISTORY_SCHEMA: Final = "tileverify/history/1"
 
 _EMBEDDED: Final = re.compile(r'<script type="application/octet-stream" id="report">([\w+/=]*)</script>')
+_HOLDS_FOR: Final[Sequence[HoldsFor]] = ("any", "sizes", "launch")
+"""The kinds of proofs, that of most launches first."""
 _ORDER: Final = (Verdict.PROVED, Verdict.UNDECIDED, Verdict.REFUTED, Verdict.ERROR)
 
 
@@ -150,13 +153,31 @@ def _change(old: KernelResult | None, new: KernelResult | None) -> Change | None
     named = (known.file, known.kernel, known.launch)
     if old is None or new is None:
         kind = Kind.NEW if old is None else Kind.GONE
-        found = () if new is None else tuple(f"+ {code}" for code in _codes(new))
+        found = () if new is None else (*(f"+ {code}" for code in _codes(new)), *remarks(new))
         return Change(kind, *named, old.verdict if old else None, new.verdict if new else None, found)
     details = tuple(_details(old, new))
     if old.verdict is not new.verdict:
         worse = _ORDER.index(new.verdict) > _ORDER.index(old.verdict)
         return Change(Kind.WORSE if worse else Kind.BETTER, *named, old.verdict, new.verdict, details)
+    if new.verdict is Verdict.PROVED and details:
+        # A proof of fewer launches is worse, of more better: its verdict says neither.
+        kind = Kind.WORSE if _narrower(old, new) else Kind.BETTER if _narrower(new, old) else Kind.CHANGED
+        return Change(kind, *named, old.verdict, new.verdict, details)
     return Change(Kind.CHANGED, *named, old.verdict, new.verdict, details) if details else None
+
+
+def _narrower(old: KernelResult, new: KernelResult) -> bool:
+    """Whether the proof ``new`` is of fewer launches than ``old``, by its kind or by a clause that tileverify added."""
+    kinds = [_HOLDS_FOR.index(each.holds_for) for each in (old, new) if each.holds_for is not None]
+    if len(kinds) == 2 and kinds[1] > kinds[0]:
+        return True
+    before = (*old.stated, *old.clauses)
+    added = [clause for clause in new.clauses if clause not in before]
+    if not added:
+        return False
+    from ..verifier.implied_clauses import implied
+
+    return not all(implied(clause, before) for clause in added)
 
 
 def _details(old: KernelResult, new: KernelResult) -> Iterator[str]:
@@ -165,6 +186,7 @@ def _details(old: KernelResult, new: KernelResult) -> Iterator[str]:
     for label, before, after in (
         ("", _codes(old), _codes(new)),
         ("requires ", old.requires, new.requires),
+        ("limit ", old.limits, new.limits),
         ("assumes ", old.assumes, new.assumes),
     ):
         yield from (f"- {label}{each}" for each in before if each not in after)

@@ -21,6 +21,7 @@ from ..system.notebook_cells import shown_file
 from ..system.printable import printable
 from .causes import cards
 from .checked import checked
+from .conditions import behind_verdict, is_conditional, proved_words, verdict_word
 from .findings import finding_lines
 from .reasons import undetermined
 from .snippets import Snippets
@@ -44,7 +45,7 @@ _DIGITS: Final = 12
 
 
 class Detail(enum.Enum):
-    QUIET = "quiet"  # only what is not proved
+    QUIET = "quiet"  # only what is not proved, and a line for what is proved under conditions
     NORMAL = "normal"
     VERBOSE = "verbose"  # also what holds of what is not proved, hash and the time of every phase
 
@@ -68,15 +69,15 @@ def text_report(report: Report, *, detail: Detail = Detail.NORMAL, color: bool =
 
 
 def summary_line(report: Report) -> str:
-    """``3 launches of 2 kernels: 2 proved, 1 refuted, 0 undecided``; errors are counted where there are any."""
+    """``3 launches of 2 kernels: 2 proved, 1 of them under conditions, 1 refuted, 0 undecided``; errors are counted
+    where there are any."""
     counts = Counter(result.verdict for result in report.results)
     launches = [(result.file, result.kernel) for result in report.results if result.kernel]
     subject = _plural(len(set(launches)), "kernel")
     if len(launches) != len(set(launches)):
         subject = f"{_plural(len(launches), 'launch')} of {subject}"
-    verdicts = [
-        f"{counts[verdict]} {verdict.value}" for verdict in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNDECIDED)
-    ]
+    verdicts = [proved_words(report)]
+    verdicts += [f"{counts[verdict]} {verdict.value}" for verdict in (Verdict.REFUTED, Verdict.UNDECIDED)]
     if counts[Verdict.ERROR]:
         verdicts.append(_plural(counts[Verdict.ERROR], "error"))
     if report.warnings:
@@ -90,8 +91,11 @@ def summary_line(report: Report) -> str:
 
 def _report(report: Report, detail: Detail) -> Iterator[Text]:
     snippets = Snippets()
-    shown = [result for result in report.results if detail is not Detail.QUIET or _fails(result)]
+    quiet = detail is Detail.QUIET
     names = short_names(report.results)
+    if quiet:
+        yield from (_conditional(each, names) for each in report.results if is_conditional(each) and not _fails(each))
+    shown = [result for result in report.results if not quiet or _fails(result)]
     for result in shown:
         yield from _kernel(result, detail, snippets, names)
     if shown and not shown[-1].findings and (report.findings or detail is not Detail.QUIET):
@@ -107,9 +111,20 @@ def _report(report: Report, detail: Detail) -> Iterator[Text]:
 
 
 # -------------------------------------------------------------------------------------------- a kernel
+def _conditional(result: KernelResult, names: Names) -> Text:
+    """``proved if  k.py::k [0]: N % 4 == 0, limit M * N < 2**31``"""
+    told = f": {printable(behind_verdict(result))}"
+    return Text.assemble(_verdict(result), "  ", (_title(result, names), "bold"), (told, "yellow"))
+
+
+def _verdict(result: KernelResult) -> tuple[str, str]:
+    style = "yellow" if is_conditional(result) else _STYLES[result.verdict]
+    return f"{verdict_word(result):9}", f"bold {style}"
+
+
 def _kernel(result: KernelResult, detail: Detail, snippets: Snippets, names: Names) -> Iterator[Text]:
     style = _STYLES[result.verdict]
-    head = Text.assemble((f"{result.verdict.value:9}", f"bold {style}"), "  ", (_title(result, names), "bold"))
+    head = Text.assemble(_verdict(result), "  ", (_title(result, names), "bold"))
     if measure := _measure(result):
         head.append(f"  {measure}", "dim")
     yield head
@@ -144,8 +159,12 @@ def _measure(result: KernelResult) -> str:
 
 
 def _contract(result: KernelResult, detail: Detail, names: Names) -> Iterator[Text]:
+    conditional = is_conditional(result)
+    if conditional:
+        yield from _clauses("if", result.requires, "bold yellow")
     if result.verdict is Verdict.PROVED:
         holds = [_HOLDS_FOR.get(result.holds_for or "", result.holds_for or "")]
+        holds[0] += ", under these conditions" if conditional else ""
         if result.deterministic is not None:
             holds.append("deterministic" if result.deterministic else _differs(result))
         yield _labelled("holds for", "; ".join(part for part in holds if part))
@@ -153,7 +172,8 @@ def _contract(result: KernelResult, detail: Detail, names: Names) -> Iterator[Te
         yield _labelled("checked", proved)
     if result.verdict is not Verdict.ERROR:
         yield from _clauses("contract", result.stated)
-        yield from _clauses("requires", result.requires, "yellow")
+        yield from _clauses("requires", () if conditional else result.requires, "yellow")
+        yield from _clauses("limit", result.limits, "yellow")
         yield from _clauses("assumes", (_assumed(fact, result) for fact in result.assumes), "yellow")
     if result.written is not None:
         yield from _clauses("written", _written(result.written))

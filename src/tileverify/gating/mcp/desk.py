@@ -32,6 +32,19 @@ _PROMPT: Final = 1400
 _PAGE: Final = 1800
 _MOST_CHANGED: Final = 200
 """Lines of a repair that `Desk.get_finding` shows."""
+_HEAD: Final = (
+    "kernel",
+    "launch",
+    "line",
+    "verdict",
+    "contract",
+    "stated",
+    "requires",
+    "limits",
+    "conditional",
+    "notes",
+)
+"""Keys of a result that `Desk.get_finding` shows."""
 _MOST_FINDINGS: Final = 1000
 """Kept for `Desk.get_finding`; the oldest go first."""
 
@@ -123,7 +136,7 @@ def _details(kept: _Kept) -> str:
         shown.pop("edits", None)
     if "witness" in finding:
         finding["witness"].pop("launch", None)  # numbers for a replay, hundreds of them
-    head = {key: document[key] for key in ("kernel", "launch", "line", "verdict", "contract", "requires", "notes")}
+    head = {key: document[key] for key in _HEAD}
     return json.dumps({**head, "finding": finding}, indent=1)
 
 

@@ -201,6 +201,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(failure.report)
     for sentence in launches.tolerated:
         terminalreporter.write_line(f"let pass: {sentence}")
+    for sentence in launches.conditional:
+        terminalreporter.write_line(f"under conditions: {sentence}")
     for sentence in launches.undecided:
         terminalreporter.write_line(f"not compared: {sentence}")
     for line in launches.lines():

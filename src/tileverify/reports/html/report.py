@@ -112,7 +112,8 @@ def _headline(report: Report, compared: str) -> str:
             return f"{words}: {count} of {len(verdicts)} {'is' if count == 1 else 'are'} {verdict.value}"
     if not verdicts:
         return "No kernel was found"
-    return compared or "Everything is proved"
+    under = f", {report.conditional} of {len(verdicts)} under conditions" if report.conditional else ""
+    return (compared or "Everything is proved") + under
 
 
 # ------------------------------------------------------------------------------------------------ kernels

@@ -109,7 +109,7 @@ def _row(file: Path, line: int | None, kernel: str, launch: str | None) -> dict[
 
 
 def _counted(found: CountedObligations) -> dict[str, Any]:
-    from ..reports.conditions import is_conditional
+    from ..results.conditional import is_conditional
 
     return {
         "verdict": None if found.known is None else found.known.verdict.value,
@@ -131,8 +131,8 @@ def _listed(row: dict[str, Any]) -> Iterator[str]:
     if "obligations" not in row:
         yield printable(name)
         return
-    from ..reports.conditions import PROVED_IF, conjunction
     from ..results.codes import CODES
+    from ..results.conditional import PROVED_IF, conjunction
 
     total = sum(each["count"] for each in row["obligations"].values())
     told = row["verdict"] or "no verdict is kept"

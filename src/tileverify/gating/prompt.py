@@ -7,9 +7,9 @@ from itertools import chain, islice
 from typing import Final
 
 from ..pipeline.repair import edits
-from ..reports.conditions import proved_if
 from ..results import WARNINGS, Finding, Hint, SourceSite, Witness
 from ..results.codes import TV
+from ..results.conditional import proved_if
 from ..system.printable import printable
 from .gated import GatedKernel, GateResult
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from ..results import Finding, KernelResult, Report
 from ..results.codes import CODES
+from ..results.conditional import remarks
 from ..system.printable import printable
 from .causes import cards
-from .conditions import remarks
 from .reasons import position
 from .text import summary_line
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ..results import Finding, FindingLevel, KernelResult, Report, SourceSite
+from ..results.conditional import PROVED_IF, is_conditional, remarks
 from ..system.printable import printable
 from .causes import cards
-from .conditions import PROVED_IF, is_conditional, remarks
 from .explanation import explanation, from_repository, title
 from .reasons import position
 from .snippets import Snippets

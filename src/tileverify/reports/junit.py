@@ -12,8 +12,8 @@ from typing import Final
 from xml.etree import ElementTree
 
 from ..results import Finding, KernelResult, Report, Verdict
+from ..results.conditional import is_conditional, remarks
 from ..system.printable import printable
-from .conditions import is_conditional, remarks
 from .explanation import title
 from .findings import finding_lines
 from .reasons import position, suppressed_because

@@ -27,9 +27,9 @@ from ..results import (
     Verdict,
     Witness,
 )
+from ..results.conditional import is_conditional, remarks
 from ..results.documents import Json
 from ..system.printable import printable
-from .conditions import is_conditional, remarks
 from .explanation import action, explanation, from_repository, sides, title, two_blocks
 from .sarif_fixes import fixes
 from .sarif_rules import CONDITIONAL, RULES, rules

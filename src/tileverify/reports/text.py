@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.text import Text
 
 from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
+from ..results.conditional import behind_verdict, is_conditional, proved_words, verdict_word
 from ..results.kernel_names import Names, short_names
 from ..results.second_reading import reading_lines
 from ..system.notebook_cells import shown_file
 from ..system.printable import printable
 from .causes import cards
 from .checked import checked
-from .conditions import behind_verdict, is_conditional, proved_words, verdict_word
 from .findings import finding_lines
 from .reasons import undetermined
 from .snippets import Snippets

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...reports.conditions import behind_verdict, verdict_word
 from ...reports.text import Detail, summary_line, text_report
 from ...results import KernelResult, Report, Verdict
+from ...results.conditional import behind_verdict, verdict_word
 from ...system.printable import printable
 
 

@@ -12,8 +12,8 @@ import msgspec
 
 from ...launching.checking import Checked
 from ...pipeline import solver_version
-from ...reports.conditions import proved_if, under_conditions
 from ...results import KernelResult, Verdict
+from ...results.conditional import proved_if, under_conditions
 
 REFUTED: Final = Verdict.REFUTED.value
 PROVED: Final = Verdict.PROVED.value

@@ -10,13 +10,13 @@ from typing import Final, TypeAlias
 
 from ...results import ContractOrigin, Finding, KernelResult, PlaybackFile, SourceSite, Verdict, Witness
 from ...results.codes import CODES, Code, Family
+from ...results.conditional import conjunction, is_conditional, verdict_word
 from ...results.details import Drawing, IrLine, ObligationDetail, SideDrawing, State
 from ...results.documents import Json
 from ...results.tiers import Tier
 from ...system.notebook_cells import shown_place
 from ...system.printable import printable
 from ..causes import also, cards
-from ..conditions import conjunction, is_conditional, verdict_word
 from ..findings import differing, repair_lines, side_names, values_text
 from ..reasons import suppressed_because, undetermined
 from .highlighting import ir_lines

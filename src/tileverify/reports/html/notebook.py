@@ -7,9 +7,9 @@ from typing import Final
 
 from ...results import KernelResult, Report, Verdict
 from ...results.codes import CODES
+from ...results.conditional import is_conditional
 from ...system.notebook_cells import shown_place
 from ..checked import checked
-from ..conditions import is_conditional
 from ..snippets import Snippets
 from ..text import summary_line
 from .excerpts import Excerpt, excerpts

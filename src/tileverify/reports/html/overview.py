@@ -11,10 +11,10 @@ from typing import Final
 
 from ...results import Finding, KernelResult, Report, Times, Verdict
 from ...results.codes import CODES, Family
+from ...results.conditional import is_conditional, remarks, verdict_word
 from ...results.details import State
 from ...results.kernel_names import short_names
 from ..causes import cards
-from ..conditions import is_conditional, remarks, verdict_word
 
 SYMBOLS: Final = {State.PROVED: "✓", State.REFUTED: "✗", State.UNDECIDED: "?"}
 VERDICT_SYMBOLS: Final = {Verdict.PROVED: "✓", Verdict.REFUTED: "✗", Verdict.UNDECIDED: "?", Verdict.ERROR: "!"}

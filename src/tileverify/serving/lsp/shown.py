@@ -15,11 +15,11 @@ from pygls.uris import from_fs_path
 
 from ...corpus.examples import example_file
 from ...reports.checked import checked
-from ...reports.conditions import conjunction, is_conditional, proved_if, remarks
 from ...reports.explanation import action, explanation, sides, title
 from ...reports.snippets import Snippets
 from ...results import Finding, FindingLevel, KernelResult, Report, SourceSite, Verdict
 from ...results.codes import CODES
+from ...results.conditional import conjunction, is_conditional, proved_if, remarks
 
 SOURCE: Final = "tileverify"
 _PROVED: Final = {"any": "proved for any launch", "sizes": "proved for these sizes", "launch": "proved for this launch"}

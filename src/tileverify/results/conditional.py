@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ..results import KernelResult, Report, Verdict
+from . import KernelResult, Report, Verdict
 
 PROVED_IF: Final = "proved if"
 """The word for the verdict of a conditional proof, before its condition."""

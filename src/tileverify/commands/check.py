@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 )
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
+@click.option("--deny-limits", is_flag=True, help="Size limits of a proof, such as M * N < 2**31, are errors.")
 @click.option(
     "--trust",
     type=click.Choice(list(TRUSTABLE)),
@@ -138,6 +139,7 @@ def check(
     since: tuple[Path, ...],
     spec: Path | None,
     deny_requires: bool,
+    deny_limits: bool,
     trust: tuple[str, ...],
     deny_undetermined: bool,
     strict: bool,
@@ -206,6 +208,7 @@ def check(
     options = Options(
         timeout_s=settings.of("timeout", timeout, chosen.timeout),
         deny_requires=settings.of("deny_requires", deny_requires, chosen.deny_requires),
+        deny_limits=settings.of("deny_limits", deny_limits, chosen.deny_limits),
         jobs=settings.of("jobs", jobs, chosen.jobs),
         cache=default_folder() if settings.of("no_cache", not no_cache, chosen.cache) else None,
         playback=playback is not None or page,

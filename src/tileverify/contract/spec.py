@@ -30,6 +30,7 @@ from .launch import (
     SameArray,
     ScalarArgument,
 )
+from .limits import ALLOW, limits_are_denied
 from .parameters import KernelParameter
 from .partitions import agreements, grid_text, inferred_grid
 from .scope import LaunchNames, flatten, read_names
@@ -70,6 +71,7 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
         alias=alias,
         overlap=overlap,
         trust=builder.trust(),
+        deny_limits=builder.deny_limits(),
         names=names,
         where=f"{raw.file}: {raw.label}",
         requires_text=requires_text,
@@ -275,6 +277,12 @@ class _Builder:
             return read_trust(self.raw.fields.get("trust", []))
         except SpecError as error:
             raise self.at("trust", error) from None
+
+    def deny_limits(self) -> bool:
+        try:
+            return limits_are_denied(self.raw.fields.get("limits", ALLOW))
+        except SpecError as error:
+            raise self.raw.error("limits", f"must be {error.message}") from None
 
     def _texts(self, key: str) -> tuple[str, ...]:
         value = self.raw.fields.get(key, [])

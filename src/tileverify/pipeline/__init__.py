@@ -11,7 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..results import CertificateFiles, Finding, KernelResult, Report, Times, Verdict
+from ..results import CertificateFiles, Finding, KernelResult, Report, Times, Verdict, limits_denied
 from ..results.codes import TV
 from ..system.errors import SourceError, SpecError, TileVerifyError, UnsupportedOperation
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
@@ -102,6 +102,7 @@ def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | 
     if target is None:
         return None
     key: dict[str, Any] = {**options.decisive, "trust": list(options.trust), "repairs": options.quick_repairs}
+    key["deny_limits"] = options.deny_limits
     own = [[each.deny_requires, each.effort, *(file.pattern for file in each.files)] for each in options.per_file]
     if own:
         key["per_file"] = own
@@ -125,6 +126,8 @@ def check_unit(unit: KernelUnit, options: CheckOptions = _USUAL, compiled_as: Co
             result = _decide(unit, compiled, options)
             if options.repair or options.quick_repairs:
                 result = _with_repairs(unit, result, options, compiled_as)
+            if options.deny_limits or unit.launch.deny_limits:
+                result = limits_denied(result)
             return _with_playback(unit, result) if options.playback else result
     except KernelTimeout:
         limit = f"the time limit of {options.timeout_s:g} s for this kernel was reached"

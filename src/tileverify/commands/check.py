@@ -10,6 +10,7 @@ import click
 from ..contract.trustable import TRUSTABLE
 from ..reports.formats import FORMATS, TEXT
 from ..system.errors import NoKernelFound, UsageError
+from ..system.plural import plural
 from ..system.version import __version__
 from .changed import changed_targets, nothing_to_check
 from .folders import checked_folders, write_playback
@@ -20,7 +21,7 @@ from .settings import Settings
 from .shell import INTERRUPTED, Working, emit, talk, use_color
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..pipeline.options import CheckOptions
     from ..results import KernelResult, Report
@@ -226,7 +227,8 @@ def check(
         archives=crash_folder(),
         refutations=EVERY_REFUTATION if baseline is not None or chosen.ignores else MOST_REFUTATIONS,
     )
-    report, whole_run = _checked(paths, spec, options, live=not quiet, told=verbose)
+    early = baseline is None and not chosen.ignores
+    report, whole_run = _checked(paths, spec, options, told=verbose, early=early)
     if not whole_run:
         _tell_finished(context, report, outputs, color, quiet=quiet)
     if settings.of("deny_undetermined", deny_undetermined, chosen.deny_undetermined):
@@ -247,18 +249,23 @@ def check(
 
 
 def _checked(
-    paths: Sequence[str], spec: Path | None, options: CheckOptions, *, live: bool, told: bool
+    paths: Sequence[str], spec: Path | None, options: CheckOptions, *, told: bool, early: bool
 ) -> tuple[Report, bool]:
-    """The report, and whether it is that of all there is: after Ctrl-C it has what was finished by then."""
+    """The report, and whether it is that of all there is: after Ctrl-C it has what was finished by then.
+
+    ``early``: findings are told when they are known, as nothing but a comment in the source can suppress them.
+    """
     from ..pipeline import check_paths, finished_report, solver_version
     from ..results import Report
 
     finished: list[KernelResult] = []
-    with Working(live=live, under_way=options.under_way, told=told) as working:
+    with Working(live=True, under_way=options.under_way, told=told) as working:
+        places = _places(paths, options) if working.live else {}
 
         def progress(result: KernelResult) -> None:
             finished.append(result)
-            working.progress(_name(result))
+            found = _found(result) if early and working.live else ()
+            working.progress(_name(result), places.get(result.file, ""), found)
 
         try:
             return check_paths(paths, spec=spec, options=options, progress=progress), True
@@ -267,6 +274,31 @@ def _checked(
             return Report((), __version__, solver_version()), True
         except KeyboardInterrupt:
             return finished_report(finished, options), False
+
+
+def _places(paths: Sequence[str], options: CheckOptions) -> dict[str, str]:
+    """Of each file how far it is: ``file 3 of 40``; nothing where there is one."""
+    from ..frontend.sources.discover import files_under, nothing
+    from ..system.paths import display_path
+
+    files = files_under(paths, options.skip or nothing)
+    names = [display_path(file) for file in files] if len(files) > 1 else []
+    return {name: f"file {number} of {len(names)}" for number, name in enumerate(names, start=1)}
+
+
+def _found(result: KernelResult) -> Iterator[str]:
+    """The mistakes of a kernel that was just finished, a line each; the report at the end says all of them."""
+    if not result.findings:
+        return
+    from ..reports.causes import with_causes
+    from ..reports.concise import concise_lines
+    from ..reports.fingerprints import with_fingerprints
+    from ..reports.snippets import Snippets
+    from ..reports.suppress.apply import with_suppressions
+    from ..results import Report
+
+    finished = with_causes(with_fingerprints(result, Snippets()))
+    yield from concise_lines(with_suppressions(Report((finished,), "", ""), whole=False))
 
 
 def _write_beside(report: Report, statistics: bool, playback: str | None, certificate: Path | None) -> None:
@@ -293,7 +325,7 @@ def _tell_finished(
     if report.results and outputs[0].format == TEXT and outputs[0].file is None:
         emit(text_report(report, detail=Detail.QUIET if quiet else Detail.NORMAL, color=use_color(color)))
     count = len(report.results)
-    talk(f"interrupted: {count} launch{'' if count == 1 else 'es'} finished" if count else "interrupted")
+    talk(f"interrupted: {plural(count, 'launch')} finished" if count else "interrupted")
     context.exit(INTERRUPTED)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from ..system.errors import UsageError
+from ..system.plural import plural
 from .shell import Working, emit, talk
 
 if TYPE_CHECKING:
@@ -139,11 +140,11 @@ def _listed(row: dict[str, Any]) -> Iterator[str]:
     if row["conditional"]:
         told = f"{PROVED_IF} {conjunction(row['requires'])}"
     elif clauses := len(row["requires"] or ()):
-        told += f" with {clauses} clause{'' if clauses == 1 else 's'}"
+        told += f" with {plural(clauses, 'clause')}"
     told += "".join(f", limit {limit}" for limit in row["limits"] or ())
     if row["problem"] is not None:
         yield printable(f"{name}: {row['problem']}")
         return
-    yield printable(f"{name}: {told}; {total} obligation{'' if total == 1 else 's'}")
+    yield printable(f"{name}: {told}; {plural(total, 'obligation')}")
     for code, each in row["obligations"].items():
         yield f"  {each['count']:5}  {code}  {CODES[code].title}{_WORDS[each['came_to']]}"

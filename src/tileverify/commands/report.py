@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from ..system.errors import UsageError
+from ..system.plural import plural
 from .shell import emit, talk
 
 _LIST_EXIT_CODES: Final = """\b
@@ -68,7 +69,7 @@ def opt_outs_(context: click.Context, paths: tuple[Path, ...], format_: str, str
 
         lines = (f"{each.file}:{each.line} in {each.function}: {each.reason}" for each in found)
         emit("".join(f"{printable(line)}\n" for line in lines))
-    talk(f"{len(found)} opt-out{'' if len(found) == 1 else 's'}")
+    talk(plural(len(found), "opt-out"))
     context.exit(1 if strict and found else 0)
 
 

@@ -10,6 +10,7 @@ from ..pipeline.repair import edits
 from ..results import WARNINGS, Finding, Hint, SourceSite, Witness
 from ..results.codes import TV
 from ..results.conditional import proved_if
+from ..system.plural import plural
 from ..system.printable import printable
 from .gated import GatedKernel, GateResult
 
@@ -85,7 +86,7 @@ def _equality(kernel: GatedKernel) -> Iterator[str]:
 def _launches(equal: Mapping[str, object]) -> str:
     launches = equal["launches"]
     count = len(launches) if isinstance(launches, list) else 0
-    return f"{count} launch{'' if count == 1 else 'es'}"
+    return plural(count, "launch")
 
 
 def _finding(finding: Finding, source: bytes) -> Iterator[str]:

@@ -11,17 +11,19 @@ from ..results.conditional import remarks
 from ..system.printable import printable
 from .causes import cards
 from .reasons import position
-from .text import summary_line
+from .text import fixable_line, hidden_findings, summary_line
 
 
 def concise_report(report: Report) -> str:
     """A line for each card that is not suppressed, one for each proof under conditions or limits, then the summary."""
-    return "".join(f"{line}\n" for line in (*_lines(report), summary_line(report)))
+    lines = (*concise_lines(report), summary_line(report), fixable_line(report))
+    return "".join(f"{line}\n" for line in filter(None, lines))
 
 
 def statistics(report: Report) -> list[str]:
-    """How many mistakes have each code, a line each, the most first; then how many each kernel has, and in how many of
-    its launches, where there are several kernels with mistakes; empty without any."""
+    """How many mistakes have each code, a line each, the most first; how many findings are suppressed; then how many
+    mistakes each kernel has, and in how many of its launches, where there are several kernels with mistakes; empty
+    without any."""
     by_code: Counter[str] = Counter(each.code for each in report.findings if each.suppression is None)
     by_kernel: dict[str, Counter[str]] = {}
     launches: Counter[str] = Counter()
@@ -36,6 +38,8 @@ def statistics(report: Report) -> list[str]:
         f"{count:6}  {code}  {CODES[code].name if code in CODES else ''}".rstrip()
         for code, count in by_code.most_common()
     ]
+    if hidden := hidden_findings(report):
+        lines.append(f"{hidden:6}  suppressed")
     if len(by_kernel) > 1:
         most = sorted(by_kernel.items(), key=lambda each: -each[1].total())
         lines += ["by kernel:", *(_of_kernel(name, codes, launches[name]) for name, codes in most)]
@@ -48,7 +52,8 @@ def _of_kernel(name: str, codes: Counter[str], launches: int) -> str:
     return printable(f"{codes.total():6}  {name}  {told}{within}")
 
 
-def _lines(report: Report) -> Iterator[str]:
+def concise_lines(report: Report) -> Iterator[str]:
+    """A line for each card that is not suppressed, and one for each proof under conditions or limits."""
     for finding in report.findings:
         yield _line(None, finding, ())
     for result in report.results:

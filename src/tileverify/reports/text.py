@@ -14,11 +14,12 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
+from ..results import Finding, KernelResult, Report, SuppressionKind, Times, Verdict, WrittenArrays
 from ..results.conditional import behind_verdict, is_conditional, proved_words, verdict_word
 from ..results.kernel_names import Names, short_names
 from ..results.second_reading import reading_lines
 from ..system.notebook_cells import shown_file
+from ..system.plural import plural
 from ..system.printable import printable
 from .causes import cards
 from .checked import checked
@@ -73,20 +74,46 @@ def summary_line(report: Report) -> str:
     where there are any."""
     counts = Counter(result.verdict for result in report.results)
     launches = [(result.file, result.kernel) for result in report.results if result.kernel]
-    subject = _plural(len(set(launches)), "kernel")
+    subject = plural(len(set(launches)), "kernel")
     if len(launches) != len(set(launches)):
-        subject = f"{_plural(len(launches), 'launch')} of {subject}"
+        subject = f"{plural(len(launches), 'launch')} of {subject}"
     verdicts = [proved_words(report)]
     verdicts += [f"{counts[verdict]} {verdict.value}" for verdict in (Verdict.REFUTED, Verdict.UNDECIDED)]
     if counts[Verdict.ERROR]:
-        verdicts.append(_plural(counts[Verdict.ERROR], "error"))
+        verdicts.append(plural(counts[Verdict.ERROR], "error"))
     if report.warnings:
-        verdicts.append(_plural(report.warnings, "warning"))
-    if hidden := sum(finding.suppression is not None for result in report.results for finding in result.findings):
-        verdicts.append(f"{_plural(hidden, 'finding')} suppressed")
+        verdicts.append(plural(report.warnings, "warning"))
+    if hidden := hidden_findings(report):
+        verdicts.append(f"{plural(hidden, 'finding')} suppressed")
     if report.findings:
-        verdicts.append(f"{_plural(len(report.findings), 'suppression')} to mend")
+        verdicts.append(f"{plural(len(report.findings), 'suppression')} to mend")
     return f"{subject}: {', '.join(verdicts)}"
+
+
+def hidden_findings(report: Report) -> int:
+    """How many findings are suppressed: one that several launches show counts once, as in a baseline."""
+    return len({key for key, finding in _distinct(report) if finding.suppression is not None})
+
+
+def fixable_line(report: Report) -> str:
+    """``2 fixable with --fix, 1 more with --unsafe-fixes``; empty where no finding has a repair that can be made."""
+    repairs = {
+        key: {hint.applicability for hint in finding.hints if hint.edits}
+        for key, finding in _distinct(report)
+        if finding.suppression is None
+    }
+    safe = sum("safe" in each for each in repairs.values())
+    others = sum("maybe" in each and "safe" not in each for each in repairs.values())
+    if not safe:
+        return f"{others} fixable with --fix --unsafe-fixes" if others else ""
+    return f"{safe} fixable with --fix" + (f", {others} more with --unsafe-fixes" if others else "")
+
+
+def _distinct(report: Report) -> Iterator[tuple[object, Finding]]:
+    """All findings, those that are one in several launches under one key."""
+    for number, result in enumerate(report.results):
+        for place, finding in enumerate(result.findings):
+            yield (result.file, finding.fingerprint or (number, place)), finding
 
 
 def _report(report: Report, detail: Detail) -> Iterator[Text]:
@@ -95,7 +122,7 @@ def _report(report: Report, detail: Detail) -> Iterator[Text]:
     names = short_names(report.results)
     if quiet:
         yield from (_conditional(each, names) for each in report.results if is_conditional(each) and not _fails(each))
-    shown = [result for result in report.results if not quiet or _fails(result)]
+    shown = [result for result in report.results if not quiet or (_fails(result) and not _known(result))]
     for result in shown:
         yield from _kernel(result, detail, snippets, names)
     if shown and not shown[-1].findings and (report.findings or detail is not Detail.QUIET):
@@ -106,6 +133,8 @@ def _report(report: Report, detail: Detail) -> Iterator[Text]:
     if detail is Detail.QUIET:
         return
     yield Text(summary_line(report), "bold")
+    if fixable := fixable_line(report):
+        yield Text(fixable)
     yield Text(f"checked with tileverify {printable(report.tool_version)} and {printable(report.solver)}", "dim")
     yield Text(f"trusted: {printable(', '.join(report.rests_on))}", "dim")
 
@@ -129,7 +158,12 @@ def _kernel(result: KernelResult, detail: Detail, snippets: Snippets, names: Nam
         head.append(f"  {measure}", "dim")
     yield head
     yield from _contract(result, detail, names)
-    for finding, others in cards(result.findings):
+    known = [] if detail is Detail.VERBOSE else [each for each in result.findings if _in_baseline(each)]
+    for reason, count in Counter(each.suppression.reason for each in known if each.suppression).items():
+        yield _labelled("baseline", f"{plural(count, 'finding')} {reason}")
+    if known and len(known) == len(result.findings):
+        yield Text()
+    for finding, others in cards(each for each in result.findings if each not in known):
         lines = finding_lines(finding, style, snippets, others, result.file)
         yield from (Text("  ").append_text(line) for line in lines)
         shows = finding.fingerprint and finding.witness is not None and finding.suppression is None
@@ -150,7 +184,7 @@ def _measure(result: KernelResult) -> str:
     count, spent = result.obligations, result.time_ms
     parts = []
     if count.total:
-        parts.append(f"{_plural(count.total, 'obligation')} ({count.structural} structural)")
+        parts.append(f"{plural(count.total, 'obligation')} ({count.structural} structural)")
     if result.cached:
         parts.append("from the cache")
     elif total := spent.decode + spent.execute + spent.prove:
@@ -191,6 +225,15 @@ def _fails(result: KernelResult) -> bool:
     return result.verdict is not Verdict.PROVED or result.counts_as is not Verdict.PROVED
 
 
+def _in_baseline(finding: Finding) -> bool:
+    return finding.suppression is not None and finding.suppression.kind is SuppressionKind.BASELINE
+
+
+def _known(result: KernelResult) -> bool:
+    """Whether it does not fail, as all that was found was there when the baseline was written."""
+    return result.counts_as is None and all(map(_in_baseline, result.findings))
+
+
 def _differs(result: KernelResult) -> str:
     if undetermined(result):
         return "results may depend on what the specification leaves open"
@@ -226,11 +269,6 @@ def _phases(times: Times) -> str:
 
 
 # --------------------------------------------------------------------------------------------- words
-def _plural(count: int, noun: str) -> str:
-    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
-    return f"{count} {noun if count == 1 else plural}"
-
-
 def _duration(milliseconds: float) -> str:
     if milliseconds >= 1000:
         return f"{milliseconds / 1000:.1f} s"

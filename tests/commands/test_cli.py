@@ -482,6 +482,8 @@ def test_explain_takes_several_codes_and_beginnings(tileverify: Callable[..., Ra
 def test_explain_tells_everything(tileverify: Callable[..., Ran], code: str) -> None:
     text = " ".join(tileverify("explain", code.lower()).out.split())
     told = CODES[code]
+    assert text.startswith(f"{code} ({told.name}): {told.fault} ")
+    assert f"What is proved: {told.title} " in text or told.fault == told.title
     for part in (code, told.name, told.meaning, told.formula, told.fix, f"It is not: {told.is_not}"):
         assert part in text
     assert tileverify("explain", CODES[code].name).out == tileverify("explain", code).out

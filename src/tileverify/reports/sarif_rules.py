@@ -49,7 +49,7 @@ def _rule(code: Code) -> Json:
     return {
         "id": code.code,
         "name": "".join(part.capitalize() for part in code.name.split("-")),
-        "shortDescription": {"text": _sentence(code.title)},
+        "shortDescription": {"text": _sentence(code.fault)},
         "fullDescription": {"text": code.meaning},
         "help": {
             "text": f"{code.meaning}\n\nFormula: {code.formula}\n\nWhat to do: {code.fix}\n",

@@ -117,7 +117,7 @@ class Desk:
         if known is not None:
             said = {"Formula": known.formula, "What to do": known.fix, "It is not": known.is_not}
             about = (known.meaning, *(f"{label}: {text}" for label, text in said.items()))
-            return _bounded("\n".join((f"{known.code}: {known.title}", *about)) + "\n")
+            return _bounded("\n".join((f"{known.code}: {known.fault}", *about)) + "\n")
         kind = KINDS.get(code)
         if kind is not None:
             return f"{kind.id} (for {', '.join(kind.codes)}): {kind.text}\n"

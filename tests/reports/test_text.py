@@ -204,3 +204,19 @@ def test_what_can_be_fixed_is_counted(repairs: tuple[Applicability, ...], line: 
     for text in (text_report(report), concise_report(report)):
         assert ("fixable" in text) is bool(line)
         assert line in text
+
+
+@pytest.mark.parametrize("report", ["refuted-one-place", "refuted-two-places"], indirect=True)
+def test_a_finding_is_short_unless_more_is_asked_for(report: Report) -> None:
+    """The lines that meet, with what each side does there, the launch and the values; the rest is for --verbose."""
+    short, long = (text_report(report, detail=detail) for detail in (Detail.NORMAL, Detail.VERBOSE))
+    (_, *findings) = re.split(r"^  error", short.partition("\n\n1 kernel")[0], flags=re.MULTILINE)
+    assert findings
+    assert all(len(finding.rstrip().splitlines()) <= 12 for finding in findings)
+    for word in ("= launch ", "= values ", "^^^^", " --> "):
+        assert word in short
+    for word in ("= index ", "= element ", "= confirmed by ", "block A     block B"):
+        assert word not in short
+        assert word in long or report.results[0].kernel == "smooth"
+    assert "more: tileverify explain TV10" in short
+    assert "check --verbose" in short

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..results import Finding, KernelResult, Report, SuppressionKind, Times, Verdict, WrittenArrays
+from ..results.codes import CODES, Family
 from ..results.conditional import behind_verdict, is_conditional, proved_words, verdict_word
 from ..results.kernel_names import Names, short_names
 from ..results.second_reading import reading_lines
@@ -109,6 +110,12 @@ def fixable_line(report: Report) -> str:
     return f"{safe} fixable with --fix" + (f", {others} more with --unsafe-fixes" if others else "")
 
 
+def _explained(report: Report) -> list[str]:
+    """The codes of the findings that are shown, as `explain` takes them."""
+    codes = {finding.code for result in report.results for finding in result.findings if finding.suppression is None}
+    return sorted(code for code in codes if code in CODES and CODES[code].family is not Family.ERROR)
+
+
 def _distinct(report: Report) -> Iterator[tuple[object, Finding]]:
     """All findings, those that are one in several launches under one key."""
     for number, result in enumerate(report.results):
@@ -135,6 +142,8 @@ def _report(report: Report, detail: Detail) -> Iterator[Text]:
     yield Text(summary_line(report), "bold")
     if fixable := fixable_line(report):
         yield Text(fixable)
+    if detail is Detail.NORMAL and (codes := _explained(report)):
+        yield Text(f"more: tileverify explain {' '.join(codes)}; check --verbose", "dim")
     yield Text(f"checked with tileverify {printable(report.tool_version)} and {printable(report.solver)}", "dim")
     yield Text(f"trusted: {printable(', '.join(report.rests_on))}", "dim")
 
@@ -164,7 +173,7 @@ def _kernel(result: KernelResult, detail: Detail, snippets: Snippets, names: Nam
     if known and len(known) == len(result.findings):
         yield Text()
     for finding, others in cards(each for each in result.findings if each not in known):
-        lines = finding_lines(finding, style, snippets, others, result.file)
+        lines = finding_lines(finding, style, snippets, others, result.file, whole=detail is Detail.VERBOSE)
         yield from (Text("  ").append_text(line) for line in lines)
         shows = finding.fingerprint and finding.witness is not None and finding.suppression is None
         if detail is Detail.VERBOSE and shows:

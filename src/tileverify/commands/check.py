@@ -128,7 +128,7 @@ if TYPE_CHECKING:
 @click.option("--watch", is_flag=True, help="Check again what a change of a file concerns, until Ctrl-C.")
 @click.option("--statistics", is_flag=True, help="Count mistakes by code and by kernel, on stderr.")
 @click.option("--no-worker", is_flag=True, help="Do without the worker that has everything loaded (see `worker`).")
-@click.option("-q", "--quiet", is_flag=True, help="Only what is not proved.")
+@click.option("-q", "--quiet", is_flag=True, help="Only what is not proved, or only under conditions.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what was checked, hashes and times.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 @click.pass_context

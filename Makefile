@@ -9,6 +9,7 @@ RECORDED ?= out/tilegym
 MINUTES ?= 10
 LAUNCHES ?= 10000
 PER_KIND ?= 1
+MISTAKES ?= 3000
 JOBS ?= 2
 SEED ?= 1
 
@@ -71,8 +72,9 @@ contracts: ## do guard, prover and printed clauses mean the same launches?  LAUN
 	@tools/environment.sh $(VENV) test
 	@$(BIN)/python -m tests.soundness.readings.campaign --count $(LAUNCHES) --seed $(SEED)
 
-mutants: ## break every proved corpus kernel in every way known: is it refuted, and never proved?  PER_KIND, SEED, JOBS
+mutants: ## break kernels as people do, and in every way known: refuted, and never green?  MISTAKES, PER_KIND, SEED, JOBS
 	@tools/environment.sh $(VENV) test
+	@$(BIN)/python -m tests.soundness.mistakes.campaign --count $(MISTAKES) --seed $(SEED) --jobs $(JOBS)
 	@$(BIN)/python -m tests.soundness.mutants.campaign --per-kind $(PER_KIND) --seed $(SEED) --jobs $(JOBS)
 
 seeds: ## the corpus under 20 solver seeds and 3 resource limits, which takes hours

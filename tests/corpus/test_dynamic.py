@@ -123,8 +123,13 @@ def unit_of(label: Labelled) -> KernelUnit:
 
 
 def labels(verdict: Verdict, *, separable: bool = False) -> pytest.MarkDecorator:
-    chosen = [each for each in corpus_launches() if each.verdict is verdict and bool(each.adds) is separable]
+    chosen = [each for each in corpus_launches() if each.verdict is verdict and _is_separable(each) is separable]
     return pytest.mark.parametrize("label", chosen, ids=lambda label: label.id)
+
+
+def _is_separable(label: Labelled) -> bool:
+    """Limits of launches of numbers are those of the wider contract that is proved."""
+    return bool(label.adds) or label.some or (bool(label.limits) and label.folder == "contract")
 
 
 @labels(Verdict.PROVED)
@@ -149,17 +154,31 @@ def some_are_right_and_some_wrong(label: Labelled) -> bool:
     return any(each is not first for each in found)
 
 
+@labels(Verdict.REFUTED, separable=True)
+def test_some_launches_are_right_and_some_wrong_where_a_contract_promises_too_little(label: Labelled) -> None:
+    assert some_are_right_and_some_wrong(label)
+
+
 @labels(Verdict.PROVED, separable=True)
 def test_some_launches_are_right_and_some_wrong_where_a_clause_must_separate_them(label: Labelled) -> None:
     assert some_are_right_and_some_wrong(label)
 
 
+WRAPPING_SUMS = "data/groups_in_turns.py::add_bias_by_group[not-observed]"
+"""Only contents whose sum wraps in 32 bits show the fault, and those are not drawn."""
+
+
 @labels(Verdict.UNDECIDED)
 def test_data_alone_decides_where_a_fact_is_missing(label: Labelled) -> None:
+    if label.id == WRAPPING_SUMS:
+        assert not any(found.codes for _, found in observed(label, LAUNCHES_TO_SEPARATE, SCHEDULES[:1]))
+        return
     assert some_are_right_and_some_wrong(label)
 
 
-RACY = [label for label in corpus_launches() if label.verdict is Verdict.REFUTED and label.code in RACES]
+RACY = [
+    label for label in corpus_launches() if label.verdict is Verdict.REFUTED and label.code in RACES and not label.some
+]
 
 
 @pytest.mark.parametrize("label", RACY, ids=lambda label: label.id)

@@ -31,6 +31,7 @@ from .faults import Fault
 from .hunt import Hunter, NotUnderstood
 from .mutants.edits import finished, sites
 from .mutants.mutators import KINDS, MUTATORS
+from .mutants.written import limits_of, open_clauses
 
 CHANGES = (1, 1, 1, 1, 1, 2, 2, 3)
 """How many changes a mutant gets, drawn from these."""
@@ -156,9 +157,10 @@ class Campaign:
         return Judged(mutant, result, fault, unread, time.perf_counter() - started)
 
     def hunt(self, mutant: Mutant, result: KernelResult) -> Fault | None:
-        """A fault that shows in one of a few launches within the contract of ``result``."""
+        """A fault that shows in one of a few launches of the contract as it is written, within its limits."""
         hunter = self._hunters.setdefault(id(mutant.original), Hunter(mutant.original, *self._launches))
-        return hunter.first_fault(mutant.unit.bytecode, result.requires)
+        kept = (*open_clauses(mutant.unit.launch, result.requires), *limits_of(result))
+        return hunter.first_fault(mutant.unit.bytecode, kept)
 
 
 # ------------------------------------------------------------------------------------------------- summary

@@ -2,8 +2,9 @@
 
     python -m tests.soundness.soak --minutes 30 --seed 1 [--keep DIR]
 
-A round is made of generated kernels against the prover, changed corpus kernels against the prover, random programs
-whose access summaries are compared with the interpreter's log, and broken files for the decoder.  Round ``N`` of a
+A round is made of generated kernels against the prover, changed corpus kernels and people's mistakes in corpus and
+library against the prover, random programs whose access summaries are compared with the interpreter's log, and broken
+files for the decoder.  Round ``N`` of a
 seed is the same work in every run and its line says what came out, without times: lines that differ between two
 commits are a change of behaviour.
 """
@@ -30,9 +31,11 @@ from ..frontend.symbolic.agreement import OutOfReach, compare
 from ..frontend.symbolic.programs import ProgramMaker
 from .generated.campaign import kernel, records
 from .generated.keeping import keep
+from .mistakes.campaign import Verifier, judged
+from .mistakes.subjects import Mistake, corpus, library, mistakes
 from .mutation import Campaign, corpus_units, describe, mutants
 
-KERNELS, MUTANTS, PROGRAMS, FILES_EACH = 200, 20, 60, 2000
+KERNELS, MUTANTS, MISTAKES, PROGRAMS, FILES_EACH = 200, 20, 40, 60, 2000
 """The work of one round."""
 SLOW = 2.0
 """Seconds that no broken file may take."""
@@ -73,10 +76,20 @@ def generated(seed: int, numbers: Iterable[int], folder: Path) -> Part:
 def changed(campaign: Campaign, seed: int, numbers: Iterable[int]) -> Part:
     part = Part("changed kernels")
     for mutant in mutants(corpus_units(), seed, numbers):
-        judged = campaign.judge(mutant)
-        part.add(judged.result.verdict.value, judged.outcome)
-        if judged.fault or judged.unread or judged.result.verdict is Verdict.ERROR:
-            part.fail(f"{describe(judged)}: {judged.fault or judged.unread or 'an error of the tool'}")
+        found = campaign.judge(mutant)
+        part.add(found.result.verdict.value, found.outcome)
+        if found.fault or found.unread or found.result.verdict is Verdict.ERROR:
+            part.fail(f"{describe(found)}: {found.fault or found.unread or 'an error of the tool'}")
+    return part
+
+
+def mistaken(chosen: Sequence[Mistake]) -> Part:
+    part = Part("people's mistakes")
+    for mistake in chosen:
+        line = judged(mistake, Verifier(None))
+        part.add(line.outcome, (line.mistake, line.truth, line.requires, line.limits, line.codes))
+        if line.wrong:
+            part.fail(str(line))
     return part
 
 
@@ -129,6 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=Path, default=Path("out/soak"), help="folder for kernels with a wrong verdict")
     options = parser.parse_args(arguments)
     begun, campaign = time.monotonic(), Campaign(timeout_s=None)
+    every_mistake = mistakes([*corpus(), *library()], options.seed)
     totals: dict[str, collections.Counter[str]] = {}
     failures = 0
     number = options.first
@@ -139,6 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for part in (
             generated(seed, numbers(number, KERNELS), options.keep),
             changed(campaign, seed, numbers(number, MUTANTS)),
+            mistaken(every_mistake[number * MISTAKES : (number + 1) * MISTAKES]),
             programs(seed, numbers(number, PROGRAMS)),
             broken_files(seed, numbers(number, FILES_EACH)),
         ):

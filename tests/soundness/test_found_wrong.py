@@ -68,7 +68,7 @@ grid = [3]
 requires = ["M == 384", "{fact}"]
 args = {{ x = "f32[N]", out = "f32[M]", TILE = 128 }}"""
     result = checked(tmp_path, FIRST_TILE, spec)
-    assert (result.verdict, result.requires) == (Verdict.PROVED, ("N >= 1",))
+    assert (result.verdict, result.requires, result.limits) == (Verdict.PROVED, (), ("N >= 1",))
 
 
 @pytest.mark.parametrize(

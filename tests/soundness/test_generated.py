@@ -159,7 +159,7 @@ def test_a_kept_kernel_is_the_same_to_the_command_line(number: int, tmp_path: Pa
     path = keep(kernel(SEED, number), tmp_path, "kept")
     (read,) = check_paths([str(path)]).results
     direct = judged()[number]
-    assert (read.verdict.value, read.requires, reasons(read)) == (direct.verdict, direct.requires, direct.codes)
+    assert (read.verdict.value, read.clauses, reasons(read)) == (direct.verdict, direct.requires, direct.codes)
     assert read.verdict is not Verdict.ERROR or read.findings[0].code == "TV004"
 
 

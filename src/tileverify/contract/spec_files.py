@@ -36,6 +36,7 @@ FIELDS = (
     "trust",
     "limits",
     "names",
+    "origin",
     "args",
 )
 

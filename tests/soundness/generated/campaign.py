@@ -90,7 +90,7 @@ def _record(task: tuple[int, int]) -> Record:
         wrong = f"crash: {''.join(traceback.format_exception(error)[-3:])}"
         return Record(number, "error", "open", wrong, (), (), ops_of(generated), generated.features, 0, 0)
     return Record(
-        number, judged.result.verdict.value, judged.truth, judged.wrong, judged.result.requires,
+        number, judged.result.verdict.value, judged.truth, judged.wrong, judged.result.clauses,
         reasons(judged.result), ops_of(generated), generated.features, judged.launches, judged.seconds,
         judged.remarks,
     )  # fmt: skip

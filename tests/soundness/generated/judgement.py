@@ -134,14 +134,16 @@ def _judge_open(interpreted: Interpreted, result: KernelResult, launches: Launch
 def _judge_proved(
     generated: Generated, interpreted: Interpreted, result: KernelResult, launches: Launches, seconds: float
 ) -> Judged:
-    clauses = read_clauses(result.requires)
+    clauses = read_clauses(result.clauses)
     if clauses is None:
-        return Judged(result, f"a clause cannot be read: {result.requires}", "open", 0, seconds)
+        return Judged(result, f"a clause cannot be read: {result.clauses}", "open", 0, seconds)
     if not launches and generated.contract.certainly_empty():
         return Judged(result, "proved, but the contract has no launch", "open", 0, seconds)
     kept = _keeping(clauses, launches)
     if launches and not kept and generated.contract.bounded and len(launches) < ENUMERATED:
-        return Judged(result, f"nothing left: no launch of the contract keeps {result.requires}", "open", 0, seconds)
+        return Judged(result, f"nothing left: no launch of the contract keeps {result.clauses}", "open", 0, seconds)
+    if (narrowed := _narrowed(generated, result, launches)) is not None:
+        return Judged(result, narrowed, "open", 0, seconds)
     tried = _spread(kept, MOST_HEARD if interpreted.heard else MOST_LAUNCHES)
     seen: list[Seen] = []
     wrong: str | None
@@ -149,10 +151,10 @@ def _judge_proved(
         try:
             seen.append(interpreted.see(launch))
         except InterpreterStop as stop:
-            wrong = f"proved under {result.requires}, but a launch of the contract cannot be bound: {stop}"
+            wrong = f"proved under {result.clauses}, but a launch of the contract cannot be bound: {stop}"
             return Judged(result, wrong, _truth(seen), len(seen), seconds)
         if seen[-1].codes:
-            wrong = f"proved under {result.requires}, but {sorted(seen[-1].codes)} shows in {launch}"
+            wrong = f"proved under {result.clauses}, but {sorted(seen[-1].codes)} shows in {launch}"
             return Judged(result, wrong, "faulty", len(seen), seconds)
     wrong = next(_unsteady(interpreted, result, _spread(kept, SAMPLE)), None)
     remarks: list[str] = []
@@ -169,12 +171,29 @@ def _keeping(clauses: Sequence[Expression], launches: Iterable[tuple[ConcreteLau
     return [(launch, names) for launch, names in launches if all(holds(clause, names) for clause in clauses)]
 
 
+def _narrowed(generated: Generated, result: KernelResult, launches: Launches) -> str | None:
+    """That a clause excludes a usual launch which somebody promised: one without an empty array, by a clause that
+    speaks neither of an open grid nor of addresses; or by a limit."""
+    spec = generated.contract.spec
+    if spec.origin != "written":
+        return None
+    open_parts = (".address", "grid.") if spec.grid is None else (".address",)
+    promised = [clause for clause in result.requires if not any(part in clause for part in open_parts)]
+    usual = [each for each in launches if all(0 not in array.shape for array in each[0].arrays.values())]
+    for clause in (*promised, *result.limits):
+        read = read_clauses((clause,))
+        excluded = usual[:1] if read is None else [each for each in usual if not _keeping(read, [each])]
+        if excluded:
+            return f"the contract was narrowed: `{clause}` excludes {excluded[0][0]}"
+    return None
+
+
 def _unsteady(interpreted: Interpreted, result: KernelResult, launches: Launches) -> Iterator[str]:
     """What schedules show of a proved kernel and should not."""
     for launch, _ in launches:
         seen = interpreted.explored(launch)
         if seen.codes:
-            yield f"proved under {result.requires}, but under some schedule {sorted(seen.codes)} shows in {launch}"
+            yield f"proved under {result.clauses}, but under some schedule {sorted(seen.codes)} shows in {launch}"
         if result.deterministic and not seen.agrees:
             yield f"proved and deterministic, but {launch} has several results: {seen.text()}"
 

@@ -57,9 +57,9 @@ def judge_recorded(generated: Generated, seed: int) -> Widened | None:
         return Widened(result, None, 0)
     interpreted = Interpreted(generated.unit)
     tried = 0
-    clauses = read_clauses(result.requires)
+    clauses = read_clauses(result.clauses)
     if clauses is None:
-        return Widened(result, f"a clause cannot be read: {result.requires}", 0)
+        return Widened(result, f"a clause cannot be read: {result.clauses}", 0)
     for launch, names in _covered(spec, recorded, result, random):
         if not all(holds(clause, names) for clause in clauses):
             continue
@@ -69,12 +69,12 @@ def judge_recorded(generated: Generated, seed: int) -> Widened | None:
             continue
         tried += 1
         if seen.codes:
-            wrong = f"proved for {result.holds_for} under {result.requires}, but {sorted(seen.codes)} shows in {launch}"
+            wrong = f"proved for {result.holds_for} under {result.clauses}, but {sorted(seen.codes)} shows in {launch}"
             return Widened(result, wrong, tried)
         if tried == TRIED:
             break
     if not tried:
-        return Widened(result, f"proved under clauses that its own launch breaks: {result.requires}", tried)
+        return Widened(result, f"proved under clauses that its own launch breaks: {result.clauses}", tried)
     return Widened(result, None, tried)
 
 

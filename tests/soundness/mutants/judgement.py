@@ -1,9 +1,10 @@
 """Whether the prover's verdict on a changed kernel is right.
 
 `truth` says what the kernel is, before the prover is asked.  A broken kernel may be `proved` under a clause that the
-launch at fault does not keep (``narrowed``), as the clause is part of the verdict; so it may be `undecided` under one
-beside which contents of index arrays decide.  A `proved` kernel must show no fault in launches that keep its clauses,
-and the witness of a `refuted` one must be a launch of the contract and show its fault.
+launch at fault does not keep only where the clause speaks of what the contract leaves open, such as a grid that it does
+not name (``narrowed``); nobody wrote any other, so that the verdict is wrong.  It may be `undecided` under one beside
+which contents of index arrays decide.  A `proved` kernel must show no fault in launches that keep its clauses, and the
+witness of a `refuted` one must be a launch of the contract and show its fault.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .admission import why_not_admitted
 from .launches import counted_contents, launches_around
 from .subjects import Subject
 from .truth import Truth, Truths
+from .written import limits_of, open_clauses
 
 WITNESS_STEPS = 1 << 28
 WITNESS_SCHEDULES = 96
@@ -58,8 +60,9 @@ class Judged:
 
     @property
     def outcome(self) -> str:
-        """``narrowed`` where a broken kernel is rightly proved under clauses; ``narrowed-data`` where it is `undecided`
-        under clauses that the launches at fault do not keep and contents decide what is left; else the verdict."""
+        """``narrowed`` where a broken kernel is rightly proved under clauses on open parts; ``narrowed-data`` where it
+        is `undecided` under clauses that the launches at fault do not keep and contents decide what is left; else the
+        verdict."""
         verdict = self.result.verdict
         if verdict is Verdict.PROVED and self.truth.kind in ("broken", "data") and not self.wrong:
             return "narrowed"
@@ -94,7 +97,7 @@ class Judge:
         if result.verdict is Verdict.PROVED:
             wrong = self._wrongly_proved(unit, result, truth)
         elif result.verdict is Verdict.REFUTED:
-            wrong = next(self._unreal(unit, result), None)
+            wrong = next(unreal(unit, result), None)
             confirmed = wrong is None and truth.kind not in ("broken", "data")
         elif result.verdict is Verdict.UNDECIDED and truth.kind == "broken":
             rest = self._under_clauses(unit, result)
@@ -120,6 +123,11 @@ class Judge:
             assert truth.fault is not None
             return f"proved, but {truth.fault.code} shows in the recorded launch: {truth.fault.text}"
         try:
+            if truth.kind == "broken" and not self.subject.recorded:
+                open_parts = open_clauses(self.subject.unit.launch, result.requires)
+                added = [clause for clause in result.requires if clause not in (*open_parts, *self.requires)]
+                if added:
+                    return f"proved under {added}, which nobody wrote, but {truth.fault and truth.fault.text} shows"
             launches = self._covered(result)
         except NotUnderstood as clause:
             return f"proved under a clause that cannot be read: {clause}"
@@ -134,37 +142,39 @@ class Judge:
     def _covered(self, result: KernelResult) -> Sequence[ConcreteLaunch]:
         """Launches that the verdict speaks of; none around a recorded one where it needs what was observed there."""
         if not self.subject.recorded:
-            return self.truths.hunter.launches(result.requires)
+            return self.truths.hunter.launches((*result.requires, *limits_of(result)))
         if result.holds_for == "launch" or result.observed:
             return []
         return launches_around(self.subject.unit, result.requires, result.holds_for or "", AROUND)
 
-    def _unreal(self, unit: KernelUnit, result: KernelResult) -> Iterator[str]:
-        """Why a witness is none."""
-        refuted = [finding for finding in result.findings if not finding.code.startswith("TV9")]
-        if not refuted:
-            yield "refuted without a finding"
-        for finding in refuted:
-            yield from self._unreal_finding(unit, finding)
 
-    def _unreal_finding(self, unit: KernelUnit, finding: Finding) -> Iterator[str]:
-        if finding.witness is None or finding.witness.launch is None:
-            yield f"refuted: {finding.code} has no witness"
-            return
-        launch, claim = claim_from_json(finding.witness.launch)
-        outside = why_not_admitted(unit.launch, launch, finding.witness)
-        if outside is not None:
-            yield f"refuted: the witness of {finding.code} is outside the contract: {outside}; {launch}"
-        blocks = [block for block in (claim.block_a, claim.block_b) if block is not None]
-        watched = Watched(unit, launch, steps=WITNESS_STEPS, blocks=blocks)
+def unreal(unit: KernelUnit, result: KernelResult) -> Iterator[str]:
+    """Why a witness is none."""
+    refuted = [finding for finding in result.findings if not finding.code.startswith("TV9")]
+    if not refuted:
+        yield "refuted without a finding"
+    for finding in refuted:
+        yield from _unreal_finding(unit, finding)
+
+
+def _unreal_finding(unit: KernelUnit, finding: Finding) -> Iterator[str]:
+    if finding.witness is None or finding.witness.launch is None:
+        yield f"refuted: {finding.code} has no witness"
+        return
+    launch, claim = claim_from_json(finding.witness.launch)
+    outside = why_not_admitted(unit.launch, launch, finding.witness)
+    if outside is not None:
+        yield f"refuted: the witness of {finding.code} is outside the contract: {outside}; {launch}"
+    blocks = [block for block in (claim.block_a, claim.block_b) if block is not None]
+    watched = Watched(unit, launch, steps=WITNESS_STEPS, blocks=blocks)
+    seen, why = _shown(watched)
+    if finding.code not in seen and watched.scoped:  # blocks that wait for others
+        watched = Watched(unit, launch, steps=WITNESS_STEPS)
         seen, why = _shown(watched)
-        if finding.code not in seen and watched.scoped:  # blocks that wait for others
-            watched = Watched(unit, launch, steps=WITNESS_STEPS)
-            seen, why = _shown(watched)
-        if finding.code not in seen and watched.scoped:
-            seen |= _explored(watched, WITNESS_SCHEDULES)
-        if finding.code not in seen:
-            yield f"refuted: the witness of {finding.code} shows {sorted(seen)} ({why}): {launch}, {claim}"
+    if finding.code not in seen and watched.scoped:
+        seen |= _explored(watched, WITNESS_SCHEDULES)
+    if finding.code not in seen:
+        yield f"refuted: the witness of {finding.code} shows {sorted(seen)} ({why}): {launch}, {claim}"
 
 
 def _shown(watched: Watched) -> tuple[set[str], str]:

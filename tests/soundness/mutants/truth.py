@@ -93,6 +93,11 @@ class Truths:
     def _facts(self) -> Sequence[Any]:
         return self.unit.launch.data
 
+    @property
+    def _steered_by_contents(self) -> bool:
+        """Whether a fault may be that of what arrays hold."""
+        return bool(self._facts)
+
     def _own_launches(self) -> list[Drawn]:
         if self.subject.recorded:
             return recorded_launch(self.unit, self.requires, VARIANTS + FURTHER if self._facts else 1)
@@ -167,7 +172,7 @@ class Truths:
     # ------------------------------------------------------------------------------- the choice of contents
     def _without_choice(self, unit: KernelUnit, drawn: Drawn, fault: Fault | None) -> bool:
         assert fault is not None
-        if not self._facts or self.subject.recorded:
+        if not self._steered_by_contents or self.subject.recorded:
             return False
         if self.crammed(drawn):
             return True

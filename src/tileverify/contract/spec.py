@@ -8,6 +8,7 @@ from typing import cast, get_args
 from ..system.errors import SpecError
 from .arguments import is_text_or_integer, read_argument
 from .data_facts import arrays_of, expressions_of, parse_data_fact, with_expressions
+from .denied_limits import ALLOW, limits_are_denied
 from .descriptions import check_extent, suggestion
 from .element_types import ELEMENT_TYPES
 from .expressions import (
@@ -32,7 +33,6 @@ from .launch import (
     SameArray,
     ScalarArgument,
 )
-from .limits import ALLOW, limits_are_denied
 from .parameters import KernelParameter
 from .partitions import agreements, grid_text, inferred_grid
 from .scope import LaunchNames, flatten, read_names

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from .data_facts import print_data_fact
+from .denied_limits import DENY
 from .descriptions import print_description
 from .launch import LaunchSpec
-from .limits import DENY
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 

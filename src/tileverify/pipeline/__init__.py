@@ -222,7 +222,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         obligations=outcome.obligations,
         proved_codes=outcome.proved_codes,
         cut_short=outcome.cut_short,
-        stated=outcome.contract,
+        stated=_stated(unit, outcome),
         proved_launch=(outcome.launch or unit.launch) if outcome.verdict is Verdict.PROVED else None,
         time_ms=times,
         notes=tuple(dict.fromkeys((*unit.notes, *outcome.notes))),
@@ -299,6 +299,16 @@ def _with_written(
 
 def _is_conditional(unit: KernelUnit, outcome: Outcome) -> bool:
     return outcome.verdict is Verdict.PROVED and bool(outcome.requires) and not _is_wider(unit, outcome.launch)
+
+
+def _stated(unit: KernelUnit, outcome: Outcome) -> tuple[str, ...]:
+    """The contract that was proved; one of any grid names the grid that was written."""
+    from ..contract.as_terms import ANY_GRID
+
+    own = ", ".join(unit.launch.grid_text)
+    if not own or not _is_wider(unit, outcome.launch):
+        return outcome.contract
+    return tuple(f"{ANY_GRID}; the launch's own is ({own})" if line == ANY_GRID else line for line in outcome.contract)
 
 
 def _is_wider(unit: KernelUnit, proved: LaunchSpec | None) -> bool:

@@ -15,8 +15,8 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
+from ...contract.denied_limits import limits_are_denied
 from ...contract.descriptions import suggestion
-from ...contract.limits import limits_are_denied
 from ...reports.formats import FORMATS
 from ...reports.suppress.model import Rule, TableRule, wrong_codes
 from ...results import SuppressionKind

@@ -14,7 +14,7 @@ from tileverify import pipeline
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text
 from tileverify.contract.spec_text import spec_text
-from tileverify.results import Finding, KernelResult, Report, Verdict, deny_limits
+from tileverify.results import Finding, KernelResult, Report, Verdict, limits_denied
 
 KERNEL = """import cuda.tile as ct
 
@@ -107,7 +107,7 @@ def test_a_limit_with_a_finding_is_denied_once() -> None:
     proof = KernelResult("k.py", "k", "0", Verdict.PROVED, limits=(LIMIT, "K >= 1"), findings=(warning,))
     report = Report((proof,), "0", "z3")
     assert (report.exit_code, report.warnings) == (0, 1)
-    (denied,) = deny_limits(report).results
+    denied = limits_denied(proof)
     assert [(each.code, each.level) for each in denied.findings] == [("TV304", "error")] * 2
     assert "K >= 1" in denied.findings[1].message
-    assert deny_limits(report).exit_code == 1
+    assert replace(report, results=(denied,)).exit_code == 1

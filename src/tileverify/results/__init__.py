@@ -422,11 +422,6 @@ def limits_denied(result: KernelResult) -> KernelResult:
     return replace(result, findings=tuple(found))
 
 
-def deny_limits(report: Report) -> Report:
-    """``report`` with the size limits of all proofs as errors."""
-    return replace(report, results=tuple(map(limits_denied, report.results)))
-
-
 def deny_undetermined(report: Report) -> Report:
     """``report`` with every warning that results are not determined (TV403) as an error."""
 

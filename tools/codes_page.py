@@ -66,7 +66,7 @@ def _index() -> str:
     for family, codes in groupby(CODES.values(), key=lambda code: code.family):
         members = list(codes)
         rows = "".join(
-            f'| <a id="{code.code.lower()}"></a>[{code.code}](codes/{code.code}.md) | `{code.name}` | {code.title} |\n'
+            f'| <a id="{code.code.lower()}"></a>[{code.code}](codes/{code.code}.md) | `{code.name}` | {code.fault} |\n'
             for code in members
         )
         parts += [f"## {_heading(family)}\n", f"| code | name | {_asked(family)} |\n|---|---|---|\n{rows}"]
@@ -79,7 +79,7 @@ def _heading(family: Family) -> str:
 
 
 def _asked(family: Family) -> str:
-    return "reason" if family in {Family.ERROR, Family.SUPPRESSION, Family.UNDECIDED} else "obligation"
+    return "reason" if family in {Family.ERROR, Family.SUPPRESSION, Family.UNDECIDED} else "fault"
 
 
 # --------------------------------------------------------------------------------------------- a code's page
@@ -89,7 +89,7 @@ def _page(code: Code, judged: Judged) -> str:
 
 def _parts(code: Code, judged: Judged) -> Iterator[str]:
     anchor = re.sub(r"[^a-z0-9 ]", "", _heading(code.family).lower()).replace(" ", "-")
-    yield f"# {code.code}: {code.title}\n"
+    yield f"# {code.code}: {code.fault}\n"
     yield "<!-- Written by `python -m tools.codes_page`; only what stands between the marks of an example is not. -->\n"
     yield f"`{code.name}`, one of [{_heading(code.family)}](../codes.md#{anchor}).\n"
     yield f"{code.meaning}\n"

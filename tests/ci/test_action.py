@@ -166,6 +166,7 @@ def test_other_actions_are_named_by_commit(file: str) -> None:
 def test_hooks_are_what_pre_commit_wants() -> None:
     hooks = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())
     assert [hook["id"] for hook in hooks] == ["tileverify", "tileverify-all"]
+    assert all(hook["verbose"] for hook in hooks), "conditions of proofs would be hidden where all passes"
     fast, _ = hooks
     for name, wanted in (
         ("a.py", True), ("k/a.cu", True), ("a.tileirbc", True), ("a.tileverify.toml", True),

@@ -193,6 +193,15 @@ def test_bad_usage_is_one_sentence_and_exit_code_2(
     assert told in one_sentence(ran)
 
 
+@pytest.mark.parametrize("group", [(), ("worker",)])
+def test_a_group_alone_prints_its_help(tileverify: Callable[..., Ran], group: tuple[str, ...]) -> None:
+    ran = tileverify(*group)
+    assert ran.code in (0, 2)  # as this version of click has it
+    lines = (ran.out + ran.err).splitlines()
+    assert lines[0].startswith("Usage: ")
+    assert "Commands:" in lines
+
+
 @pytest.mark.parametrize("command", ["check", "list", "footprint", "dis"])
 def test_no_kernel_is_exit_code_4(tileverify: Callable[..., Ran], command: str) -> None:
     Path("plain.py").write_text("x = 1\n")
@@ -473,6 +482,8 @@ def test_explain_takes_several_codes_and_beginnings(tileverify: Callable[..., Ra
 def test_explain_tells_everything(tileverify: Callable[..., Ran], code: str) -> None:
     text = " ".join(tileverify("explain", code.lower()).out.split())
     told = CODES[code]
+    assert text.startswith(f"{code} ({told.name}): {told.fault} ")
+    assert f"What is proved: {told.title} " in text or told.fault == told.title
     for part in (code, told.name, told.meaning, told.formula, told.fix, f"It is not: {told.is_not}"):
         assert part in text
     assert tileverify("explain", CODES[code].name).out == tileverify("explain", code).out

@@ -41,7 +41,7 @@ def round_trip(file: Path, tileverify: CommandLine) -> int:
     assert again.keys() == inferred.keys()
     for kernel in proved:
         assert again[kernel].verdict is Verdict.PROVED, kernel
-        assert set(inferred[kernel].requires) <= {*again[kernel].contract, *again[kernel].requires}
+        assert set(inferred[kernel].requires) <= {*again[kernel].stated, *again[kernel].requires}
         assert not again[kernel].requires
     return len(proved)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import sys
 import time
+from pathlib import Path
 
 import pytest
+from tests.command_line import CommandLine
 
 from tileverify.commands import shell
 from tileverify.commands.shell import Working
@@ -74,3 +76,50 @@ def test_what_is_quick_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     with Working(live=True, under_way=under_way), under_way.at("k.py::quick [0]"):
         time.sleep(0.2)
     assert "quick" not in terminal.getvalue()
+
+
+def test_a_terminal_shows_how_far_it_is_and_what_was_found_above(
+    impatient: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with Working(live=True) as working:
+        working.progress("refuted k.py::soon [0]", "file 1 of 40", ["k.py:1: TV101 told at the end alone"])
+        time.sleep(0.1)
+        working.progress("refuted k.py::late [0]", "file 3 of 40", ["k.py:9: TV101 told at once"])
+    assert "\r\x1b[K2 done, file 3 of 40, last: refuted k.py::late [0]" in terminal.getvalue()
+    assert "\r\x1b[Kk.py:9: TV101 told at once\n" in terminal.getvalue()
+    assert "at the end alone" not in terminal.getvalue()
+
+
+KERNELS = """import cuda.tile as ct
+
+
+@ct.kernel
+def race(x):
+    ct.store(x, (0,), ct.load(x, (ct.bid(0),), (64,)))
+
+
+@ct.kernel
+def known(x):
+    ct.store(x, (0,), ct.load(x, (ct.bid(0),), (64,)))  # tileverify: ignore[TV101, TV102] -- equal values
+"""
+
+
+def test_findings_are_told_when_they_are_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tileverify: CommandLine
+) -> None:
+    told: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr(Working, "live", property(lambda self: True))
+    monkeypatch.setattr(Working, "progress", lambda self, text, place, found: told.append((place, list(found))))
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.py", "b.py"):
+        Path(name).write_text(KERNELS)
+    tileverify("check", ".", "--no-worker", "-j", "1")
+    assert [place for place, _ in told] == ["file 1 of 2"] * 2 + ["file 2 of 2"] * 2
+    assert [len(found) > 0 for _, found in told] == [True, False] * 2
+    assert told[0][1][0].startswith("a.py:6:")
+    assert "(and 1 more of this cause) [race, inferred]" in told[0][1][0]
+    told.clear()
+    tileverify("check", "a.py", "--no-worker", "-j", "1", "--baseline", "b.json", "--update-baseline")
+    assert told == [("", []), ("", [])]

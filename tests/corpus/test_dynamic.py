@@ -177,9 +177,7 @@ def test_data_alone_decides_where_a_fact_is_missing(label: Labelled) -> None:
 
 
 RACY = [
-    label
-    for label in corpus_launches()
-    if label.verdict is Verdict.REFUTED and label.code in RACES and not label.some
+    label for label in corpus_launches() if label.verdict is Verdict.REFUTED and label.code in RACES and not label.some
 ]
 
 

@@ -39,7 +39,7 @@ def _judged(example: Example) -> KernelResult:
 @pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.code)
 def test_every_code_has_a_page_and_every_refutable_one_shows_what_the_tool_says(code: Code) -> None:
     page = page_of(code.code).read_text(encoding="utf-8")
-    for part in (code.name, code.title, code.meaning, code.formula, code.fix):
+    for part in (code.name, code.fault, code.meaning, code.formula, code.fix):
         assert part in page
     if code.family in {Family.BETWEEN_BLOCKS, Family.INSIDE_BLOCK, Family.BOUNDS, Family.PROMISE}:
         warned = code.code in WARNINGS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -67,6 +68,24 @@ def test_both_sides_and_the_repair() -> None:
         "    -4: old line\n"
         "    +4: new line\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "count", "words"),
+    [
+        ("TV101", 2, "both touch"),
+        ("TV201", 2, "both touch"),
+        ("TV202", 1, "two lanes touch"),
+        ("TV301", 1, "it reaches"),
+        ("TV302", 1, "it reaches"),
+        ("TV304", 1, "it reaches"),
+        ("TV403", 2, "it reaches"),
+    ],
+)
+def test_one_side_is_not_called_both(code: str, count: int, words: str) -> None:
+    finding = race(code=code)
+    finding = replace(finding, sites=finding.sites[:count])
+    assert f"\n  {words} out[0] with grid" in told(kernel("k", Verdict.REFUTED, finding))
 
 
 @pytest.mark.parametrize(("applicability", "word"), [("safe", "FIX"), ("maybe", "POSSIBLE FIX"), ("display", "ADVICE")])

@@ -179,4 +179,4 @@ def test_results_are_data(sandbox: Sandbox, tmp_path: Path) -> None:
 
     read = read_bundle(bundle.read_bytes(), str(bundle))
     assert read.certificate.kernel == "k"
-    assert read.stated == result.kernels[0].result.stated
+    assert read.contract == result.kernels[0].result.stated

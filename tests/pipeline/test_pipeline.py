@@ -13,6 +13,7 @@ import pytest
 from tileverify.contract.launch import ArrayArgument, KernelUnit, LaunchSpec, Name, SameArray
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_paths, check_unit
+from tileverify.reports.html.words import in_words
 from tileverify.results import KernelResult, Verdict
 from tileverify.system.errors import NoKernelFound, SpecError, UnsupportedOperation, UsageError
 from tileverify.verifier.effort import KERNEL_EFFORT
@@ -244,3 +245,21 @@ def test_arguments_that_are_one_array_may_overlap(
         overlap=tuple(map(frozenset, overlap)),
     )
     assert set(launch.sharing()) == set(map(frozenset, groups))
+
+
+@pytest.mark.parametrize(
+    ("grid", "size", "line"),
+    [
+        ("grid = [8]", "512", "any grid; the launch's own is (8)"),
+        ('grid = ["cdiv(N, 64)"]', "N", "grid = (cdiv(N, 64))"),
+        ("", "N", "any grid"),
+    ],
+)
+def test_a_grid_that_was_written_is_not_called_any(folder: Path, grid: str, size: str, line: str) -> None:
+    """Also where a launch of numbers is proved with many others."""
+    args = f'{{ x = "f32[{size}]", out = "f32[{size}]" }}'
+    (folder / "copy.tileverify.toml").write_text(f'[[launch]]\nkernel = "copy"\n{grid}\nargs = {args}\n')
+    (result,) = check_paths(["copy.py"]).results
+    assert result.verdict is Verdict.PROVED
+    assert result.stated[0] == line
+    assert in_words(result.stated[0])

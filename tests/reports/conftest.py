@@ -73,7 +73,7 @@ def proved() -> KernelResult:
         assumes=("injective(idx)",),
         obligations=ObligationCount(12, 9, 3),
         proved_codes=("TV101", "TV102", "TV301"),
-        contract=("M >= 1", "K % 64 == 0"),
+        stated=("M >= 1", "K % 64 == 0"),
         bytecode_sha256=SHA,
         time_ms=Times(812.25, 1.5, 4.25, 28.125),
         line=9,
@@ -93,6 +93,47 @@ def inferred() -> KernelResult:
         time_ms=Times(100.0, 0.2, 0.3, 0.1),
         notes=("no launch spec: ranks inferred from the kernel, float32, contiguous, any grid",),
         cached=True,
+    )
+
+
+def conditional() -> KernelResult:
+    """A proof of some launches of a contract that nobody wrote."""
+    return KernelResult(
+        file="halves.py",
+        kernel="halves",
+        launch="inferred",
+        verdict=Verdict.PROVED,
+        holds_for="any",
+        deterministic=True,
+        contract="inferred",
+        requires=("P % 4 == 0", "A == 1 or B == 1"),
+        limits=("M * N < 2**31",),
+        conditional=True,
+        obligations=ObligationCount(3, 2, 1),
+        proved_codes=("TV301",),
+        stated=("any grid",),
+        bytecode_sha256=SHA,
+        time_ms=Times(90.0, 0.5, 0.75, 12.0),
+        line=5,
+    )
+
+
+def limited() -> KernelResult:
+    """A proof of every launch of usual size."""
+    return KernelResult(
+        file="stencil.py",
+        kernel="smooth",
+        launch="0",
+        verdict=Verdict.PROVED,
+        holds_for="any",
+        deterministic=True,
+        limits=("K <= 2147483616", "N >= 1"),
+        obligations=ObligationCount(2, 2, 0),
+        proved_codes=("TV301",),
+        stated=("grid = (cdiv(N, 16))",),
+        bytecode_sha256=SHA,
+        time_ms=Times(90.0, 0.5, 0.75, 12.0),
+        line=5,
     )
 
 
@@ -198,7 +239,7 @@ def undecided() -> KernelResult:
             ),
         ),
         obligations=ObligationCount(3, 2, 0),
-        contract=("N >= 1",),
+        stated=("N >= 1",),
         bytecode_sha256=SHA,
         time_ms=Times(1.0, 1.0, 1.0, 1500.0),
     )
@@ -276,6 +317,7 @@ REPORTS = {
     "mixed": (proved(), refuted_one_place(), undecided(), failed()),
     "nothing": (),
     "suppressed": suppressed(),
+    "conditional": (conditional(), limited(), proved()),
 }
 
 

@@ -32,8 +32,16 @@ def test_a_line_for_each_mistake() -> None:
 
 def test_statistics() -> None:
     twice = replace(REPORT, results=(*REPORT.results, REPORT.results[0]))
-    assert statistics(twice)[:2] == ["     2  TV101  race-write-write", "     1  TV903  budget"]
+    told = ["     2  TV101  race-write-write", "     1  TV903  budget"]
+    assert statistics(twice)[:2] == told
+    assert statistics(twice)[2] == "     2  suppressed"
     assert statistics(Report((), "1", "z3")) == []
+
+
+def test_statistics_tell_what_is_suppressed() -> None:
+    """21 refuted kernels that a baseline knows have no mistakes to count, and still are not "no findings"."""
+    hidden = KernelResult("k.py", "k", "0", Verdict.REFUTED, findings=(HIDDEN,))
+    assert statistics(Report((hidden,), "1", "z3")) == ["     1  suppressed"]
 
 
 def test_statistics_by_kernel() -> None:

@@ -15,6 +15,7 @@ from tileverify.reports.history_markdown import MARKER, history_markdown
 from tileverify.reports.html.report import html_report
 from tileverify.results import Finding, KernelResult, Report, Verdict
 from tileverify.results.json_report import json_report
+from tileverify.verifier.implied_clauses import implied
 
 
 def result(kernel: str, verdict: Verdict = Verdict.PROVED, *codes: str, **more: object) -> KernelResult:
@@ -53,14 +54,41 @@ def test_every_kind_of_change() -> None:
         "broken": (Kind.WORSE, ("+ TV102",)),
         "fresh": (Kind.NEW, ("+ TV901",)),
         "fresh_and_fine": (Kind.NEW, ()),
-        "narrower": (Kind.CHANGED, ("holds for any -> launch", "+ requires N == 4")),
+        "narrower": (Kind.WORSE, ("holds for any -> launch", "+ requires N == 4")),
         "other": (Kind.CHANGED, ("- TV101", "+ TV302")),
         "gone": (Kind.GONE, ()),
         "mended": (Kind.BETTER, ("- TV101", "+ requires N >= 1")),
     }
     assert history.unchanged == 1
-    assert history.sentence == "1 worse, 2 new, 2 changed, 1 gone, 1 better, 1 unchanged"
-    assert {change.kernel for change in history.changes if change.alarming} == {"broken", "fresh"}
+    assert history.sentence == "2 worse, 2 new, 1 changed, 1 gone, 1 better, 1 unchanged"
+    assert {change.kernel for change in history.changes if change.alarming} == {"broken", "fresh", "narrower"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ({}, {"requires": ("P % 4 == 0",)}, Kind.WORSE),
+        ({}, {"limits": ("M * N < 2**31",)}, Kind.WORSE),
+        ({"requires": ("P % 4 == 0",)}, {"requires": ("P % 8 == 0",)}, Kind.WORSE),
+        ({"requires": ("P % 8 == 0",)}, {"requires": ("P % 4 == 0",)}, Kind.BETTER),
+        ({"requires": ("grid.x <= cdiv(N, 64)",)}, {"requires": ("grid.x <= cdiv(N, 128)",)}, Kind.WORSE),
+        ({"requires": ("grid.x <= cdiv(N, 128)",)}, {"requires": ("grid.x <= cdiv(N, 64)",)}, Kind.BETTER),
+        ({"requires": ("x.shape[0] <= 4",)}, {"requires": ("4 >= x.shape[0]",)}, Kind.CHANGED),
+        ({"requires": ("A == 1",)}, {"requires": ("B == 1",)}, Kind.WORSE),
+        ({"requires": ("A == 1",)}, {"requires": ("A == 1 or B == 1",)}, Kind.BETTER),
+        ({"limits": ("A * B < 2**31",)}, {"limits": ("A * B < 2**30",)}, Kind.WORSE),
+        ({"limits": ("A * B < 2**31",)}, {}, Kind.BETTER),
+        ({"stated": ("grid = (4)", "P % 8 == 0")}, {"requires": ("P % 4 == 0",)}, Kind.CHANGED),
+        ({"requires": ("x is out",)}, {"requires": ("y is out",)}, Kind.WORSE),
+        ({"requires": ("K == M",)}, {"requires": ("K // M == 1",)}, Kind.WORSE),  # M may be 0
+        ({"holds_for": "any"}, {"holds_for": "sizes"}, Kind.WORSE),
+        ({"holds_for": "launch"}, {"holds_for": "any"}, Kind.BETTER),
+        ({"assumes": ("injective(i)",)}, {"assumes": ("permutation(i)",)}, Kind.CHANGED),
+    ],
+)
+def test_a_proof_of_fewer_launches_is_worse(old: dict[str, object], new: dict[str, object], kind: Kind) -> None:
+    (change,) = compare([result("k", **old)], [result("k", **new)], implied=implied).changes  # type: ignore[arg-type]
+    assert (change.kind, change.alarming) == (kind, kind is Kind.WORSE)
 
 
 def test_launches_of_one_name_are_told_apart() -> None:
@@ -78,7 +106,7 @@ def test_the_command_reads_json_and_pages(
     ran = run("report", "diff", str(old), str(new))
     assert ran.code == 1
     assert ran.out.splitlines()[0] == "worse    a.py::broken [0]  proved -> refuted  + TV102"
-    assert ran.out.splitlines()[-1] == "1 worse, 2 new, 2 changed, 1 gone, 1 better, 1 unchanged"
+    assert ran.out.splitlines()[-1] == "2 worse, 2 new, 1 changed, 1 gone, 1 better, 1 unchanged"
     same = run("report", "diff", str(old), str(old))
     assert (same.code, same.out) == (0, "6 unchanged\n")
     document = json.loads(run("report", "diff", str(old), str(new), "--format", "json").out)
@@ -154,5 +182,5 @@ def test_what_older_reports_said(tmp_path: Path, capfd: pytest.CaptureFixture[st
     change = json.loads(run("report", "diff", *names, "--format", "json").out)["changes"][0]
     assert change["before"] == ["refuted", "undecided"]
     assert "<code>before: refuted, undecided</code>" in run("report", "diff", *names, "--format", "markdown").out
-    assert "before: refuted, undecided" in html_report(Report(NEW, "1", "z3"), (first, second, OLD))
+    assert "before: refuted, undecided" in html_report(Report(NEW, "1", "z3"), compare(OLD, NEW, (first, second)))
     assert run("report", "diff", names[0]).code == 2

@@ -16,6 +16,7 @@ import pytest
 from tileverify.reports import sarif
 from tileverify.reports.editing import text_digest
 from tileverify.reports.sarif import sarif_report
+from tileverify.reports.sarif_rules import CONDITIONAL
 from tileverify.results import Edit, Finding, Hint, KernelResult, Report, SourceSite, Verdict, Witness
 from tileverify.results.codes import CODES
 
@@ -32,7 +33,7 @@ def run_of(report: Report) -> Any:
 
 def test_sarif_is_as_expected_and_valid(report: Report, golden: str) -> None:
     run = run_of(report)
-    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == list(CODES)
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [*CODES, CONDITIONAL]
     del run["tool"]["driver"]["rules"]  # what `explain` says changes more often than the form
     assert json.dumps(run, indent=1) + "\n" == golden
 
@@ -48,7 +49,8 @@ def test_the_schema_finds_mistakes() -> None:
 def test_one_result_for_every_finding_with_its_rule_and_a_line(report: Report) -> None:
     run = run_of(report)
     findings = [*report.findings, *(finding for result in report.results for finding in result.findings)]
-    assert [result["ruleId"] for result in run["results"]] == [finding.code for finding in findings]
+    notes = [CONDITIONAL] * report.conditional
+    assert [result["ruleId"] for result in run["results"]] == [*(finding.code for finding in findings), *notes]
     for result in run["results"]:
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
         assert result["locations"][0]["physicalLocation"]["region"]["startLine"] >= 1

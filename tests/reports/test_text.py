@@ -9,9 +9,23 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
+from tileverify.reports.concise import concise_report
 from tileverify.reports.findings import values_text
-from tileverify.reports.text import Detail, summary_line, text_report
-from tileverify.results import Finding, KernelResult, Report, SeenValues, SideValue, Verdict, Witness
+from tileverify.reports.text import Detail, fixable_line, summary_line, text_report
+from tileverify.results import (
+    Applicability,
+    Edit,
+    Finding,
+    Hint,
+    KernelResult,
+    Report,
+    SeenValues,
+    SideValue,
+    Suppression,
+    SuppressionKind,
+    Verdict,
+    Witness,
+)
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -142,3 +156,67 @@ def test_values_in_words(
     assert values_text(Finding(code, "", witness=witness)) == text
     assert values_text(Finding(code, "", witness=replace(witness, values=None))) == ""
     assert values_text(Finding(code, "")) == ""
+
+
+def known(count: int, *more: Finding) -> KernelResult:
+    """A refuted kernel with ``count`` findings that a baseline knows."""
+    why = Suppression(SuppressionKind.BASELINE, "known in b.json")
+    found = (Finding("TV101", "m", fingerprint=f"{n:032}", suppression=why) for n in range(count))
+    return KernelResult("k.py", "k", "0", Verdict.REFUTED, findings=(*found, *more))
+
+
+def test_what_a_baseline_knows_is_counted_and_not_told() -> None:
+    report = Report((known(3), replace(known(2), launch="1")), "1", "z3")
+    text = text_report(report)
+    assert "    baseline   3 findings known in b.json\n" in text
+    assert "TV101" not in text
+    assert "TV101" in text_report(report, detail=Detail.VERBOSE)
+    assert text_report(report, detail=Detail.QUIET) == ""
+    assert summary_line(report).endswith(", 3 findings suppressed")  # those of the second launch are among them
+
+
+def test_what_is_new_beside_a_baseline_is_told() -> None:
+    for detail in Detail:
+        text = text_report(Report((known(3, Finding("TV102", "this is new")),), "1", "z3"), detail=detail)
+        assert "error[TV102]: this is new" in text
+
+
+@pytest.mark.parametrize(
+    ("repairs", "line"),
+    [
+        ((), ""),
+        (("display",), ""),
+        (("safe",), "1 fixable with --fix"),
+        (("maybe",), "1 fixable with --fix --unsafe-fixes"),
+        (("safe", "maybe", "safe"), "2 fixable with --fix, 1 more with --unsafe-fixes"),
+    ],
+)
+def test_what_can_be_fixed_is_counted(repairs: tuple[Applicability, ...], line: str) -> None:
+    findings = tuple(
+        Finding("TV101", "m", hints=(Hint("i", each, "t", (Edit(1, 0, 1, 1, "x"),)),), fingerprint=f"{n:032}")
+        for n, each in enumerate(repairs)
+        if each != "display"
+    )
+    advice = Finding("TV101", "m", hints=(Hint("i", "safe", "without an edit"),))
+    results = (KernelResult("k.py", "k", "0", Verdict.REFUTED, findings=(*findings, advice)),)
+    report = Report((*results, replace(results[0], launch="1"), known(2)), "1", "z3")
+    assert fixable_line(report) == line
+    for text in (text_report(report), concise_report(report)):
+        assert ("fixable" in text) is bool(line)
+        assert line in text
+
+
+@pytest.mark.parametrize("report", ["refuted-one-place", "refuted-two-places"], indirect=True)
+def test_a_finding_is_short_unless_more_is_asked_for(report: Report) -> None:
+    """The lines that meet, with what each side does there, the launch and the values; the rest is for --verbose."""
+    short, long = (text_report(report, detail=detail) for detail in (Detail.NORMAL, Detail.VERBOSE))
+    (_, *findings) = re.split(r"^  error", short.partition("\n\n1 kernel")[0], flags=re.MULTILINE)
+    assert findings
+    assert all(len(finding.rstrip().splitlines()) <= 12 for finding in findings)
+    for word in ("= launch ", "= values ", "^^^^", " --> "):
+        assert word in short
+    for word in ("= index ", "= element ", "= confirmed by ", "block A     block B"):
+        assert word not in short
+        assert word in long or report.results[0].kernel == "smooth"
+    assert "more: tileverify explain TV10" in short
+    assert "check --verbose" in short

@@ -10,6 +10,7 @@ import click
 from ..contract.trustable import TRUSTABLE
 from ..reports.formats import FORMATS, TEXT
 from ..system.errors import NoKernelFound, UsageError
+from ..system.plural import plural
 from ..system.version import __version__
 from .changed import changed_targets, nothing_to_check
 from .folders import checked_folders, write_playback
@@ -20,7 +21,7 @@ from .settings import Settings
 from .shell import INTERRUPTED, Working, emit, talk, use_color
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..pipeline.options import CheckOptions
     from ..results import KernelResult, Report
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
+@click.option("--deny-limits", is_flag=True, help="Size limits of a proof, such as M * N < 2**31, are errors.")
 @click.option(
     "--trust",
     type=click.Choice(list(TRUSTABLE)),
@@ -126,7 +128,7 @@ if TYPE_CHECKING:
 @click.option("--watch", is_flag=True, help="Check again what a change of a file concerns, until Ctrl-C.")
 @click.option("--statistics", is_flag=True, help="Count mistakes by code and by kernel, on stderr.")
 @click.option("--no-worker", is_flag=True, help="Do without the worker that has everything loaded (see `worker`).")
-@click.option("-q", "--quiet", is_flag=True, help="Only what is not proved.")
+@click.option("-q", "--quiet", is_flag=True, help="Only what is not proved, or only under conditions.")
 @click.option("-v", "--verbose", is_flag=True, help="Also what was checked, hashes and times.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True)
 @click.pass_context
@@ -138,6 +140,7 @@ def check(
     since: tuple[Path, ...],
     spec: Path | None,
     deny_requires: bool,
+    deny_limits: bool,
     trust: tuple[str, ...],
     deny_undetermined: bool,
     strict: bool,
@@ -206,6 +209,7 @@ def check(
     options = Options(
         timeout_s=settings.of("timeout", timeout, chosen.timeout),
         deny_requires=settings.of("deny_requires", deny_requires, chosen.deny_requires),
+        deny_limits=settings.of("deny_limits", deny_limits, chosen.deny_limits),
         jobs=settings.of("jobs", jobs, chosen.jobs),
         cache=default_folder() if settings.of("no_cache", not no_cache, chosen.cache) else None,
         playback=playback is not None or page,
@@ -223,7 +227,8 @@ def check(
         archives=crash_folder(),
         refutations=EVERY_REFUTATION if baseline is not None or chosen.ignores else MOST_REFUTATIONS,
     )
-    report, whole_run = _checked(paths, spec, options, live=not quiet, told=verbose)
+    early = baseline is None and not chosen.ignores
+    report, whole_run = _checked(paths, spec, options, told=verbose, early=early)
     if not whole_run:
         _tell_finished(context, report, outputs, color, quiet=quiet)
     if settings.of("deny_undetermined", deny_undetermined, chosen.deny_undetermined):
@@ -244,18 +249,23 @@ def check(
 
 
 def _checked(
-    paths: Sequence[str], spec: Path | None, options: CheckOptions, *, live: bool, told: bool
+    paths: Sequence[str], spec: Path | None, options: CheckOptions, *, told: bool, early: bool
 ) -> tuple[Report, bool]:
-    """The report, and whether it is that of all there is: after Ctrl-C it has what was finished by then."""
+    """The report, and whether it is that of all there is: after Ctrl-C it has what was finished by then.
+
+    ``early``: findings are told when they are known, as nothing but a comment in the source can suppress them.
+    """
     from ..pipeline import check_paths, finished_report, solver_version
     from ..results import Report
 
     finished: list[KernelResult] = []
-    with Working(live=live, under_way=options.under_way, told=told) as working:
+    with Working(live=True, under_way=options.under_way, told=told) as working:
+        places = _places(paths, options) if working.live else {}
 
         def progress(result: KernelResult) -> None:
             finished.append(result)
-            working.progress(_name(result))
+            found = _found(result) if early and working.live else ()
+            working.progress(_name(result), places.get(result.file, ""), found)
 
         try:
             return check_paths(paths, spec=spec, options=options, progress=progress), True
@@ -264,6 +274,31 @@ def _checked(
             return Report((), __version__, solver_version()), True
         except KeyboardInterrupt:
             return finished_report(finished, options), False
+
+
+def _places(paths: Sequence[str], options: CheckOptions) -> dict[str, str]:
+    """Of each file how far it is: ``file 3 of 40``; nothing where there is one."""
+    from ..frontend.sources.discover import files_under, nothing
+    from ..system.paths import display_path
+
+    files = files_under(paths, options.skip or nothing)
+    names = [display_path(file) for file in files] if len(files) > 1 else []
+    return {name: f"file {number} of {len(names)}" for number, name in enumerate(names, start=1)}
+
+
+def _found(result: KernelResult) -> Iterator[str]:
+    """The mistakes of a kernel that was just finished, a line each; the report at the end says all of them."""
+    if not result.findings:
+        return
+    from ..reports.causes import with_causes
+    from ..reports.concise import concise_lines
+    from ..reports.fingerprints import with_fingerprints
+    from ..reports.snippets import Snippets
+    from ..reports.suppress.apply import with_suppressions
+    from ..results import Report
+
+    finished = with_causes(with_fingerprints(result, Snippets()))
+    yield from concise_lines(with_suppressions(Report((finished,), "", ""), whole=False))
 
 
 def _write_beside(report: Report, statistics: bool, playback: str | None, certificate: Path | None) -> None:
@@ -290,7 +325,7 @@ def _tell_finished(
     if report.results and outputs[0].format == TEXT and outputs[0].file is None:
         emit(text_report(report, detail=Detail.QUIET if quiet else Detail.NORMAL, color=use_color(color)))
     count = len(report.results)
-    talk(f"interrupted: {count} launch{'' if count == 1 else 'es'} finished" if count else "interrupted")
+    talk(f"interrupted: {plural(count, 'launch')} finished" if count else "interrupted")
     context.exit(INTERRUPTED)
 
 

@@ -115,7 +115,7 @@ def _rendered(judged: Sequence[JudgedKernel], output: Output) -> str:
             from ..system.version import __version__
 
             results = tuple(each.verdict for each in judged)
-            return html_report(Report(results, __version__, solver_version()), (), [*map(section_of, judged)])
+            return html_report(Report(results, __version__, solver_version()), equality=[*map(section_of, judged)])
     return text(judged)
 
 

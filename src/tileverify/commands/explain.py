@@ -34,7 +34,7 @@ def explain(codes: tuple[str, ...], format_: str) -> None:
 
         emit(json.dumps([_document(each) for each in chosen], indent=2) + "\n")
     elif not codes:
-        emit("".join(f"{each.code}  {each.name:27} {each.title}\n" for each in chosen))
+        emit("".join(f"{each.code}  {each.name:27} {each.fault}\n" for each in chosen))
     else:
         emit("\n\n".join(map(_explained, chosen)))
 
@@ -57,7 +57,7 @@ def _named(code: str) -> list[Code]:
 
 
 def _document(code: Code) -> dict[str, Any]:
-    document = {"code": code.code, "name": code.name, **asdict(code), "family": code.family.value}
+    document = {"code": code.code, "name": code.name, **asdict(code), "fault": code.fault, "family": code.family.value}
     shown = examples_of(code.code)
     if shown is not None:
         pair = {"wrong": shown.wrong, "right": shown.right}
@@ -69,8 +69,9 @@ def _document(code: Code) -> dict[str, Any]:
 
 
 def _explained(code: Code) -> str:
-    parts = [f"{code.code} ({code.name}): {code.title}\n", fill(code.meaning, 100)]
-    for label, text in (("Formula", code.formula), ("What to do", code.fix), ("It is not", code.is_not)):
+    parts = [f"{code.code} ({code.name}): {code.fault}\n", fill(code.meaning, 100)]
+    proved = (("What is proved", code.title),) if code.fault != code.title else ()
+    for label, text in (*proved, ("Formula", code.formula), ("What to do", code.fix), ("It is not", code.is_not)):
         parts.append(f"\n{label}:\n{_filled(text)}")
     shown = examples_of(code.code)
     if shown is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from ..system.errors import UsageError
+from ..system.plural import plural
 from .options import writable
 from .shell import Working, emit, talk
 
@@ -56,7 +57,7 @@ def init(context: click.Context, file: Path, output: Path | None, force: bool, n
     emit(text, target)
     proved = [unit.kernel for unit, result in zip(units, results, strict=True) if result.verdict.value == "proved"]
     lost = [kernel for kernel in proved if kernel not in again]
-    talk(f"{target}: {_plural(len(units), 'launch')}; proved as written: {len(proved) - len(lost)}")
+    talk(f"{target}: {plural(len(units), 'launch')}; proved as written: {len(proved) - len(lost)}")
     if lost:
         talk(f"no longer proved under what is written: {', '.join(lost)}")
     if failed:
@@ -119,7 +120,3 @@ def _proved_again(file: Path, text: str, target: Path, options: CheckOptions) ->
     units = [each for each in discover([str(file)], specs=specs) if not isinstance(each, SourceFailure)]
     results = [check_unit(unit, options) for unit in units if unit.launch.has_spec]
     return {result.kernel for result in results if result.verdict.value == "proved"}
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 'es'}"

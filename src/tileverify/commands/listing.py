@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from ..system.errors import UsageError
+from ..system.plural import plural
 from .shell import Working, emit, talk
 
 if TYPE_CHECKING:
@@ -109,9 +110,13 @@ def _row(file: Path, line: int | None, kernel: str, launch: str | None) -> dict[
 
 
 def _counted(found: CountedObligations) -> dict[str, Any]:
+    from ..results.conditional import is_conditional
+
     return {
         "verdict": None if found.known is None else found.known.verdict.value,
         "requires": None if found.known is None else list(found.known.requires),
+        "limits": None if found.known is None else list(found.known.limits),
+        "conditional": None if found.known is None else is_conditional(found.known),
         "problem": found.problem,
         "obligations": {
             str(code): {"count": count, "came_to": found.came_to(code)} for code, count in found.counts.items()
@@ -128,14 +133,18 @@ def _listed(row: dict[str, Any]) -> Iterator[str]:
         yield printable(name)
         return
     from ..results.codes import CODES
+    from ..results.conditional import PROVED_IF, conjunction
 
     total = sum(each["count"] for each in row["obligations"].values())
     told = row["verdict"] or "no verdict is kept"
-    clauses = len(row["requires"] or ())
-    told += f" with {clauses} clause{'' if clauses == 1 else 's'}" if clauses else ""
+    if row["conditional"]:
+        told = f"{PROVED_IF} {conjunction(row['requires'])}"
+    elif clauses := len(row["requires"] or ()):
+        told += f" with {plural(clauses, 'clause')}"
+    told += "".join(f", limit {limit}" for limit in row["limits"] or ())
     if row["problem"] is not None:
         yield printable(f"{name}: {row['problem']}")
         return
-    yield printable(f"{name}: {told}; {total} obligation{'' if total == 1 else 's'}")
+    yield printable(f"{name}: {told}; {plural(total, 'obligation')}")
     for code, each in row["obligations"].items():
         yield f"  {each['count']:5}  {code}  {CODES[code].title}{_WORDS[each['came_to']]}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..results import Verdict
 from ..system.errors import UsageError
+from ..system.plural import plural
 from .shell import emit, talk
 
 if TYPE_CHECKING:
@@ -63,5 +64,5 @@ def _mended(report: Report, files: list[Fixed]) -> Report:
     )
     before = sum(bool(each.findings) for each in report.results)
     left = sum(bool(each.findings) for each in results)
-    talk(f"{before - left} of {before} launches with findings are proved as they are now; {left} left")
+    talk(f"{before - left} of {plural(before, 'launch')} with findings now proved; {left} left")
     return replace(report, results=results)

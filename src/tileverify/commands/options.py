@@ -10,7 +10,7 @@ from ..system.errors import UsageError
 EXIT_CODES: Final = """\b
 Exit codes:
   0  everything proved
-  1  something refuted, or undetermined where that is denied (TV403)
+  1  something refuted, or undetermined (TV403) or a size limit (TV304) where that is denied
   2  bad usage, a kernel, spec or suppression with an error, or a failure of the tool
   3  something undecided, nothing refuted
   4  no kernel found

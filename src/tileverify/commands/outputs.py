@@ -104,9 +104,12 @@ def write_reports(
 
     for output in outputs:
         if output.format == PAGE and earlier:
+            from ..reports.history import compare
             from ..reports.html.report import html_report
+            from ..verifier.implied_clauses import implied
 
-            emit(html_report(report, earlier), output.file)
+            *older, last = earlier
+            emit(html_report(report, compare(last, report.results, older, implied)), output.file)
         elif output.format != TEXT:
             emit(renderer(output.format)(report), output.file)
         elif report.results or output.file is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ..system.errors import UsageError
+from ..system.plural import plural
 from .shell import Working, talk
 
 
@@ -71,13 +72,15 @@ def record(
     for failure in summary.failures:
         talk(f"not recorded: {failure['kernel']}: {failure['type']}: {failure['message']}")
     talk(
-        f"recorded {summary.launches} launches, {summary.specialisations} specialisations of {summary.kernels} kernels"
+        f"recorded {plural(summary.launches, 'launch')}, {plural(summary.specialisations, 'specialisation')}"
+        f" of {plural(summary.kernels, 'kernel')}"
         f"; check them with: tileverify check {output}"
     )
     if summary.generalised:
-        talk(f"{summary.generalised} launches with names for their sizes, each proved, stand for several of them")
+        made = plural(summary.generalised, "launch")
+        talk(f"{made} with names for their sizes, each proved, stand for several of them")
     if summary.left_out:
-        talk(f"left out {summary.left_out} launches of further specialisations")
+        talk(f"left out {plural(summary.left_out, 'launch')} of further specialisations")
     if summary.exit_code:
         talk(f"the command itself ended with exit code {summary.exit_code}")
     context.exit(2 if summary.exit_code else 0)

@@ -9,6 +9,7 @@ from typing import Final
 import click
 
 from ..system.errors import UsageError
+from ..system.plural import plural
 from .shell import emit, talk
 
 _LIST_EXIT_CODES: Final = """\b
@@ -21,7 +22,7 @@ Exit codes:
 _DIFF_EXIT_CODES: Final = """\b
 Exit codes:
   0  nothing is worse
-  1  a verdict is worse, or a new launch is not proved
+  1  a verdict is worse, a proof is of fewer launches than before, or a new launch is not proved
   2  bad usage, or a file that is no report
 """
 
@@ -68,7 +69,7 @@ def opt_outs_(context: click.Context, paths: tuple[Path, ...], format_: str, str
 
         lines = (f"{each.file}:{each.line} in {each.function}: {each.reason}" for each in found)
         emit("".join(f"{printable(line)}\n" for line in lines))
-    talk(f"{len(found)} opt-out{'' if len(found) == 1 else 's'}")
+    talk(plural(len(found), "opt-out"))
     context.exit(1 if strict and found else 0)
 
 
@@ -84,9 +85,10 @@ def diff(context: click.Context, reports: tuple[Path, ...], format_: str) -> Non
     if len(reports) < 2:
         raise UsageError("report diff compares at least two reports: OLD NEW")
     from ..reports.history import compare, history_json, history_text, read_report
+    from ..verifier.implied_clauses import implied
 
     *older, earlier, results = map(read_report, reports)
-    history = compare(earlier, results, older)
+    history = compare(earlier, results, older, implied)
     if format_ == "markdown":
         from ..reports.history_markdown import history_markdown
 

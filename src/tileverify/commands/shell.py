@@ -7,7 +7,9 @@ import os
 import shutil
 import sys
 import threading
+import time
 import traceback
+from collections.abc import Iterable
 from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +33,8 @@ SECONDS_BETWEEN: Final = 0.5
 
 INTERRUPTED: Final = 130  # 128 + SIGINT, as shells count
 BROKEN_PIPE: Final = 141  # 128 + SIGPIPE: a report that nobody read is no success
+_NO_COMMAND: Final[Any] = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""What click raises for a group alone, since its version 8.2."""
 
 
 class Shell(click.Group):
@@ -46,6 +50,9 @@ class Shell(click.Group):
         extra["standalone_mode"] = False  # its exit codes for broken pipes, Ctrl-C and some errors would mean refuted
         try:
             code = super().main(*args, **extra)
+        except _NO_COMMAND as error:  # its message is the help
+            click.echo(error.format_message(), err=True)
+            code = 2
         except click.ClickException as error:
             usage = (
                 f" (try: {error.ctx.command_path} --help)" if isinstance(error, click.UsageError) and error.ctx else ""
@@ -133,6 +140,7 @@ class Working:
         self._live = live and sys.stderr.isatty()
         self._count = 0
         self._line = ""
+        self._since = time.monotonic()
         self._cleanup = contextlib.ExitStack()
         self._ended = threading.Event()
         shown = under_way is not None and (self._live or told)
@@ -157,10 +165,19 @@ class Working:
         self._write("\r\x1b[K")
         self._cleanup.close()
 
-    def progress(self, text: str) -> None:
-        """Replace the live line."""
+    @property
+    def live(self) -> bool:
+        """Whether somebody sees the progress."""
+        return self._live
+
+    def progress(self, text: str, place: str = "", found: Iterable[str] = ()) -> None:
+        """Replace the live line: ``12 done, PLACE, last: TEXT``.  Lines that were ``found`` stay above it, where
+        people wait for longer than `PATIENCE`."""
         self._count += 1
-        self._line = f"{self._count} done, last: {text}"
+        self._line = ", ".join(filter(None, (f"{self._count} done", place, f"last: {text}")))
+        if time.monotonic() - self._since >= PATIENCE:
+            for line in found:
+                self._write(f"\r\x1b[K{printable(line)}\n")
         self._show(self._line)
 
     def _watch(self, under_way: UnderWay) -> None:

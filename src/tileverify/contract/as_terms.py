@@ -416,12 +416,16 @@ def _number(value: Term) -> Term:
     return t.ite(value, t.ONE, t.ZERO) if value.sort is t.Sort.BOOL else value
 
 
+ANY_GRID: Final = "any grid"
+"""The line of a contract without a grid."""
+
+
 def contract_text(launch: LaunchSpec) -> Iterator[str]:
     """A contract as reports have it, in the user's spelling."""
     if launch.grid_text:
         yield f"grid = ({', '.join(launch.grid_text)})"
     elif launch.grid is None:
-        yield "any grid"
+        yield ANY_GRID
     yield from launch.requires_text
     for group in (*launch.alias, *launch.overlap):
         named = " and ".join(sorted(group))

@@ -153,8 +153,8 @@ def flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
 class LaunchSpec:
     """One ``[[launch]]``.  ``observed`` are facts that held of the contents when the launch was recorded: nobody
     vouches for them, but a proof that needs one may assume it and say so.  ``trust``: what else the proof takes for
-    granted (`contract.trustable`), sorted.  ``names``: integers, not negative, that stand in no argument, but in
-    ``grid`` or ``requires``.  ``grid`` is ``None`` for any grid; missing
+    granted (`contract.trustable`), sorted.  ``deny_limits``: size limits are errors.  ``names``: integers, not
+    negative, that stand in no argument, but in ``grid`` or ``requires``.  ``grid`` is ``None`` for any grid; missing
     axes are already filled with 1.
 
     ``requires_text``/``grid_text`` keep the user's spelling for reports.  ``where`` says where the spec stands (file
@@ -173,6 +173,7 @@ class LaunchSpec:
     alias: tuple[frozenset[str], ...] = ()
     overlap: tuple[frozenset[str], ...] = ()
     trust: tuple[str, ...] = ()
+    deny_limits: bool = False
     names: tuple[str, ...] = ()
     where: str = ""
     origin: Origin = "written"

@@ -8,6 +8,7 @@ from typing import cast, get_args
 from ..system.errors import SpecError
 from .arguments import is_text_or_integer, read_argument
 from .data_facts import arrays_of, expressions_of, parse_data_fact, with_expressions
+from .denied_limits import ALLOW, limits_are_denied
 from .descriptions import check_extent, suggestion
 from .element_types import ELEMENT_TYPES
 from .expressions import (
@@ -72,6 +73,7 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
         alias=alias,
         overlap=overlap,
         trust=builder.trust(),
+        deny_limits=builder.deny_limits(),
         names=names,
         origin=builder.origin(),
         where=f"{raw.file}: {raw.label}",
@@ -278,6 +280,12 @@ class _Builder:
             return read_trust(self.raw.fields.get("trust", []))
         except SpecError as error:
             raise self.at("trust", error) from None
+
+    def deny_limits(self) -> bool:
+        try:
+            return limits_are_denied(self.raw.fields.get("limits", ALLOW))
+        except SpecError as error:
+            raise self.raw.error("limits", f"must be {error.message}") from None
 
     def origin(self) -> Origin:
         # Nobody but a recording writes what it observed.

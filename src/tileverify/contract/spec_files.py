@@ -34,6 +34,7 @@ FIELDS = (
     "alias",
     "overlap",
     "trust",
+    "limits",
     "names",
     "origin",
     "args",

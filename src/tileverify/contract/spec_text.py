@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from .data_facts import print_data_fact
+from .denied_limits import DENY
 from .descriptions import print_description
 from .launch import LaunchSpec
 
@@ -35,6 +36,8 @@ def _lines(launch: LaunchSpec, name: str, requires: Iterable[str], remarks: Iter
         if groups:
             yield f"{key} = [{', '.join(_strings(sorted(group)) for group in groups)}]"
     yield from _list("trust", launch.trust)
+    if launch.deny_limits:
+        yield f"limits = {_string(DENY)}"
     yield ""
     yield "[launch.args]"
     for argument in launch.arguments:

@@ -8,6 +8,9 @@ from typing import Final
 
 from ..pipeline.repair import edits
 from ..results import WARNINGS, Finding, Hint, SourceSite, Witness
+from ..results.codes import TV
+from ..results.conditional import proved_if
+from ..system.plural import plural
 from ..system.printable import printable
 from .gated import GatedKernel, GateResult
 
@@ -50,11 +53,11 @@ def _kernel(kernel: GatedKernel, source: bytes) -> Iterator[str]:
     name = kernel.result.kernel or kernel.result.file
     name += f" [{kernel.result.launch}]" if kernel.result.launch else ""
     if kernel.accepted:
-        requires = kernel.result.requires
-        yield f"{name}: proved" + (f", if {' and '.join(requires)}" if requires else "")
+        yield f"{name}: {proved_if(kernel.result) or 'proved'}"
+        yield from (f"  limit: {limit}" for limit in kernel.result.limits)
         yield from _equality(kernel)
         return
-    yield f"{name}: {kernel.verdict}"
+    yield f"{name}: {proved_if(kernel.result) or kernel.verdict}"
     yield from _equality(kernel)
     if not kernel.result.findings:
         yield from (f"  {reason}" for reason in kernel.reasons[:3])
@@ -83,7 +86,7 @@ def _equality(kernel: GatedKernel) -> Iterator[str]:
 def _launches(equal: Mapping[str, object]) -> str:
     launches = equal["launches"]
     count = len(launches) if isinstance(launches, list) else 0
-    return f"{count} launch{'' if count == 1 else 'es'}"
+    return plural(count, "launch")
 
 
 def _finding(finding: Finding, source: bytes) -> Iterator[str]:
@@ -94,10 +97,17 @@ def _finding(finding: Finding, source: bytes) -> Iterator[str]:
     if finding.witness is not None:
         witness = finding.witness
         sizes = ", ".join(f"{name} = {value}" for name, value in [*witness.sizes.items(), *witness.scalars.items()])
-        touched = "it reaches" if finding.code in WARNINGS else "both touch"
-        yield f"  {touched} {witness.element} with grid {tuple(witness.grid)}" + (f" and {sizes}" if sizes else "")
+        yield f"  {_touches(finding)} {witness.element} with grid {tuple(witness.grid)}" + (
+            f" and {sizes}" if sizes else ""
+        )
     for hint in finding.hints:
         yield from _hint(hint, source)
+
+
+def _touches(finding: Finding) -> str:
+    if finding.code == TV.DUPLICATE_LANES:
+        return "two lanes touch"
+    return "it reaches" if finding.code in WARNINGS or len(finding.sites) < 2 else "both touch"
 
 
 def _side(side: str, site: SourceSite, witness: Witness | None) -> str:

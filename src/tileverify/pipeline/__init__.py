@@ -11,7 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..results import CertificateFiles, Finding, KernelResult, Report, Times, Verdict
+from ..results import CertificateFiles, Finding, KernelResult, Report, Times, Verdict, limits_denied
 from ..results.codes import TV
 from ..system.errors import SourceError, SpecError, TileVerifyError, UnsupportedOperation
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
@@ -103,6 +103,7 @@ def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | 
     if target is None:
         return None
     key: dict[str, Any] = {**options.decisive, "trust": list(options.trust), "repairs": options.quick_repairs}
+    key["deny_limits"] = options.deny_limits
     own = [[each.deny_requires, each.effort, *(file.pattern for file in each.files)] for each in options.per_file]
     if own:
         key["per_file"] = own
@@ -126,6 +127,8 @@ def check_unit(unit: KernelUnit, options: CheckOptions = _USUAL, compiled_as: Co
             result = _decide(unit, compiled, options)
             if options.repair or options.quick_repairs:
                 result = _with_repairs(unit, result, options, compiled_as)
+            if options.deny_limits or unit.launch.deny_limits:
+                result = limits_denied(result)
             return _with_playback(unit, result) if options.playback else result
     except KernelTimeout:
         limit = f"the time limit of {options.timeout_s:g} s for this kernel was reached"
@@ -219,7 +222,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         obligations=outcome.obligations,
         proved_codes=outcome.proved_codes,
         cut_short=outcome.cut_short,
-        stated=outcome.contract,
+        stated=_stated(unit, outcome),
         proved_launch=(outcome.launch or unit.launch) if outcome.verdict is Verdict.PROVED else None,
         time_ms=times,
         notes=tuple(dict.fromkeys((*unit.notes, *outcome.notes))),
@@ -296,6 +299,16 @@ def _with_written(
 
 def _is_conditional(unit: KernelUnit, outcome: Outcome) -> bool:
     return outcome.verdict is Verdict.PROVED and bool(outcome.requires) and not _is_wider(unit, outcome.launch)
+
+
+def _stated(unit: KernelUnit, outcome: Outcome) -> tuple[str, ...]:
+    """The contract that was proved; one of any grid names the grid that was written."""
+    from ..contract.as_terms import ANY_GRID
+
+    own = ", ".join(unit.launch.grid_text)
+    if not own or not _is_wider(unit, outcome.launch):
+        return outcome.contract
+    return tuple(f"{ANY_GRID}; the launch's own is ({own})" if line == ANY_GRID else line for line in outcome.contract)
 
 
 def _is_wider(unit: KernelUnit, proved: LaunchSpec | None) -> bool:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class CheckOptions:
     """``timeout_s``: wall clock for each kernel, without compilation; the solver's resource limit holds always.
-    ``deny_requires``: add no clause to the user's contract.  ``jobs``: processes, 0: as many as pay off; more than
+    ``deny_requires``: add no clause to the user's contract.  ``deny_limits``: size limits are errors, in every launch.
+    ``jobs``: processes, 0: as many as pay off; more than
     one needs a guarded ``__main__``.  ``cache``: folder, None: none.  ``playback``: write pytest files that reproduce
     what is refuted into the results.  ``certificate``: the same with the certificates of what is proved.  ``repair``:
     try repairs of what is refuted, and offer those that are proved as hints; each costs a compilation and a proof.
@@ -34,6 +35,7 @@ class CheckOptions:
 
     timeout_s: float | None = None
     deny_requires: bool = False
+    deny_limits: bool = False
     jobs: int = 1
     cache: Path | None = None
     playback: bool = False

@@ -110,4 +110,4 @@ def told_of(result: KernelResult) -> OneVerdict:
     if result.verdict is Verdict.UNDECIDED:
         return OneVerdict(result.verdict, "", (), ())
     codes = tuple(sorted({finding.code for finding in result.findings}))
-    return OneVerdict(result.verdict, result.holds_for or "", tuple(sorted(result.requires)), codes)
+    return OneVerdict(result.verdict, result.holds_for or "", tuple(sorted(result.clauses)), codes)

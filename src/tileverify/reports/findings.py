@@ -35,10 +35,20 @@ class _Place:
 
 
 def finding_lines(
-    finding: Finding, style: str, snippets: Snippets, others: Sequence[Finding] = (), file: str | None = None
+    finding: Finding,
+    style: str,
+    snippets: Snippets,
+    others: Sequence[Finding] = (),
+    file: str | None = None,
+    *,
+    whole: bool = True,
 ) -> Iterator[Text]:
     """The lines of ``finding``, and of ``others`` with the same cause; ``style`` is that of the kernel's verdict,
-    ``file`` where it lies, and what hints edit."""
+    ``file`` where it lies, and what hints edit.
+
+    ``whole``: also the lines around an access, its index (which is told in any case where no launch shows elements),
+    what differs between the blocks, and who confirmed it.
+    """
     code = CODES.get(finding.code)
     undecided = code is not None and code.family is Family.UNDECIDED
     style = "yellow" if finding.level is FindingLevel.WARNING else style
@@ -59,16 +69,17 @@ def finding_lines(
     places = _places(finding, snippets)
     gutter = 1 + max((len(str(place.snippet.lines[-1][0])) for place in places if place.snippet), default=1)
     for group in _by_file(places):
-        yield from _group(group, gutter, style)
+        yield from _group(group, gutter, style, whole=whole, indices=whole or finding.witness is None)
     if finding.witness is not None:
-        yield from (_fact(line, gutter) for line in _witness(finding, finding.witness, values_text(finding)))
+        facts = _witness(finding, finding.witness, values_text(finding), whole=whole)
+        yield from (_fact(line, gutter) for line in facts)
     yield from (_fact(line, gutter) for line in also(finding, others))
     for hint in finding.hints:
         note = f"   [{hint.id}, {hint.applicability}]"
         yield Text.assemble(("help", "bold cyan"), f": {printable(hint.text)}", (printable(note), "dim"))
         for line in repair_lines(hint, file):
             yield Text(f"    {printable(line)}", "red" if line.startswith("-") else "green")
-    if code is not None and code.family is not Family.ERROR:
+    if whole and code is not None and code.family is not Family.ERROR:
         yield Text(f"more: tileverify explain {code.code}", "dim")
 
 
@@ -137,31 +148,39 @@ def _by_file(places: list[_Place]) -> list[list[_Place]]:
     return list(groups.values())
 
 
-def _group(places: list[_Place], gutter: int, style: str) -> Iterator[Text]:
+def _group(places: list[_Place], gutter: int, style: str, *, whole: bool, indices: bool) -> Iterator[Text]:
     pad = " " * gutter
     for place in places:
         yield from _heading(place, pad)
-    snippets = [place.snippet for place in places if place.snippet]
-    if snippets:
-        yield Text(f"{pad}|", "blue")
-        lines = dict(sorted(line for snippet in snippets for line in snippet.lines))
-        previous = None
-        for number, text in lines.items():
-            if previous is not None and number != previous + 1:
-                yield Text(f"{'...':>{gutter}}", "blue")
-            previous = number
-            yield Text.assemble((f"{number:>{gutter - 1}} | ", "blue"), text)
-            for place in places:
-                if place.snippet and place.snippet.marked == number:
-                    yield from _carets(place.snippet, place.label, pad, style)
-        yield Text(f"{pad}|", "blue")
+    yield from _source(places, gutter, style, whole=whole)
     for place in places:
         if place.snippet is None and place.label and place.site.file is not None:
             yield _fact(place.label, gutter)
-        if place.site.expression and place.site.access in _ACCESSES:
-            yield _fact(f"index    {place.site.access} {place.site.expression}", gutter)
-        elif place.site.expression:
-            yield _fact(place.site.expression, gutter)
+        memory = place.site.access in _ACCESSES
+        if place.site.expression and (indices or place.snippet is None or not memory):
+            named = f"index    {place.site.access} " if memory else ""
+            yield _fact(f"{named}{place.site.expression}", gutter)
+
+
+def _source(places: list[_Place], gutter: int, style: str, *, whole: bool) -> Iterator[Text]:
+    """The lines of the accesses, with those around them if it is the ``whole`` of them."""
+    snippets = [place.snippet for place in places if place.snippet]
+    marked = {snippet.marked for snippet in snippets}
+    lines = dict(sorted(line for snippet in snippets for line in snippet.lines if whole or line[0] in marked))
+    pad = " " * gutter
+    if lines and whole:
+        yield Text(f"{pad}|", "blue")
+    previous = None
+    for number, text in lines.items():
+        if previous is not None and number != previous + 1:
+            yield Text(f"{'...':>{gutter}}", "blue")
+        previous = number
+        yield Text.assemble((f"{number:>{gutter - 1}} | ", "blue"), text)
+        for place in places:
+            if place.snippet and place.snippet.marked == number:
+                yield from _carets(place.snippet, place.label, pad, style)
+    if lines and whole:
+        yield Text(f"{pad}|", "blue")
 
 
 def _heading(place: _Place, pad: str) -> Iterator[Text]:
@@ -194,15 +213,17 @@ def _position(file: str | None, line: int | None, column: int | None) -> str:
 
 
 # -------------------------------------------------------------------------------------------- a witness
-def _witness(finding: Finding, witness: Witness, values: str) -> Iterator[str]:
+def _witness(finding: Finding, witness: Witness, values: str, *, whole: bool) -> Iterator[str]:
     negative = finding.code == TV.TILE_OUT_OF_INDEX_SPACE and witness.negative_tiles
-    if witness.element and not negative:
+    if whole and witness.element and not negative:
         yield f"element  {witness.element}"
     yield f"launch   {'   '.join(_launch(witness))}"
     for name, contents in witness.data.items():
         yield f"data     {name} = [{', '.join(map(str, contents))}]"
     if values:
         yield f"values   {values}"
+    if not whole:
+        return
     yield from _table(witness)
     if witness.confirmed_by:
         yield f"confirmed by {witness.confirmed_by}"

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from ..results import Finding, FindingLevel, KernelResult, Report, SourceSite
+from ..results.conditional import PROVED_IF, is_conditional, remarks
 from ..system.printable import printable
 from .causes import cards
 from .explanation import explanation, from_repository, title
@@ -30,7 +31,7 @@ _PROPERTY: Final = {**_DATA, ":": "%3A", ",": "%2C"}
 
 
 def github_report(report: Report) -> str:
-    """One line for each mistake, the worst first, and the summary."""
+    """One line for each mistake, the worst first, one for each proof under conditions or limits, and the summary."""
     return "".join(f"{line}\n" for line in _lines(report))
 
 
@@ -49,6 +50,13 @@ def _lines(report: Report) -> Iterator[str]:
             yield _annotation(severity, result, finding, others, snippets)
         else:
             rest.append(f"{severity} {_place(result, finding)}: {title(finding)}: {finding.sentence}")
+    for proof in sorted(filter(_asks, report.results), key=lambda each: not is_conditional(each)):
+        used[_NOTICE] += 1
+        told = ", ".join(remarks(proof))
+        if used[_NOTICE] <= ANNOTATIONS:
+            yield _remark(proof, told)
+        else:
+            rest.append(f"{_NOTICE} {position(proof.file, proof.line)}: {told}")
     if rest:
         yield f"::group::{len(rest)} more findings than GitHub annotates in one step"
         yield from (f"- {harmless(line)}" for line in rest)
@@ -56,13 +64,18 @@ def _lines(report: Report) -> Iterator[str]:
     yield harmless(summary_line(report))
 
 
-_SEVERITIES: Final = (FindingLevel.ERROR, FindingLevel.WARNING, "notice")
+_NOTICE: Final = "notice"
+_SEVERITIES: Final = (FindingLevel.ERROR, FindingLevel.WARNING, _NOTICE)
 
 
 def _severity(finding: Finding) -> str:
     if finding.suppression is not None:
-        return "notice"
+        return _NOTICE
     return finding.level
+
+
+def _asks(result: KernelResult) -> bool:
+    return next(remarks(result), None) is not None
 
 
 def harmless(text: str) -> str:
@@ -74,21 +87,36 @@ def harmless(text: str) -> str:
 def _annotation(
     severity: str, result: KernelResult | None, finding: Finding, others: tuple[Finding, ...], snippets: Snippets
 ) -> str:
-    properties = dict(_location(result, finding, snippets))
-    properties["title"] = printable(title(finding))[:_LONGEST_TITLE]
+    place = dict(_location(result, finding, snippets))
+    return _command(severity, place, title(finding), explanation(result, finding, others))
+
+
+def _remark(proof: KernelResult, told: str) -> str:
+    """A notice of the conditions and limits of a proof."""
+    heading = PROVED_IF if is_conditional(proof) else "proved within limits"
+    name = f"kernel {proof.kernel}" + (f", launch {proof.launch}" if proof.launch else "")
+    return _command(_NOTICE, dict(_head(proof)), heading, printable(told) + "\n" + printable(name))
+
+
+def _command(severity: str, place: Mapping[str, str], heading: str, message: str) -> str:
+    properties = {**place, "title": printable(heading)[:_LONGEST_TITLE]}
     told = ",".join(f"{name}={_escaped(value, _PROPERTY)}" for name, value in properties.items())
-    return f"::{severity} {told}::{_escaped(_shortened(explanation(result, finding, others)), _DATA)}"
+    return f"::{severity} {told}::{_escaped(_shortened(message), _DATA)}"
 
 
 def _location(result: KernelResult | None, finding: Finding, snippets: Snippets) -> Iterator[tuple[str, str]]:
     site = next((site for site in finding.sites if site.file is not None), None)
     if site is None:
         if result is not None:
-            yield "file", printable(from_repository(result.file))
-            yield "line", str(result.line or 1)
+            yield from _head(result)
         return
     yield "file", printable(from_repository(site.file or ""))
     yield from _span(site, snippets)
+
+
+def _head(result: KernelResult) -> Iterator[tuple[str, str]]:
+    yield "file", printable(from_repository(result.file))
+    yield "line", str(result.line or 1)
 
 
 def _span(site: SourceSite, snippets: Snippets) -> Iterator[tuple[str, str]]:

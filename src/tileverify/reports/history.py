@@ -6,12 +6,13 @@ import enum
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
-from ..results import KernelResult, Verdict
+from ..results import HoldsFor, KernelResult, Verdict
+from ..results.conditional import remarks
 from ..results.documents import SCHEMA, Json
 from ..results.json_report import result_from_json
 from ..system.errors import UsageError
@@ -20,6 +21,8 @@ from ..system.printable import printable
 HISTORY_SCHEMA: Final = "tileverify/history/1"
 
 _EMBEDDED: Final = re.compile(r'<script type="application/octet-stream" id="report">([\w+/=]*)</script>')
+_HOLDS_FOR: Final[Sequence[HoldsFor]] = ("any", "sizes", "launch")
+"""The kinds of proofs, that of most launches first."""
 _ORDER: Final = (Verdict.PROVED, Verdict.UNDECIDED, Verdict.REFUTED, Verdict.ERROR)
 
 
@@ -117,8 +120,15 @@ def _embedded(text: str) -> str:
 
 
 # ---------------------------------------------------------------------------------------------- comparing
+Implied: TypeAlias = Callable[[str, Sequence[str]], bool]
+"""Whether a clause holds wherever others do, as `verifier.implied_clauses` asks the solver."""
+
+
 def compare(
-    old: Sequence[KernelResult], new: Sequence[KernelResult], older: Sequence[Sequence[KernelResult]] = ()
+    old: Sequence[KernelResult],
+    new: Sequence[KernelResult],
+    older: Sequence[Sequence[KernelResult]] = (),
+    implied: Implied = lambda clause, given: clause in given,
 ) -> History:
     """Launches are the same if file, kernel and launch have the same names.  ``older``: reports before the old one, in
     the order of time."""
@@ -127,7 +137,7 @@ def compare(
     changes = [
         replace(change, before=tuple(each[name].verdict if name in each else None for each in past))
         for name in dict.fromkeys((*after, *before))
-        if (change := _change(before.get(name), after.get(name))) is not None
+        if (change := _change(before.get(name), after.get(name), implied)) is not None
     ]
     kinds = list(Kind)
     changes.sort(key=lambda change: kinds.index(change.kind))
@@ -144,19 +154,34 @@ def _by_name(results: Sequence[KernelResult]) -> dict[tuple[str, ...], KernelRes
     return found
 
 
-def _change(old: KernelResult | None, new: KernelResult | None) -> Change | None:
+def _change(old: KernelResult | None, new: KernelResult | None, implied: Implied) -> Change | None:
     known = new or old
     assert known is not None
     named = (known.file, known.kernel, known.launch)
     if old is None or new is None:
         kind = Kind.NEW if old is None else Kind.GONE
-        found = () if new is None else tuple(f"+ {code}" for code in _codes(new))
+        found = () if new is None else (*(f"+ {code}" for code in _codes(new)), *remarks(new))
         return Change(kind, *named, old.verdict if old else None, new.verdict if new else None, found)
     details = tuple(_details(old, new))
     if old.verdict is not new.verdict:
         worse = _ORDER.index(new.verdict) > _ORDER.index(old.verdict)
         return Change(Kind.WORSE if worse else Kind.BETTER, *named, old.verdict, new.verdict, details)
+    if new.verdict is Verdict.PROVED and details:
+        # A proof of fewer launches is worse, of more better: its verdict says neither.
+        narrower, wider = _narrower(old, new, implied), _narrower(new, old, implied)
+        kind = Kind.WORSE if narrower else Kind.BETTER if wider else Kind.CHANGED
+        return Change(kind, *named, old.verdict, new.verdict, details)
     return Change(Kind.CHANGED, *named, old.verdict, new.verdict, details) if details else None
+
+
+def _narrower(old: KernelResult, new: KernelResult, implied: Implied) -> bool:
+    """Whether the proof ``new`` is of fewer launches than ``old``, by its kind or by a clause that tileverify added."""
+    kinds = [_HOLDS_FOR.index(each.holds_for) for each in (old, new) if each.holds_for is not None]
+    if len(kinds) == 2 and kinds[1] > kinds[0]:
+        return True
+    before = (*old.stated, *old.clauses)
+    added = [clause for clause in new.clauses if clause not in before]
+    return not all(implied(clause, before) for clause in added)
 
 
 def _details(old: KernelResult, new: KernelResult) -> Iterator[str]:
@@ -165,6 +190,7 @@ def _details(old: KernelResult, new: KernelResult) -> Iterator[str]:
     for label, before, after in (
         ("", _codes(old), _codes(new)),
         ("requires ", old.requires, new.requires),
+        ("limit ", old.limits, new.limits),
         ("assumes ", old.assumes, new.assumes),
     ):
         yield from (f"- {label}{each}" for each in before if each not in after)

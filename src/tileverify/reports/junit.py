@@ -1,7 +1,8 @@
 """JUnit's XML, as CI systems read it: a suite a file, a test case a kernel and launch.
 
 Valid by the schema of Jenkins' xUnit plugin (``junit-10.xsd``).  What is refuted or undecided is a failure, a kernel
-that could not be checked an error, and what is suppressed is skipped, with the reason.
+that could not be checked an error, and what is suppressed is skipped, with the reason.  The output of a test case says
+under which conditions and limits a kernel is proved.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from ..results import Finding, KernelResult, Report, Verdict
+from ..results.conditional import is_conditional, remarks
 from ..system.printable import printable
 from .explanation import title
 from .findings import finding_lines
@@ -85,7 +87,8 @@ def _case(result: KernelResult, snippets: Snippets) -> ElementTree.Element:
     warnings = [each for each in result.findings if result.counts_as is Verdict.PROVED]
     if told := [
         *(f"warning {each.code}: {each.sentence}" for each in warnings),
-        *(f"requires {clause}" for clause in result.requires),
+        *remarks(result),
+        *(f"requires {clause}" for clause in result.requires if not is_conditional(result)),
         *(f"assumes {fact}" for fact in result.assumes),
     ]:
         ElementTree.SubElement(case, "system-out").text = "\n".join(map(_text, told))

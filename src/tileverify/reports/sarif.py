@@ -1,4 +1,5 @@
-"""SARIF 2.1.0: a result for every finding, with a thread flow for each tile block that takes part.
+"""SARIF 2.1.0: a result for every finding, with a thread flow for each tile block that takes part, and for every
+conditional proof; a notification for the limits of a proof.
 
 The standard: docs.oasis-open.org/sarif/sarif/v2.1.0.  What GitHub's code scanning reads and how much of it:
 docs.github.com, "SARIF support for code scanning".
@@ -7,6 +8,7 @@ docs.github.com, "SARIF support for code scanning".
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,11 +27,12 @@ from ..results import (
     Verdict,
     Witness,
 )
+from ..results.conditional import is_conditional, remarks
 from ..results.documents import Json
 from ..system.printable import printable
 from .explanation import action, explanation, from_repository, sides, title, two_blocks
 from .sarif_fixes import fixes
-from .sarif_rules import RULES, rules
+from .sarif_rules import CONDITIONAL, RULES, rules
 from .snippets import Snippets
 
 MOST_RESULTS: Final = 25_000
@@ -67,6 +70,7 @@ def _worst_first(found: list[Found]) -> list[Found]:
 def _document(report: Report, found: Sequence[Found], left_out: int) -> str:
     snippets = Snippets()
     suppressed = any(finding.suppression is not None for _, finding in found)
+    conditional = list(filter(is_conditional, report.results))[: MOST_RESULTS - len(found)]
     counts = Counter(result.verdict for result in report.results)
     run: Json = {
         "tool": {
@@ -77,23 +81,39 @@ def _document(report: Report, found: Sequence[Found], left_out: int) -> str:
                 "properties": {"solver": report.solver, "trusted": list(report.rests_on)},
             }
         },
-        "invocations": [_invocation(report, left_out)],
+        "invocations": [_invocation(report, left_out, snippets)],
         "originalUriBaseIds": {_ROOT: {"description": {"text": "The root of the repository."}}},
         "columnKind": "utf16CodeUnits",
-        "results": [_result(result, finding, snippets, suppressed) for result, finding in found],
-        "properties": {"verdicts": {verdict.value: counts[verdict] for verdict in Verdict}},
+        "results": [
+            *(_result(result, finding, snippets, suppressed) for result, finding in found),
+            *(_condition(result, snippets, suppressed) for result in conditional),
+        ],
+        "properties": {
+            "verdicts": {verdict.value: counts[verdict] for verdict in Verdict},
+            "conditional": report.conditional,
+        },
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def _invocation(report: Report, left_out: int) -> Json:
+def _invocation(report: Report, left_out: int, snippets: Snippets) -> Json:
     failed = any(result.verdict is Verdict.ERROR for result in report.results)
-    invocation: Json = {"executionSuccessful": not failed}
+    notifications: list[Json] = [_limits(result, snippets) for result in report.results if result.limits]
     if left_out:
         told = f"{left_out} findings are left out: the file would be larger than GitHub takes."
-        invocation["toolExecutionNotifications"] = [{"level": FindingLevel.WARNING, "message": {"text": told}}]
+        notifications.append({"level": FindingLevel.WARNING, "message": {"text": told}})
+    invocation: Json = {"executionSuccessful": not failed}
+    if notifications:
+        invocation["toolExecutionNotifications"] = notifications
     return invocation
+
+
+def _limits(result: KernelResult, snippets: Snippets) -> Json:
+    """A note on the size limits of a proof: no alert, which somebody would have to dismiss."""
+    told = printable(", ".join(f"limit {each}" for each in result.limits))
+    place = _location(None, result, snippets)
+    return {"level": FindingLevel.NOTE, "message": {"text": _unlinked(told)}, "locations": [place]}
 
 
 # --------------------------------------------------------------------------------------------- a result
@@ -120,6 +140,22 @@ def _result(result: KernelResult | None, finding: Finding, snippets: Snippets, s
             document["fixes"] = mended
         document["properties"] = {"kernel": result.kernel, "launch": result.launch, "verdict": result.verdict.value}
     return document
+
+
+def _condition(result: KernelResult, snippets: Snippets, suppressed: bool) -> Json:
+    """A note that a proof is conditional."""
+    name = f"kernel {result.kernel}" + (f", launch {result.launch}" if result.launch else "")
+    key = json.dumps([CONDITIONAL, result.file, result.kernel, result.launch])
+    return {
+        "ruleId": CONDITIONAL,
+        "ruleIndex": RULES[CONDITIONAL],
+        "level": FindingLevel.NOTE,
+        "message": {"text": _unlinked("\n".join(map(printable, (*remarks(result), name))))},
+        "locations": [_location(None, result, snippets)],
+        "partialFingerprints": {_FINGERPRINT: hashlib.sha256(key.encode()).hexdigest()[:32]},
+        **({"suppressions": []} if suppressed else {}),
+        "properties": {"kernel": result.kernel, "launch": result.launch, "verdict": result.verdict.value},
+    }
 
 
 def _unlinked(text: str) -> str:

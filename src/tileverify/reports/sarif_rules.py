@@ -8,7 +8,10 @@ from ..results import WARNINGS, FindingLevel
 from ..results.codes import CODES, Code, Family
 from ..results.documents import Json
 
-RULES: Final = {code: number for number, code in enumerate(CODES)}
+CONDITIONAL: Final = "proved-if"
+"""The rule of notes on conditional proofs, which have no code: they are no findings."""
+
+RULES: Final = {code: number for number, code in enumerate((*CODES, CONDITIONAL))}
 """Code -> its index among the rules, the same in every report of this version."""
 
 
@@ -22,7 +25,23 @@ def level_of(code: str) -> FindingLevel:
 
 def rules() -> list[Json]:
     """SARIF's ``reportingDescriptor`` objects, in the order of `RULES`."""
-    return [_rule(code) for code in CODES.values()]
+    return [*map(_rule, CODES.values()), _RULE_OF_CONDITIONS]
+
+
+_MEANING: Final = (
+    "The kernel is proved for the launches that satisfy the condition, and not for the others. Nobody wrote the "
+    "condition: tileverify added it to a contract that it made up itself."
+)
+_ADVICE: Final = "Write a launch spec: `tileverify init FILE`. `check --deny-requires` makes conditions errors."
+_RULE_OF_CONDITIONS: Final[Json] = {
+    "id": CONDITIONAL,
+    "name": "ProvedIf",
+    "shortDescription": {"text": "A kernel is proved under a condition that nobody wrote."},
+    "fullDescription": {"text": _MEANING},
+    "help": {"text": f"{_MEANING}\n\nWhat to do: {_ADVICE}\n"},
+    "defaultConfiguration": {"level": FindingLevel.NOTE},
+    "properties": {"tags": [CONDITIONAL, "gpu", "cuda-tile"], "precision": "very-high"},
+}
 
 
 def _rule(code: Code) -> Json:
@@ -30,7 +49,7 @@ def _rule(code: Code) -> Json:
     return {
         "id": code.code,
         "name": "".join(part.capitalize() for part in code.name.split("-")),
-        "shortDescription": {"text": _sentence(code.title)},
+        "shortDescription": {"text": _sentence(code.fault)},
         "fullDescription": {"text": code.meaning},
         "help": {
             "text": f"{code.meaning}\n\nFormula: {code.formula}\n\nWhat to do: {code.fix}\n",

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..results.documents import to_json
+from ..system.plural import plural
 from ..system.printable import printable
 
 SCHEMA: Final = "tileverify/stability/1"
@@ -80,7 +81,7 @@ def stability_text(document: StabilityDocument) -> str:
     lines += [f"decided with limits x {launch.undecided_below:g} and more: {_name(launch)}" for launch in less]
     changed = sum(bool(launch.changes) for launch in document.launches)
     total = len(document.launches)
-    counted = f"{total} launch{'' if total == 1 else 'es'}"
+    counted = plural(total, "launch")
     lines.append(
         f"{counted}: {total - changed - len(less)} the same in every run, {len(less)} undecided with less,"
         f" {changed} changed"

@@ -14,10 +14,13 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from ..results import KernelResult, Report, Times, Verdict, WrittenArrays
+from ..results import Finding, KernelResult, Report, SuppressionKind, Times, Verdict, WrittenArrays
+from ..results.codes import CODES, Family
+from ..results.conditional import behind_verdict, is_conditional, proved_words, verdict_word
 from ..results.kernel_names import Names, short_names
 from ..results.second_reading import reading_lines
 from ..system.notebook_cells import shown_file
+from ..system.plural import plural
 from ..system.printable import printable
 from .causes import cards
 from .checked import checked
@@ -44,7 +47,7 @@ _DIGITS: Final = 12
 
 
 class Detail(enum.Enum):
-    QUIET = "quiet"  # only what is not proved
+    QUIET = "quiet"  # only what is not proved, and a line for what is proved under conditions
     NORMAL = "normal"
     VERBOSE = "verbose"  # also what holds of what is not proved, hash and the time of every phase
 
@@ -68,30 +71,65 @@ def text_report(report: Report, *, detail: Detail = Detail.NORMAL, color: bool =
 
 
 def summary_line(report: Report) -> str:
-    """``3 launches of 2 kernels: 2 proved, 1 refuted, 0 undecided``; errors are counted where there are any."""
+    """``3 launches of 2 kernels: 2 proved, 1 of them under conditions, 1 refuted, 0 undecided``; errors are counted
+    where there are any."""
     counts = Counter(result.verdict for result in report.results)
     launches = [(result.file, result.kernel) for result in report.results if result.kernel]
-    subject = _plural(len(set(launches)), "kernel")
+    subject = plural(len(set(launches)), "kernel")
     if len(launches) != len(set(launches)):
-        subject = f"{_plural(len(launches), 'launch')} of {subject}"
-    verdicts = [
-        f"{counts[verdict]} {verdict.value}" for verdict in (Verdict.PROVED, Verdict.REFUTED, Verdict.UNDECIDED)
-    ]
+        subject = f"{plural(len(launches), 'launch')} of {subject}"
+    verdicts = [proved_words(report)]
+    verdicts += [f"{counts[verdict]} {verdict.value}" for verdict in (Verdict.REFUTED, Verdict.UNDECIDED)]
     if counts[Verdict.ERROR]:
-        verdicts.append(_plural(counts[Verdict.ERROR], "error"))
+        verdicts.append(plural(counts[Verdict.ERROR], "error"))
     if report.warnings:
-        verdicts.append(_plural(report.warnings, "warning"))
-    if hidden := sum(finding.suppression is not None for result in report.results for finding in result.findings):
-        verdicts.append(f"{_plural(hidden, 'finding')} suppressed")
+        verdicts.append(plural(report.warnings, "warning"))
+    if hidden := hidden_findings(report):
+        verdicts.append(f"{plural(hidden, 'finding')} suppressed")
     if report.findings:
-        verdicts.append(f"{_plural(len(report.findings), 'suppression')} to mend")
+        verdicts.append(f"{plural(len(report.findings), 'suppression')} to mend")
     return f"{subject}: {', '.join(verdicts)}"
+
+
+def hidden_findings(report: Report) -> int:
+    """How many findings are suppressed: one that several launches show counts once, as in a baseline."""
+    return len({key for key, finding in _distinct(report) if finding.suppression is not None})
+
+
+def fixable_line(report: Report) -> str:
+    """``2 fixable with --fix, 1 more with --unsafe-fixes``; empty where no finding has a repair that can be made."""
+    repairs = {
+        key: {hint.applicability for hint in finding.hints if hint.edits}
+        for key, finding in _distinct(report)
+        if finding.suppression is None
+    }
+    safe = sum("safe" in each for each in repairs.values())
+    others = sum("maybe" in each and "safe" not in each for each in repairs.values())
+    if not safe:
+        return f"{others} fixable with --fix --unsafe-fixes" if others else ""
+    return f"{safe} fixable with --fix" + (f", {others} more with --unsafe-fixes" if others else "")
+
+
+def _explained(report: Report) -> list[str]:
+    """The codes of the findings that are shown, as `explain` takes them."""
+    codes = {finding.code for result in report.results for finding in result.findings if finding.suppression is None}
+    return sorted(code for code in codes if code in CODES and CODES[code].family is not Family.ERROR)
+
+
+def _distinct(report: Report) -> Iterator[tuple[object, Finding]]:
+    """All findings, those that are one in several launches under one key."""
+    for number, result in enumerate(report.results):
+        for place, finding in enumerate(result.findings):
+            yield (result.file, finding.fingerprint or (number, place)), finding
 
 
 def _report(report: Report, detail: Detail) -> Iterator[Text]:
     snippets = Snippets()
-    shown = [result for result in report.results if detail is not Detail.QUIET or _fails(result)]
+    quiet = detail is Detail.QUIET
     names = short_names(report.results)
+    if quiet:
+        yield from (_conditional(each, names) for each in report.results if is_conditional(each) and not _fails(each))
+    shown = [result for result in report.results if not quiet or (_fails(result) and not _known(result))]
     for result in shown:
         yield from _kernel(result, detail, snippets, names)
     if shown and not shown[-1].findings and (report.findings or detail is not Detail.QUIET):
@@ -102,20 +140,40 @@ def _report(report: Report, detail: Detail) -> Iterator[Text]:
     if detail is Detail.QUIET:
         return
     yield Text(summary_line(report), "bold")
+    if fixable := fixable_line(report):
+        yield Text(fixable)
+    if detail is Detail.NORMAL and (codes := _explained(report)):
+        yield Text(f"more: tileverify explain {' '.join(codes)}; check --verbose", "dim")
     yield Text(f"checked with tileverify {printable(report.tool_version)} and {printable(report.solver)}", "dim")
     yield Text(f"trusted: {printable(', '.join(report.rests_on))}", "dim")
 
 
 # -------------------------------------------------------------------------------------------- a kernel
+def _conditional(result: KernelResult, names: Names) -> Text:
+    """``proved if  k.py::k [0]: N % 4 == 0, limit M * N < 2**31``"""
+    told = f": {printable(behind_verdict(result))}"
+    return Text.assemble(_verdict(result), "  ", (_title(result, names), "bold"), (told, "yellow"))
+
+
+def _verdict(result: KernelResult) -> tuple[str, str]:
+    style = "yellow" if is_conditional(result) else _STYLES[result.verdict]
+    return f"{verdict_word(result):9}", f"bold {style}"
+
+
 def _kernel(result: KernelResult, detail: Detail, snippets: Snippets, names: Names) -> Iterator[Text]:
     style = _STYLES[result.verdict]
-    head = Text.assemble((f"{result.verdict.value:9}", f"bold {style}"), "  ", (_title(result, names), "bold"))
+    head = Text.assemble(_verdict(result), "  ", (_title(result, names), "bold"))
     if measure := _measure(result):
         head.append(f"  {measure}", "dim")
     yield head
     yield from _contract(result, detail, names)
-    for finding, others in cards(result.findings):
-        lines = finding_lines(finding, style, snippets, others, result.file)
+    known = [] if detail is Detail.VERBOSE else [each for each in result.findings if _in_baseline(each)]
+    for reason, count in Counter(each.suppression.reason for each in known if each.suppression).items():
+        yield _labelled("baseline", f"{plural(count, 'finding')} {reason}")
+    if known and len(known) == len(result.findings):
+        yield Text()
+    for finding, others in cards(each for each in result.findings if each not in known):
+        lines = finding_lines(finding, style, snippets, others, result.file, whole=detail is Detail.VERBOSE)
         yield from (Text("  ").append_text(line) for line in lines)
         shows = finding.fingerprint and finding.witness is not None and finding.suppression is None
         if detail is Detail.VERBOSE and shows:
@@ -135,7 +193,7 @@ def _measure(result: KernelResult) -> str:
     count, spent = result.obligations, result.time_ms
     parts = []
     if count.total:
-        parts.append(f"{_plural(count.total, 'obligation')} ({count.structural} structural)")
+        parts.append(f"{plural(count.total, 'obligation')} ({count.structural} structural)")
     if result.cached:
         parts.append("from the cache")
     elif total := spent.decode + spent.execute + spent.prove:
@@ -144,8 +202,12 @@ def _measure(result: KernelResult) -> str:
 
 
 def _contract(result: KernelResult, detail: Detail, names: Names) -> Iterator[Text]:
+    conditional = is_conditional(result)
+    if conditional:
+        yield from _clauses("if", result.requires, "bold yellow")
     if result.verdict is Verdict.PROVED:
         holds = [_HOLDS_FOR.get(result.holds_for or "", result.holds_for or "")]
+        holds[0] += ", under these conditions" if conditional else ""
         if result.deterministic is not None:
             holds.append("deterministic" if result.deterministic else _differs(result))
         yield _labelled("holds for", "; ".join(part for part in holds if part))
@@ -153,7 +215,8 @@ def _contract(result: KernelResult, detail: Detail, names: Names) -> Iterator[Te
         yield _labelled("checked", proved)
     if result.verdict is not Verdict.ERROR:
         yield from _clauses("contract", result.stated)
-        yield from _clauses("requires", result.requires, "yellow")
+        yield from _clauses("requires", () if conditional else result.requires, "yellow")
+        yield from _clauses("limit", result.limits, "yellow")
         yield from _clauses("assumes", (_assumed(fact, result) for fact in result.assumes), "yellow")
     if result.written is not None:
         yield from _clauses("written", _written(result.written))
@@ -169,6 +232,15 @@ def _contract(result: KernelResult, detail: Detail, names: Names) -> Iterator[Te
 
 def _fails(result: KernelResult) -> bool:
     return result.verdict is not Verdict.PROVED or result.counts_as is not Verdict.PROVED
+
+
+def _in_baseline(finding: Finding) -> bool:
+    return finding.suppression is not None and finding.suppression.kind is SuppressionKind.BASELINE
+
+
+def _known(result: KernelResult) -> bool:
+    """Whether it does not fail, as all that was found was there when the baseline was written."""
+    return result.counts_as is None and all(map(_in_baseline, result.findings))
 
 
 def _differs(result: KernelResult) -> str:
@@ -206,11 +278,6 @@ def _phases(times: Times) -> str:
 
 
 # --------------------------------------------------------------------------------------------- words
-def _plural(count: int, noun: str) -> str:
-    plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
-    return f"{count} {noun if count == 1 else plural}"
-
-
 def _duration(milliseconds: float) -> str:
     if milliseconds >= 1000:
         return f"{milliseconds / 1000:.1f} s"

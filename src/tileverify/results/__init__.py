@@ -413,17 +413,13 @@ class Report:
         return sum(finding.code in WARNINGS and finding.suppression is None for finding in every)
 
 
-def deny_limits(report: Report) -> Report:
-    """``report`` with every size limit of a proof as an error: TV304, one for each limit that no finding is about."""
-
-    def denied(result: KernelResult) -> KernelResult:
-        found = [replace(each, denied=True) if each.code == TV.INDEX_WRAPS else each for each in result.findings]
-        told = [each.message for each in found if each.code == TV.INDEX_WRAPS]
-        silent = (limit for limit in result.limits if not any(f"`{limit}`" in message for message in told))
-        found += [Finding(TV.INDEX_WRAPS, f"the proof needs the limit `{each}`", denied=True) for each in silent]
-        return replace(result, findings=tuple(found))
-
-    return replace(report, results=tuple(map(denied, report.results)))
+def limits_denied(result: KernelResult) -> KernelResult:
+    """``result`` with every size limit of a proof as an error: TV304, one for each limit that no finding is about."""
+    found = [replace(each, denied=True) if each.code == TV.INDEX_WRAPS else each for each in result.findings]
+    told = [each.message for each in found if each.code == TV.INDEX_WRAPS]
+    silent = (limit for limit in result.limits if not any(f"`{limit}`" in message for message in told))
+    found += [Finding(TV.INDEX_WRAPS, f"the proof needs the limit `{each}`", denied=True) for each in silent]
+    return replace(result, findings=tuple(found))
 
 
 def deny_undetermined(report: Report) -> Report:

@@ -77,6 +77,11 @@ class Code:
         return self.code.name.lower().replace("_", "-")
 
     @property
+    def fault(self) -> str:
+        """What a finding says; ``title`` says what had to hold."""
+        return _FAULTS.get(self.code, self.title)
+
+    @property
     def family(self) -> Family:
         return _FAMILIES[self.code[2]]
 
@@ -91,6 +96,26 @@ _FAMILIES: Final = {
     "6": Family.SUPPRESSION,
     "9": Family.UNDECIDED,
 }
+
+_FAULTS: Final = {
+    TV.RACE_WRITE_WRITE: "two tile blocks write one element",
+    TV.RACE_READ_WRITE: "a tile block reads an element that another one writes",
+    TV.RACE_ATOMIC_MIXED: "an atomic meets an access that it gives no order",
+    TV.UNORDERED_IN_BLOCK: "two accesses of one block conflict, and no token orders them",
+    TV.DUPLICATE_LANES: "two lanes of one store write one element",
+    TV.TILE_OUT_OF_INDEX_SPACE: "a tile index lies outside the index space of its view",
+    TV.POINTER_OUT_OF_ALLOCATION: "a pointer access leaves its allocation",
+    TV.INBOUNDS_PROMISE: "broken promise: in bounds",
+    TV.INDEX_WRAPS: "an index wraps in an array that a card can hold",
+    TV.ASSUME_PROMISE: "broken promise: assume",
+    TV.ARITHMETIC_UNDEFINED: "arithmetic is undefined",
+    TV.UNDETERMINED: "a result hangs on what the specification leaves open",
+    TV.LAUNCH_OVERLAP: "arguments overlap",
+    TV.LAUNCH_CONTRACT: "the launch does not satisfy the contract",
+    TV.LAUNCH_ARTIFACT: "the artifact is not the proved one",
+    TV.LAUNCH_IN_FLIGHT: "a launch conflicts with work in flight",
+}
+"""Of codes whose title is an obligation."""
 
 _ALL: Final = (
     Code(

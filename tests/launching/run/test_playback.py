@@ -129,7 +129,7 @@ def test_a_file_says_what_both_sides_do(tileverify: CommandLine) -> None:
 def test_a_launch_with_a_list(tileverify: CommandLine) -> None:
     ran = tileverify("check", "listed.py", "--playback", "made")
     assert ran.code == 1
-    assert "element  xs[0][5:16]" in ran.out
+    assert "xs[0][5:16]" in ran.out
     assert "N = 1   L = 2" in ran.out
     (written,) = Path("made").iterdir()
     found = pytest_of(written)

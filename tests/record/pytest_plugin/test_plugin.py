@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -146,6 +147,47 @@ def test_a_failure_of_its_own_stays_and_the_report_comes_with_it(ended: Ended) -
     section = ended.section("test_racy_and_wrong")
     assert "assert 1 == 2" in section
     assert "error[TV101]" in section
+
+
+FAILING = """
+import cuda.tile as ct
+import numpy as np
+
+@ct.kernel
+def no_rank(x):
+    ct.store(x, (0, 0), ct.load(x, (0, 0), (16, 16)))
+
+@ct.kernel
+def far(x, y):
+    at = ct.load(x, (0,), (16,)).astype(ct.int32)
+    ct.store(y, (0,), ct.gather(x, at + 100000, check_bounds=False))
+
+def launch(kernel, count):
+    ct.launch(0, (1,), kernel, (np.zeros(64, np.float32),) * count)
+
+def test_that_does_not_compile():
+    launch(no_rank, 1)
+
+def test_that_stops():
+    launch(far, 2)
+
+def test_with_a_mistake_of_its_own():
+    assert "this" == "that"
+"""
+
+
+def test_a_launch_that_fails_shows_the_line_that_makes_it(run_tests: RunTests, tmp_path: Path) -> None:
+    """No frames of the plugin or of what it calls: they say nothing about the test."""
+    (tmp_path / "test_failing.py").write_text(FAILING)
+    ended = run_tests(tmp_path, "--tileverify-no-gpu")
+    assert set(ended.outcomes.values()) == {"failed"}
+    traceback = re.sub(r"-+ Captured tileverify .*?(?=^___)", "", ended.text, flags=re.M | re.S)  # the reports
+    assert traceback.count("ct.launch(0, (1,), kernel") >= 2
+    assert "SourceError" in traceback
+    assert "RunStopped" in traceback
+    assert 'assert "this" == "that"' in traceback
+    for own in ("launch_hooks", "watcher", "def export_bytecode", "on_cpu.py"):
+        assert own not in traceback
 
 
 def test_what_is_let_pass_is_told(ended: Ended) -> None:

@@ -59,7 +59,7 @@ def judged_page(files: tuple[Path, Path]) -> str:
     kernels, reference = files
     found = [each for name in ("doubled", "twice") for each in judge(f"{kernels}::{name}", f"{reference}::twice")]
     report = Report(tuple(each.verdict for each in found), "1", "z3")
-    return html_report(report, (), [section_of(each) for each in found])
+    return html_report(report, None, [section_of(each) for each in found])
 
 
 def result(name: str, verdict: Verdict = Verdict.PROVED) -> KernelResult:
@@ -90,7 +90,7 @@ def test_the_headline_says_what_is_worst() -> None:
 
     def headline(*sections: EqualitySection, verdict: Verdict = Verdict.PROVED) -> str:
         report = Report(tuple(result(f"k{n}", verdict) for n in range(len(sections))), "1", "z3")
-        return html_report(report, (), sections).partition('<h1 id="overview-title">')[2].partition("</h1>")[0]
+        return html_report(report, None, sections).partition('<h1 id="overview-title">')[2].partition("</h1>")[0]
 
     assert headline(equal) == "Everything is proved, and equal to its reference"
     assert headline(equal, undecided) == "Not everything is decided: 1 of 2 is not decided"
@@ -129,7 +129,7 @@ def test_hostile_names_of_references_stay_text() -> None:
     section = EqualitySection(
         "different", HOSTILE, HOSTILE, (HOSTILE,), (HOSTILE,), (HOSTILE,), command=HOSTILE, difference=hostile
     )
-    text = html_report(Report((result("k"),), "1", "z3"), (), [section])
+    text = html_report(Report((result("k"),), "1", "z3"), None, [section])
     for part in (text, *fragments(text)):
         assert "img" not in [tag for tag, _ in tags(part).seen]
         assert "\x1b" not in part

@@ -185,7 +185,7 @@ def hostile_report(tmp_path: Path) -> Report:
     )
     result = KernelResult(
         str(source), HOSTILE, HOSTILE, Verdict.REFUTED, findings=(finding,), requires=(HOSTILE,), assumes=(HOSTILE,),
-        contract=(HOSTILE,), notes=(HOSTILE,), line=1, details=details, playback=(PlaybackFile(HOSTILE, HOSTILE),),
+        stated=(HOSTILE,), notes=(HOSTILE,), line=1, details=details, playback=(PlaybackFile(HOSTILE, HOSTILE),),
     )  # fmt: skip
     return Report((result, replace(result, details=None, verdict=Verdict.ERROR)), HOSTILE, HOSTILE, (HOSTILE,))
 

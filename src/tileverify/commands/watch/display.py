@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...reports.text import Detail, summary_line, text_report
 from ...results import KernelResult, Report, Verdict
+from ...results.conditional import behind_verdict, verdict_word
 from ...system.printable import printable
 
 
@@ -11,7 +14,8 @@ def screen(report: Report, *, heading: str, trouble: str, color: bool, height: i
     """Text of at most ``height`` lines (``None``: of any length) that ends with the summary and a newline."""
     first = [printable(heading), ""]
     last = [*([printable(trouble)] if trouble else []), summary_line(report)]
-    faults = text_report(report, detail=Detail.QUIET, color=color).rstrip("\n").split("\n")
+    failing = tuple(each for each in report.results if each.counts_as is not Verdict.PROVED)
+    faults = text_report(replace(report, results=failing), detail=Detail.QUIET, color=color).rstrip("\n").split("\n")
     proved = [_line(result) for result in report.results if result.verdict is Verdict.PROVED]
     body = [*faults, *([""] if faults != [""] else []), *proved] if faults != [""] else proved
     room = len(body) if height is None else max(height - len(first) - len(last) - 2, 1)
@@ -22,4 +26,5 @@ def screen(report: Report, *, heading: str, trouble: str, color: bool, height: i
 
 def _line(result: KernelResult) -> str:
     launch = f" [{result.launch}]" if result.launch else ""
-    return printable(f"{result.verdict.value:9}  {result.file}::{result.kernel}{launch}")
+    asked = behind_verdict(result)
+    return printable(f"{verdict_word(result):9}  {result.file}::{result.kernel}{launch}{asked and f': {asked}'}")

@@ -220,6 +220,12 @@ def _candidates(
         yield SourceFailure(Path(each.file or ""), None, None, each)
 
 
+def files_under(targets: Sequence[str], skip: Skip = nothing) -> tuple[Path, ...]:
+    """The files that ``targets`` are searched in, in that order; raises `UsageError` as `discover` does."""
+    found = (path for target in targets for path in _source_files(_parse_target(target).path, skip))
+    return tuple(dict.fromkeys(found))
+
+
 def _identity(found: FoundLaunch | SourceFailure) -> tuple[str | None, str | None, str | None]:
     """What makes two results of one file the same: kernel, launch, and what is wrong."""
     if isinstance(found, SourceFailure):

@@ -32,6 +32,19 @@ _PROMPT: Final = 1400
 _PAGE: Final = 1800
 _MOST_CHANGED: Final = 200
 """Lines of a repair that `Desk.get_finding` shows."""
+_HEAD: Final = (
+    "kernel",
+    "launch",
+    "line",
+    "verdict",
+    "contract",
+    "stated",
+    "requires",
+    "limits",
+    "conditional",
+    "notes",
+)
+"""Keys of a result that `Desk.get_finding` shows."""
 _MOST_FINDINGS: Final = 1000
 """Kept for `Desk.get_finding`; the oldest go first."""
 
@@ -104,7 +117,7 @@ class Desk:
         if known is not None:
             said = {"Formula": known.formula, "What to do": known.fix, "It is not": known.is_not}
             about = (known.meaning, *(f"{label}: {text}" for label, text in said.items()))
-            return _bounded("\n".join((f"{known.code}: {known.title}", *about)) + "\n")
+            return _bounded("\n".join((f"{known.code}: {known.fault}", *about)) + "\n")
         kind = KINDS.get(code)
         if kind is not None:
             return f"{kind.id} (for {', '.join(kind.codes)}): {kind.text}\n"
@@ -123,7 +136,7 @@ def _details(kept: _Kept) -> str:
         shown.pop("edits", None)
     if "witness" in finding:
         finding["witness"].pop("launch", None)  # numbers for a replay, hundreds of them
-    head = {key: document[key] for key in ("kernel", "launch", "line", "verdict", "contract", "requires", "notes")}
+    head = {key: document[key] for key in _HEAD}
     return json.dumps({**head, "finding": finding}, indent=1)
 
 

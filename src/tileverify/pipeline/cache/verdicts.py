@@ -183,7 +183,7 @@ def _digest_of(result: KernelResult) -> str:
     Times and what else is looked up anew differ from run to run.
     """
     said = result_to_json(dataclasses.replace(result, second_reading=None, written=None))
-    kept = {name: said[name] for name in ("verdict", "requires", "findings", "contract", "assumes")}
+    kept = {name: said[name] for name in ("verdict", "requires", "limits", "findings", "stated", "assumes")}
     return digest_of([kept, _launch_to_json(result.proved_launch)])
 
 

@@ -42,6 +42,7 @@ class Configuration:
     output: tuple[str, ...] = ()
     strict: bool | None = None
     deny_requires: bool | None = None
+    deny_limits: bool | None = None
     deny_undetermined: bool | None = None
     timeout: float | None = None
     effort: float | None = None

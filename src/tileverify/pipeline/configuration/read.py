@@ -15,11 +15,12 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
+from ...contract.denied_limits import limits_are_denied
 from ...contract.descriptions import suggestion
 from ...reports.formats import FORMATS
 from ...reports.suppress.model import Rule, TableRule, is_placeholder, wrong_codes
 from ...results import SuppressionKind
-from ...system.errors import ConfigError
+from ...system.errors import ConfigError, SpecError
 from ...system.readings import text_of
 from .configured import MOST_EFFORT, Configuration, FileSettings
 from .patterns import file_pattern, name_pattern
@@ -122,6 +123,13 @@ def _truth(value: Toml) -> bool:
     return value
 
 
+def _denied(value: Toml) -> bool:
+    try:
+        return limits_are_denied(value)
+    except SpecError as error:
+        raise ValueError(error.message) from None
+
+
 def _seconds(value: Toml) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise ValueError("a number of seconds greater than 0")
@@ -205,6 +213,7 @@ class _Reading:
             "output": lambda settings, value: replace(settings, output=_strings(value)),
             "strict": lambda settings, value: replace(settings, strict=_truth(value)),
             "deny-requires": lambda settings, value: replace(settings, deny_requires=_truth(value)),
+            "limits": lambda settings, value: replace(settings, deny_limits=_denied(value)),
             "deny-undetermined": lambda settings, value: replace(settings, deny_undetermined=_truth(value)),
             "timeout": lambda settings, value: replace(settings, timeout=_seconds(value)),
             "effort": lambda settings, value: replace(settings, effort=_times(value)),

@@ -13,6 +13,7 @@ import msgspec
 from ...launching.checking import Checked
 from ...pipeline import solver_version
 from ...results import KernelResult, Verdict
+from ...results.conditional import proved_if, under_conditions
 
 REFUTED: Final = Verdict.REFUTED.value
 PROVED: Final = Verdict.PROVED.value
@@ -49,7 +50,7 @@ class Failure:
 @dataclass(frozen=True, slots=True)
 class Judged:
     """One launch.  ``new``: it was verified for itself; else an earlier verdict covers it.  ``report`` is the text of
-    one that is not proved; ``seconds`` is what the verdict took."""
+    one that is not proved; ``seconds`` is what the verdict took.  A proof has a sentence if it is conditional."""
 
     kernel: str
     verdict: str
@@ -58,6 +59,10 @@ class Judged:
     new: bool
     seconds: float
     equality: LaunchEquality | None = None
+
+    @property
+    def conditional(self) -> bool:
+        return self.verdict == PROVED and self.sentence != ""
 
     @property
     def allowed(self) -> str:
@@ -76,7 +81,9 @@ class Judged:
 
 def judged(result: KernelResult, *, new: bool, seconds: float, equality: LaunchEquality | None = None) -> Judged:
     if result.verdict is Verdict.PROVED:
-        return Judged(result.kernel, PROVED, "", "", new, seconds, equality)
+        condition = proved_if(result)
+        sentence = f"'{result.kernel}' is {condition}" if condition else ""
+        return Judged(result.kernel, PROVED, sentence, "", new, seconds, equality)
     from ...system.version import __version__
 
     first = result.findings[0] if result.findings else None
@@ -101,6 +108,7 @@ class LaunchCounts:
     launches: int = 0
     seconds: float = 0.0
     verdicts: dict[str, int] = field(default_factory=dict)
+    conditional: int = 0
     answers: dict[str, int] = field(default_factory=dict)
     bits: float | None = None
 
@@ -109,6 +117,7 @@ class LaunchCounts:
         self.seconds += launch.seconds
         if launch.new:
             self._add({launch.verdict: 1})
+            self.conditional += launch.conditional
         if launch.equality is not None and launch.equality.new:
             bits = launch.equality.bits if launch.equality.answer == EQUAL else None
             self._add_answers({launch.equality.answer: 1}, bits)
@@ -118,6 +127,7 @@ class LaunchCounts:
         self.launches += other.launches
         self.seconds += other.seconds
         self._add(other.verdicts)
+        self.conditional += other.conditional
         self._add_answers(other.answers, other.bits)
 
     def _add(self, verdicts: Mapping[str, int]) -> None:
@@ -141,10 +151,11 @@ class LaunchCounts:
         )
 
     def line(self) -> str:
-        """``12 launches, 3 verified: 2 proved, 1 refuted (4.1 s)``"""
+        """``12 launches, 3 verified: 2 proved, 1 of them under conditions, 1 refuted (4.1 s)``"""
         verdicts = Counter(self.verdicts)
         order = [verdict.value for verdict in Verdict if verdicts[verdict.value]]
-        parts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in order)
+        under = {PROVED: under_conditions(self.conditional)}
+        parts = ", ".join(f"{verdicts[verdict]} {verdict}{under.get(verdict, '')}" for verdict in order)
         made = f"{self.launches} launch{'' if self.launches == 1 else 'es'} of cuda.tile"
         return f"{made}, {verdicts.total()} verified: {parts} ({self.seconds:.1f} s)" if parts else made
 

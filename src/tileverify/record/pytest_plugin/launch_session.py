@@ -41,6 +41,7 @@ class _SessionData:
     counts: LaunchCounts
     tolerated: list[str]
     undecided: list[str]
+    conditional: list[str]
     outside: list[Failure]
 
 
@@ -51,6 +52,7 @@ class LaunchSession:
         self.outside: list[Failure] = []
         self.tolerated: list[str] = []
         self.undecided: list[str] = []
+        self.conditional: list[str] = []
         self._stated: Sequence[StatedReference] = ()
         self._stated_for_all: Sequence[StatedReference] = ()
         self._made: list[Judged] = []
@@ -150,6 +152,8 @@ class LaunchSession:
             if launch not in bad and launch.sentence not in self.tolerated:
                 self.tolerated.append(launch.sentence)
         for launch in made:
+            if launch.conditional and launch.sentence not in self.conditional:
+                self.conditional.append(launch.sentence)
             if (found := launch.equality) is not None and found.answer == NOT_DECIDED:
                 self.undecided += [found.sentence] if found.sentence not in self.undecided else []
         return [*(Failure(each.sentence, each.report) for each in bad), *unequal(made)]
@@ -161,7 +165,7 @@ class LaunchSession:
 
     def data(self) -> dict[str, object]:
         """For the process that hands out the tests, as plain data."""
-        return asdict(_SessionData(self._counts, self.tolerated, self.undecided, self.outside))
+        return asdict(_SessionData(self._counts, self.tolerated, self.undecided, self.conditional, self.outside))
 
     def add_all(self, data: object) -> None:
         """The `data` of another process."""
@@ -169,6 +173,7 @@ class LaunchSession:
         self._counts.add_all(other.counts)
         self.tolerated += [sentence for sentence in other.tolerated if sentence not in self.tolerated]
         self.undecided += [sentence for sentence in other.undecided if sentence not in self.undecided]
+        self.conditional += [sentence for sentence in other.conditional if sentence not in self.conditional]
         known = {launch.sentence for launch in self.outside}
         self.outside += [launch for launch in other.outside if launch.sentence not in known]
 

@@ -11,6 +11,8 @@ Without one of its options nothing but this file is loaded.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -124,6 +126,9 @@ def _phase(item: pytest.Item, when: str) -> Generator[None, object, object]:
         outcome = yield
     except pytest.skip.Exception as error:
         skipped = error
+    except Exception as error:
+        _end_at_the_test(error)
+        raise
     finally:
         # Also of a test that fails by itself: its report says what its launches were.
         bad = session.not_passed(_allowed(item))
@@ -134,6 +139,25 @@ def _phase(item: pytest.Item, when: str) -> Generator[None, object, object]:
     if skipped is not None:
         raise skipped
     return outcome
+
+
+def _end_at_the_test(error: Exception) -> None:
+    """Cut the frames of this package off the end of a traceback: a launch that fails shows the line that makes it."""
+    from ...system.own_files import PACKAGE
+
+    others = [
+        frame
+        for frame in _frames(error.__traceback__)
+        if not Path(frame.tb_frame.f_code.co_filename).is_relative_to(PACKAGE)
+    ]
+    if others:
+        others[-1].tb_next = None
+
+
+def _frames(frame: TracebackType | None) -> Iterator[TracebackType]:
+    while frame is not None:
+        yield frame
+        frame = frame.tb_next
 
 
 def _told(bad: Sequence[Failure]) -> Iterator[str]:
@@ -201,6 +225,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(failure.report)
     for sentence in launches.tolerated:
         terminalreporter.write_line(f"let pass: {sentence}")
+    for sentence in launches.conditional:
+        terminalreporter.write_line(f"under conditions: {sentence}")
     for sentence in launches.undecided:
         terminalreporter.write_line(f"not compared: {sentence}")
     for line in launches.lines():

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Final, TypeAlias
 
-from ...results import Finding, KernelResult, PlaybackFile, SourceSite, Verdict, Witness
+from ...results import ContractOrigin, Finding, KernelResult, PlaybackFile, SourceSite, Verdict, Witness
 from ...results.codes import CODES, Code, Family
+from ...results.conditional import conjunction, is_conditional, verdict_word
 from ...results.details import Drawing, IrLine, ObligationDetail, SideDrawing, State
 from ...results.documents import Json
 from ...results.tiers import Tier
@@ -31,6 +32,14 @@ HOLDS_FOR: Final = {
     "sizes": "Every launch of these sizes is safe, with any grid within the contract.",
     "launch": "This very launch is safe.",
 }
+
+
+_STATED_BY: Final[Mapping[ContractOrigin, tuple[str, str]]] = {
+    "written": ("What you said", "your contract"),
+    "recorded": ("What was recorded", "the recorded contract"),
+    "inferred": ("What tileverify inferred", "the inferred contract"),
+}
+"""A heading for the contract's lines, and what to call them in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +104,13 @@ class ObligationRow:
 @dataclass(frozen=True, slots=True)
 class KernelView:
     result: KernelResult
+    word: str
     sentence: str
+    contract_title: str
     contract: tuple[ClauseLine, ...]
+    requires_title: str
     requires: tuple[ClauseLine, ...]
+    limits: tuple[ClauseLine, ...]
     assumes: tuple[ClauseLine, ...]
     findings: tuple[FindingView, ...]
     obligations: tuple[ObligationRow, ...]
@@ -112,9 +125,13 @@ def kernel_view(result: KernelResult) -> KernelView:
     drawings = {drawing.finding for drawing in (details.drawings if details else ())}
     return KernelView(
         result=result,
+        word=verdict_word(result),
         sentence=_sentence(result),
+        contract_title=_STATED_BY[result.contract][0],
         contract=tuple(_clause(text) for text in result.stated),
+        requires_title="Proved only if" if is_conditional(result) else "What the proof adds",
         requires=tuple(_clause(text) for text in result.requires),
+        limits=tuple(_clause(text) for text in result.limits),
         assumes=tuple(_clause(text, _vouched(text, result)) for text in result.assumes),
         findings=tuple(_findings(result, drawings)),
         obligations=tuple(_obligations(obligations)),
@@ -135,9 +152,11 @@ def _tiers(obligations: Sequence[ObligationDetail]) -> Iterator[tuple[str, int, 
 
 def _rests_on(result: KernelResult) -> str:
     """Clauses and facts on data are those that it needs; of the contract, nobody asked which."""
-    parts = ["your contract"] if result.stated else []
+    parts = [_STATED_BY[result.contract][1]] if result.stated else []
     if count := len(result.requires):
-        parts.append(f"{count} added clause{'s' if count > 1 else ''}")
+        parts.append(f"{count} {'condition' if is_conditional(result) else 'added clause'}{'s' if count > 1 else ''}")
+    if count := len(result.limits):
+        parts.append(f"{count} size limit{'s' if count > 1 else ''}")
     if count := len(result.assumes):
         parts.append(f"{count} fact{'s' if count > 1 else ''} on data")
     return " and ".join(parts) or "what holds of every launch"
@@ -151,7 +170,10 @@ def _sentence(result: KernelResult) -> str:
                 ending = " Results may depend on what the specification leaves open."
             elif result.deterministic is False:
                 ending = " Results may differ between runs, by the order of atomics."
-            return HOLDS_FOR.get(result.holds_for or "", "Safe.") + ending
+            safe = HOLDS_FOR.get(result.holds_for or "", "Safe.")
+            if is_conditional(result):
+                safe = f"{safe.removesuffix('.')}, if {conjunction(result.requires)}."
+            return safe + ending
         case Verdict.REFUTED:
             count = sum(finding.witness is not None for finding in result.findings)
             launches = "a launch" if count == 1 else f"{count} launches"

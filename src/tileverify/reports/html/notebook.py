@@ -7,6 +7,7 @@ from typing import Final
 
 from ...results import KernelResult, Report, Verdict
 from ...results.codes import CODES
+from ...results.conditional import is_conditional
 from ...system.notebook_cells import shown_place
 from ..checked import checked
 from ..snippets import Snippets
@@ -24,6 +25,7 @@ class Card:
     """One launch; ``checked``: what was proved of it; ``excerpts``: those of each finding."""
 
     result: KernelResult
+    conditional: bool
     symbol: str
     place: str
     view: KernelView
@@ -38,7 +40,7 @@ def notebook_html(report: Report) -> str | None:
     except ImportError:
         return None
     snippets = Snippets()
-    ordered = sorted(report.results, key=lambda result: result.verdict.value == "proved")
+    ordered = sorted(report.results, key=lambda result: (result.verdict is Verdict.PROVED, not is_conditional(result)))
     cards = [_card(result, snippets) for result in ordered[:CARDS]]
     return (
         templates()
@@ -57,6 +59,7 @@ def notebook_html(report: Report) -> str | None:
 def _card(result: KernelResult, snippets: Snippets) -> Card:
     return Card(
         result=result,
+        conditional=is_conditional(result),
         symbol=VERDICT_SYMBOLS[result.verdict],
         place=shown_place(result.file, result.line),
         view=kernel_view(result),

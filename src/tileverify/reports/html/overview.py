@@ -11,6 +11,7 @@ from typing import Final
 
 from ...results import Finding, KernelResult, Report, Times, Verdict
 from ...results.codes import CODES, Family
+from ...results.conditional import is_conditional, remarks, verdict_word
 from ...results.details import State
 from ...results.kernel_names import short_names
 from ..causes import cards
@@ -33,7 +34,8 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``place``: among the results; ``message``: what is wrong first.
+    """``place``: among the results; ``word``: its verdict, with the ``remarks`` on a proof (conditions and limits);
+    ``message``: what is wrong first.
 
     ``title``: what the kernel is called, with its ``symbol_name`` where that is longer; ``states``: code and state of
     every obligation of the launch, as the page's filter reads them.
@@ -47,6 +49,9 @@ class Row:
     launch: str
     file: str
     symbol: str
+    word: str
+    conditional: bool
+    remarks: tuple[str, ...]
     cells: tuple[Cell, ...]
     states: str
     codes: tuple[str, ...]
@@ -69,7 +74,8 @@ def overview(report: Report) -> Overview:
     states = [states_of(result) for result in report.results]
     codes = tuple(sorted({code for each in states for code in each}))
     folder = _folder([result.file for result in report.results])
-    rows = tuple(sorted(_rows(report.results, states, codes, folder), key=lambda row: _ORDER.index(row.result.verdict)))
+    found = _rows(report.results, states, codes, folder)
+    rows = tuple(sorted(found, key=lambda row: (_ORDER.index(row.result.verdict), not row.conditional)))
     counts = Counter(result.verdict.value for result in report.results)
     return Overview(
         rows=rows,
@@ -134,6 +140,9 @@ def _rows(
             launch=result.launch,
             file=result.file.removeprefix(folder),
             symbol=VERDICT_SYMBOLS[result.verdict],
+            word=verdict_word(result),
+            conditional=is_conditional(result),
+            remarks=tuple(remarks(result)),
             cells=tuple(_cell(code, state.get(code)) for code in codes),
             states=" ".join(f"{code}:{each.value}" for code, each in state.items()),
             codes=found,

@@ -7,13 +7,13 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
-from ...results import KernelResult, Report, Verdict
+from ...results import Report, Verdict
 from ...results.codes import CODES
 from ...results.documents import Json
 from ...results.json_report import json_report
 from ...system.errors import UsageError
 from ...system.printable import printable
-from ..history import compare
+from ..history import History
 from ..snippets import Snippets
 
 if TYPE_CHECKING:
@@ -47,10 +47,8 @@ def available() -> None:
         raise UsageError(MISSING) from None
 
 
-def html_report(
-    report: Report, earlier: Sequence[Sequence[KernelResult]] = (), equality: Sequence[EqualitySection] = ()
-) -> str:
-    """One page, with what changed since the last of ``earlier`` reports.
+def html_report(report: Report, history: History | None = None, equality: Sequence[EqualitySection] = ()) -> str:
+    """One page, with what changed since an earlier report.
 
     ``equality``: of each result, whether it is its reference.
 
@@ -78,7 +76,7 @@ def html_report(
         shard_of=numbers,
         shards=[packed(shard.document) for shard in shards.values()],
         json=packed(json_report(report)),
-        changes=_changes(view.rows, earlier) if earlier else None,
+        changes=None if history is None else _changes(view.rows, history),
         policy=content_policy(scripts=[drawing, difference, page], styles=[style]),
         style=raw(style),
         drawing_script=raw(drawing),
@@ -87,10 +85,8 @@ def html_report(
     )
 
 
-def _changes(rows: Sequence[Row], earlier: Sequence[Sequence[KernelResult]]) -> Json:
+def _changes(rows: Sequence[Row], history: History) -> Json:
     """What changed, each with the page of its launch, if that is still there."""
-    *older, last = earlier
-    history = compare(last, [row.result for row in rows], older)
     pages = {(row.result.file, row.result.kernel, row.result.launch): row.id for row in rows}
     shown = [(change, pages.get((change.file, change.kernel, change.launch))) for change in history.changes]
     return {"sentence": history.sentence, "shown": shown}
@@ -112,7 +108,8 @@ def _headline(report: Report, compared: str) -> str:
             return f"{words}: {count} of {len(verdicts)} {'is' if count == 1 else 'are'} {verdict.value}"
     if not verdicts:
         return "No kernel was found"
-    return compared or "Everything is proved"
+    under = f", {report.conditional} of {len(verdicts)} under conditions" if report.conditional else ""
+    return (compared or "Everything is proved") + under
 
 
 # ------------------------------------------------------------------------------------------------ kernels

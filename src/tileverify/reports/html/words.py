@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...contract.as_terms import ANY_GRID
 from ...contract.data_facts import parse_data_fact
 from ...contract.expressions import parse_condition, parse_size, print_expression
 from ...contract.facts.kinds import meaning_of
@@ -23,7 +24,7 @@ _AXES: Final = {"grid.x": "the grid's width", "grid.y": "the grid's height", "gr
 
 def in_words(clause: str) -> str:
     """``clause`` as a sentence without its full stop; empty where the clause says it best itself."""
-    if clause == "any grid":
+    if clause.partition(";")[0] == ANY_GRID:
         return "the grid may have any size"
     if clause.startswith("grid = (") and clause.endswith(")"):
         return _grid(clause.removeprefix("grid = ("))

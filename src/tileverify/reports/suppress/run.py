@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...results import Report
 from ...system.errors import UsageError
+from ...system.plural import plural
 from .apply import with_reasons, with_suppressions
 from .baseline import Baseline, first_baseline, read_baseline, shrunk, with_baseline, write_baseline
 from .model import TableRule
@@ -48,17 +49,16 @@ def _baseline(report: Report, path: Path, *, update: bool, whole: bool) -> tuple
     if update and not path.exists():
         known = first_baseline(path, report)
         write_baseline(known)
-        return known, f"baseline {path}: written with {_findings(len(known.entries))}"
+        return known, f"baseline {path}: written with {plural(len(known.entries), 'finding')}"
     known = read_baseline(path)
     left = shrunk(known, report) if whole else known
     gone = len(known.entries) - len(left.entries)
     if not gone:
-        return known, f"baseline {path}: {_findings(len(known.entries))} known"
+        return known, f"baseline {path}: {plural(len(known.entries), 'finding')} known"
     if not update:
-        return known, f"baseline {path}: {_findings(gone)} of it gone; --update-baseline removes what is gone"
+        return known, f"baseline {path}: {plural(gone, 'finding')} of it gone; --update-baseline removes what is gone"
     write_baseline(left)
-    return left, f"baseline {path}: {_findings(gone)} gone and removed, {_findings(len(left.entries))} left"
-
-
-def _findings(count: int) -> str:
-    return f"{count} finding{'' if count == 1 else 's'}"
+    return (
+        left,
+        f"baseline {path}: {plural(gone, 'finding')} gone and removed, {plural(len(left.entries), 'finding')} left",
+    )

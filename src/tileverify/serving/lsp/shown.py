@@ -19,6 +19,7 @@ from ...reports.explanation import action, explanation, sides, title
 from ...reports.snippets import Snippets
 from ...results import Finding, FindingLevel, KernelResult, Report, SourceSite, Verdict
 from ...results.codes import CODES
+from ...results.conditional import conjunction, is_conditional, proved_if, remarks
 
 SOURCE: Final = "tileverify"
 _PROVED: Final = {"any": "proved for any launch", "sizes": "proved for these sizes", "launch": "proved for this launch"}
@@ -36,7 +37,20 @@ def diagnostics(report: Report, source: Path, folder: Path) -> dict[str, list[ty
         shown = found.setdefault(str(folder / (place.file or source)), [])
         if not any((each.range, each.code, each.message) == (made.range, made.code, made.message) for each in shown):
             shown.append(made)
+    for result in report.results:
+        if told := "\n".join(remarks(result)):
+            made = _remark(result, told, source, snippets, folder)
+            if made not in found[str(source)]:
+                found[str(source)].append(made)
     return found
+
+
+def _remark(result: KernelResult, told: str, source: Path, snippets: Snippets, folder: Path) -> types.Diagnostic:
+    """The conditions and limits of a proof at the kernel's first line: information, or a hint for limits alone."""
+    conditional = is_conditional(result)
+    severity = types.DiagnosticSeverity.Information if conditional else types.DiagnosticSeverity.Hint
+    place = SourceSite(str(source), result.line or 1, None, "", "")
+    return types.Diagnostic(region(place, snippets, folder), told, severity=severity, source=SOURCE)
 
 
 def _findings(report: Report) -> Iterator[tuple[KernelResult | None, Finding]]:
@@ -129,11 +143,13 @@ def key_region(message: str, line: int, text: Sequence[str]) -> types.Range | No
 
 # ------------------------------------------------------------------------------------------------- in words
 def label(result: KernelResult) -> str:
-    """``proved for any launch``, ``proved where N % 64 == 0``, ``refuted: TV101``."""
+    """``proved for any launch``, ``proved if N % 64 == 0``, ``refuted: TV101``."""
     if result.verdict is Verdict.PROVED:
         words = _PROVED.get(result.holds_for or "", "proved")
         if result.requires:
-            words = f"proved where {' and '.join(result.requires)}"
+            words = proved_if(result) or f"proved where {conjunction(result.requires)}"
+        elif result.limits:
+            words = f"{words} within limits"
         warned = [finding.code for finding in result.findings]
         return ", ".join(dict.fromkeys([_short(words), *warned]))
     codes = ", ".join(dict.fromkeys(finding.code for finding in result.findings))
@@ -159,7 +175,8 @@ def told(result: KernelResult) -> str:
     lines = [f"**{label(result)}**  `{result.kernel}{launch}`", ""]
     groups: Mapping[str, Sequence[str]] = {
         "contract": result.stated,
-        "requires": result.requires,
+        "if" if is_conditional(result) else "requires": result.requires,
+        "limit": result.limits,
         "assumes": result.assumes,
         "trusts": result.trusted,
         "note": result.notes,

@@ -15,6 +15,7 @@ from ...results.documents import Json, SecondReadingDocument, to_json
 from ...results.json_report import reading_document
 from ...results.second_reading import SecondReading, reading_lines
 from ...results.tiers import Tier
+from ...system.plural import plural
 from ...system.printable import printable
 from .launches import contract_lines, launch_to_json
 from .model import Certificate, Proved
@@ -56,13 +57,13 @@ def recheck_text(rows: Sequence[CertificateRow], tool: str, solver: str, *, verb
     found = [row.found for row in rows if row.found is not None]
     counts = ", ".join(f"{sum(each.count(answer) for each in found)} {answer.value}" for answer in Rechecking)
     total = sum(len(each.answers) for each in found)
-    lines.append(f"{_plural(len(rows), 'certificate')} with {_plural(total, 'obligation')}: {counts}")
+    lines.append(f"{plural(len(rows), 'certificate')} with {plural(total, 'obligation')}: {counts}")
     if verbose:
         lines += [f"{count} by {words}" for words, count in counted_means(found)]
     lines += _replayed([row.reading for row in rows if row.reading is not None])
     broken = sum(row.found is None for row in rows)
     if broken:
-        lines.append(f"{_plural(broken, 'certificate')} rejected as a whole")
+        lines.append(f"{plural(broken, 'certificate')} rejected as a whole")
     if any(row.found is not None and row.found.reread is not None for row in rows):
         lines.append(f"shared with the prover: {SHARED}")
     lines.append(f"checked with tileverify {tool} and {solver}; trusted: {', '.join(_rests_on(rows))}")
@@ -77,8 +78,8 @@ def _replayed(readings: Sequence[SecondReading]) -> Iterator[str]:
         )
         nothing = sum(not each.accesses for each in readings)
         broken = sum(not each.agrees for each in readings)
-        found = f"{blocks} blocks and {accesses} accesses: {_plural(broken, 'disagreement')}"
-        missed = f", nothing compared of {_plural(nothing, 'certificate')}" if nothing else ""
+        found = f"{blocks} blocks and {accesses} accesses: {plural(broken, 'disagreement')}"
+        missed = f", nothing compared of {plural(nothing, 'certificate')}" if nothing else ""
         yield f"replayed {launches} launches with {found}{missed}"
 
 
@@ -169,14 +170,8 @@ def _obligation(proved: Proved, certificate: Certificate) -> str:
 def reader_text(reread: Reread) -> str:
     """Who read the bytecode, in a line."""
     if reread.own:
-        return (
-            f"bytecode read by the checker's own rules, {_plural(reread.asked, 'question')} left to the second solver"
-        )
+        return f"bytecode read by the checker's own rules, {plural(reread.asked, 'question')} left to the second solver"
     return f"bytecode read by the prover's executor alone: {reread.why}"
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 # -------------------------------------------------------------------------------------------------- JSON

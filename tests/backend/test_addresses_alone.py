@@ -46,7 +46,8 @@ def test_the_same_accesses_are_made(part: int) -> None:
     for unit in islice(corpus_kernels(), part, None, 8 * EVERY):
         entry = entry_of(decode(unit.bytecode, file=str(unit.file)), unit)
         for launch in drawn_launches(unit.launch, 1, seed=part):
-            for block in islice(product(*map(range, launch.grid)), BLOCKS):
+            x, y, z = map(range, launch.grid)
+            for block in islice(product(x, y, z), BLOCKS):
                 every, few = (log_of(unit, launch, block, alone=alone) for alone in (False, True))
                 where = f"{unit.file.name}::{unit.kernel} {launch} {block}"
                 assert list(map(essence, few.accesses)) == list(map(essence, every.accesses)), where

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from ..system.counted import counted
 from ..system.errors import TileVerifyError, UsageError
 from .options import writable
 from .shell import Working, emit, talk
@@ -110,7 +111,7 @@ def _write(source: _Source, options: CheckOptions) -> bool:
     emit(text, source.target)
     proved = [unit.kernel for unit, result in zip(units, results, strict=True) if result.verdict.value == "proved"]
     lost = [kernel for kernel in proved if kernel not in again]
-    talk(f"{source.target}: {_plural(len(units), 'launch')}; proved as written: {len(proved) - len(lost)}")
+    talk(f"{source.target}: {counted(len(units), 'launch')}; proved as written: {len(proved) - len(lost)}")
     if lost:
         talk(f"no longer proved under what is written: {', '.join(lost)}")
     if failed:
@@ -185,7 +186,3 @@ def _proved_again(source: _Source, text: str, options: CheckOptions) -> set[str]
     units = [each for each in discover([str(source.file)], specs=specs) if not isinstance(each, SourceFailure)]
     results = [check_unit(unit, options) for unit in units if unit.launch.has_spec]
     return {result.kernel for result in results if result.verdict.value == "proved"}
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 'es'}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..system.counted import counted
 from ..system.errors import UsageError
 from .shell import Working, talk
 
@@ -69,15 +70,19 @@ def record(
             arguments, output=output, no_gpu=no_gpu, interpret=interpret, append=append, options=options, tell=talk
         )
     for failure in summary.failures:
-        talk(f"not recorded: {failure['kernel']}: {failure['type']}: {failure['message']}")
+        message = " ".join(failure["message"].split())
+        talk(f"not recorded: {failure['kernel'] or 'a launch'}: {failure['type']}: {message}")
+    found = counted(summary.launches, "launch"), counted(summary.specialisations, "specialisation")
     talk(
-        f"recorded {summary.launches} launches, {summary.specialisations} specialisations of {summary.kernels} kernels"
+        f"recorded {', '.join(found)} of {counted(summary.kernels, 'kernel')}"
         f"; check them with: tileverify check {output}"
     )
     if summary.generalised:
-        talk(f"{summary.generalised} launches with names for their sizes, each proved, stand for several of them")
+        stand = "stands" if summary.generalised == 1 else "stand"
+        general = counted(summary.generalised, "launch")
+        talk(f"{general} with names for sizes, proved, {stand} for several recorded ones")
     if summary.left_out:
-        talk(f"left out {summary.left_out} launches of further specialisations")
+        talk(f"left out {counted(summary.left_out, 'launch')} of further specialisations")
     if summary.exit_code:
         talk(f"the command itself ended with exit code {summary.exit_code}")
     context.exit(2 if summary.exit_code else 0)

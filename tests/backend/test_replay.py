@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
+from tileverify.backend.replay.purse import KERNEL_BUDGET
 from tileverify.backend.replay.replay import replay
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.results.claim import Claim, Confirmation, Shown
@@ -301,3 +302,38 @@ def test_what_a_block_does_alone_takes_no_other_blocks() -> None:
 
     assert steps(2, "TV301", 16) == steps(12, "TV301", 16), "the tile of the next block is outside, even for the first"
     assert steps(2, "TV102", 64) < steps(12, "TV102", 64), "any other block may be the other half of a race"
+
+
+# ------------------------------------------------------------------------------------- by addresses alone
+WIDE = (256, 512)
+
+
+def test_what_a_wide_tile_computes_costs_nothing_where_it_decides_about_no_access() -> None:
+    concrete = launch((2, 1, 1), x=array("f32", *WIDE), out=array("f32", *WIDE))
+    found = replayer("racy", "wide_everyone_writes", total=KERNEL_BUDGET)(concrete, claim("TV101"))
+    assert found is not None
+    assert (found.array, found.element) == ("out", "out[0:128, 0:128]")
+    assert replayer("racy", "wide_everyone_writes", total=KERNEL_BUDGET)(concrete, claim("TV201")) is None
+
+
+def test_contents_that_are_addresses_are_loaded() -> None:
+    concrete = launch((2, 1, 1), idx=array("i32", 256, fill=3), x=array("f32", *WIDE), out=array("f32", *WIDE))
+    check = replayer("racy", "wide_gather", total=KERNEL_BUDGET)
+    found = check(concrete, claim("TV101"))
+    assert found is not None
+    assert found.element == "out[3, 0:128]"
+    apart = array("i32", 256, contents={n: n for n in range(256)})
+    assert check(replace(concrete, arrays={**concrete.arrays, "idx": apart}), claim("TV101")) is None
+
+
+def test_what_decides_about_an_access_is_computed() -> None:
+    concrete = launch((2, 1, 1), x=array("i32", *WIDE), out=array("i32", *WIDE))
+    assert confirmed("wide_steered", concrete, claim("TV101")).element == "out[0:128, 0:128]"
+    ones = replace(concrete, arrays={**concrete.arrays, "x": array("i32", *WIDE, fill=1)})
+    assert replayer("racy", "wide_steered")(ones, claim("TV101")) is None
+
+
+def test_what_comes_back_from_memory_as_an_address_is_computed() -> None:
+    contents = {n: n for n in range(32)}
+    concrete = launch((2, 1, 1), idx=array("i32", 32, contents=contents), out=array("f32", 32))
+    assert confirmed("through_memory", concrete, claim("TV101")).element == "out[0]"

@@ -574,7 +574,7 @@ def test_record_hands_options_on_and_tells_what_came(
             "line": None,
             "outcome": "rejected",
             "type": "TileTypeError",
-            "message": "no",
+            "message": "no\n  such\ntype",
             "test": "",
         }
         return record.RecordSummary(Path("there"), code, 2, 3, 4, 0, (failure,), generalised=7)
@@ -586,9 +586,9 @@ def test_record_hands_options_on_and_tells_what_came(
     )
     assert ran.code == (2 if code else 0)
     assert ran.out == ""
-    assert "not recorded: f: TileTypeError: no" in ran.err
-    assert "4 launches" in ran.err
-    assert "7 launches with names" in ran.err
+    assert "not recorded: f: TileTypeError: no such type\n" in ran.err
+    assert "recorded 4 launches, 3 specialisations of 2 kernels; " in ran.err
+    assert "7 launches with names for sizes, proved, stand for several recorded ones" in ran.err
 
 
 # ---------------------------------------------------------------------------------------------- whole way

@@ -126,6 +126,19 @@ def test_an_inferred_launch_makes_no_difference_to_a_reference(tmp_path: Path) -
     assert itself.equality.answer is Decision.EQUAL
 
 
+@pytest.mark.parametrize(("origin", "answer"), [("recorded", Decision.NOT_DECIDED), ("written", Decision.DIFFERENT)])
+def test_a_recorded_launch_without_a_grid_makes_no_difference(tmp_path: Path, origin: str, answer: Decision) -> None:
+    (tmp_path / "scale.py").write_text(
+        "import cuda.tile as ct\n\n\n@ct.kernel\ndef scale(x, out):\n    i = ct.bid(0)\n"
+        "    ct.store(out, (i,), ct.load(x, (i,), (16,)) * 2)\n"
+    )
+    spec = f'[[launch]]\nkernel = "scale"\norigin = "{origin}"\nargs = {{ x = "f32[N]", out = "f32[N]" }}\n'
+    (tmp_path / "scale.tileverify.toml").write_text(spec)
+    (found,) = judge(f"{tmp_path / 'scale.py'}::scale", lambda x: {"out": 2 * x})
+    assert found.equality.answer is answer
+    assert ("say its grid in the launch spec" in (found.equality.reason or "")) is (origin == "recorded")
+
+
 def test_a_power_beyond_float64_makes_no_difference() -> None:
     unit, reference = _units()["powers_in_parts"], other_of(loaded(f"{HERE / 'references.py'}::powers"))
     contract = ContractInNumbers(unit.launch)

@@ -139,3 +139,76 @@ def test_ctrl_c_while_launches_are_proved_keeps_the_recording(run: Run, monkeypa
     assert (recorded.summary.launches, recorded.summary.generalised) == (2, 0)
     (entry,) = recorded.specialisations
     assert len(launches(recorded, entry["spec"])) == 2
+
+
+TILED = """
+    @ct.kernel
+    def tiled(x, y, tile: ct.Constant[int]):
+        wide = ct.cdiv(x.shape[1], tile)
+        row, column = ct.bid(0) // wide, ct.bid(0) % wide
+        part = ct.load(x, (row, column), (tile, tile), padding_mode=ct.PaddingMode.ZERO)
+        ct.store(y, (row, column), part + 1)
+
+    for m, n in {sizes}:
+        x = np.zeros((m, n), np.float32)
+        ct.launch(STREAM, ({grid},), tiled, (x, np.zeros_like(x), 32))
+"""
+STRIDED = """
+    @ct.kernel
+    def strided(x, y, tile: ct.Constant[int]):
+        for i in range(ct.bid(0), ct.num_tiles(x, 0, (tile,)), ct.num_blocks(0)):
+            ct.store(x, (i,), ct.full((tile,), 1.0, np.float32))
+        for i in range(ct.bid(0), ct.num_tiles(y, 0, (tile,)), ct.num_blocks(0)):
+            ct.store(y, (i,), ct.full((tile,), 1.0, np.float32))
+
+    for m, n, blocks in {launches}:
+        ct.launch(STREAM, (blocks,), strided, (np.zeros(m, np.float32), np.zeros(n, np.float32), 64))
+"""
+
+
+def general_launch(recorded: Recorded) -> dict[str, Any]:
+    (entry,) = recorded.specialisations
+    (found,) = (launch for launch in launches(recorded, entry["spec"]) if launch["name"] == "general")
+    return found
+
+
+@pytest.mark.parametrize("sizes", [((66, 96), (15, 48)), ((40, 96), (33, 64)), ((96, 48), (64, 16))])
+def test_a_grid_that_fits_by_chance_gives_way_to_the_one_that_was_meant(
+    run: Run, sizes: tuple[tuple[int, int], ...]
+) -> None:
+    recorded = run(TILED.format(sizes=sizes, grid="ct.cdiv(m, 32) * ct.cdiv(n, 32)"))
+    assert general_launch(recorded)["grid"] == ["cdiv(x_0, 32) * cdiv(x_1, 32)"]
+
+
+def test_tiles_that_stand_in_the_kernel_alone_are_known(run: Run) -> None:
+    text = TILED.replace(", tile: ct.Constant[int]", "").replace("tile", "32").replace("32d", "tiled")
+    text = text.replace("np.zeros_like(x), 32)", "np.zeros_like(x))")
+    recorded = run(text.format(sizes=((66, 96), (15, 48)), grid="ct.cdiv(m, 32) * ct.cdiv(n, 32)"))
+    assert general_launch(recorded)["grid"] == ["cdiv(x_0, 32) * cdiv(x_1, 32)"]
+
+
+def test_a_guess_that_leaves_elements_unwritten_is_dropped(run: Run) -> None:
+    """More blocks than tiles, by a rule that no form has: what fits by chance is too few for wide arrays."""
+    guarded = TILED.replace("    part =", "    if row < ct.cdiv(x.shape[0], tile):\n            part =")
+    guarded = guarded.replace("    ct.store(y", "        ct.store(y")
+    recorded = run(guarded.format(sizes=((66, 96), (15, 48)), grid="33 if m == 66 else 8"))
+    assert "grid" not in general_launch(recorded)
+    text = (recorded.folder / recorded.specialisations[0]["spec"]).read_text()
+    assert "any grid: these grids fit, but leave elements unwritten at other sizes: (cdiv(x_0, 2))" in text
+
+
+def test_a_number_of_blocks_that_stayed_is_no_promise_for_other_sizes(run: Run) -> None:
+    recorded = run(TWO_SIZES.replace("(64, 128, 128)", "(480, 496, 512)").replace("16", "128"))
+    assert general_launch(recorded)["grid"] == ["cdiv(x_0, 128)"]
+
+
+def test_blocks_that_take_turns_may_be_a_fixed_number(run: Run) -> None:
+    recorded = run(STRIDED.format(launches=((208, 208, 3), (640, 640, 3))))
+    assert general_launch(recorded)["grid"] == ["3"]
+
+
+def test_of_several_grids_that_write_everything_none_is_taken(run: Run) -> None:
+    recorded = run(STRIDED.format(launches=((208, 240, 4), (480, 512, 8))))
+    assert "grid" not in general_launch(recorded)
+    text = (recorded.folder / recorded.specialisations[0]["spec"]).read_text()
+    assert "any grid: several grids fit: (cdiv(x_0, 64)), (cdiv(y_0, 64))" in text

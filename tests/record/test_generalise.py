@@ -16,6 +16,7 @@ class Found:
     positions: tuple[int, ...]
     launch: dict[str, Any]
     names: dict[str, tuple[int, ...]]
+    grids: list[list[tuple[int | str, ...]]]
 
 
 def array(shape: tuple[int, ...], strides: tuple[int, ...] | None = None) -> dict[str, Any]:
@@ -59,7 +60,10 @@ def general(
         ],
     }
     found = general_launches(cast("RecordedSpecialisation", entry))
-    return [Found(each.positions, dict(each.launch), each.names) for each in found]
+    return [
+        Found(each.positions, dict(each.launch), each.names, [[grid.axes for grid in group] for group in each.grids])
+        for each in found
+    ]
 
 
 def test_equal_numbers_share_a_name_and_constant_ones_stay() -> None:
@@ -70,7 +74,8 @@ def test_equal_numbers_share_a_name_and_constant_ones_stay() -> None:
     )
     assert [each["shape"] for each in found.launch["arguments"][:3]] == [["a_0", "a_1"], ["a_1", 32], ["a_0", 32]]
     assert found.launch["arguments"][0]["strides"] is None
-    assert found.launch["grid"] == ["cdiv(a_0, 64)", 1, 1]
+    assert found.launch["grid"] is None
+    assert found.grids[0] == [("cdiv(a_0, 64)", 1, 1)]
     assert found.names == {"a_0": (128, 256), "a_1": (64, 16)}
     assert found.launch["remark"] == "launches 0, 1 in general: a_0 = 128, 256; a_1 = 64, 16"
 
@@ -127,6 +132,7 @@ def test_a_grid_that_fits_nothing_is_any_grid() -> None:
         names=["x"],
     )
     assert found.launch["grid"] is None
+    assert found.grids == []
 
 
 def test_names_are_those_of_no_parameter_and_no_function() -> None:

@@ -164,3 +164,15 @@ def test_tensors_larger_than_the_memory_can_be_launched_with(run: Run) -> None:
     assert recorded.summary.failures == ()
     x, _ = recorded.specialisations[0]["launches"][0]["arguments"]
     assert (x["shape"], x["index_bits"]) == ([2**20, 2**11 + 16], 64)
+
+
+def test_questions_about_memory_have_answers(run: Run) -> None:
+    recorded = run("""
+        import torch
+        x = torch.zeros(16, device="cuda")
+        ct.launch(torch.cuda.current_stream(), (1,), scale, (x, torch.zeros_like(x), 2, 16))
+        assert torch.cuda.memory_stats()["allocated_bytes.all.peak"] == torch.cuda.memory_stats()["num_ooms"] == 0
+        assert "no memory" in torch.cuda.memory_summary() and "no memory" in torch.cuda.memory_summary(abbreviated=True)
+        assert torch.cuda.memory_snapshot() == [] and torch.cuda.utilization() == 0
+    """)
+    assert recorded.summary.exit_code == 0

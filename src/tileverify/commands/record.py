@@ -70,15 +70,17 @@ def record(
             arguments, output=output, no_gpu=no_gpu, interpret=interpret, append=append, options=options, tell=talk
         )
     for failure in summary.failures:
-        talk(f"not recorded: {failure['kernel']}: {failure['type']}: {failure['message']}")
+        message = " ".join(failure["message"].split())
+        talk(f"not recorded: {failure['kernel'] or 'a launch'}: {failure['type']}: {message}")
+    found = plural(summary.launches, "launch"), plural(summary.specialisations, "specialisation")
     talk(
-        f"recorded {plural(summary.launches, 'launch')}, {plural(summary.specialisations, 'specialisation')}"
-        f" of {plural(summary.kernels, 'kernel')}"
+        f"recorded {', '.join(found)} of {plural(summary.kernels, 'kernel')}"
         f"; check them with: tileverify check {output}"
     )
     if summary.generalised:
-        made = plural(summary.generalised, "launch")
-        talk(f"{made} with names for their sizes, each proved, stand for several of them")
+        stand = "stands" if summary.generalised == 1 else "stand"
+        general = plural(summary.generalised, "launch")
+        talk(f"{general} with names for sizes, proved, {stand} for several recorded ones")
     if summary.left_out:
         talk(f"left out {plural(summary.left_out, 'launch')} of further specialisations")
     if summary.exit_code:

@@ -24,13 +24,18 @@ def _lines(launch: LaunchSpec, name: str, requires: Iterable[str], remarks: Iter
     yield "[[launch]]"
     yield f"kernel = {_string(launch.kernel)}"
     yield f"name = {_string(name)}"
-    if launch.origin != "written":
+    if launch.inferred:
+        yield f"origin = {_string(launch.origin)}  # nobody promised this: delete the line once it is what you promise"
+    elif launch.origin != "written":
         yield f"origin = {_string(launch.origin)}"
     if launch.grid_text:
         yield f"grid = {_strings(launch.grid_text)}"
     if launch.names:
         yield f"names = {_strings(launch.names)}"
-    yield from _list("requires", tuple(dict.fromkeys((*launch.requires_text, *requires))))
+    clauses = tuple(dict.fromkeys((*launch.requires_text, *requires)))
+    if launch.inferred and clauses:
+        yield "# assumed by tileverify, is this what you promise?"
+    yield from _list("requires", clauses)
     yield from _list("data", [fact.text or print_data_fact(fact) for fact in launch.data])
     for key, groups in (("alias", launch.alias), ("overlap", launch.overlap)):
         if groups:

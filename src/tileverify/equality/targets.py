@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..backend.numbers.conditions import ContractInNumbers
-from ..contract.launch import KernelUnit
+from ..contract.launch import KernelUnit, LaunchSpec
 from ..frontend.bytecode import decode
 from ..frontend.sources.discover import SourceFailure, discover
 from ..frontend.symbolic.summary import Access
@@ -58,8 +58,8 @@ def judge(
     for unit in units:
         verdict = check_unit(unit, options.check)
         answer = compared(unit, verdict, make(unit), options)
-        if unit.launch.inferred and not is_kernel and (answer.difference is not None or answer.launches):
-            answer = _of_inferred(unit, answer)
+        if _unpromised(unit.launch) and not is_kernel and (answer.difference is not None or answer.launches):
+            answer = _of_unpromised(unit, answer)
         found.append(JudgedKernel(_name(unit), name, verdict, answer))
     return found
 
@@ -80,16 +80,26 @@ def compared(unit: KernelUnit, verdict: KernelResult, other: Other, options: Equ
     return found
 
 
-def _of_inferred(unit: KernelUnit, found: ExactAnswer) -> ExactAnswer:
+def _unpromised(launch: LaunchSpec) -> bool:
+    """Whether nobody said which sizes and grids belong together: of recorded launches that have no grid, too."""
+    return launch.inferred or (launch.origin == "recorded" and launch.grid is None)
+
+
+def _of_unpromised(unit: KernelUnit, found: ExactAnswer) -> ExactAnswer:
     """A launch that nobody described leaves sizes and grid free of each other: that may make the difference."""
     if found.answer is Decision.EQUAL:
         return found
     what = found.reason
     if found.difference is not None:
         what = f"{found.difference.array} differs at {words(found.difference.point.inputs.values)}"
+    advice = (
+        "say its grid in the launch spec"
+        if unit.launch.has_spec
+        else f"write a launch spec (tileverify init {unit.file.name})"
+    )
     reason = (
-        "its launch is inferred, where sizes and grid are free of each other, and the reference may tie them; "
-        f"write a launch spec (tileverify init {unit.file.name}): {what}"
+        f"its launch is {unit.launch.origin}, where sizes and grid are free of each other, and the reference may tie "
+        f"them; {advice}: {what}"
     )
     return replace(found, answer=Decision.NOT_DECIDED, reason=reason, difference=None)
 

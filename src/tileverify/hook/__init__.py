@@ -26,6 +26,7 @@ from .no_driver import NoDriver
 from .notes import Notes
 from .pointer_owners import PointerOwners
 from .recorder import Most, Recorder
+from .runtime_stand_ins import RuntimeStandIns
 
 # Multiprocessors and names of the devices that are imitated, by compute capability.
 _DEVICES = {
@@ -76,6 +77,8 @@ def install() -> None:
     owners = PointerOwners(on_host=not runs)
     launches = ModuleLaunches(recorder, modules, owners, runs=runs, results_matter=interpret is not None)
     watch_modules(after, launches, device)
+    if device is not None:
+        imitate_cupy(after, device, kernels_run=interpret is not None)
     after.install()
 
 
@@ -106,7 +109,12 @@ def watch_modules(after: AfterImport, launches: ModuleLaunches, device: Imitated
         else:
             cuda_core_stand_ins.install(core, launches, device)
 
+    def runtime_imported(runtime: ModuleType) -> None:
+        if device is not None:
+            RuntimeStandIns(runtime, launches.owners, device).install()
+
     after.call("cuda.bindings.driver", driver_imported)
+    after.call("cuda.bindings.runtime", runtime_imported)
     after.call("cuda.core", core_imported)
     after.call("cuda.core.experimental", core_imported)
     after.call("cupy", lambda cupy: cupy_modules.install(cupy, launches))
@@ -127,6 +135,24 @@ def imitate_gpu(after: AfterImport, capability: tuple[int, int], *, kernels_run:
     NoDriver(capability, device.multiprocessors).offer()
     after.call("torch", torch_imported)
     return device
+
+
+def imitate_cupy(after: AfterImport, device: Imitated, *, kernels_run: bool) -> None:
+    """Arrays of CuPy in the host's memory.  Its modules of Tile IR are watched before (`cupy_modules`)."""
+
+    def cupy_imported(cupy: ModuleType) -> None:
+        from . import cupy_arrays
+
+        cupy_arrays.install(cupy, device, kernels_run=kernels_run)
+
+    def testing_imported(testing: ModuleType) -> None:
+        from . import cupy_arrays
+
+        if not kernels_run:
+            cupy_arrays.pass_comparisons(testing)
+
+    after.call("cupy", cupy_imported)
+    after.call("cupy.testing", testing_imported)
 
 
 def imitated(capability: tuple[int, int]) -> Imitated:

@@ -18,7 +18,7 @@ from .pointer_owners import host_memory
 _CONTEXT = 0x1000
 _STREAM = 0x2000
 _EVENT = 0x3000
-_MILLISECONDS = 1.0
+MILLISECONDS = 1.0
 """Between any two events."""
 
 
@@ -37,7 +37,7 @@ class DriverStandIns:
         known = self._answers()
         for name in [each for each in vars(self._driver) if each.startswith("cu") and each[2:3].isupper()]:
             if callable(getattr(self._driver, name)):
-                setattr(self._driver, name, known.get(name) or _missing(name))
+                setattr(self._driver, name, known.get(name) or missing(name, "cuda.bindings.driver"))
 
     def _answers(self) -> dict[str, Callable[..., Answer]]:
         driver = self._driver
@@ -63,7 +63,7 @@ class DriverStandIns:
             "cuStreamCreateWithPriority": self._always(driver.CUstream(_STREAM)),
             "cuStreamIsCapturing": self._always(driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE),
             "cuEventCreate": self._always(driver.CUevent(_EVENT)),
-            "cuEventElapsedTime": self._always(_MILLISECONDS),
+            "cuEventElapsedTime": self._always(MILLISECONDS),
             "cuGetErrorName": self._always(b"CUDA_SUCCESS"),
             "cuGetErrorString": self._always(b"no error"),
             "cuModuleLoadData": self._load(driver.CUmodule),
@@ -154,11 +154,11 @@ class DriverStandIns:
         return (self._success,)
 
     def _copy(self, target: SupportsInt, source: SupportsInt, size: int, *stream: object) -> Answer:
-        ctypes.memmove(_address(target), _address(source), int(size))
+        ctypes.memmove(address_of(target), address_of(source), int(size))
         return (self._success,)
 
     def _fill(self, target: SupportsInt, value: int, size: int, *stream: object) -> Answer:
-        ctypes.memset(_address(target), int(value), int(size))
+        ctypes.memset(address_of(target), int(value), int(size))
         return (self._success,)
 
     def _launch(self, function: SupportsInt, *rest: object) -> Answer:
@@ -173,7 +173,7 @@ class DriverStandIns:
         return (self._success,)
 
 
-def _address(memory: SupportsInt | bytes | bytearray) -> int:
+def address_of(memory: SupportsInt | bytes | bytearray) -> int:
     """Of a number of the driver, an array of NumPy, or any object with a buffer."""
     if hasattr(memory, "ctypes"):
         return int(memory.ctypes.data)
@@ -186,8 +186,10 @@ def _address(memory: SupportsInt | bytes | bytearray) -> int:
     return int(memory)
 
 
-def _missing(name: str) -> Callable[..., Answer]:
-    def missing(*arguments: object, **named: object) -> Answer:
-        raise NotImplementedError(f"record --no-gpu has no stand-in for {name} of cuda.bindings.driver")
+def missing(name: str, module: str) -> Callable[..., Answer]:
+    """What says that the function has no stand-in, when it is called."""
 
-    return missing
+    def called(*arguments: object, **named: object) -> Answer:
+        raise NotImplementedError(f"record --no-gpu has no stand-in for {name} of {module}")
+
+    return called

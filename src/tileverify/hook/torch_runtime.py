@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -131,6 +132,12 @@ def install_runtime(capability: tuple[int, int], name: str, multiprocessors: int
         "memory_reserved": 0,
         "max_memory_reserved": 0,
         "mem_get_info": (_MEMORY_BYTES, _MEMORY_BYTES),
+        "memory_stats": Counter(),
+        "memory_stats_as_nested_dict": {},
+        "memory_snapshot": [],
+        "memory_summary": "no memory of a GPU is in use: record --no-gpu imitates one",
+        "list_gpu_processes": "no process: record --no-gpu imitates a GPU",
+        "utilization": 0,
         **dict.fromkeys(nothing.split()),
     }
     for attribute, value in answers.items():

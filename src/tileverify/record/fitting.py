@@ -1,10 +1,14 @@
-"""Which expression over the sizes of several launches gives a number that differs from launch to launch.
+"""Which expressions over the sizes of several launches give a number that differs from launch to launch.
 
-Grids are written by people, so few forms are tried, the simplest first: a size, ``cdiv`` of a size by a tile, products
-of two of these, a constant times either, and ``min`` of either and a constant (a persistent kernel's number of blocks).
-Few launches fit many expressions by chance: sizes of what the kernel writes come first, as a grid covers that, divisors
-are taken from the kernel's own constants, then from the powers of two that tiles are made of, and of products one must
-be the only one that fits.
+Grids are written by people, so few forms are looked at, the simplest first: a size, ``cdiv`` of a size by a tile,
+products of two of these, a constant times either, and ``min`` of either and a constant (a persistent kernel's number of
+blocks).  Few launches fit many expressions by chance, so all that fit are told, in groups:
+
+* what is made of sizes and of the kernel's own constants comes before what has a *guessed* tile, one of the powers of
+  two that tiles are made of;
+* sizes of what the kernel writes come before others, as a grid covers that.
+
+Which one of a group was meant takes runs of the kernel (`grid_trials`).
 """
 
 from __future__ import annotations
@@ -32,28 +36,39 @@ class _Form:
     guessed: bool = False
 
 
-def fitted(
-    column: Column, names: Mapping[str, Column], constants: Sequence[int], written: Collection[str] = ()
-) -> str | None:
-    """The simplest form over ``names`` that gives ``column``, where it is not the same in all launches.
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What gives a column; ``guessed``: a tile in it is none of the kernel's constants."""
 
-    ``written``: names of sizes of arrays that the kernel writes; only these are factors, if there are any.
+    expression: int | str
+    guessed: bool = False
+
+
+def fits(
+    column: Column, names: Mapping[str, Column], constants: Sequence[int], written: Collection[str] = ()
+) -> Iterator[tuple[Fit, ...]]:
+    """Everything that gives ``column``, in groups of equal standing, those that are likelier first.
+
+    A number that was the same in all launches may be just that, or come of sizes and constants.  ``written``: names of
+    sizes of arrays that the kernel writes; only these are factors, if there are any.
     """
-    atoms = sorted(_atoms(names, constants), key=lambda form: (form.guessed, form.size not in written))
+    fixed = len(set(column)) == 1
+    if fixed:
+        yield (Fit(column[0]),)
+    atoms = list(_atoms(names, constants))
     products = list(_products([each for each in atoms if each.size in (written or names)]))
-    for reading in (_as_it_is, _scaled, _capped):
-        for form in atoms:
-            if (text := reading(column, form)) is not None:
-                return text
-        for guessed in (False, True):
-            found = [text for form in products if form.guessed is guessed and (text := reading(column, form))]
-            if found:
-                return found[0] if len(found) == 1 else None
-    return None
+    covering, others = ([each for each in atoms if (each.size in written) is wanted] for wanted in (True, False))
+    for reading in [_as_it_is] if fixed else [_as_it_is, _scaled, _capped]:
+        for guessed in [False] if fixed else [False, True]:
+            for forms in (covering, others, products):
+                texts = (reading(column, form) for form in forms if form.guessed is guessed)
+                found = tuple(Fit(text, guessed) for text in dict.fromkeys(texts) if text is not None)
+                if found:
+                    yield found
 
 
 def _atoms(names: Mapping[str, Column], constants: Sequence[int]) -> Iterator[_Form]:
-    """Sizes, then these by the kernel's constants, then by other tiles."""
+    """Sizes, these by the kernel's constants, and by other tiles."""
     yield from (_Form(name, column, name) for name, column in names.items())
     known = [each for each in dict.fromkeys(constants) if each > 1]
     for tiles, guessed in ((known, False), ([each for each in TILES if each not in known], True)):

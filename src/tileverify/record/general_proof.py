@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from ..backend.audit.legal_launches import tile_sizes
 from ..backend.guard.arguments import Grid
 from ..contract.as_table import NotExpressible
+from ..frontend.bytecode import decode
 from ..hook.described_launch import ConstraintWords, Described, DescribedArray
 from ..launching.calls import named_values
 from ..launching.proofs import proof_of, touched_by
-from ..pipeline import CheckOptions, check_unit
+from ..pipeline import CheckOptions, check_unit, entry_of
 from ..results import Verdict
 from ..system.errors import TileVerifyError, UsageError
 from .generalise import GeneralLaunch, general_launches, items_of
+from .grid_trials import with_meant_grid
 from .recorded import (
     Generalised,
     NotGeneralised,
@@ -46,15 +50,16 @@ def generalise(
         kept: list[Generalised] = []
         left: list[NotGeneralised] = []
         attempts = _Attempts(entry, bytecode[stem].read_bytes(), options)
-        for general in attempts.launches():
-            try:
-                proofs[kernel] += 1
-                clauses = attempts.proved(general) if proofs[kernel] <= MOST_PROOFS else None
-            except TileVerifyError as error:
-                left.append({"launches": general.positions, "why": str(error)})
+        for fitted in attempts.launches():
+            proofs[kernel] += 1
+            if proofs[kernel] > MOST_PROOFS:
+                left.append({"launches": fitted.positions, "why": f"the kernel has had {MOST_PROOFS} proofs"})
                 continue
-            if clauses is None:
-                left.append({"launches": general.positions, "why": f"the kernel has had {MOST_PROOFS} proofs"})
+            try:
+                general = attempts.with_grid(fitted)
+                clauses = attempts.proved(general)
+            except TileVerifyError as error:
+                left.append({"launches": fitted.positions, "why": str(error)})
                 continue
             name = f"general-{len(kept) + 1}" if kept else "general"
             kept.append(
@@ -72,21 +77,28 @@ def generalise(
             entry["not_generalised"] = left
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Attempts:
-    """On one specialisation."""
+    """On one specialisation; ``written``: the arrays that its kernel writes, once its launches are known."""
 
     entry: RecordedSpecialisation
     bytecode: bytes
     options: CheckOptions
+    written: frozenset[str] = frozenset()
 
     def launches(self) -> list[GeneralLaunch]:
         """None for a kernel that the tool cannot read."""
         try:
-            written = touched_by(unit_of_launch(self.entry, self.bytecode, self.entry["launches"][0])).written
+            unit = unit_of_launch(self.entry, self.bytecode, self.entry["launches"][0])
+            self.written = touched_by(unit).written
+            tiles = tile_sizes(entry_of(decode(self.bytecode, file=str(unit.file)), unit))
         except (TileVerifyError, NotExpressible):
             return []
-        return list(general_launches(self.entry, written))
+        return list(general_launches(self.entry, self.written, tiles))
+
+    def with_grid(self, general: GeneralLaunch) -> GeneralLaunch:
+        """With the grid that was meant, or any; raises a `TileVerifyError`."""
+        return with_meant_grid(general, partial(unit_of_launch, self.entry, self.bytecode), self.written)
 
     def proved(self, general: GeneralLaunch) -> list[str]:
         """The clauses of the proof; raises a `TileVerifyError` where there is none that admits what was recorded."""

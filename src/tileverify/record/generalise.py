@@ -2,8 +2,9 @@
 
 A number that was the same in every launch stays that number.  Any other is a *column*: what one size, stride or scalar
 was in each of them.  Equal columns share one name, that of a scalar parameter if there is one; strides of contiguous
-arrays are left out, others are products of the array's sizes where that fits; a grid is an expression (`fitting`), or
-any.  What the JIT compiled in as a divisor becomes a fact: launches of the specialisation all have it.
+arrays are left out, others are products of the array's sizes where that fits.  Which expressions give the grid
+(`fitting`) is told beside the launch.  What the JIT compiled in as a divisor becomes a fact: launches of the
+specialisation all have it.
 
 The result is a guess at what the program meant, and is kept only once it is proved (`general_proof`).
 """
@@ -11,15 +12,15 @@ The result is a guess at what the program meant, and is kept only once it is pro
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import combinations
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, groupby, islice, product
 from math import gcd, lcm, prod
 from typing import Final
 
 from ..contract.as_table import is_contiguous
 from ..hook.described_launch import ConstraintWords, DescribedConstant, DescribedOpaque, DescribedScalar
-from .fitting import Column, fitted
+from .fitting import Column, Fit, fits
 from .recorded import (
     AliasGroups,
     GeneralArgument,
@@ -37,20 +38,44 @@ _TAKEN: Final = ("grid", "cdiv", "min", "max")
 """Words of expressions, which no name of a size may be."""
 
 
+MOST_GRIDS: Final = 16
+"""That are looked at of those that fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class FittingGrid:
+    """A grid that all recorded launches had; ``guessed``: a tile in it is none that the kernel has."""
+
+    axes: tuple[Sized, ...]
+    guessed: bool
+
+
 @dataclass(frozen=True, slots=True)
 class GeneralLaunch:
-    """``positions``: the recorded launches that it stands for; ``launch``: for `spec.launch_table`; ``names``: what
-    each name was in them."""
+    """``positions``: the recorded launches that it stands for; ``launch``: for `spec.launch_table`, with any grid;
+    ``names``: what each name was in them, ``divisors`` what divides some of them; ``grids``: those that fit, in groups
+    of equal standing, the likelier first."""
 
     positions: tuple[int, ...]
     launch: GeneralWords
     names: dict[str, Column]
+    divisors: Mapping[str, int]
+    grids: tuple[tuple[FittingGrid, ...], ...]
+
+    def with_grid(self, axes: Sequence[Sized] | None, note: str = "") -> GeneralLaunch:
+        """The launch with this grid; ``note``: what is to be said of it beside the launch."""
+        remark = f"{self.launch['remark']}; {note}" if note else self.launch["remark"]
+        launch: GeneralWords = {**self.launch, "grid": None if axes is None else list(axes), "remark": remark}
+        return replace(self, launch=launch)
 
 
-def general_launches(entry: RecordedSpecialisation, written: Collection[str] = ()) -> Iterator[GeneralLaunch]:
+def general_launches(
+    entry: RecordedSpecialisation, written: Collection[str] = (), tiles: Collection[int] = ()
+) -> Iterator[GeneralLaunch]:
     """One for each group of launches of a specialisation (as in ``index.json``) that differ in numbers alone.
 
-    ``written``: the arrays that the kernel writes, where known.  Launches with lists of arrays are left as they are.
+    ``written``: the arrays that the kernel writes; ``tiles``: extents of its tiles, where known.  Launches with lists
+    of arrays are left as they are.
     """
     groups: dict[str, list[int]] = {}
     for position, launch in enumerate(entry["launches"]):
@@ -59,7 +84,7 @@ def general_launches(entry: RecordedSpecialisation, written: Collection[str] = (
     for positions in groups.values():
         launches = [entry["launches"][position] for position in positions]
         if len({json.dumps(_numbers(launch)) for launch in launches}) > 1:
-            yield _Generaliser(entry, launches, written).launch(tuple(positions))
+            yield _Generaliser(entry, launches, written, tiles).launch(tuple(positions))
 
 
 def items_of(constraint: ConstraintWords) -> Sequence[ConstraintWords]:
@@ -116,6 +141,7 @@ class _Generaliser:
     entry: RecordedSpecialisation
     launches: Sequence[RecordedLaunch]
     written: Collection[str]
+    tiles: Collection[int]
     _names: dict[Column, str] = field(default_factory=dict)
     _divisors: dict[str, int] = field(default_factory=dict)
 
@@ -131,14 +157,15 @@ class _Generaliser:
         first = self.launches[0]
         alias: AliasGroups = {"alias": first["alias"]} if "alias" in first else {}
         launch: GeneralWords = {
-            "grid": self._grid(names, self._written_sizes(arguments)),
+            "grid": None,
             "arguments": arguments,
             "overlaps": first["overlaps"],
             **alias,
             "requires": [f"{name} % {divisor} == 0" for name, divisor in self._divisors.items()],
             "remark": _remark(positions, names),
         }
-        return GeneralLaunch(positions, launch, names)
+        grids = self._grids(names, self._written_sizes(arguments))
+        return GeneralLaunch(positions, launch, names, self._divisors, grids)
 
     def _take_names_of_scalars(self, parameters: Sequence[str], columns: Sequence[Sequence[RecordedArgument]]) -> None:
         for name, column in zip(parameters, columns, strict=True):
@@ -239,20 +266,32 @@ class _Generaliser:
         arrays = (each for name, each in zip(self.entry["parameters"], arguments, strict=True) if name in self.written)
         return {size for each in arrays if each["kind"] == "array" for size in each["shape"] if isinstance(size, str)}
 
-    def _grid(self, names: Mapping[str, Column], written: Collection[str]) -> list[Sized] | None:
-        """An expression for each axis; ``None`` where one has none that fits."""
+    def _grids(self, names: Mapping[str, Column], written: Collection[str]) -> tuple[tuple[FittingGrid, ...], ...]:
+        """Those that fit on every axis, in groups of equal standing."""
         constants = [
             argument["value"]
             for argument in _leaves(self.launches[0]["arguments"])
             if argument["kind"] == "constant" and type(argument["value"]) is int
         ]
-        grid: list[Sized] = []
-        for axis in zip(*(launch["grid"] for launch in self.launches), strict=True):
-            expression = axis[0] if len(set(axis)) == 1 else fitted(axis, names, constants, written)
-            if expression is None:
-                return None
-            grid.append(expression)
-        return grid
+        columns = list(zip(*(launch["grid"] for launch in self.launches), strict=True))
+        axes = [list(_ranked(fits(axis, names, [*constants, *self.tiles], written))) for axis in columns]
+        ranked = sorted(product(*axes), key=_standing)
+        return tuple(
+            tuple(_grid([fit for _, fit in each]) for each in group)
+            for _, group in groupby(islice(ranked, MOST_GRIDS), _standing)
+        )
+
+
+def _ranked(groups: Iterable[tuple[Fit, ...]]) -> Iterator[tuple[int, Fit]]:
+    return ((rank, fit) for rank, group in enumerate(groups) for fit in group)
+
+
+def _standing(axes: Sequence[tuple[int, Fit]]) -> int:
+    return sum(rank for rank, _ in axes)
+
+
+def _grid(axes: Sequence[Fit]) -> FittingGrid:
+    return FittingGrid(tuple(axis.expression for axis in axes), any(axis.guessed for axis in axes))
 
 
 def _remark(positions: Sequence[int], names: Mapping[str, Column]) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from ..system.plural import plural
 from ..system.errors import NoKernelFound, UsageError
 from ..system.own_files import PACKAGE
 from .recorded import Gpu, LaunchFailure
@@ -106,7 +107,8 @@ def record(
             raise NoKernelFound(_nothing(command, exit_code, recording))
         several = sum(len(entry["launches"]) > 1 for entry in recording.specialisations.values())
         if options.generalise and several and exit_code not in _ENDED:
-            tell(f"proving launches with names for {several} specialisations that were launched several times")
+            known = plural(several, "specialisation")
+            tell(f"proving launches with names for {known} that had several launches")
             with contextlib.suppress(KeyboardInterrupt), _ended_by_signals():
                 _generalise(recording)
         recording.write(made, {"command": list(command), "exit_code": exit_code, "gpu": gpu})

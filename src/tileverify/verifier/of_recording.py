@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
+from ..contract.data_facts import arrays_of
 from ..contract.launch import DataFact, LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
 from ..results import Verdict
@@ -104,7 +105,7 @@ def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec) -> FirstSe
         return FirstSeen(None, tuple(dict.fromkeys((*starts, *facts))))
     if found.verdict is not Verdict.REFUTED or _of_three_arrays(informed.case, found):
         return FirstSeen(None)
-    return FirstSeen(replace(found, notes=(*found.notes, messages.AS_OBSERVED)))
+    return FirstSeen(_without_bystanders(informed.case, found, launch))
 
 
 def _of_three_arrays(case: Case, found: Outcome) -> bool:
@@ -113,9 +114,29 @@ def _of_three_arrays(case: Case, found: Outcome) -> bool:
     Facts speak of one array, or of two: what was observed does not tell contents of three that belong together (ranks,
     counts and keys of a routing) from others, so that a fault in others shows nothing against the launch.
     """
-    at_fault = {site.array for finding in found.findings if finding.witness is not None for site in finding.sites}
+    at_fault = _at_fault(found)
     addresses = (place_terms(each.place) for each in case.sites if each.origin.name in at_fault)
     return any(len(loaded_values(terms)) > MOST_RELATED for terms in addresses)
+
+
+def _without_bystanders(case: Case, found: Outcome, launch: LaunchSpec) -> Outcome:
+    """The refutation with those observations alone whose arrays decide where, or whether, what is at fault goes."""
+    at_fault = _at_fault(found)
+    sites = [each for each in case.sites if each.origin.name in at_fault]
+    deciding = loaded_values(term for each in sites for term in (*place_terms(each.place), each.guard))
+    kept = tuple(fact.text for fact in launch.observed if not deciding.keys().isdisjoint(arrays_of(fact)))
+    left_out = {fact.text for fact in launch.observed}.difference(kept, (fact.text for fact in launch.data))
+    return replace(
+        found,
+        assumes=tuple(text for text in found.assumes if text not in left_out),
+        contract=tuple(text for text in found.contract if text not in left_out),
+        observed=kept,
+        notes=(*found.notes, messages.AS_OBSERVED),
+    )
+
+
+def _at_fault(found: Outcome) -> set[str]:
+    return {site.array for finding in found.findings if finding.witness is not None for site in finding.sites}
 
 
 def _with(launch: LaunchSpec, facts: Sequence[DataFact]) -> LaunchSpec:

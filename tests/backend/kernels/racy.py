@@ -108,3 +108,48 @@ def wide_grid(out, width: int):
     """The offset of the tile wraps for large products."""
     lanes = ct.bid(0) * width + ct.arange(16, dtype=ct.int32)
     ct.scatter(out, (lanes,), ct.full((16,), 1.0, ct.float32))
+
+
+@ct.kernel
+def wide_everyone_writes(x, out, rounds: ConstInt):
+    """Long computations on a wide tile, none of which decides where it goes."""
+    tile = ct.load(x, (ct.bid(0), 0), (128, 128))
+    for _ in range(rounds):
+        tile = ct.exp(tile) * tile + 1.0
+    for k in range(4):
+        tile = tile + ct.sum(ct.load(x, (ct.bid(0), k), (128, 128)), axis=1, keepdims=True) * tile
+        for _ in range(rounds):
+            tile = ct.exp(tile) * tile + 1.0
+    ct.store(out, (0, 0), tile)
+
+
+@ct.kernel
+def wide_gather(idx, x, out, rounds: ConstInt):
+    """Addresses depend on contents, but not on what is computed with them."""
+    rows = ct.load(idx, (ct.bid(0),), (128,))
+    tile = ct.load(x, (ct.bid(0), 0), (128, 128))
+    for _ in range(rounds):
+        tile = ct.exp(tile) * tile + 1.0
+    ct.scatter(out, (rows[:, None], ct.arange(128, dtype=ct.int32)[None, :]), tile)
+
+
+@ct.kernel
+def wide_steered(x, out, rounds: ConstInt):
+    """The place that is stored to comes of the computation."""
+    tile = ct.load(x, (ct.bid(0), 0), (128, 128))
+    for _ in range(rounds):
+        tile = tile + 1
+    place = ct.sum(ct.sum(tile, axis=1), axis=0)
+    if place == 128 * 128 * rounds:
+        ct.store(out, (0, 0), tile)
+    else:
+        ct.store(out, (ct.bid(0), 0), tile)
+
+
+@ct.kernel
+def through_memory(idx, out, t: ConstInt):
+    """What is stored comes back as an address."""
+    rows = ct.load(idx, (ct.bid(0),), (t,))
+    ct.store(idx, (ct.bid(0),), rows * 0)
+    again = ct.load(idx, (ct.bid(0),), (t,))
+    ct.scatter(out, (again,), ct.full((t,), 1.0, ct.float32))

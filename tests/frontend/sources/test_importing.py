@@ -60,6 +60,40 @@ def test_failures_carry_the_line_of_the_user(tmp_path: Path, source: str, line: 
 
 
 @pytest.mark.parametrize(
+    "source",
+    [
+        "raise RuntimeError('Found no NVIDIA driver on your system')\n",
+        "class CUDARuntimeError(Exception): pass\n\nraise CUDARuntimeError('no device')\n",
+        "raise OSError('libcuda.so.1: cannot open shared object file')\n",
+        "import cuda.tile as ct\n\nfor n in (1, 2):\n    ct.launch(0, (n,), None, missing)\n",
+        "import sys\nimport cuda.tile as ct\n\nif len(sys.argv) != 77:\n    sys.exit(1)\nct.launch(0, (1,), k, ())\n",
+    ],
+)
+def test_a_script_that_launches_as_it_is_imported_is_to_be_recorded(tmp_path: Path, source: str) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(source)
+    with pytest.raises(SourceError) as caught:
+        import_file(path)
+    assert caught.value.message.endswith("or record it: tileverify record --no-gpu -- python script.py")
+    assert 'behind `if __name__ == "__main__":`' in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def main():\n    ct.launch(0, (1,), k, ())\n\nraise ValueError('no')\n",
+        "run = lambda: ct.launch(0, (1,), k, ())\nraise ValueError('no')\n",
+    ],
+)
+def test_a_launch_in_a_function_is_not_why_an_import_fails(tmp_path: Path, source: str) -> None:
+    path = tmp_path / "script.py"
+    path.write_text(source)
+    with pytest.raises(SourceError) as caught:
+        import_file(path)
+    assert caught.value.message == "importing it failed: ValueError: no"
+
+
+@pytest.mark.parametrize(
     ("source", "kernels", "may"),
     [
         ("import cuda.tile as ct\n@ct.kernel\ndef k(x): pass\n", {"k": 3}, True),

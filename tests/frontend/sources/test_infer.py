@@ -39,6 +39,18 @@ def k(idx, x, out, tile: ct.Constant[int]):
 """,
         {"idx": '"i32[idx0]"', "x": '"f32[x0]"', "out": '"f32[out0]"', "tile": "128"},
     ),
+    "bytes and words that are read as floats": (
+        """
+@ct.kernel
+def k(x, scales, wide, out):
+    i = ct.bid(0)
+    small = ct.bitcast(ct.load(x, (i,), (16,)), ct.float8_e4m3fn).astype(ct.float32)
+    scale = ct.bitcast(ct.load(scales, (i,), (16,)), ct.float8_e8m0fnu).astype(ct.float32)
+    factor = ct.bitcast(ct.load(wide, (i,), (16,)), ct.float64).astype(ct.float32)
+    ct.store(out, (i,), small * scale * factor)
+""",
+        {"x": '"u8[x0]"', "scales": '"u8[scales0]"', "wide": '"i64[wide0]"', "out": '"f32[out0]"'},
+    ),
     "scalars by use": (
         """
 @ct.kernel

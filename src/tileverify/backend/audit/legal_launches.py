@@ -77,7 +77,7 @@ def _values(
         yield choose(contract, {})
     except UsageError as error:
         problems[f"the contract: {error.message}"] += 1
-    tiles = _tile_sizes(entry)
+    tiles = tile_sizes(entry)
     borders = [0, 1, *(size for tile in tiles for size in (tile - 1, tile, tile + 1, 2 * tile + 1))]
     whole = tuple(dict.fromkeys((*tiles, *SIZES)))
     palettes = [Palette((border, *whole, 1, 0), (border, *SCALARS, 0, 1), AXES) for border in dict.fromkeys(borders)]
@@ -121,7 +121,7 @@ def _contents_matter(contract: ContractInNumbers) -> bool:
     return any(ELEMENT_TYPES[array.dtype].kind != "f" for array in arrays)
 
 
-def _tile_sizes(entry: Entry) -> list[int]:
+def tile_sizes(entry: Entry) -> list[int]:
     """Extents of the tiles that the entry works with, the largest first; at most four."""
     found = {
         size

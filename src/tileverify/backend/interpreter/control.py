@@ -45,9 +45,13 @@ RegionSteps: TypeAlias = "Generator[None, None, Exit | None]"
 
 def execute(run: BlockRun, block: Block) -> Steps:
     """Run an op list up to its terminator, or to an exit from inside one of its regions."""
-    values, turn, computed = run.values, run.turn, run.program.computed
+    values, turn, computed, left_out = run.values, run.turn, run.program.computed, run.program.left_out
     rules = RULES if run.program.rules is None else run.program.rules
     for op in block.ops:
+        if op in left_out:
+            values.update(zip(op.results, left_out[op], strict=True))
+            run.budget.spend(OP_COST)
+            continue
         name = op.name
         rule = rules.get(name)
         if rule is not None:
@@ -59,16 +63,7 @@ def execute(run: BlockRun, block: Block) -> Steps:
                 if turn.passes(op):
                     yield
                 result = turn.perform(run, op, rule)
-            cost = OP_COST
-            if isinstance(result, Tile):
-                values[op.results[0]] = result
-                cost += result.data.size
-            elif isinstance(result, tuple):
-                values.update(zip(op.results, result, strict=True))
-                cost += sum(r.data.size for r in result if isinstance(r, Tile))
-            else:
-                values[op.results[0]] = result
-            run.budget.spend(cost)
+            run.budget.spend(OP_COST + _bound(values, op, result))
         elif name in TERMINATORS:
             run.budget.spend(OP_COST)  # or a loop without other ops would be free
             return Exit(name, tuple(values[value] for value in op.group("args")))
@@ -83,6 +78,18 @@ def execute(run: BlockRun, block: Block) -> Steps:
         else:
             raise NotModelled(name)
     return Exit("yield")
+
+
+def _bound(values: dict[Value, RuntimeValue], op: Op, result: Result) -> int:
+    """Give the results their values; the elements that these have."""
+    if isinstance(result, Tile):
+        values[op.results[0]] = result
+        return result.data.size
+    if isinstance(result, tuple):
+        values.update(zip(op.results, result, strict=True))
+        return sum(each.data.size for each in result if isinstance(each, Tile))
+    values[op.results[0]] = result
+    return 0
 
 
 def execute_at_once(run: BlockRun, block: Block) -> Exit:

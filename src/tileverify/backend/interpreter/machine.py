@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from ...frontend.bytecode.address_uses import beside_addresses
 from ...frontend.bytecode.inert import inert_assumptions
-from ...frontend.bytecode.model import Entry, Module, Op, Value
+from ...frontend.bytecode.model import Entry, Module, Op, TileType, Value
 from ...results.codes import TV
 from .access_log import BlockLog
 from .conduct import REPLAY, Conduct, open_use
@@ -25,6 +27,7 @@ from .values import (
     Tile,
     TileView,
     Token,
+    stand_in,
 )
 
 GridPoint: TypeAlias = tuple[int, int, int]
@@ -77,7 +80,8 @@ class Program:
 
     ``inert``: assumptions without effect, which may be false (see `inert_assumptions`).  ``uniform``: ops that give the
     same in every block; ``computed`` holds what they gave, for ops that had nothing to report.  ``rules``: those of ops
-    in another domain than machine arithmetic; the interpreter's own where there is none.
+    in another domain than machine arithmetic; the interpreter's own where there is none.  ``left_out``: ops that are
+    not executed, with what stands for their results (`by_addresses_alone`).
     """
 
     module: Module
@@ -85,12 +89,26 @@ class Program:
     globals: dict[str, int] = field(default_factory=dict)
     computed: dict[Op, Result] = field(default_factory=dict)
     rules: Mapping[str, Rule] | None = None
+    left_out: Mapping[Op, tuple[Tile, ...]] = field(default_factory=dict)
     inert: frozenset[Op] = field(init=False)
     uniform: frozenset[Op] = field(init=False)
 
     def __post_init__(self) -> None:
         self.inert = inert_assumptions(self.entry)
         self.uniform = uniform_ops(self.entry)
+
+    def by_addresses_alone(self) -> None:
+        """From now on, blocks do not compute what decides about no access."""
+        self.left_out = _stand_ins(self.entry)
+
+
+@lru_cache(maxsize=64)
+def _stand_ins(entry: Entry) -> Mapping[Op, tuple[Tile, ...]]:
+    found = {}
+    for op in beside_addresses(entry):
+        kinds = [result.type for result in op.results]
+        found[op] = tuple(stand_in(kind) for kind in kinds if isinstance(kind, TileType))
+    return found
 
 
 @dataclass(slots=True)

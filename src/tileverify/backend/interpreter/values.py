@@ -20,6 +20,7 @@ from ...frontend.bytecode.model import (
     PointerType,
     ScalarType,
     StridedViewType,
+    TileType,
 )
 from .faults import NotModelled
 
@@ -33,12 +34,15 @@ INTERLEAVED: Final = 4
 """The value depends on how blocks (or the lanes of one atomic) are interleaved."""
 OVERFLOWED: Final = 8
 """The result of an ``offset`` whose arithmetic overflowed."""
+LEFT_OUT: Final = 16
+"""The value was not computed, as the run is about addresses alone (`Program.left_out`)."""
 
 WHY_TAINTED: Final = {
     UNSPECIFIED: "a value that the specification leaves open",
     APPROXIMATE: "a float that the device may round differently",
     INTERLEAVED: "a value that depends on the order of atomics",
     OVERFLOWED: "an address computation that overflowed",
+    LEFT_OUT: "a value that a run of addresses alone does not compute",
 }
 
 UNKNOWN_ORIGIN: Final = -1
@@ -117,6 +121,12 @@ def carrier(element: ScalarType | PointerType) -> type[np.generic]:
     if element.is_integer:
         return _UNSIGNED[element.bits]
     return np.float64 if element.bits == 64 else np.float32
+
+
+def stand_in(kind: TileType) -> Tile:
+    """What stands for a tile of numbers that is not computed."""
+    assert isinstance(kind.element, ScalarType)
+    return Tile(np.broadcast_to(np.zeros((), carrier(kind.element)), kind.shape), np.asarray(LEFT_OUT, np.uint8))
 
 
 def storage(element_bytes: int) -> type[np.generic]:

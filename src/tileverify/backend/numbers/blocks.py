@@ -52,9 +52,9 @@ class Executed:
 
 def execute_launch(
     module: Module, entry: Entry, parameters: Sequence[EntryParameter], launch: ConcreteLaunch,
-    contents: Mapping[str, Array], conduct: Conduct,
+    contents: Mapping[str, Array], conduct: Conduct, steps: int = _STEPS,
 ) -> Executed:  # fmt: skip
-    """Run all blocks in the order of their ids, x fastest, until one of them cannot go on.
+    """Run all blocks in the order of their ids, x fastest, until one of them cannot go on, or ``steps`` are spent.
 
     ``contents`` gives the memory of the launch by allocation name: C-contiguous arrays of any NumPy type whose bytes
     are the allocation's.
@@ -63,7 +63,7 @@ def execute_launch(
     """
     data = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in contents.items()}
     bound = bind_launch(module, entry, parameters, launch, data)
-    memory, budget, writes = Memory(bound.image), Budget(_STEPS), _Writes(bound.image, contents.keys())
+    memory, budget, writes = Memory(bound.image), Budget(steps), _Writes(bound.image, contents.keys())
     told: list[Told] = []
     stopped: InterpreterStop | None = None
     for block in _all_blocks(launch.grid):

@@ -243,3 +243,9 @@ def view(memory: Array, shape: Sequence[int], strides: Sequence[int]) -> Array:
         return np.zeros(shape, memory.dtype)
     width = memory.dtype.itemsize
     return np.lib.stride_tricks.as_strided(memory, shape, [stride * width for stride in strides])
+
+
+def elements_with(marks: Array, array: ConcreteArray, memory: Array) -> Array:
+    """Which elements of the array have a marked byte."""
+    whole = np.asarray(marks.reshape(-1, memory.dtype.itemsize).any(axis=1))
+    return view(whole, array.shape, array.strides)

@@ -5,6 +5,8 @@ an execution in which both go on at once.  What atomics return is then open, and
 confirmed that way; for entries with atomics the blocks therefore also run one after the other, in both orders, on one
 memory.  Other blocks of the grid do not run: what a block does before any of them starts, it may do.  Blocks that wait
 for others need them: last, small launches run whole (`whole_launch`).
+
+What decides about no address, mask or branch is not computed (`address_uses`): wide tiles cost what their accesses do.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Final
 
 from ...contract.concrete import Block, ConcreteLaunch
 from ...contract.launch import EntryParameter
+from ...frontend.bytecode.address_uses import beside_addresses
 from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import Entry, Module
 from ...results.claim import Claim, Confirmation, Shown, Touch
@@ -48,7 +51,7 @@ from .confirming import (
 )
 from .open_replay import ONLY_OPEN, UNDETERMINED, open_use
 from .outside import OutsideWatch
-from .purse import ANYWHERE_SHARE, Purse
+from .purse import ANYWHERE_SHARE, KERNEL_BUDGET, Purse
 from .shared_elements import name_elements, shared_runs
 from .side_values import AccessWatch, Fault, SeenSide
 from .whole_launch import whole_faults, whole_runs
@@ -74,6 +77,10 @@ class BothOrders:
     second: BlockLog
     ordered: bool
     text: str
+
+
+OF_ACCESSES: Final = (BETWEEN_BLOCKS | INSIDE_BLOCK | EVENTS) - {TV.ARITHMETIC_UNDEFINED}
+"""Claims about where accesses go, which values that are merely stored have no part in."""
 
 
 class Replayer:
@@ -108,13 +115,20 @@ class Replayer:
         self.last_reason = None
         try:
             _check_claim(launch, claim)
-            bound = bind_launch(self.module, self.entry, self.parameters, launch)
-            return self._confirm(bound, launch, claim)
+            return self._confirm(self._bound(launch, claim), launch, claim)
         except NotConfirmed as failure:
             self.last_reason = str(failure)
         except InterpreterStop as stop:
             self.last_reason = str(stop)
         return None
+
+    def _bound(self, launch: ConcreteLaunch, claim: Claim) -> BoundLaunch:
+        """The launch in memory; what decides about no access is not computed where the claim is about accesses."""
+        bound = bind_launch(self.module, self.entry, self.parameters, launch)
+        ops = claimed(claim)
+        if claim.code in OF_ACCESSES and not any(op.offset in ops for op in beside_addresses(self.entry)):
+            bound.program.by_addresses_alone()
+        return bound
 
     def anywhere(self, launch: ConcreteLaunch, claim: Claim) -> Shown:
         """The fault between, or in, any blocks of the launch, and whether the launch could have shown it."""
@@ -340,7 +354,8 @@ class Replayer:
     def _look_again(
         self, launch: ConcreteLaunch, apart: bool, bound: BoundLaunch, memory: Memory, block: Block, watch: AccessWatch
     ) -> BlockLog:
-        return _run(bound, launch, memory, block, Budget(self.budget), apart=apart, turn=watch)
+        budget = Budget(min(self.budget, KERNEL_BUDGET))  # here all values are computed, and they are no proof
+        return _run(bound, launch, memory, block, budget, apart=apart, turn=watch)
 
 
 def replay(

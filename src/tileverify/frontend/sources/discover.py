@@ -195,7 +195,7 @@ def _candidates(
     for target in targets:
         count = 0
         names: list[str] = []
-        for path in _source_files(target.path, skip):
+        for path in source_files(target.path, skip):
             answers = known(path)
             if answers:
                 count += 1
@@ -222,7 +222,7 @@ def _candidates(
 
 def files_under(targets: Sequence[str], skip: Skip = nothing) -> tuple[Path, ...]:
     """The files that ``targets`` are searched in, in that order; raises `UsageError` as `discover` does."""
-    found = (path for target in targets for path in _source_files(_parse_target(target).path, skip))
+    found = (path for target in targets for path in source_files(_parse_target(target).path, skip))
     return tuple(dict.fromkeys(found))
 
 
@@ -242,7 +242,7 @@ def _nothing_found(target: _Target, kernels: Sequence[str]) -> NoKernelFound:
     return NoKernelFound(f"there is no kernel '{target.kernel}'{known}", str(target.path))
 
 
-def _source_files(path: Path, skip: Skip) -> Iterator[Path]:
+def source_files(path: Path, skip: Skip = nothing) -> Iterator[Path]:
     """The file, or the sources of a folder and then of the folders in it; a folder that cannot be read comes back."""
     if path.is_file():
         yield path
@@ -263,7 +263,7 @@ def _source_files(path: Path, skip: Skip) -> Iterator[Path]:
         elif entry.is_file() and (entry.suffix in (".py", ".cu") or is_bytecode(entry)):
             yield entry
     for folder in folders:
-        yield from _source_files(folder, skip)
+        yield from source_files(folder, skip)
 
 
 def _source(path: Path, *, given: SourceSpecs | None) -> _Source:

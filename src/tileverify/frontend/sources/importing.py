@@ -7,21 +7,24 @@ each have a ``utils.py``.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import importlib
 import importlib.util
 import linecache
+import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from ...system.errors import SourceError
 from ...system.module_folders import INSTALLED
 from ...system.preloaded import look
-from ...system.readings import importing
+from ...system.readings import importing, read
 from ...system.source_lines import source_lines
 from .user_modules import TextLoader, read_as_text
 
@@ -138,10 +141,37 @@ def _source_error(path: Path, error: BaseException) -> SourceError:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if Path(frame.filename) == path]
     line = lines[-1] if lines else None
+    advice = (
+        _RECORD.format(path.name) if _WANTS_GPU.search(f"{type(error).__name__} {error}") or _launches(path) else ""
+    )
     if isinstance(error, SystemExit):
-        return SourceError(f"the file ends the program when imported (exit status {error.code})", str(path), line)
+        told = f"the file ends the program when imported (exit status {error.code}){advice}"
+        return SourceError(told, str(path), line)
     if isinstance(error, ModuleNotFoundError) and error.name:
         missing = error.name.partition(".")[0]
         return SourceError(f"importing it needs the module '{missing}', which is not installed here", str(path), line)
     summary = " ".join(str(error).split()) or "no message"
-    return SourceError(f"importing it failed: {type(error).__name__}: {summary}", str(path), line)
+    return SourceError(f"importing it failed: {type(error).__name__}: {summary}{advice}", str(path), line)
+
+
+_WANTS_GPU: Final = re.compile(r"cuda|nvidia", re.IGNORECASE)
+"""In what libraries say of a GPU that is not there."""
+_RECORD: Final = (
+    '; importing it uses a GPU or launches kernels: put that behind `if __name__ == "__main__":`, '
+    "or record it: tileverify record --no-gpu -- python {}"
+)
+
+
+def _launches(path: Path) -> bool:
+    """Whether the file launches kernels while it is imported: calls something ``launch`` outside of functions."""
+    try:
+        waiting: list[ast.AST] = [*ast.parse(read(path)).body]
+    except (OSError, SyntaxError, ValueError):
+        return False
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "launch":
+            return True
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            waiting += ast.iter_child_nodes(node)
+    return False

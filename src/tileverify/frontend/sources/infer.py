@@ -37,7 +37,7 @@ MAX_COMPILATIONS = 80
 UNKNOWN = '"..."'
 """Stands in a skeleton for what nobody can guess."""
 _MAX_RANK = 5
-_DATA_TYPES = ("i32", "f32", "f16", "bool")
+_DATA_TYPES = ("i32", "f32", "f16", "bool", "u8", "i64")
 _DATA_TYPE_WORDS = ("dtype", "data type", "cast", "type of", "float", "int32")
 """Words of an error of cuTile's that is about element types."""
 

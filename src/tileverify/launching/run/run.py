@@ -19,7 +19,7 @@ from ...backend.interpreter.conduct import KEEP_GOING, RUN
 from ...backend.numbers.blocks import Executed, execute_launch
 from ...backend.numbers.conditions import ContractInNumbers, scalars
 from ...backend.numbers.elements import RAW, Array, numbers, presented
-from ...backend.numbers.inputs import Given, Inputs, make_inputs, view
+from ...backend.numbers.inputs import Given, Inputs, elements_with, make_inputs, view
 from ...backend.numbers.told import RunMessages
 from ...contract.concrete import Block, ConcreteArray
 from ...contract.element_types import ELEMENT_TYPES
@@ -263,10 +263,10 @@ def _written(run: Executed, inputs: Inputs) -> list[WrittenArray]:
 def _array(name: str, array: ConcreteArray, run: Executed) -> WrittenArray:
     memory = run.contents[array.allocation]
     elements = view(memory, array.shape, array.strides).copy()
-    touched = _elements_with(run.written[array.allocation], array, memory)
+    touched = elements_with(run.written[array.allocation], array, memory)
     open_ = np.zeros(array.shape, np.bool_)
     if array.allocation in run.unspecified:
-        open_ = _elements_with(run.unspecified[array.allocation], array, memory)
+        open_ = elements_with(run.unspecified[array.allocation], array, memory)
     readable = numbers(elements, array.dtype)[~open_]
     known = readable[~np.isnan(readable)] if readable.dtype.kind == "f" else readable
     return WrittenArray(
@@ -279,9 +279,3 @@ def _array(name: str, array: ConcreteArray, run: Executed) -> WrittenArray:
         smallest=known.min().item() if known.size else None,
         largest=known.max().item() if known.size else None,
     )
-
-
-def _elements_with(marks: Array, array: ConcreteArray, memory: Array) -> Array:
-    """Which elements of the array have a marked byte."""
-    whole = np.asarray(marks.reshape(-1, memory.dtype.itemsize).any(axis=1))
-    return view(whole, array.shape, array.strides)

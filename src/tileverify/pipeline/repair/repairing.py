@@ -48,11 +48,13 @@ def with_repairs(
     ``compiled``: how a kernel is compiled for the launch, where that does not say it all.
 
     Only what proves the whole kernel under the same contract is offered with edits.  Kernels that are neither in a
-    Python file nor in a notebook's cell keep the hints that they have.
+    Python file nor in a notebook's cell, as recorded ones, get advice alone.
     """
     cell = cell_text(str(unit.file))
-    if not any(map(can_be_mended, result.findings)) or (cell is None and unit.file.suffix != ".py"):
+    if not any(map(can_be_mended, result.findings)):
         return result
+    if cell is None and unit.file.suffix != ".py":
+        return replace(result, findings=tuple(map(_advised, result.findings)))
     try:
         text = text_of(unit.file) if cell is None else cell
         source = KernelSource(text)
@@ -212,6 +214,11 @@ _DOUBTS: Final[Mapping[Comparison, str]] = {
     Comparison.PARTLY: "; what is meant beyond the array is not known",
 }
 """Why a repair that may well do what the kernel did is not called safe."""
+
+
+def _advised(finding: Finding) -> Finding:
+    hints = tuple(_advice(finding)) if can_be_mended(finding) and not finding.hints else ()
+    return replace(finding, hints=(*finding.hints, *hints))
 
 
 def _advice(finding: Finding) -> Iterator[Hint]:

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from ..system.plural import plural
 from ..system.errors import NoKernelFound, UsageError
 from ..system.own_files import PACKAGE
+from ..system.plural import plural
 from .recorded import Gpu, LaunchFailure
 from .recording import INDEX, Recording, read_index
 

@@ -376,7 +376,7 @@ class Case:
         return self.decider.aside(session)
 
     def outcome(self, verdict: Verdict, findings: tuple[Finding, ...]) -> Outcome:
-        open_count, proved = len(findings), verdict is Verdict.PROVED
+        proved = verdict is Verdict.PROVED
         open_uses = tuple(self.open_uses()) if proved else ()
         may_fail = self.open_assertions() if proved else []
         limits = [clause for clause in self.clauses if self.parts.is_limit(clause.condition)]
@@ -391,7 +391,7 @@ class Case:
             limits=tuple(clause.text for clause in limits),
             assumes=tuple(data.fact.text for data in self.contract.data),
             findings=findings,
-            obligations=self.tally.counts(open_count),
+            obligations=self.tally.counts(0 if proved else len(findings)),
             proved_codes=tuple(sorted(self.tally.codes)) if proved else (),
             contract=(*self.contract.text, *(free_text(self.launch) if self.holds_for == "any" else ())),
             notes=(*self.launch.notes, *self.summary.notes, *self.notes, *may_fail),

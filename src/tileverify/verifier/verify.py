@@ -14,9 +14,7 @@ from functools import cached_property
 
 from ..contract import terms as t
 from ..contract.as_terms import build_contract
-from ..contract.facts.kept import bounded, joined, measures
 from ..contract.launch import DataFact, EntryParameter, LaunchSpec
-from ..contract.terms import Term
 from ..frontend.symbolic.summary import AccessSummary
 from ..results import Finding, Verdict
 from ..results.claim import Confirm
@@ -28,18 +26,14 @@ from .determined import Determined
 from .effort import LACKING_SHARE, SOON_SHARE, WIDER_SHARE, Effort
 from .large_arrays import LargeArrays
 from .of_recording import HOPELESS, as_recorded
-from .refute.turning_points import reaches
-from .refute.witness import RACES, FoundWitness, Search, describe
+from .refute.witness import FoundWitness, describe
 from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
-from .rules.fact_instances import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data
+from .rules.fact_instances import loaded_values
 from .rules.fact_use import Groups
-from .rules.footprint_overlap import PreparedSite, place_terms
 from .rules.loop_exits import left_behind
-from .rules.obligations import Obligation, reached, within_index_spaces
+from .rules.obligations import Obligation, within_index_spaces
 from .rules.prepare import launch_facts
-from .rules.protocols import watched
-from .rules.rewritten import rewritten_arrays
 from .search.clauses import Clause
 from .search.fact_candidates import candidates
 from .search.fact_choice import FactChoice
@@ -51,6 +45,7 @@ from .search.narrow_proof import Narrowing
 from .search.wider_proofs import Wider
 from .smt import Session
 from .unsynchronised import why_open
+from .witness_search import WitnessSearch
 
 __all__ = ["Outcome", "VerifyOptions", "verify"]
 
@@ -237,7 +232,7 @@ class _Verification:
     def _explain(self, left: list[Open]) -> tuple[Finding, ...]:
         """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
         # A session of its own: what was asked before does not change the models that witnesses are made from.
-        self._modeller = self.case.aside(self.case.session.anew(models=True))
+        search = WitnessSearch(self.case, self.confirm, self.case.aside(self.case.session.anew(models=True)))
         confirmed: dict[Key, tuple[Obligation, FoundWitness]] = {}
         reasons = self._reasons
         shown: set[object] = set()
@@ -249,7 +244,7 @@ class _Verification:
                 self.case.cut_short = True
                 continue
             with self._effort.about(obligation):
-                found = None if obligation.blocked or self.case.at_its_end() else self._search(opened)
+                found = None if obligation.blocked or self.case.at_its_end() else search.of(opened)
             if found is None and key not in confirmed:
                 known = self._known_reason(opened)
                 finding = messages.undecided(obligation, opened.conditions, unknown=opened.unknown, known=known)
@@ -372,112 +367,3 @@ class _Verification:
         if obligation.first is None or sites[0] is None or (obligation.second is None) != (sites[1] is None):
             return obligation
         return replace(obligation, first=sites[0], second=sites[1], detail="")
-
-    def _search(self, opened: Open) -> FoundWitness | None:
-        """A confirmed witness, for ordinary data if the contents of arrays matter.
-
-        Faults that odd contents cause are no refutation: a data fact, which only the user can add, may exclude them.
-        Where ordinary data do not tell, the fault must show whatever the contract's facts let the arrays hold; unless a
-        person wrote what the values lie between, and some of these values leave an array.
-        """
-        obligation = opened.obligation
-        if self.case.unsized(obligation):
-            opened = self.case.before_start(opened)
-        data = tuple(ordinary_data(opened.conditions, self.case.origins))
-        race = obligation.code in RACES
-        varied = frozenset(loaded_values(opened.conditions))
-        if race and computed_addresses(
-            self._addresses(obligation), self.case.summary.loop_values, self._synchronised()
-        ):
-            rewritten = self._rewritten(obligation)
-            if rewritten is None:
-                return None
-            varied |= rewritten
-        elif not data or (race and self._decidable_with_far_data(opened)):
-            doubted = joined(varied, self.case.launch.data) if data else frozenset()
-            search = self._search_for(opened, data, frozenset(), doubted)
-            found = self._run(search, opened)
-            if found is not None or not data or not (search.candidate or self._idle_with_near_data(obligation)):
-                return found
-        if race and not self._shows_with_far_data(opened):
-            return None
-        if not race and data and varied <= self._promised_ranges():
-            found = self._run(self._search_for(opened, (), frozenset()), opened)
-            if found is not None:
-                return found
-        return self._run(self._search_for(opened, (), joined(varied, self.case.launch.data)), opened)
-
-    def _run(self, search: Search, opened: Open) -> FoundWitness | None:
-        found = search.run(self.confirm)
-        opened.unknown = opened.unknown and not search.candidate
-        return found
-
-    def _search_for(
-        self, opened: Open, data: tuple[Term, ...], varied: frozenset[str], doubted: frozenset[str] = frozenset()
-    ) -> Search:
-        """For a witness with ``data`` in ``doubted`` arrays, or whatever ``varied`` arrays hold."""
-        obligation = opened.obligation
-        sound = within_index_spaces(obligation, self.case.by_number)
-        parts = self.case.parts
-        conditions = (*opened.conditions, *parts.filled, *data, *(t.substitute(c, opened.eliminated) for c in sound))
-        return Search(
-            obligation, conditions, opened.eliminated, self.case.contract, self.case.launch, self.case.origins,
-            self._modeller, varied, doubted, reaches(self._sides(obligation)), parts.limits if parts.has_limits else (),
-        )  # fmt: skip
-
-    def _promised_ranges(self) -> frozenset[str]:
-        """The arrays of which a person wrote what their values lie between."""
-        launch = self.case.launch
-        written = tuple(fact for fact in launch.data if fact not in launch.observed)
-        return frozenset(bounded(written)) if launch.origin == "written" else frozenset()
-
-    def _synchronised(self) -> frozenset[str]:
-        """The values of scoped accesses to arrays whose contents, when the launch begins, the contract gives."""
-        given = {data.fact.array for data in self.case.contract.data}
-        return frozenset(name for name, site in watched(self.case.sites).items() if site.origin.name in given)
-
-    def _decidable_with_far_data(self, opened: Open) -> bool:
-        far = ordinary_data(opened.conditions, self.case.origins, SPACING_TRIED)
-        return self.case.decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
-
-    def _idle_with_near_data(self, obligation: Obligation) -> bool:
-        """Whether nothing is learnt from values that count up: facts exclude them, or the kernel does nothing then."""
-        work = [*reached(obligation, self.case.by_number, self.case.contract)]
-        work += data_facts(work, self.case.contract, self.case.origins)
-        near = ordinary_data(work, self.case.origins)
-        return self.case.decider.decide([*work, *near]).answer is Answer.UNSATISFIABLE
-
-    def _shows_with_far_data(self, opened: Open) -> bool:
-        """Whether values that lie far apart make no difference, in those arrays whose facts let them.
-
-        What only the sizes of this launch keep together tells nothing.
-        """
-        work = [*reached(opened.obligation, self.case.by_number, self.case.contract)]
-        work += data_facts(work, self.case.contract, self.case.origins)
-        far: set[str] = set()
-        for array in sorted(loaded_values(work).keys() - measures(self.case.launch.data)):
-            values = ordinary_data(work, self.case.origins, SPACING_TRIED, only=far | {array})
-            if self.case.decider.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
-                far.add(array)
-            elif array not in bounded(self.case.launch.data):
-                return False
-        values = ordinary_data(opened.conditions, self.case.origins, SPACING_TRIED, only=far)
-        return not far or self.case.decider.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
-
-    def _rewritten(self, obligation: Obligation) -> frozenset[str] | None:
-        """The arrays from which the addresses come through memory that the kernel writes (`rewritten`).
-
-        Facts have to bound what they hold at first: how values far apart would do cannot be asked for these.
-        """
-        found = rewritten_arrays(self._addresses(obligation), [each.site for each in self.case.sites])
-        if found is None or not found - self.case.summary.stable_arrays <= bounded(self.case.launch.data):
-            return None
-        return found
-
-    def _sides(self, obligation: Obligation) -> Iterator[PreparedSite]:
-        sites = (obligation.first, obligation.second)
-        return (self.case.by_number[site.number] for site in sites if site is not None)
-
-    def _addresses(self, obligation: Obligation) -> Iterator[Term]:
-        for side in self._sides(obligation):
-            yield from place_terms(side.place)

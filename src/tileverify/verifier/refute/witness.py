@@ -86,9 +86,8 @@ class Search:
     ``varied``: index arrays whose contents must not matter: the fault has to show with various ones that keep the
     contract's facts, which have to bound them where the fault is no race.  ``doubted``: index arrays whose contents
     the question fixes; those that can be tried instead must show the fault, too.  ``reach``: how far the accesses reach
-    from where these arrays' values put them.
-    ``limits``: of the largest launches that are looked at.  ``candidate`` says afterwards whether the solver gave any
-    model at all.
+    from where these arrays' values put them.  ``limits``: of the largest launches that are looked at.  ``candidate``
+    says afterwards whether the solver gave any model at all.
     """
 
     obligation: Obligation

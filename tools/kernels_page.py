@@ -194,7 +194,7 @@ def _holds(result: KernelResult) -> tuple[str, ...]:
 
 
 def _contract(result: KernelResult) -> tuple[str, ...]:
-    return result.contract
+    return result.stated
 
 
 def _written(result: KernelResult) -> tuple[str, ...]:

@@ -140,10 +140,10 @@ def test_the_caller_s_spec_stands_for_the_submission_s(sandbox: Sandbox) -> None
     own = judge(Submission(source.encode()), GateOptions(), sandbox)
     assert own.accepted
     assert own.kernels[0].result.launch == "0"
-    assert "cdiv(N, 128)" not in str(own.kernels[0].result.contract)
+    assert "cdiv(N, 128)" not in str(own.kernels[0].result.stated)
     other = judge(Submission(source.encode(), own_spec=LIES["overlap"]), GateOptions(spec=SPEC), sandbox)
     assert other.accepted
-    assert "cdiv(N, 128)" in str(other.kernels[0].result.contract)
+    assert "cdiv(N, 128)" in str(other.kernels[0].result.stated)
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
@@ -179,4 +179,4 @@ def test_results_are_data(sandbox: Sandbox, tmp_path: Path) -> None:
 
     read = read_bundle(bundle.read_bytes(), str(bundle))
     assert read.certificate.kernel == "k"
-    assert read.contract == result.kernels[0].result.contract
+    assert read.stated == result.kernels[0].result.stated

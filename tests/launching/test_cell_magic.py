@@ -64,7 +64,7 @@ def test_all_kernels_of_a_cell_in_the_order_of_their_lines(shell: Any) -> None:
 
 def test_one_of_them_with_a_launch(shell: Any) -> None:
     (result,) = run(shell, DESCRIBED + "keep").results
-    assert (result.kernel, result.contract, result.requires) == ("keep", ("grid = (cdiv(N, 128))",), ())
+    assert (result.kernel, result.stated, result.requires) == ("keep", ("grid = (cdiv(N, 128))",), ())
 
 
 def test_lines_have_the_numbers_that_people_see(shell: Any) -> None:

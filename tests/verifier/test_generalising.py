@@ -65,7 +65,7 @@ args = { x = "f32[1200]", y = "f32[1200]", out = "f32[1200]", TILE = 128 }"""
         "grid.z == 1", "grid.y == 1",
         *(f"grid.x <= cdiv({name}.shape[0], 128)" for name in ("x", "y", "out")),
     }  # fmt: skip
-    assert "x = f32[x.shape[0]; strides=(1)]" in result.contract
+    assert "x = f32[x.shape[0]; strides=(1)]" in result.stated
 
 
 def test_a_masked_kernel_needs_a_bound_on_the_grid_only_where_indices_wrap(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def test_arrays_that_may_overlap_are_left_open(tmp_path: Path, array: str) -> No
     result = checked(tmp_path, array, "j", "4, 8", extra='overlap = [["xs"]]\n')
     assert result.verdict is Verdict.UNDECIDED
     assert {finding.code for finding in result.findings} == {"TV906"}
-    assert "the arrays of xs may overlap" in result.contract
+    assert "the arrays of xs may overlap" in result.stated
 
 
 @pytest.mark.parametrize("array", ["i + 1", "i - 1", "n + j", "i * 3"])

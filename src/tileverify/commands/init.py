@@ -78,9 +78,9 @@ def _inferred_units(file: Path) -> tuple[list[KernelUnit], str]:
         for found in discover([str(file)], specs=elsewhere):
             if isinstance(found, SourceFailure):
                 failed = failed or str(found.error)
-            elif found.launch.inferred and found.parameters:
+            elif not found.launch.has_spec and found.parameters:
                 units.append(found)
-            elif found.launch.inferred:
+            elif not found.launch.has_spec:
                 failed = failed or f"the parameters of '{found.kernel}' have no words in launch specs"
     except NoKernelFound as error:
         failed = failed or str(error)
@@ -117,7 +117,7 @@ def _proved_again(file: Path, text: str, target: Path, options: CheckOptions) ->
 
     specs = SourceSpecs(launches_of_text(text, target), given=True)
     units = [each for each in discover([str(file)], specs=specs) if not isinstance(each, SourceFailure)]
-    results = [check_unit(unit, options) for unit in units if not unit.launch.inferred]
+    results = [check_unit(unit, options) for unit in units if unit.launch.has_spec]
     return {result.kernel for result in results if result.verdict.value == "proved"}
 
 

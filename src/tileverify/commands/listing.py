@@ -93,7 +93,7 @@ def _with_obligations(paths: Sequence[str], spec: Path | None, skip: Skip) -> It
         if isinstance(unit, SourceFailure):
             yield unit
             continue
-        launch = None if unit.launch.inferred else unit.launch.name
+        launch = unit.launch.name if unit.launch.has_spec else None
         try:
             counted = counted_obligations(unit, options)
         except TileVerifyError as error:

@@ -46,7 +46,7 @@ def launch_table(
         text = _argument(argument, parameter, constants, constraint)
         if text is not None:
             arguments.append(f"{_key(parameter)} = {text}")
-    lines = ["[[launch]]", f"kernel = {_string(kernel)}", f"name = {_string(name)}"]
+    lines = ["[[launch]]", f"kernel = {_string(kernel)}", f"name = {_string(name)}", 'origin = "recorded"']
     if launch["grid"] is not None:
         grid = [str(axis) for axis in launch["grid"]]
         while len(grid) > 1 and grid[-1] == "1":

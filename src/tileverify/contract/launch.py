@@ -10,7 +10,7 @@ import enum
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from ..system.errors import SpecError
 from .fact_kind import FactKind
@@ -20,6 +20,11 @@ GRID_MAX: Final = 2**24 - 1
 
 INFERRED = "inferred"
 """The name of the launch that the tool makes up for a kernel without a spec."""
+
+
+Origin: TypeAlias = Literal["written", "recorded", "inferred"]
+"""Who says that a kernel is launched so: a person, who promises it; a recording (one launch, or several that the tool
+generalised); or nobody, as the tool made it up."""
 
 
 # ---------------------------------------------------------------------------------------- expressions
@@ -153,8 +158,8 @@ class LaunchSpec:
     axes are already filled with 1.
 
     ``requires_text``/``grid_text`` keep the user's spelling for reports.  ``where`` says where the spec stands (file
-    and launch) for messages, ``file`` and ``line`` for programs.  ``inferred``: nobody wrote it; the tool made it up
-    and says so in ``notes``.  ``unsized``: arrays of whose size nothing is known, so that it has a name of its own: an
+    and launch) for messages, ``file`` and ``line`` for programs.  ``origin``: who says so; what the tool made up itself
+    stands in ``notes``, too.  ``unsized``: arrays of whose size nothing is known, so that it has a name of its own: an
     access behind their end shows nothing against the kernel.
     """
 
@@ -170,13 +175,23 @@ class LaunchSpec:
     trust: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     where: str = ""
-    inferred: bool = False
+    origin: Origin = "written"
     unsized: frozenset[str] = frozenset()
     requires_text: tuple[str, ...] = ()
     grid_text: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     file: str = ""
     line: int | None = None
+
+    @property
+    def inferred(self) -> bool:
+        """Whether nobody promises it: the tool made it up, and if it stands in a file, nobody edited it."""
+        return self.origin == "inferred"
+
+    @property
+    def has_spec(self) -> bool:
+        """Whether it stands in a spec, whoever wrote that."""
+        return bool(self.where)
 
     def error(self, problem: str) -> SpecError:
         """A mistake in the arguments of this spec, with its file, launch, and the line of the one that it quotes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast, get_args
 
 from ..system.errors import SpecError
 from .arguments import is_text_or_integer, read_argument
@@ -27,6 +28,7 @@ from .launch import (
     LaunchSpec,
     ListArgument,
     Number,
+    Origin,
     SameArray,
     ScalarArgument,
 )
@@ -71,6 +73,7 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
         overlap=overlap,
         trust=builder.trust(),
         names=names,
+        origin=builder.origin(),
         where=f"{raw.file}: {raw.label}",
         requires_text=requires_text,
         grid_text=grid_words,
@@ -275,6 +278,15 @@ class _Builder:
             return read_trust(self.raw.fields.get("trust", []))
         except SpecError as error:
             raise self.at("trust", error) from None
+
+    def origin(self) -> Origin:
+        value = self.raw.fields.get("origin", "written")
+        known = get_args(Origin)
+        for origin in known:
+            if value == origin:
+                return cast(Origin, origin)
+        near = suggestion(value, known) if isinstance(value, str) else ""
+        raise self.raw.error("origin", f"must be one of {_quoted(known)}{near}")
 
     def _texts(self, key: str) -> tuple[str, ...]:
         value = self.raw.fields.get(key, [])

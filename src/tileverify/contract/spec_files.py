@@ -24,7 +24,20 @@ from .written_keys import WrittenKey, place_of, top_place, written_keys
 SPEC_SUFFIX = ".tileverify.toml"
 MOST_BITS = 1024
 """Of an integer: no launch needs more than 64, and longer ones cannot even be printed."""
-FIELDS = ("kernel", "name", "grid", "requires", "data", "observed", "alias", "overlap", "trust", "names", "args")
+FIELDS = (
+    "kernel",
+    "name",
+    "grid",
+    "requires",
+    "data",
+    "observed",
+    "alias",
+    "overlap",
+    "trust",
+    "names",
+    "origin",
+    "args",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ def _lines(launch: LaunchSpec, name: str, requires: Iterable[str], remarks: Iter
     yield "[[launch]]"
     yield f"kernel = {_string(launch.kernel)}"
     yield f"name = {_string(name)}"
+    if launch.origin != "written":
+        yield f"origin = {_string(launch.origin)}"
     if launch.grid_text:
         yield f"grid = {_strings(launch.grid_text)}"
     if launch.names:

@@ -70,7 +70,7 @@ def compared(unit: KernelUnit, verdict: KernelResult, other: Other, options: Equ
         finding = verdict.findings[0]
         reason = f"the kernel is {verdict.verdict.value}, not proved ({finding.code}: {finding.sentence})"
         return ExactAnswer(Decision.NOT_DECIDED, reason=reason)
-    contract = ContractInNumbers(unit.launch, verdict.requires)
+    contract = ContractInNumbers(unit.launch, verdict.clauses)
     kernel = kernel_of(unit)
     found = decide(unit, kernel, contract, other, options.exact)
     if found.answer is Decision.EQUAL and (reason := order_matters(unit, verdict)):
@@ -123,7 +123,7 @@ def only_adds(unit: KernelUnit) -> bool:
 
 def rival_of(unit: KernelUnit, verdict: KernelResult) -> RivalKernel:
     """A kernel that was checked, as a reference."""
-    contract = ContractInNumbers(unit.launch, verdict.requires)
+    contract = ContractInNumbers(unit.launch, verdict.clauses)
     return RivalKernel(_name(unit), unit, kernel_of(unit), contract, order_matters(unit, verdict))
 
 

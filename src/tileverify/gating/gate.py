@@ -86,7 +86,7 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
     for index, kernel in _answers(proved, file, options):
         if kernel.accepted and (reference is not None or options.complete):
             seed = int.from_bytes(os.urandom(6)) if options.seed is None else options.seed
-            trial = TrialRequest(submission=request, index=index, requires=kernel.result.requires, seed=seed)
+            trial = TrialRequest(submission=request, index=index, requires=kernel.result.clauses, seed=seed)
             outcome = box.run(JobKind.TRY, trial, compiled.data, _trial_limits(options.limits))
             kernel = _tried(kernel, outcome, reference, options, seed)
             if reference is not None and options.exact and worth_asking(kernel):

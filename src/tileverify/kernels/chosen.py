@@ -72,7 +72,7 @@ def account(kernel: BundledKernel | LaunchedKernel, grid: tuple[int, ...] | None
         bundle="",
         sha256=result.bytecode_sha256,
         bytecode_sha256=result.bytecode_sha256,
-        contract=result.contract,
+        contract=result.stated,
         assumes=result.assumes,
         holds_for=str(result.holds_for),
         obligations=result.obligations.total,

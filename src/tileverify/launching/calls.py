@@ -185,6 +185,7 @@ def spec_of(
     except NotExpressible as error:
         raise UsageError(f"'{kernel.name}' cannot be verified: {error}") from None
     fields = tomllib.loads(text)["launch"][0]
+    del fields["origin"]  # it is no recording: who makes the call says so
     if grid is None:
         del fields["grid"]
     if data:

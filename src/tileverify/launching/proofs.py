@@ -85,7 +85,7 @@ class LaunchProof:
         assert request.grid is not None
         if self.guard is None:
             names = _numbers(request)
-            broken = _broken_clause(self.result.requires, names)
+            broken = _broken_clause(self.result.clauses, names)
         else:
             self.guard.check(request.values, request.grid)
             names = self.guard.named(request.values, request.grid) if self.assumed else {}
@@ -178,7 +178,7 @@ def proof_of(
         raise LaunchRefused(not_proved(result))
     launch = result.proved_launch
     try:
-        guard = compile_guard(launch, result.requires, (touched or touched_by)(unit).written)
+        guard = compile_guard(launch, result.clauses, (touched or touched_by)(unit).written)
     except UsageError:  # lists
         return LaunchProof(result, unit.launch, launch.data, None)
     return LaunchProof(result, launch, launch.data, guard)

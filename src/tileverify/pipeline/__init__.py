@@ -215,7 +215,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         obligations=outcome.obligations,
         proved_codes=outcome.proved_codes,
         cut_short=outcome.cut_short,
-        contract=outcome.contract,
+        stated=outcome.contract,
         proved_launch=(outcome.launch or unit.launch) if outcome.verdict is Verdict.PROVED else None,
         time_ms=times,
         notes=tuple(dict.fromkeys((*unit.notes, *outcome.notes))),
@@ -280,7 +280,7 @@ def _with_written(
     from ..verifier.coverage import written_arrays
 
     assert result.proved_launch is not None
-    launch, requires = result.proved_launch, result.requires
+    launch, requires = result.proved_launch, result.clauses
     if (launch.arguments, launch.grid, launch.requires) != (
         unit.launch.arguments,
         unit.launch.grid,

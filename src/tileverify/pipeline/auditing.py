@@ -41,7 +41,7 @@ def audited(
 ) -> KernelResult:
     """A proof with its second reading; where that disagrees, an error in place of the proof."""
     assert result.proved_launch is not None
-    reading = second_reading(module, entry, unit.parameters, summary, result.proved_launch, result.requires, count)
+    reading = second_reading(module, entry, unit.parameters, summary, result.proved_launch, result.clauses, count)
     if reading.agrees:
         return replace(result, second_reading=reading)
     return replace(

@@ -152,7 +152,7 @@ def _contract(result: KernelResult, detail: Detail, names: Names) -> Iterator[Te
     if (proved := checked(result)) and (result.verdict is Verdict.PROVED or detail is Detail.VERBOSE):
         yield _labelled("checked", proved)
     if result.verdict is not Verdict.ERROR:
-        yield from _clauses("contract", result.contract)
+        yield from _clauses("contract", result.stated)
         yield from _clauses("requires", result.requires, "yellow")
         yield from _clauses("assumes", (_assumed(fact, result) for fact in result.assumes), "yellow")
     if result.written is not None:

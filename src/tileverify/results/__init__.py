@@ -30,6 +30,9 @@ class Verdict(enum.Enum):
 HoldsFor: TypeAlias = Literal["any", "sizes", "launch"]
 """Which launches a proof is about: all with the types of the given one, all with its sizes, or that one."""
 
+ContractOrigin: TypeAlias = Literal["written", "recorded", "inferred"]
+"""Who vouches for a contract: a person, a recording of launches, or nobody (the tool made it up)."""
+
 Applicability: TypeAlias = Literal["safe", "maybe", "display"]
 SideName: TypeAlias = Literal["a", "b"]
 SideAccess: TypeAlias = Literal["load", "store"]
@@ -251,7 +254,7 @@ class Finding:
         return site.array if self.witness is None or elsewhere else self.witness.element or site.array
 
 
-WARNINGS = frozenset({TV.UNDETERMINED})
+WARNINGS = frozenset({TV.UNDETERMINED, TV.INDEX_WRAPS})
 """Codes of findings that leave a proof a proof."""
 
 
@@ -312,13 +315,16 @@ class KernelResult:
     verdict: Verdict
     holds_for: HoldsFor | None = None  # None unless proved
     deterministic: bool | None = None
-    requires: tuple[str, ...] = ()
+    contract: ContractOrigin = "written"
+    requires: tuple[str, ...] = ()  # clauses that the tool added, to open parts of a contract or to one it made up
+    limits: tuple[str, ...] = ()  # clauses that every launch of usual size satisfies (`verifier.limits`)
+    conditional: bool = False  # a proof of fewer launches than the contract has: those that `requires` leaves
     assumes: tuple[str, ...] = ()
     observed: tuple[str, ...] = ()  # those of `assumes` that nobody stated: a recording saw that they held
     findings: tuple[Finding, ...] = ()
     obligations: ObligationCount = ObligationCount()
     proved_codes: tuple[str, ...] = ()  # obligations that were checked and hold, by code
-    contract: tuple[str, ...] = ()  # the user's contract as understood, one clause a line
+    stated: tuple[str, ...] = ()  # the user's contract as understood, one clause a line
     bytecode_sha256: str = ""
     time_ms: Times = Times()
     notes: tuple[str, ...] = ()
@@ -332,6 +338,11 @@ class KernelResult:
     trusted: tuple[str, ...] = ()  # what the launch's contract trusts beyond `TRUSTED`: words of `contract.trustable`
     cut_short: bool = False  # something else that is open was not looked at, after as many faults as were asked for
     details: KernelDetails | None = None  # what a page shows beyond all this, where it was asked for; not in JSON
+
+    @property
+    def clauses(self) -> tuple[str, ...]:
+        """Everything that a launch has to satisfy beyond the stated contract."""
+        return (*self.requires, *self.limits)
 
     @property
     def counts_as(self) -> Verdict | None:
@@ -389,10 +400,28 @@ class Report:
         return 0 if verdicts else 4
 
     @property
+    def conditional(self) -> int:
+        """Proofs under conditions that nobody wrote."""
+        return sum(result.conditional for result in self.results)
+
+    @property
     def warnings(self) -> int:
         """Findings that leave a proof a proof and are not suppressed."""
         every = (finding for result in self.results for finding in result.findings)
         return sum(finding.code in WARNINGS and finding.suppression is None for finding in every)
+
+
+def deny_limits(report: Report) -> Report:
+    """``report`` with every size limit of a proof as an error: TV304, one for each limit that no finding is about."""
+
+    def denied(result: KernelResult) -> KernelResult:
+        found = [replace(each, denied=True) if each.code == TV.INDEX_WRAPS else each for each in result.findings]
+        told = [each.message for each in found if each.code == TV.INDEX_WRAPS]
+        silent = (limit for limit in result.limits if not any(f"`{limit}`" in message for message in told))
+        found += [Finding(TV.INDEX_WRAPS, f"the proof needs the limit `{each}`", denied=True) for each in silent]
+        return replace(result, findings=tuple(found))
+
+    return replace(report, results=tuple(map(denied, report.results)))
 
 
 def deny_undetermined(report: Report) -> Report:

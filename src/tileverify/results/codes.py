@@ -25,6 +25,7 @@ class TV(enum.StrEnum):
     TILE_OUT_OF_INDEX_SPACE = "TV301"
     POINTER_OUT_OF_ALLOCATION = "TV302"
     INBOUNDS_PROMISE = "TV303"
+    INDEX_WRAPS = "TV304"
     ASSUME_PROMISE = "TV401"
     ARITHMETIC_UNDEFINED = "TV402"
     UNDETERMINED = "TV403"
@@ -228,6 +229,15 @@ _ALL: Final = (
         "tile index * tile size + tile size <= shape on every axis with that promise.",
         "Take the promise back, or make it true: require sizes that are multiples of the tile (`M % 128 == 0`).",
         "a fault without the promise, where a part of the tile lies inside: it would be clipped.",
+    ),
+    Code(
+        TV.INDEX_WRAPS,
+        "no index wraps in an array that a card can hold",
+        "The kernel is right up to arrays of 2**31 elements. Beyond, its 32-bit arithmetic wraps: it touches another "
+        "element, or a mask hides the wrapped index and rows are silently left out. It is a warning.",
+        "an index or a mask fits its integer type wherever every size alone is below 2**30.",
+        "Compute the index in 64 bits, as the finding says, or write the limit into `requires`.",
+        "about sizes of 2**30 and more, which are limits without a warning.",
     ),
     Code(
         TV.ASSUME_PROMISE,

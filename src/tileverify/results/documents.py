@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, to_builtins
 
-from . import Applicability, FindingLevel, HoldsFor, SideAccess, SideName, SuppressionKind, Verdict
+from . import Applicability, ContractOrigin, FindingLevel, HoldsFor, SideAccess, SideName, SuppressionKind, Verdict
 
 SCHEMA: Final = "tileverify/report/1"
 
@@ -218,8 +218,11 @@ class ResultDocument(Struct, frozen=True, kw_only=True):
     verdict: Verdict
     holds_for: HoldsFor | None
     deterministic: bool | None
-    contract: list[str] = []
+    contract: ContractOrigin | list[str] = []  # earlier versions had here what is ``stated``
+    stated: list[str] = []
     requires: list[str]
+    limits: list[str] = []
+    conditional: bool = False
     assumes: list[str]
     observed: list[str] = []
     findings: list[FindingDocument]
@@ -248,6 +251,7 @@ class SummaryDocument(Struct, frozen=True):
     refuted: int
     undecided: int
     error: int
+    conditional: int = 0
 
 
 class ReportDocument(Struct, frozen=True):

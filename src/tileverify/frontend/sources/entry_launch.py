@@ -65,7 +65,7 @@ def inferred_unit(entry: BytecodeEntry) -> KernelUnit:
         with contextlib.suppress(SpecError):
             return entry_unit(entry, launch)
     note = f"no launch spec for '{entry.name}': the meaning of its parameters is unknown"
-    unknown = LaunchSpec(kernel=entry.name, name=INFERRED, arguments=(), inferred=True, notes=(note,))
+    unknown = LaunchSpec(kernel=entry.name, name=INFERRED, arguments=(), origin="inferred", notes=(note,))
     return unit_of(entry, unknown, ())
 
 
@@ -114,7 +114,7 @@ def launch_of_entry(module: Module, entry: Entry, kernel: str, names: Sequence[s
         kernel=kernel,
         name=INFERRED,
         arguments=tuple(arguments),
-        inferred=True,
+        origin="inferred",
         unsized=frozenset(pointers - layouts.keys()),
         requires=tuple(requires),
         requires_text=tuple(map(print_expression, requires)),

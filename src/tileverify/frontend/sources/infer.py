@@ -151,7 +151,7 @@ class _Search:
             name=INFERRED,
             arguments=arguments,
             file=str(self.kernel.file),
-            inferred=True,
+            origin="inferred",
             notes=_notes(arguments, self.kernel),
         )
         try:

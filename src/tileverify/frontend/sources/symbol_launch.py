@@ -53,7 +53,7 @@ def launch_of_symbol(symbol: str, kernel: str) -> LaunchSpec | None:
         kernel=kernel,
         name=INFERRED,
         arguments=known,
-        inferred=True,
+        origin="inferred",
         notes=(f"no launch spec: the symbol says {written or 'no arguments'}; any grid",),
     )
 

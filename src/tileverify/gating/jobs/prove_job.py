@@ -191,4 +191,4 @@ def _launch(
     if launch_spec.trust:
         raise SpecError("a submission cannot say what is trusted; the launch spec that it is judged by can")
     notes = tuple(text(each, _LONGEST_SENTENCE) for each in sent.notes[:_MOST_NOTES])
-    return replace(launch_spec, inferred=sent.inferred, notes=notes)
+    return replace(launch_spec, origin="inferred" if sent.inferred else launch_spec.origin, notes=notes)

@@ -44,7 +44,7 @@ def build_bundle(
         bytecode=unit.bytecode,
         certificate_text=text,
         certificate=certificate,
-        contract=result.contract,
+        contract=result.stated,
         assumes=result.assumes,
         holds_for=result.holds_for,
         # A bundle is launched with everything that the proof covers, not only with what was asked for.

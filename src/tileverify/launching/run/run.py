@@ -137,7 +137,7 @@ def prepare(target: str, options: RunOptions) -> Prepared:
         raise NotProved(f"{_name(unit)} cannot be run: {verdict.findings[0].message}")
     if verdict.verdict is not Verdict.PROVED and not options.unproved:
         raise NotProved(_refusal(target, verdict), exit_code=Report((verdict,), "", "").exit_code)
-    contract = ContractInNumbers(unit.launch, verdict.requires)
+    contract = ContractInNumbers(unit.launch, verdict.clauses)
     inputs = make_inputs(contract, _given(unit, options))
     module = decode(unit.bytecode, file=display_path(unit.file))
     values = {name: inputs.values[name] for name in (*contract.sizes, *contract.scalars)}

@@ -17,7 +17,7 @@ def with_lacking_clauses(result: KernelResult, proved_with_clauses: Callable[[],
     if result.verdict is not Verdict.REFUTED or not result.findings:
         return result
     allowed = proved_with_clauses()
-    lacking = [clause for clause in allowed.requires if clause not in result.contract]
+    lacking = [clause for clause in allowed.requires if clause not in result.stated]
     if allowed.verdict is not Verdict.PROVED or not lacking:
         return result
     said = f"it is proved where {' and '.join(f'`{clause}`' for clause in lacking)}"

@@ -43,7 +43,7 @@ def collect(
 
 def _examples(unit: KernelUnit, module: Module, entry: Entry, result: KernelResult) -> tuple[Drawing, ...]:
     launch = result.proved_launch
-    return () if launch is None else example_drawings(module, entry, unit.parameters, launch, result.requires)
+    return () if launch is None else example_drawings(module, entry, unit.parameters, launch, result.clauses)
 
 
 def ir_lines(entry: Entry) -> tuple[IrLine, ...]:

@@ -64,7 +64,7 @@ def _wider(module: Module, entry: Entry, unit: KernelUnit, result: KernelResult,
         return None  # what contents have to be was found for the witness alone
     _, claim = claim_from_json(witness.launch)
     replayer = Replayer(module, entry, unit.parameters, budget=BUDGET)
-    for inputs in _launches(ContractInNumbers(unit.launch, result.requires), drawing):
+    for inputs in _launches(ContractInNumbers(unit.launch, result.clauses), drawing):
         shown = replayer.anywhere(inputs.launch, claim)
         seen, at = shown.confirmation, shown.claim
         if seen is None or seen.elements is None or seen.elements.array != drawing.array or at.block_b is None:

@@ -113,7 +113,7 @@ def kernel_view(result: KernelResult) -> KernelView:
     return KernelView(
         result=result,
         sentence=_sentence(result),
-        contract=tuple(_clause(text) for text in result.contract),
+        contract=tuple(_clause(text) for text in result.stated),
         requires=tuple(_clause(text) for text in result.requires),
         assumes=tuple(_clause(text, _vouched(text, result)) for text in result.assumes),
         findings=tuple(_findings(result, drawings)),
@@ -135,7 +135,7 @@ def _tiers(obligations: Sequence[ObligationDetail]) -> Iterator[tuple[str, int, 
 
 def _rests_on(result: KernelResult) -> str:
     """Clauses and facts on data are those that it needs; of the contract, nobody asked which."""
-    parts = ["your contract"] if result.contract else []
+    parts = ["your contract"] if result.stated else []
     if count := len(result.requires):
         parts.append(f"{count} added clause{'s' if count > 1 else ''}")
     if count := len(result.assumes):

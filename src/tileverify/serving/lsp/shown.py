@@ -158,7 +158,7 @@ def told(result: KernelResult) -> str:
     launch = f" [{result.launch}]" if result.launch else ""
     lines = [f"**{label(result)}**  `{result.kernel}{launch}`", ""]
     groups: Mapping[str, Sequence[str]] = {
-        "contract": result.contract,
+        "contract": result.stated,
         "requires": result.requires,
         "assumes": result.assumes,
         "trusts": result.trusted,

@@ -39,7 +39,7 @@ def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> C
     Raises `CertificateError` where the second proof does not succeed.
     """
     try:
-        clauses = clause_terms(result.requires, summary, unit.launch)
+        clauses = clause_terms(result.clauses, summary, unit.launch)
         derivation = derive(summary, unit.launch, clauses, lambda facts: Decider(facts, Limits(), explain=True))
     except (SpecError, Underivable) as error:
         raise CertificateError(f"the proof could not be written down: {error}", result.file, result.line) from None
@@ -69,7 +69,7 @@ def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> C
         semantic_sha256=semantic_sha256(unit.bytecode),
         launch=launch,
         parameters=unit.parameters,
-        requires=result.requires,
+        requires=result.clauses,
         symbols=vocabulary.symbols,
         definitions=_without_unused(vocabulary.definitions, of_questions, lemmas.found),
         facts=stated.facts,

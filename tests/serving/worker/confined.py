@@ -72,7 +72,7 @@ WAYS: Mapping[str, Callable[[], None]] = {
 
 def main() -> None:
     way, folder, key, project, file = sys.argv[1:]
-    client.place = lambda of=None: WorkerPlace(folder, key, project)  # type: ignore[attr-defined]
+    client.place = lambda of=None: WorkerPlace(folder, key, project)  # type: ignore[attr-defined, assignment]
     client.may_do_the_same = lambda connection: True  # type: ignore[attr-defined]
     if way in WAYS:
         WAYS[way]()

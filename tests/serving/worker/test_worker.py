@@ -207,4 +207,3 @@ def test_an_answer_of_another_user_is_not_believed(cold: Workers, monkeypatch: p
         monkeypatch.setattr(client, "peer_of", lambda connection: (os.getpid(), 12345))
         with pytest.raises(client.NoWorker, match="another user"):
             client.connect(at)
-

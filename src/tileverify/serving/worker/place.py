@@ -2,8 +2,8 @@
 
 A worker stands for a process that would have been started just now, so it is known by everything that such a process
 would have from its start: the interpreter, its flags and module path, the variables that are read when something is
-loaded, and what the system lets it do (`confinement`).  What changes between two requests without a restart is not part of it
-(see `stamps`), and what a request brings along is not either: its folder, other variables, streams.
+loaded, and what the system lets it do (`confinement`).  What changes between two requests without a restart is not part
+of it (see `stamps`), and what a request brings along is not either: its folder, other variables, streams.
 """
 
 from __future__ import annotations
@@ -124,5 +124,6 @@ def _surroundings() -> list[object]:
     variables = {name: value for name, value in os.environ.items() if any(each in name for each in _READ_WHEN_LOADED)}
     streams = [getattr(each, "encoding", None) for each in (sys.stdin, sys.stdout, sys.stderr)]
     return [
-        _PROTOCOL, sys.executable, sys.version, list(sys.flags), sys.path, str(PACKAGE), variables, confinement(), streams,
+        _PROTOCOL, sys.executable, sys.version, list(sys.flags), sys.path, str(PACKAGE), variables, confinement(),
+        streams,
     ]  # fmt: skip

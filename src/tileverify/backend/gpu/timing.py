@@ -7,7 +7,7 @@ from typing import Final
 
 from . import driver
 from .loaded import Plan
-from .saved import SavedMemory
+from .saved_memory import SavedMemory
 
 SWEPT: Final = 256 << 20
 """Bytes that are written before every launch, several times any L2 cache."""

@@ -237,7 +237,7 @@ class _Memory:
         np.copyto(self._views[name], contents, where=written)
 
 
-class SavedMemory:
+class SavedHostMemory:
     """Bytes of the host's memory as they were, put back where they lie; ``ranges``: first byte and end of each."""
 
     def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:

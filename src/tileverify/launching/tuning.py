@@ -29,7 +29,7 @@ from ..backend.ledger import WrittenBytes
 from ..system.errors import TileVerifyError, UsageError
 from .given import AnyPlan, Arguments, GivenGrid, Stream
 from .journal import leaves
-from .on_cpu import HostPlan, SavedMemory
+from .on_cpu import HostPlan, SavedHostMemory
 from .remembered import Planned
 
 SHORT: Final = 7
@@ -71,7 +71,7 @@ class HostTimer:
         return {"device": "reference interpreter"}
 
     def saved(self, device: int, ranges: Sequence[tuple[int, int]], stream: Stream) -> Saved:
-        return SavedMemory(ranges)
+        return SavedHostMemory(ranges)
 
     def microseconds(self, plan: AnyPlan, stream: Stream) -> float:
         start = time.perf_counter()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from . import driver
 
 
-class SavedMemory:
+class SavedDeviceMemory:
     """``ranges``: first byte and end of each."""
 
     def __init__(self, device: int, ranges: Sequence[tuple[int, int]], stream: object) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..results import CertificateFiles, Finding, KernelResult, Report, Times, Verdict
 from ..results.codes import TV
 from ..system.errors import SourceError, SpecError, TileVerifyError, UnsupportedOperation
-from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
+from ..system.pace import Clock, KernelTimeout, collector_paused, deadline, interruptible
 from ..system.paths import display_path
 from ..system.private_folder import is_private
 from ..system.version import __version__
@@ -315,10 +315,13 @@ def _with_repairs(
     )
     kinds = trial, replace(trial, deny_requires=True)
     try:
-        result = with_repairs(unit, result, lambda changed, deny: check_unit(changed, kinds[deny]), most, compiled_as)
-        if options.deny_requires:
-            result = with_lacking_clauses(result, lambda: check_unit(unit, replace(trial, deny_requires=False)))
-        return result
+        with interruptible():
+            result = with_repairs(
+                unit, result, lambda changed, deny: check_unit(changed, kinds[deny]), most, compiled_as
+            )
+            if options.deny_requires:
+                result = with_lacking_clauses(result, lambda: check_unit(unit, replace(trial, deny_requires=False)))
+            return result
     except KernelTimeout:  # a verdict outlives what only adds to it
         return result
     except (Exception, RecursionError, MemoryError) as error:

@@ -30,7 +30,7 @@ class Slow:
 
 def converting(*_: Any) -> None:
     function = ctypes.CDLL(None).abs
-    function.argtypes = [Slow]
+    function.argtypes = [Slow]  # type: ignore[list-item]
     function(1)
 
 

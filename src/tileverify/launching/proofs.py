@@ -22,10 +22,12 @@ from ..contract.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role
 from ..contract.operators import Undefined
 from ..frontend.symbolic.summary import OriginKind
 from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
+from ..pipeline.failing import NO_SOLVER
 from ..reports.causes import mistakes
 from ..results import KernelResult, Verdict
 from ..system.errors import SpecError, UnsupportedOperation, UsageError
 from ..system.notebook_cells import shown_place
+from ..system.paths import display_path
 from ..verifier.rules.layout import IndexFootprint, place
 from .arguments import Touched
 from .contents import Contents
@@ -180,7 +182,20 @@ class Specialisation:
         return proof
 
     def _proof_of(self, unit: KernelUnit, options: CheckOptions) -> LaunchProof:
-        return proof_of(unit, check_unit(unit, options), self._touched_under)
+        result = check_unit(unit, options)
+        if result.verdict is Verdict.ERROR and result.findings and result.findings[0].message == NO_SOLVER:
+            raise LaunchRefused(_no_bundle(unit))
+        return proof_of(unit, result, self._touched_under)
+
+
+def _no_bundle(unit: KernelUnit) -> str:
+    """What is told of a launch on a machine that can prove nothing."""
+    name, source = f"{unit.kernel.rpartition('.')[2]}.tvk", display_path(unit.file)
+    return (
+        f"{unit.kernel} was not launched: no bundle of it is loaded, and there is no solver to prove it (TV502); run "
+        f"`tileverify build {source}::{unit.kernel} -o {name}` where z3-solver is installed, and launch "
+        f"tileverify.load('{name}') here"
+    )
 
 
 def proof_of(

@@ -24,8 +24,10 @@ TRUSTABLE: Final = {ASSERT_STOPS: "that a block stops at an assertion that fails
 """Each word, and what is believed then."""
 
 
-AT_A_LAUNCH: Final = {ASSERT_STOPS: "an assertion that fails on a GPU destroys the CUDA context of the whole program"}
-"""What each word means for whoever launches: ``tileiras`` makes a trap of the assertion."""
+ON_A_GPU: Final = "destroys the CUDA context of the whole program"
+"""What a failing assertion does there: ``tileiras`` makes a trap of it."""
+AT_A_LAUNCH: Final = {ASSERT_STOPS: f"an assertion that fails on a GPU {ON_A_GPU}"}
+"""What each word means for whoever launches."""
 
 
 def read_trust(value: object) -> tuple[str, ...]:

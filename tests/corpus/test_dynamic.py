@@ -123,8 +123,12 @@ def unit_of(label: Labelled) -> KernelUnit:
 
 
 def labels(verdict: Verdict, *, separable: bool = False) -> pytest.MarkDecorator:
-    chosen = [each for each in corpus_launches() if each.verdict is verdict and bool(each.adds) is separable]
+    chosen = [each for each in corpus_launches() if each.verdict is verdict and _is_separable(each) is separable]
     return pytest.mark.parametrize("label", chosen, ids=lambda label: label.id)
+
+
+def _is_separable(label: Labelled) -> bool:
+    return bool(label.adds or label.limits) or label.some
 
 
 @labels(Verdict.PROVED)
@@ -147,6 +151,11 @@ def some_are_right_and_some_wrong(label: Labelled) -> bool:
     found = (bool(each.codes) for _, each in observed(label, LAUNCHES_TO_SEPARATE, SCHEDULES[:1]))
     first = next(found)
     return any(each is not first for each in found)
+
+
+@labels(Verdict.REFUTED, separable=True)
+def test_some_launches_are_right_and_some_wrong_where_a_contract_promises_too_little(label: Labelled) -> None:
+    assert some_are_right_and_some_wrong(label)
 
 
 @labels(Verdict.PROVED, separable=True)

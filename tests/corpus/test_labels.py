@@ -30,10 +30,13 @@ def test_verdict_is_as_labelled(label: Labelled) -> None:
     found = [finding.code for finding in result.findings]
     assert result.verdict in label.acceptable, f"{label.reason}\n{[finding.message for finding in result.findings]}"
     assert not label.adds or set(result.requires) == set(label.adds)
+    assert set(result.limits) == set(label.limits) or result.verdict is not Verdict.PROVED
     if result.verdict is Verdict.PROVED:
         assert sorted(found) == sorted(label.warnings), f"{label.reason}\n{found}"
         assert all(finding.witness and finding.witness.confirmed_by for finding in result.findings)
         assert not (label.warnings and result.deterministic)
+    lacking = [hint.requires for finding in result.findings for hint in finding.hints if hint.requires]
+    assert not label.lacks or lacking == [label.lacks], label.reason
     if result.verdict is Verdict.REFUTED:
         assert label.code in found, f"{label.reason}\n{found}"
         broken = [finding for finding in result.findings if not finding.code.startswith("TV9")]

@@ -64,9 +64,7 @@ def test_the_first_launch_of_a_bundle_tells(tileverify: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("trust", [(), ("assert-stops",)])
-def test_the_first_launch_that_is_proved_here_tells(
-    kernels: ModuleType, tmp_path: Any, trust: tuple[str, ...]
-) -> None:
+def test_the_first_launch_that_is_proved_here_tells(kernels: ModuleType, tmp_path: Any, trust: tuple[str, ...]) -> None:
     launcher = Launcher(CheckOptions(cache=tmp_path, trust=trust))
     arguments = (2.0, OnDevice(1 << 20, (256,), "<f4"), OnDevice(1 << 21, (256,), "<f4"), 128)
     found = told(lambda: launcher.planned(None, (2,), kernels.axpy, arguments))

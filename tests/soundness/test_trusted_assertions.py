@@ -170,10 +170,10 @@ def test_an_assertion_in_front_of_an_access_is_a_fact_where_that_is_trusted(fill
     assert trusted.verdict is Verdict.PROVED
     assert plain.verdict is not Verdict.PROVED
     assert trusted.trusted == ("assert-stops",)
-    assert any("assert-stops" in line for line in trusted.contract)
+    assert any("assert-stops" in line for line in trusted.stated)
     assert "the assertion 'id is no row' is not shown to hold" in " ".join(trusted.notes)
     assert not plain.trusted
-    assert "assert" not in " ".join((*plain.contract, *plain.notes))
+    assert "assert" not in " ".join((*plain.stated, *plain.notes))
 
 
 # ---------------------------------------------------------------------------------- what gives no fact

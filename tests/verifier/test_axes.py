@@ -10,6 +10,7 @@ from tileverify.backend.replay.replay import Replayer
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.claim import Shown
+from tileverify.verifier.rules.limits import ContractParts
 from tileverify.verifier.search import narrowing
 
 KERNEL = """
@@ -112,7 +113,7 @@ def halves(x, out):
     assert differing_axes(result) == {0}
 
 
-def test_a_kernel_that_reads_no_axis_is_asked_about_more_than_one_block(tmp_path: Path) -> None:
+def test_a_kernel_that_reads_no_axis_is_one_for_a_single_block_unless_its_grid_is_written(tmp_path: Path) -> None:
     source = """
 import cuda.tile as ct
 
@@ -120,9 +121,14 @@ import cuda.tile as ct
 def first(x, out):
     ct.store(out, (0,), ct.load(x, (0,), (64,)))
 """
-    result = checked(tmp_path, source)
-    assert result.verdict is Verdict.REFUTED
-    assert differing_axes(result) == {0}
+    alone = checked(tmp_path, source)
+    assert (alone.verdict, alone.conditional) == (Verdict.PROVED, True)
+    assert {"grid.x == 1", "grid.y == 1", "grid.z == 1"} <= set(alone.requires)
+    written = checked(
+        tmp_path, source, 'kernel = "first"\nnames = ["N"]\ngrid = ["N"]\nargs = { x = "f32[64]", out = "f32[64]" }'
+    )
+    assert written.verdict is Verdict.REFUTED
+    assert differing_axes(written) == {0}
 
 
 INDIRECT = [
@@ -179,16 +185,17 @@ def loop(x, n, step):
 
 
 @pytest.mark.parametrize(
-    ("step", "more", "clauses"),
+    ("step", "more", "limits"),
     [
-        ("ct.num_blocks(0)", "", {"N + grid.x <= 2 ** 31", "grid.y == 1", "grid.z == 1"}),
-        ("ct.num_blocks(0)", 'requires = ["N <= 2**30"]', {"grid.y == 1", "grid.z == 1"}),
+        ("ct.num_blocks(0)", "", {"N + grid.x <= 2 ** 31"}),
+        ("ct.num_blocks(0)", 'requires = ["N <= 2**30"]', set()),
     ],
 )
-def test_a_loop_may_run_as_often_as_its_counter_holds(tmp_path: Path, step: str, more: str, clauses: set[str]) -> None:
+def test_a_loop_may_run_as_often_as_its_counter_holds(tmp_path: Path, step: str, more: str, limits: set[str]) -> None:
     spec = f'kernel = "loop"\n{more}\nargs = {{ x = "f32[N]", n = "i32 = N", step = "i32" }}'
     result = checked(tmp_path, STEPS.format(step=step), spec)
-    assert (result.verdict, set(result.requires)) == (Verdict.PROVED, clauses)
+    assert (result.verdict, set(result.requires)) == (Verdict.PROVED, {"grid.y == 1", "grid.z == 1"})
+    assert set(result.limits) == limits
 
 
 def test_a_fault_in_the_second_iteration_is_not_shut_out(tmp_path: Path) -> None:
@@ -207,7 +214,7 @@ def marked(out, mark, flag):
         ct.store(mark, (0,), ct.full((1,), 1, ct.float32))
     {rest}
 """
-    spec = 'kernel = "marked"\ngrid = ["N"]\nrequires = ["N >= 2"]\n'
+    spec = 'kernel = "marked"\norigin = "inferred"\ngrid = ["N"]\nrequires = ["N >= 2"]\n'
     spec += 'args = { out = "f32[N]", mark = "f32[1]", flag = "i32" }'
     whole = checked(tmp_path, source.format(rest="ct.store(out, (ct.bid(0),), ct.full((1,), 1, ct.float32))"), spec)
     assert (whole.verdict, whole.requires) == (Verdict.PROVED, ("flag <= 0",))
@@ -234,6 +241,7 @@ def test_an_undecided_kernel_hears_of_clauses_that_are_not_added(
 ) -> None:
     """Without the clause on the counter, only one that leaves no second iteration would do; no replay tells."""
     monkeypatch.setattr(narrowing, "counting", lambda conditions: ())
+    monkeypatch.setattr(ContractParts, "has_limits", False)
     monkeypatch.setattr(Replayer, "__call__", lambda self, launch, claim: None)
     monkeypatch.setattr(Replayer, "anywhere", lambda self, launch, claim: Shown(claim, None, True))
     source = """

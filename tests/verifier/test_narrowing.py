@@ -105,9 +105,9 @@ def write_before(out, position, TILE: C):
 """
 
 
-def checked(folder: Path, spec: str, *, deny: bool = False) -> KernelResult:
+def checked(folder: Path, spec: str, *, deny: bool = False, origin: str = "inferred") -> KernelResult:
     (folder / "kernel.py").write_text(KERNELS)
-    (folder / "kernel.tileverify.toml").write_text(f"[[launch]]\n{spec}\n")
+    (folder / "kernel.tileverify.toml").write_text(f'[[launch]]\norigin = "{origin}"\n{spec}\n')
     kernel = spec.split('"')[1]
     options = CheckOptions(deny_requires=deny)
     (result,) = check_paths([f"{folder / 'kernel.py'}::{kernel}"], options=options).results

@@ -280,7 +280,8 @@ class _Builder:
             raise self.at("trust", error) from None
 
     def origin(self) -> Origin:
-        value = self.raw.fields.get("origin", "written")
+        # Nobody but a recording writes what it observed.
+        value = self.raw.fields.get("origin", "recorded" if "observed" in self.raw.fields else "written")
         known = get_args(Origin)
         for origin in known:
             if value == origin:

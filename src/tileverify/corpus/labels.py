@@ -19,7 +19,7 @@ LABEL_SUFFIX: Final = ".labels.toml"
 KERNEL_SUFFIXES: Final = (".py", ".cu", ".tileirbc")
 
 _REQUIRED: Final = ("kernel", "launch", "verdict", "reason")
-_OPTIONAL: Final = ("code", "also", "needs", "adds", "warnings")
+_OPTIONAL: Final = ("code", "also", "needs", "adds", "limits", "lacks", "some", "warnings")
 _LABELLED_VERDICTS: Final = (Verdict.PROVED, Verdict.REFUTED, Verdict.UNDECIDED)
 
 
@@ -28,7 +28,9 @@ class Labelled:
     """One launch of one kernel and its true verdict.
 
     ``code`` is the finding that a refuted or undecided launch must have, ``also`` are others that hold of it as well.
-    ``adds`` are the clauses that the tool must find itself, because some launches of the contract are wrong.
+    ``adds`` are the clauses that the tool must find itself, on open parts of the contract, and ``limits`` the limits on
+    sizes, because some launches of the contract are wrong.  ``some``: of a refuted contract, that other launches are
+    right; ``lacks`` are the clauses that leave those, which the tool must name.
     ``warnings`` are the codes of those findings that leave the proof a proof.
     ``needs`` names a capability without which no tool can confirm the label: until it exists, ``undecided`` is right.
     """
@@ -42,6 +44,9 @@ class Labelled:
     also: tuple[str, ...] = ()
     needs: str | None = None
     adds: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    lacks: tuple[str, ...] = ()
+    some: bool = False
     warnings: tuple[str, ...] = ()
 
     @property
@@ -102,6 +107,9 @@ class _Table(TypedDict, total=False):
     also: list[str]
     needs: str
     adds: list[str]
+    limits: list[str]
+    lacks: list[str]
+    some: bool
     warnings: list[str]
 
 
@@ -126,5 +134,8 @@ def _label(table: _Table, kernel_file: Path, file: Path) -> Labelled:
         also=tuple(table.get("also", ())),
         needs=table.get("needs"),
         adds=tuple(table.get("adds", ())),
+        limits=tuple(table.get("limits", ())),
+        lacks=tuple(table.get("lacks", ())),
+        some=table.get("some", False) or "lacks" in table,
         warnings=tuple(table.get("warnings", ())),
     )

@@ -24,11 +24,12 @@ from .failing import NO_SOLVER, died, lacks_solver, tool_failure
 from .options import CheckOptions as CheckOptions
 
 if TYPE_CHECKING:
-    from ..contract.launch import KernelUnit
+    from ..contract.launch import KernelUnit, LaunchSpec
     from ..frontend.bytecode.model import Entry, Module
     from ..frontend.sources.discover import SourceFailure
     from ..frontend.sources.edited_cell import Compile
     from ..frontend.symbolic.summary import AccessSummary
+    from ..verifier.case import Outcome
     from .cache.illustrations import Illustration
     from .cache.known_files import KnownFiles
 
@@ -208,7 +209,10 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         verdict=outcome.verdict,
         holds_for=outcome.holds_for,
         deterministic=outcome.deterministic,
+        contract=unit.launch.origin,
         requires=outcome.requires,
+        limits=outcome.limits,
+        conditional=_is_conditional(unit, outcome),
         assumes=outcome.assumes,
         observed=outcome.observed,
         findings=with_places(outcome.findings, unit.launch),
@@ -281,17 +285,25 @@ def _with_written(
 
     assert result.proved_launch is not None
     launch, requires = result.proved_launch, result.clauses
-    if (launch.arguments, launch.grid, launch.requires) != (
-        unit.launch.arguments,
-        unit.launch.grid,
-        unit.launch.requires,
-    ):
+    if _is_wider(unit, launch):
         launch, requires = unit.launch, ()  # it is one of those of the wider contract, and satisfies its clauses
     try:
         return replace(result, written=written_arrays(summary, entry, launch, requires, timeout_s=timeout_s))
     except (Exception, RecursionError, MemoryError) as error:  # a verdict outlives what only adds to it
         note = f"whether every element is written was not found out: {tool_failure(error).message}"
         return replace(result, notes=(*result.notes, note))
+
+
+def _is_conditional(unit: KernelUnit, outcome: Outcome) -> bool:
+    return outcome.verdict is Verdict.PROVED and bool(outcome.requires) and not _is_wider(unit, outcome.launch)
+
+
+def _is_wider(unit: KernelUnit, proved: LaunchSpec | None) -> bool:
+    """Whether what was proved is another contract than the unit's own, which holds it."""
+    own = unit.launch
+    return proved is not None and (proved.arguments, proved.grid, proved.requires) != (
+        own.arguments, own.grid, own.requires,
+    )  # fmt: skip
 
 
 def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
@@ -303,7 +315,6 @@ def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
 def _with_repairs(
     unit: KernelUnit, result: KernelResult, options: CheckOptions, compiled_as: Compile | None
 ) -> KernelResult:
-    from .repair.lacking_clauses import with_lacking_clauses
     from .repair.repairing import MOST_TRIALS, QUICK_EFFORT, QUICK_TRIALS, with_repairs
 
     most, effort = (MOST_TRIALS, options.effort) if options.repair else (QUICK_TRIALS, QUICK_EFFORT)
@@ -316,12 +327,7 @@ def _with_repairs(
     kinds = trial, replace(trial, deny_requires=True)
     try:
         with interruptible():
-            result = with_repairs(
-                unit, result, lambda changed, deny: check_unit(changed, kinds[deny]), most, compiled_as
-            )
-            if options.deny_requires:
-                result = with_lacking_clauses(result, lambda: check_unit(unit, replace(trial, deny_requires=False)))
-            return result
+            return with_repairs(unit, result, lambda changed, deny: check_unit(changed, kinds[deny]), most, compiled_as)
     except KernelTimeout:  # a verdict outlives what only adds to it
         return result
     except (Exception, RecursionError, MemoryError) as error:

@@ -156,13 +156,15 @@ class Edit:
 class Hint:
     """``applicability``: ``safe`` where the kernel with ``edits`` was proved and does in order what it did before,
     ``maybe`` where somebody has to say whether it is meant, ``display`` where there is only advice.
-    ``source_sha256``: of the text (UTF-8) that ``edits`` are for, where it is known."""
+    ``source_sha256``: of the text (UTF-8) that ``edits`` are for, where it is known.  ``requires``: clauses that a
+    person may add to the launch spec."""
 
     id: str  # of the closed list in `repair.catalogue`
     applicability: Applicability
     text: str
     edits: tuple[Edit, ...] = ()
     source_sha256: str = ""
+    requires: tuple[str, ...] = ()
 
 
 class FindingLevel(enum.StrEnum):

@@ -155,6 +155,7 @@ class HintDocument(Struct, frozen=True):
     text: str
     edits: list[EditDocument] | UnsetType = UNSET
     source_sha256: str | UnsetType = UNSET
+    requires: list[str] | UnsetType = UNSET
 
 
 class SuppressionDocument(Struct, frozen=True):

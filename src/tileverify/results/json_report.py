@@ -182,7 +182,8 @@ def _site(site: SourceSite) -> SiteDocument:
 
 def _hint(hint: Hint) -> HintDocument:
     edits = [EditDocument(edit.line, edit.column, edit.end_line, edit.end_column, edit.text) for edit in hint.edits]
-    return HintDocument(hint.id, hint.applicability, hint.text, edits or UNSET, hint.source_sha256 or UNSET)
+    requires = list(hint.requires) or UNSET
+    return HintDocument(hint.id, hint.applicability, hint.text, edits or UNSET, hint.source_sha256 or UNSET, requires)
 
 
 def _witness(witness: Witness) -> WitnessDocument:
@@ -294,7 +295,8 @@ def _read_hint(document: HintDocument) -> Hint:
         Edit(edit.line, edit.column, edit.end_line, edit.end_column, edit.text) for edit in _given(document.edits, [])
     )
     digest = _given(document.source_sha256, "")
-    return Hint(document.id, document.applicability, document.text, tuple(edits), digest)
+    requires = tuple(_given(document.requires, []))
+    return Hint(document.id, document.applicability, document.text, tuple(edits), digest, requires)
 
 
 def _read_suppression(document: SuppressionDocument | UnsetType) -> Suppression | None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ..contract import terms as t
 from ..contract.as_terms import Contract
@@ -22,6 +23,7 @@ from .rules.answers import Answer, Decides, Limits, Result
 from .rules.clause_search import Closes
 from .rules.determinism import deterministic
 from .rules.fact_use import FactUse, Groups
+from .rules.limits import ContractParts
 from .rules.obligations import Obligation, before_start, every_obligation
 from .rules.prepare import Preparer, launch_facts, terms_of
 from .rules.protocols import Protocols
@@ -48,7 +50,7 @@ HASTE = 2_000_000
 TIME_IS_UP = "the time limit for this kernel was reached"
 
 SEARCH_TOTAL = 5_000_000
-"""Resource units after which no further clauses are looked for."""
+"""Resource units in vain after which no further clauses are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class Outcome:
     one_result: bool | None = None  # the same, but for what the specification leaves open
     open_uses: tuple[Open, ...] = ()  # where that may decide something (TV403)
     requires: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()
     observed: tuple[str, ...] = ()  # those of `assumes` that come from a recording
     findings: tuple[Finding, ...] = ()
@@ -153,6 +156,7 @@ class Case:
     cache: dict[frozenset[Term], Result] = field(default_factory=dict)
     fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
     started: float = field(default_factory=time.monotonic)
+    found_at: int = 0  # what the search for clauses had spent when it last found one
     cut_short: bool = False  # something open was not looked at, after so many refutations
 
     def __post_init__(self) -> None:
@@ -167,6 +171,17 @@ class Case:
             part for fact in facts for part in (fact.args if fact.kind is t.TermKind.AND else (fact,))
         )
         self.cache.clear()
+
+    @cached_property
+    def parts(self) -> ContractParts:
+        """What clauses may do to the contract.  What they are asked of knows the contract, and no clause."""
+        facts = launch_facts(self.contract)
+        alone = Decider(facts, CLAUSE_LIMITS, self.decider.deadline, session=self.session)
+
+        def implies(given: Sequence[Term], conclusion: Term) -> bool:
+            return alone.decide([*given, t.not_(conclusion)]).answer is Answer.UNSATISFIABLE
+
+        return ContractParts(self.contract, implies, max(self.lane_counts(), default=1))
 
     def prepare(self, preparer: Preparer | None = None) -> None:
         if preparer is None:
@@ -206,7 +221,11 @@ class Case:
     def prepare_again(self, offsets: Container[int], decider: Decides | None = None) -> None:
         """The accesses and promises at these places of the bytecode once more, under the facts that count by now;
         ``decider``: whom to ask in place of the case's own."""
-        self._prepare_at(offsets, self.preparer.informed_otherwise(self.contract, decider or self.decider, self.use))
+        self.prepare_by(self.preparer.informed_otherwise(self.contract, decider or self.decider, self.use), offsets)
+
+    def prepare_by(self, preparer: Preparer, offsets: Container[int]) -> None:
+        """The same as ``preparer`` reads them."""
+        self._prepare_at(offsets, preparer)
         self.by_number = {prepared.site.number: prepared for prepared in self.sites}
 
     def _prepare_at(self, offsets: Container[int], preparer: Preparer) -> None:
@@ -327,7 +346,8 @@ class Case:
         return found.answer is Answer.UNSATISFIABLE
 
     def exhausted(self) -> bool:
-        return self.at_its_end() or self.finder.spent > SEARCH_TOTAL
+        """Whether clauses were looked for in vain for long; each that is found renews the patience."""
+        return self.at_its_end() or self.finder.spent - self.found_at > SEARCH_TOTAL
 
     def unsized(self, obligation: Obligation) -> str | None:
         """The array of which nobody said how large it is, where it is asked if an access leaves it."""
@@ -359,6 +379,7 @@ class Case:
         open_count, proved = len(findings), verdict is Verdict.PROVED
         open_uses = tuple(self.open_uses()) if proved else ()
         may_fail = self.open_assertions() if proved else []
+        limits = [clause for clause in self.clauses if self.parts.is_limit(clause.condition)]
         one_result = deterministic(self.sites, self.contract, self.decider) if proved and not may_fail else None
         return Outcome(
             verdict=verdict,
@@ -366,7 +387,8 @@ class Case:
             deterministic=None if one_result and open_uses else one_result,
             one_result=one_result,
             open_uses=open_uses,
-            requires=tuple(clause.text for clause in self.clauses),
+            requires=tuple(clause.text for clause in self.clauses if clause not in limits),
+            limits=tuple(clause.text for clause in limits),
             assumes=tuple(data.fact.text for data in self.contract.data),
             findings=findings,
             obligations=self.tally.counts(open_count),

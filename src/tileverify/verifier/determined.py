@@ -36,7 +36,7 @@ class Determined:
     confirm: Confirm
 
     def __post_init__(self) -> None:
-        self.narrowing = Narrowing(self.case)
+        self.narrowing = Narrowing(self.case, freely=True)
 
     def told(self, outcome: Outcome) -> Outcome:
         """``outcome`` of this kernel, proved, with what is to be said of its open uses."""

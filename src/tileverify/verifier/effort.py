@@ -36,6 +36,10 @@ SOON_SHARE: Final = 160
 any grid 97 take less."""
 
 
+LACKING_SHARE: Final = 8
+"""The same of the clauses that a written contract lacks, which only help people."""
+
+
 @dataclass
 class Effort:
     """``most``: units of the whole account.  ``stage`` and ``obligation``: what is at work, for who pays and who

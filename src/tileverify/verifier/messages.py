@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..contract import terms as t
 from ..contract.launch import DataFact
@@ -57,6 +57,22 @@ def in_words(site: Site) -> str:
     place = source_site(site)
     at = f" at line {place.line}" if place.line is not None else ""
     return f"the {_VERB[site.access]} of `{site.origin.name}`{at}"
+
+
+LONGEST_ADVICE: Final = 100
+"""Characters of clauses that a person would write."""
+
+
+def is_readable(clauses: Sequence[str]) -> bool:
+    """Whether a person would write these clauses: short, and without the arithmetic of machine integers."""
+    return len(" and ".join(clauses)) <= LONGEST_ADVICE and not any("% 2 **" in clause for clause in clauses)
+
+
+def would_be_proved(clauses: Sequence[str]) -> Hint:
+    """The advice to promise more than the contract does."""
+    text = f"would be proved if {' and '.join(f'`{clause}`' for clause in clauses)}"
+    added = f"if every launch is like that, add requires = {json.dumps(list(clauses))} to the launch spec"
+    return Hint("declare-requires", "maybe", f"{text}: {added}", requires=tuple(clauses))
 
 
 def assertion(promise: Promise) -> str:

@@ -25,7 +25,8 @@ from . import messages
 from .case import Case, Open, Outcome, VerifyOptions
 from .contradiction import emptied, idle, no_launch, no_work
 from .determined import Determined
-from .effort import SOON_SHARE, WIDER_SHARE, Effort
+from .effort import LACKING_SHARE, SOON_SHARE, WIDER_SHARE, Effort
+from .large_arrays import LargeArrays
 from .of_recording import HOPELESS, as_recorded
 from .refute.turning_points import reaches
 from .refute.witness import RACES, FoundWitness, Search, describe
@@ -45,6 +46,7 @@ from .search.fact_choice import FactChoice
 from .search.fact_trial import FactTrial, Key, key_of, with_terms
 from .search.generalised_proof import GENERALISED_LIMITS
 from .search.generalising import is_asked_first
+from .search.limit_proof import WithinLimits
 from .search.narrow_proof import Narrowing
 from .search.wider_proofs import Wider
 from .smt import Session
@@ -119,7 +121,9 @@ def _decided(
         look = own(launch)
         outcome = look.attempt() or look.explained()
         if options.witnesses and outcome.verdict is Verdict.UNDECIDED:
-            return look.with_suggestions(outcome, candidates(summary, launch)), launch, []
+            outcome = look.with_suggestions(outcome, candidates(summary, launch))
+        if options.witnesses and outcome.verdict in (Verdict.REFUTED, Verdict.UNDECIDED):
+            return look.with_lacking_clauses(outcome), launch, []
         clauses = look.case.clauses
     if outcome.verdict is not Verdict.PROVED or session.effort.is_spent:
         return outcome, launch, list(clauses) if outcome.verdict is Verdict.PROVED else []
@@ -138,7 +142,7 @@ class _Verification:
     _reasons: dict[Key, Finding] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.narrowing = Narrowing(self.case)
+        self.narrowing = Narrowing(self.case, freely=self.case.launch.origin != "written")
 
     @property
     def _effort(self) -> Effort:
@@ -151,9 +155,17 @@ class _Verification:
         with self._effort.at("the proof"):
             self.left = self._decide(self.case.obligations(), hasty=self.case.options.hasty)
         if not self.case.options.deny_requires:
+            self.left = self.narrowing.ignoring_axes(self.left)
+        within = WithinLimits(self.case)
+        with self._effort.at("limits for the contract"):
+            self.left = within.close(self.left)
+        if not self.case.options.deny_requires:
             with self._effort.at("clauses for the contract"):
                 self.left = self.narrowing.narrow(self.left)
-        return None if self.left else self.case.outcome(Verdict.PROVED, ())
+        if self.left:
+            return None
+        beyond = LargeArrays(self.case).findings(within.needed) if self.case.options.witnesses else ()
+        return self.case.outcome(Verdict.PROVED, beyond)
 
     @cached_property
     def vacuous(self) -> Outcome | None:
@@ -261,7 +273,7 @@ class _Verification:
             elif (
                 not confirmed
                 and reasons[key].code == TV.ARITHMETIC_OUT_OF_REACH
-                and (clauses := self.narrowing.would_do(unexplained[key]))
+                and (clauses := Narrowing(self.case, freely=True).would_do(unexplained[key]))
             ):
                 reasons[key] = messages.with_clauses(reasons[key], clauses)
         return (*(self._finding(*each) for each in confirmed.values()), *reasons.values())
@@ -310,6 +322,21 @@ class _Verification:
         findings = (*(f for f in outcome.findings if f not in self._reasons.values()), *told.values())
         return replace(outcome, findings=findings)
 
+    def with_lacking_clauses(self, outcome: Outcome) -> Outcome:
+        """The outcome with the clauses that would prove the kernel, where the tool may not add them itself."""
+        if not outcome.findings or (self.narrowing.freely and not self.case.options.deny_requires):
+            return outcome
+        known = list(self.case.clauses)
+        freely = Narrowing(self.case, freely=True)
+        with self._effort.at("clauses that are lacking"), self._effort.share(LACKING_SHARE):
+            left = freely.narrow(freely.ignoring_axes(self.left))
+        lacking = [clause.text for clause in self.case.clauses if clause not in known]
+        if left or not lacking or not messages.is_readable(lacking):
+            return outcome
+        first, *others = outcome.findings
+        hint = messages.would_be_proved(lacking)
+        return replace(outcome, findings=(replace(first, hints=(*first.hints, hint)), *others))
+
     def _known_reason(self, opened: Open) -> messages.OpenReason | None:
         """TV907 for a token that a loop left behind, TV905 for a protocol between blocks."""
         obligation = opened.obligation
@@ -350,7 +377,8 @@ class _Verification:
         """A confirmed witness, for ordinary data if the contents of arrays matter.
 
         Faults that odd contents cause are no refutation: a data fact, which only the user can add, may exclude them.
-        Where ordinary data do not tell, the fault must show whatever the contract's facts let the arrays hold.
+        Where ordinary data do not tell, the fault must show whatever the contract's facts let the arrays hold; unless a
+        person wrote what the values lie between, and some of these values leave an array.
         """
         obligation = opened.obligation
         if self.case.unsized(obligation):
@@ -373,6 +401,10 @@ class _Verification:
                 return found
         if race and not self._shows_with_far_data(opened):
             return None
+        if not race and data and varied <= self._promised_ranges():
+            found = self._run(self._search_for(opened, (), frozenset()), opened)
+            if found is not None:
+                return found
         return self._run(self._search_for(opened, (), joined(varied, self.case.launch.data)), opened)
 
     def _run(self, search: Search, opened: Open) -> FoundWitness | None:
@@ -386,11 +418,18 @@ class _Verification:
         """For a witness with ``data`` in ``doubted`` arrays, or whatever ``varied`` arrays hold."""
         obligation = opened.obligation
         sound = within_index_spaces(obligation, self.case.by_number)
-        conditions = (*opened.conditions, *data, *(t.substitute(c, opened.eliminated) for c in sound))
+        parts = self.case.parts
+        conditions = (*opened.conditions, *parts.filled, *data, *(t.substitute(c, opened.eliminated) for c in sound))
         return Search(
             obligation, conditions, opened.eliminated, self.case.contract, self.case.launch, self.case.origins,
-            self._modeller, varied, doubted, reaches(self._sides(obligation)),
+            self._modeller, varied, doubted, reaches(self._sides(obligation)), parts.limits if parts.has_limits else (),
         )  # fmt: skip
+
+    def _promised_ranges(self) -> frozenset[str]:
+        """The arrays of which a person wrote what their values lie between."""
+        launch = self.case.launch
+        written = tuple(fact for fact in launch.data if fact not in launch.observed)
+        return bounded(written) if launch.origin == "written" else frozenset()
 
     def _synchronised(self) -> frozenset[str]:
         """The values of scoped accesses to arrays whose contents, when the launch begins, the contract gives."""

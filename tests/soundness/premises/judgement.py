@@ -62,6 +62,8 @@ def disagreement(label: Labelled, result: KernelResult) -> str | None:
         return "wrong" if result.verdict is Verdict.PROVED else "label"
     if label.adds and set(result.requires) != set(label.adds):
         return "wrong" if set(result.requires) < set(label.adds) else "label"
+    if result.verdict is Verdict.PROVED and set(result.limits) != set(label.limits):
+        return "wrong" if set(result.limits) < set(label.limits) else "label"
     if result.verdict is Verdict.PROVED:
         return None if codes == set(label.warnings) else "label"
     broken = {code for code in codes if not code.startswith("TV9")}

@@ -86,7 +86,9 @@ class Search:
     ``varied``: index arrays whose contents must not matter: the fault has to show with various ones that keep the
     contract's facts, which have to bound them where the fault is no race.  ``doubted``: index arrays whose contents
     the question fixes; those that can be tried instead must show the fault, too.  ``reach``: how far the accesses reach
-    from where these arrays' values put them.  ``candidate`` says afterwards whether the solver gave any model at all.
+    from where these arrays' values put them.
+    ``limits``: of the largest launches that are looked at.  ``candidate`` says afterwards whether the solver gave any
+    model at all.
     """
 
     obligation: Obligation
@@ -99,6 +101,7 @@ class Search:
     varied: frozenset[str] = frozenset()
     doubted: frozenset[str] = frozenset()
     reach: Mapping[str, TurningPoints] = field(default_factory=dict)
+    limits: tuple[Term, ...] = ()
     candidate: bool = False
     _words: tuple[Term, ...] = field(init=False)
     _nested: tuple[Term, ...] = field(init=False)
@@ -169,7 +172,8 @@ class Search:
         attempts = 0
         asked: set[frozenset[Term]] = set()
         for size_bound, grid_bound in zip(SIZE_BOUNDS, GRID_BOUNDS, strict=True):
-            limited = [*self.conditions, *room, *self._small(size_bound, grid_bound)]
+            small = self.limits if size_bound is None else self._small(size_bound, grid_bound)
+            limited = [*self.conditions, *room, *small]
             if frozenset(limited) in asked:
                 continue  # a contract of numbers has one size
             asked.add(frozenset(limited))

@@ -226,7 +226,7 @@ class Preparer:
             if inner is None or not self._fit_under(sub, guard):
                 return None
             if said is not None and not self._fit(sub, t.TRUE):
-                said.append(t.not_(_outside(sub)))
+                said.append(t.not_(outside(sub)))
             return inner
 
         return t.transform(term, drop)
@@ -237,9 +237,9 @@ class Preparer:
             return True
         if self.narrow is None or wrapped.kind is not TermKind.WRAP:
             return False
-        question = (_outside(wrapped), guard)
+        question = (outside(wrapped), guard)
         known = self.informed.use.known(question, self.origins)
-        self._fits[wrapped, guard] = self.narrow(wrapped, t.and_(_outside(wrapped), *known), guard)
+        self._fits[wrapped, guard] = self.narrow(wrapped, t.and_(outside(wrapped), *known), guard)
         return self._fits[wrapped, guard]
 
     def _has_wrap(self, term: Term) -> bool:
@@ -262,7 +262,7 @@ class Preparer:
     def _fit(self, wrapped: Term, guard: Term) -> bool:
         key = (wrapped, guard)
         if key not in self._fits:
-            result = self.informed.decide([_outside(wrapped), guard])
+            result = self.informed.decide([outside(wrapped), guard])
             self._fits[key] = result.answer is Answer.UNSATISFIABLE
         return self._fits[key]
 
@@ -320,7 +320,7 @@ def _read(term: Term) -> Term | None:
     return None if reading is None else reading[1]
 
 
-def _outside(read: Term) -> Term:
+def outside(read: Term) -> Term:
     """That a number does not fit the integer type it is read in: signed for a wrap, else unsigned."""
     if read.kind is TermKind.WRAP:
         (inner,), low, high = read.args, -(1 << read.payload - 1), 1 << read.payload - 1

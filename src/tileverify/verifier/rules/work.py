@@ -8,6 +8,7 @@ What is demanded of the launches that clauses leave; each is one question, and e
     loop l    they are reached in a second iteration, or a later one, of every loop around them
     writes a  two blocks whose numbers differ along a write to memory that others see, for every axis that the kernel
               reads, be it by another access than those at stake
+    at once   in one launch, two blocks along *every* axis that is read write, and arrays have several elements
     something a block gets to a write, where no launch keeps the demands on writes: all that is written is at fault
 
 ``reached`` means path conditions, masks and a live lane, what is loaded included.  A path condition that speaks of the
@@ -133,6 +134,31 @@ def _writes(obligation: Obligation, prepared: Mapping[int, PreparedSite], copy: 
 
 def _writers(prepared: Mapping[int, PreparedSite]) -> list[PreparedSite]:
     return [each for each in prepared.values() if each.site.writes and is_seen(each.site)]
+
+
+def at_once(
+    prepared: Mapping[int, PreparedSite], obligation: Obligation, axes: Iterable[int], contract: Contract
+) -> Demand | None:
+    """In one launch two blocks write along every one of ``axes``: a clause that leaves one line of blocks, along one
+    axis or another, leaves each axis its work, but never both.  None where there is at most one such axis.
+
+    Pointless like the demands on a single axis, if one of these blocks breaks an obligation on a single block.
+    """
+    values = contract_values(contract)
+    several = [axis for axis in axes if values.get(GRID[axis], GRID[axis]) is not t.ONE]
+    writes = [t.and_(each.guard, touches(each.place)) for each in _writers(prepared)]
+    conditions: list[Term] = []
+    broken: list[Term] = []
+    for place, axis in enumerate(several):
+        pair = [Second(CopyLevel.BLOCK, OTHER * (2 * place + number)) for number in range(2)]
+        conditions.append(t.ne(*(copy(BID[axis]) for copy in pair)))
+        for copy in pair:
+            inside = (t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True))
+            conditions += [copy(t.or_(*writes)), *map(copy, inside)]
+            broken += [] if obligation.level else [copy(t.and_(*obligation.conditions))]
+    if not several or not writes:
+        return None
+    return Demand(Way(tuple(dict.fromkeys(conditions)), t.or_(*broken)))
 
 
 def something(prepared: Mapping[int, PreparedSite]) -> Iterator[Demand]:

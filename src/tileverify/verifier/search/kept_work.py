@@ -7,14 +7,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ...contract import terms as t
+from ...contract.as_terms import array_layout
 from ...contract.terms import Term
 from ..case import CLAUSE_LIMITS, Case
 from ..rules.answers import Answer
 from ..rules.consistency import promises
 from ..rules.fact_instances import data_facts
 from ..rules.obligations import Obligation
+from ..rules.prepare import contract_values
 from ..rules.protocols import watched
-from ..rules.work import Demand, Way, axes_of_work, demands, something, two_blocks, writing
+from ..rules.work import Demand, Way, at_once, axes_of_work, demands, something, two_blocks, writing
 
 
 @dataclass
@@ -70,8 +72,31 @@ class KeptWork:
         return self._others[key]
 
     def leaves_launches(self, chosen: Sequence[Term]) -> bool:
-        """Whether the contract has a launch with these clauses, of more than one block if it has such."""
-        return self.possible([*chosen, *self.two_blocks()])
+        """Whether the contract has a small launch with these clauses, of more than one block if it has such."""
+        return self.possible([*chosen, *self.two_blocks(), *self.case.parts.small])
+
+    def leaves_all_at_once(self, obligation: Obligation, chosen: Sequence[Term]) -> bool:
+        """Whether a small launch with these clauses has two blocks at work along every axis that is read, and several
+        elements in every array that may have them."""
+        demand = at_once(self.case.by_number, obligation, axes_of_work(self.case.summary.read_axes), self.case.contract)
+        small = (*self.case.parts.small, *self._filled)
+        if demand is None:
+            return self.possible([*chosen, *small])
+        (demand,) = self._informed(obligation, [demand])
+        if self.possible([*demand.first.conditions, *chosen, *small]):
+            return True
+        return self._asked((*_done(demand.first), *small)) is Answer.UNSATISFIABLE
+
+    @cached_property
+    def _filled(self) -> tuple[Term, ...]:
+        """Arrays have several elements, those that may."""
+        values, filled = contract_values(self.case.contract), list[Term]()
+        for array in self.case.contract.arrays.values():
+            elements = t.substitute(t.product(array_layout(array)[0]), values)
+            several = t.lt(t.ONE, elements)
+            if elements.free and self.possible([*filled, several, *self.case.parts.small]):
+                filled.append(several)
+        return tuple(filled)
 
     def leaves_others(self, obligation: Obligation, chosen: Sequence[Term]) -> bool:
         """Whether what other obligations are about is still done, and blocks along every axis that is read still write,
@@ -85,7 +110,7 @@ class KeptWork:
                 writes = True
             elif not all(map(self._is_pointless, wanted)):
                 return False
-        return writes or self.leaves_something(obligation, chosen)
+        return (writes or self.leaves_something(obligation, chosen)) and self.leaves_all_at_once(obligation, chosen)
 
     def leaves_something(self, obligation: Obligation, chosen: Sequence[Term]) -> bool:
         """Whether a block still gets to a write, be it one that is always at fault."""

@@ -1,8 +1,11 @@
 """The user's own contract narrowed: clauses that close what is open, minimal, as people write them.
 
 Axes first: where the grid is open, an axis whose block number the kernel does not read gets one block as soon as blocks
-may meet at all, and no later question, no witness either, has blocks that differ in it alone.  If the kernel reads no
-block number, x stays open: one block would be no launch of more than one.
+may meet at all, and no later question, no witness either, has blocks that differ in it alone.  A kernel that reads no
+block number is one for a single block.
+
+Clauses may not narrow what a person wrote: of a written contract only its open parts get any (`limits`).  What would
+prove the kernel beyond that is looked for after the verdict, for people to read.
 
 What clauses may not do is keep the kernel from its work (`work`): an axis that is read keeps two blocks at the accesses
 at stake, what is loaded may let them get there, and loops keep a second iteration.  Where clauses would have to, the
@@ -37,9 +40,10 @@ FOR_DATA = 4
 
 @dataclass
 class Narrowing:
-    """Looks for clauses that close what ``case`` left open."""
+    """Looks for clauses that close what ``case`` left open; ``freely``: whatever they narrow."""
 
     case: Case
+    freely: bool = False
 
     def __post_init__(self) -> None:
         self.kept = KeptWork(self.case)
@@ -49,8 +53,6 @@ class Narrowing:
 
         Sound because each obligation is proved again under the clauses that are adopted.
         """
-        self.case.finder = self.case.aside(self.case.session)
-        ignored = self._ignore_axes(left)
         still: list[tuple[Open, int]] = []
         for opened in left:
             with self.case.session.effort.about(opened.obligation):
@@ -63,24 +65,29 @@ class Narrowing:
         again = [self._reopened(opened, self.case.clauses[known:]) for opened, known in still]
         closed = {opened.obligation.code for (opened, _), reopened in zip(still, again, strict=True) if not reopened}
         self.case.tally.codes |= closed
+        ignored = list(ignored_axes(frozenset()))
         self.case.clauses.sort(key=lambda clause: clause in ignored)  # what says least comes last
         self.case.drop_implied({})
         return [reopened for reopened in again if reopened is not None]
 
-    def _ignore_axes(self, left: Sequence[Open]) -> list[Clause]:
-        """Axes that the kernel does not read get one block, where the grid is open and blocks may meet."""
+    def ignoring_axes(self, left: list[Open]) -> list[Open]:
+        """What is open although axes that the kernel does not read get one block, where the grid is open and blocks may
+        meet."""
         meet = any(opened.obligation.level == CopyLevel.BLOCK and opened.obligation.blocked is None for opened in left)
         if self.case.contract.grid_given or not meet:
-            return []
+            return left
+        self.case.finder = self.case.aside(self.case.session)
         found: list[Clause] = []
-        for clause in ignored_axes(frozenset(axes_of_work(self.case.summary.read_axes))):
+        for clause in ignored_axes(self.case.summary.read_axes):
             more = self.case.finder.decide([t.not_(clause.condition)], limits=CLAUSE_LIMITS).answer
             if more is Answer.UNSATISFIABLE:
                 continue  # the user has said so
             if self.kept.possible([clause.condition, *(other.condition for other in found)]):
                 found.append(clause)
         self.case.adopt(found)
-        return found
+        again = [(opened.obligation.code, self._reopened(opened, found)) for opened in left]
+        self.case.tally.codes |= {code for code, opened in again if opened is None}
+        return [opened for _, opened in again if opened is not None]
 
     def _narrowed(self, opened: Open) -> bool:
         obligation = opened.obligation
@@ -95,6 +102,7 @@ class Narrowing:
             found = self.found(opened, wanted)
         self.case.adopt(found)
         if found and self.case.decide_one(obligation) is None:
+            self.case.found_at = self.case.finder.spent
             return True
         if wanted:
             self._narrow_axes(opened, wanted)
@@ -122,8 +130,11 @@ class Narrowing:
     def _own_clause(self, opened: Open) -> list[Clause]:
         """The obligation itself, where it speaks of the launch alone and some launches keep it."""
         for clause in launch_clause(opened.obligation, opened.conditions, self.case.use):
+            if not self._is_free(clause.condition):
+                continue
             left = self.kept.possible([clause.condition, *self.kept.two_blocks()])
-            if left and self.kept.leaves_something(opened.obligation, [clause.condition]):
+            left = left and self.kept.leaves_something(opened.obligation, [clause.condition])
+            if left and self.kept.leaves_all_at_once(opened.obligation, [clause.condition]):
                 with self.case.question(opened) as closes:
                     return self.case.worded([clause.condition], closes)
         return []
@@ -154,6 +165,11 @@ class Narrowing:
             )
             return self.case.worded(chosen, closes)
 
+    def _is_free(self, clause: Term) -> bool:
+        """Whether the tool may add the clause: it narrows nothing that somebody wrote."""
+        parts = self.case.parts
+        return self.freely or parts.is_open(clause) or parts.is_limit(clause)
+
     def would_do(self, opened: Open) -> list[str]:
         """Clauses that close what is open and let some block of several get to it, but shut out part of the work: for
         people to judge."""
@@ -171,8 +187,9 @@ class Narrowing:
     def _admitted(self, wanted: Sequence[Demand], offered: Sequence[Term], group: Sequence[Term]) -> list[Term]:
         """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its work: all
         together, or else each that can."""
+        group = list(filter(self._is_free, group))
         if not group or self.kept.leaves(wanted, [*offered, *group]):
-            return list(group)
+            return group
         kept: list[Term] = []
         for term in group if len(group) > 1 else ():
             if self.kept.leaves(wanted, [*offered, *kept, term]):

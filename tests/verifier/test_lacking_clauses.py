@@ -1,4 +1,4 @@
-"""Without leave to add clauses, a refuted kernel says under which it would be right."""
+"""A kernel that is wrong in some launches of a written contract says under which clauses it would be right."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def scale(x, out, T: ct.Constant[int]):
 NAMED = 'args = { x = "f32[N]", out = "f32[N]", T = 256 }'
 
 
-def checked(folder: Path, more: str) -> KernelResult:
+def checked(folder: Path, more: str, *, deny: bool = False) -> KernelResult:
     (folder / "scale.py").write_text(KERNEL)
     (folder / "scale.tileverify.toml").write_text(f'[[launch]]\nkernel = "scale"\n{more}\n')
-    wanted = CheckOptions(deny_requires=True, quick_repairs=True)
+    wanted = CheckOptions(deny_requires=deny, quick_repairs=True)
     (result,) = check_paths([str(folder / "scale.py")], options=wanted).results
     return result
 
@@ -32,12 +32,14 @@ def lacking(result: KernelResult) -> list[Hint]:
     return [hint for finding in result.findings for hint in finding.hints if hint.id == "declare-requires"]
 
 
-def test_a_divisibility_that_the_spec_lacks_is_told(tmp_path: Path) -> None:
-    result = checked(tmp_path, f'grid = ["cdiv(N, 256)"]\n{NAMED}')
+@pytest.mark.parametrize("deny", [False, True])
+def test_a_divisibility_that_the_spec_lacks_is_told(tmp_path: Path, deny: bool) -> None:
+    result = checked(tmp_path, f'grid = ["cdiv(N, 256)"]\n{NAMED}', deny=deny)
     assert result.verdict is Verdict.REFUTED
     (hint,) = lacking(result)
     assert hint.applicability == "maybe"
-    assert hint.text.startswith("it is proved where `N % 256 == 0`: if every launch is like that, add requires = [")
+    assert hint.requires == ("N % 256 == 0",)
+    assert hint.text.startswith("would be proved if `N % 256 == 0`: if every launch is like that, add requires = [")
     stated = checked(tmp_path, f'grid = ["cdiv(N, 256)"]\nrequires = ["N % 256 == 0"]\n{NAMED}')
     assert stated.verdict is Verdict.PROVED
 

@@ -1,0 +1,124 @@
+"""TV304: 32-bit arithmetic that wraps in arrays of 2**31 elements or more, although every size alone is usual.
+
+    an obligation took a limit that the limits of single sizes do not imply
+    an index or a mask wraps, in an access that is proved all the same:
+
+        F and alone and |index| >= 2**31     has a launch,      F and alone and spans and |index| >= 2**31     has none
+
+The second is a mask or a bounds check that hides the wrapped index: what the lane should have touched is left out.  It
+changes no verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from ..contract import terms as t
+from ..contract.terms import Sort, Term, TermKind
+from ..results import Finding, Hint
+from ..results.codes import TV
+from . import messages
+from .case import CLAUSE_LIMITS, Case
+from .refute.described import DescribedNumbers
+from .rules.answers import Answer, Model
+from .rules.footprint_overlap import place_terms
+from .rules.obligations import Obligation
+from .rules.prepare import launch_facts, outside
+from .search.limit_proof import Needed
+from .smt import Decider
+
+EXAMPLE_LIMITS: Final = replace(CLAUSE_LIMITS, nonlinear=300_000)
+"""For sizes at which arithmetic wraps: they only help people."""
+
+LEAST_BITS: Final = 4
+"""Sizes of an example are looked for below 2**4, 2**5 and so on."""
+
+_RACES: Final = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
+
+
+@dataclass
+class LargeArrays:
+    """What becomes of a proved kernel in arrays beyond the limits."""
+
+    case: Case
+
+    def findings(self, needed: Sequence[Needed]) -> tuple[Finding, ...]:
+        """One for each place; ``needed``: the limits that the proof took."""
+        parts = self.case.parts
+        if parts.is_literal or not parts.has_limits:
+            return ()
+        found: dict[tuple[str | None, int | None, str], Finding] = {}
+        for finding in (*self._beyond(needed), *self._hidden()):
+            site = finding.sites[0]
+            found.setdefault((site.file, site.line, site.array), finding)
+        return tuple(found.values())
+
+    def _beyond(self, needed: Iterable[Needed]) -> Iterator[Finding]:
+        for clause, obligation, conditions in needed:
+            if not self.case.parts.is_limit(clause.condition, alone=True):
+                sizes = self._sizes([*conditions, t.not_(clause.condition)])
+                yield self._finding(obligation, f"beyond `{clause.text}`", _consequence(obligation), sizes)
+
+    def _hidden(self) -> Iterator[Finding]:
+        """Of the accesses: promises say themselves what they ask of integers."""
+        for each in self.case.sites:
+            for wrap in _wraps([each.guard, *place_terms(each.place)]):
+                beyond = outside(wrap)
+                if self._is_possible(beyond, self.case.parts.alone) and self._is_impossible(beyond):
+                    lost = "the mask hides the wrapped index, and elements are silently left out"
+                    obligation = Obligation(TV.INDEX_WRAPS, (), each.site)
+                    yield self._finding(obligation, "in arrays of 2**31 elements or more", lost, self._sizes([beyond]))
+                    break
+
+    def _finding(self, obligation: Obligation, where: str, then: str, sizes: Mapping[str, int]) -> Finding:
+        first = f", first where {', '.join(f'{name} = {value}' for name, value in sizes.items())}" if sizes else ""
+        sites = messages.sites(obligation)
+        text = f"{where} 32-bit arithmetic wraps in an index of `{sites[0].array}`: {then}{first}"
+        advice = "an index wraps in 32 bits: compute it in 64 (`.astype(ct.int64)` before it is multiplied)"
+        return Finding(TV.INDEX_WRAPS, text, sites, hints=(Hint("widen-index", "display", advice),))
+
+    # ---------------------------------------------------------------------------------------- questions
+    @cached_property
+    def _decider(self) -> Decider:
+        """Of the contract alone: the proof's own knows the limits."""
+        session = self.case.session.anew(models=True)
+        return Decider(launch_facts(self.case.contract), EXAMPLE_LIMITS, self.case.decider.deadline, session=session)
+
+    def _is_possible(self, condition: Term, limits: Sequence[Term]) -> bool:
+        return self._decider.decide([condition, *limits]).answer is Answer.SATISFIABLE
+
+    def _is_impossible(self, condition: Term) -> bool:
+        return self._decider.decide([condition, *self.case.parts.limits]).answer is Answer.UNSATISFIABLE
+
+    def _sizes(self, conditions: Sequence[Term]) -> dict[str, int]:
+        """Small sizes of a launch that satisfies ``conditions``; none where none were found."""
+        variables = [size for size in self.case.contract.variables if size.sort is Sort.INT]
+        asked = [*conditions, *self.case.parts.alone]
+        for bits in range(LEAST_BITS, 31):
+            model = self._model([*asked, *(t.le(size, t.const(1 << bits)) for size in variables)])
+            if model is not None:
+                number = DescribedNumbers(model)
+                return {size.symbol.name: number(size) for size in variables}
+        return {}
+
+    def _model(self, conditions: Sequence[Term]) -> Model | None:
+        result = self._decider.decide(conditions, model=True)
+        return result.model if result.answer is Answer.SATISFIABLE else None
+
+
+def _wraps(terms: Iterable[Term]) -> Iterator[Term]:
+    found = (part for term in terms for part in t.postorder(term) if part.kind is TermKind.WRAP and part.payload == 32)
+    return iter(dict.fromkeys(found))
+
+
+def _consequence(obligation: Obligation) -> str:
+    if obligation.code in _RACES:
+        return "tile blocks touch each other's elements"
+    if obligation.code in (TV.UNORDERED_IN_BLOCK, TV.DUPLICATE_LANES):
+        return "accesses of one block meet in an element"
+    if obligation.promise is not None:
+        return "a promise to the compiler is broken"
+    return "the access leaves the array"

@@ -1,0 +1,187 @@
+"""What a clause does to a contract: is it a size limit, does it speak of an open part, or does it narrow?
+
+A launch is *within limits* if no array is empty, every size, stride and integer scalar is below 2**30 in magnitude, and
+every array spans fewer than 2**31 elements:
+
+    alone   1 <= size,   |n| < 2**30 of every size, stride, scalar and length of a list that has a name
+    spans   1 + sum((size - 1) * stride) < 2**31,   size, stride < 2**30 where it is made of several
+
+A clause c of a contract with the facts F, whose open parts are o (the grid, addresses, strides that nobody named), is
+
+    a limit           F and alone and spans  ->  c
+    of an open part   F and alone and spans and room  ->  c[o := least]        where c speaks of o
+    a narrowing       otherwise
+
+``least`` is one block along each axis, and addresses that are multiples of whatever is asked; ``room`` are sizes of a
+tile or more.  So `grid.x <= N // 4` speaks of the grid, and `grid.x >= 1 and N % 4 == 0` narrows N.  The solver
+answers; what it cannot tell counts as a narrowing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, TypeAlias
+
+from ...contract import terms as t
+from ...contract.as_terms import Contract, array_layout
+from ...contract.terms import Sort, Term, TermKind
+from ...contract.terms.evaluate import evaluate
+from ...contract.variables import GRID, list_length
+from .prepare import contract_values
+
+USUAL: Final = 1 << 30
+"""Sizes, strides and integer scalars stay below it."""
+
+ELEMENTS: Final = 1 << 31
+"""Arrays span fewer."""
+
+SMALL: Final = 1 << 12
+"""Sizes of the launches that clauses have to leave (`work`)."""
+
+Implies: TypeAlias = Callable[[Sequence[Term], Term], bool]
+"""Whether the contract's facts and these conditions imply another one; False means "not seen"."""
+
+
+@dataclass(frozen=True)
+class ContractParts:
+    """The limits of ``contract`` and its open parts; ``implies`` asks the solver, which knows the contract's facts.
+
+    ``tile``: the largest number of elements along an axis that the kernel works with at once.
+    """
+
+    contract: Contract
+    implies: Implies
+    tile: int = 1
+
+    @cached_property
+    def alone(self) -> tuple[Term, ...]:
+        """What limits say of each size, stride and scalar alone."""
+        return self._told(self._alone())
+
+    @cached_property
+    def filled(self) -> tuple[Term, ...]:
+        """No array is empty; nothing where the contract has none but launches with an empty one."""
+        filled = self._told(t.le(t.ONE, size) for shape, _ in self._layouts for size in shape)
+        return () if t.FALSE in filled or self.implies(filled, t.FALSE) else filled
+
+    @cached_property
+    def spans(self) -> tuple[Term, ...]:
+        """What limits say of arrays beyond that."""
+        return self._told(self._spans())
+
+    @property
+    def limits(self) -> tuple[Term, ...]:
+        return (*self.alone, *self.spans)
+
+    @cached_property
+    def has_limits(self) -> bool:
+        """Whether the contract has launches within limits, as far as is known; none if it describes an empty array."""
+        return bool(self.limits) and t.FALSE not in self.limits and not self.implies(self.limits, t.FALSE)
+
+    @cached_property
+    def small(self) -> tuple[Term, ...]:
+        """Every size is small, where the contract has such launches."""
+        sizes = [*self.contract.variables, *(size for array in self._layouts for size in array[0])]
+        small = self._told(t.lt(size, t.const(SMALL)) for size in sizes if size.sort is Sort.INT)
+        return () if not small or t.FALSE in small or self.implies(small, t.FALSE) else small
+
+    @cached_property
+    def written(self) -> frozenset[Term]:
+        """The variables of a launch that a contract speaks of by name."""
+        lengths = (list_length(name) for name in self.contract.lists)
+        return frozenset((*self.contract.variables, *lengths, *(leaf for fact in self._sizes for leaf in fact.free)))
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether a launch decides nothing but what is open."""
+        return not self.written
+
+    def is_limit(self, clause: Term, *, alone: bool = False) -> bool:
+        """Whether every launch within limits satisfies the clause; ``alone``: by the limits of single sizes."""
+        if not self.has_limits or self._is_broken_by_a_sample(clause):
+            return False
+        return self.implies(self.alone if alone else self.limits, clause)
+
+    def is_open(self, clause: Term) -> bool:
+        """Whether the clause restricts nothing that the contract speaks of by name."""
+        spoken_of = clause.free - self.written
+        if not spoken_of or (self.contract.grid_given and spoken_of & set(GRID)):
+            return False
+        least = {leaf: t.ONE if leaf in GRID else t.ZERO for leaf in spoken_of}
+        rest = t.substitute(clause, least)
+        return rest is t.TRUE or self.implies((*(self.limits if self.has_limits else ()), *self._room), rest)
+
+    # ------------------------------------------------------------------------------------------- helpers
+    @cached_property
+    def _values(self) -> dict[Term, Term]:
+        return contract_values(self.contract)
+
+    def _told(self, conditions: Iterable[Term]) -> tuple[Term, ...]:
+        found = (t.substitute(condition, self._values) for condition in conditions)
+        return tuple(dict.fromkeys(condition for condition in found if condition is not t.TRUE))
+
+    @cached_property
+    def _layouts(self) -> list[tuple[tuple[Term, ...], tuple[Term, ...]]]:
+        return [array_layout(array) for array in self.contract.arrays.values()]
+
+    @property
+    def _sizes(self) -> Iterator[Term]:
+        """Sizes and the strides that somebody described, in terms of the contract."""
+        for array, (shape, strides) in zip(self.contract.arrays.values(), self._layouts, strict=True):
+            yield from (t.substitute(each, self._values) for each in (*shape, *(strides if array.strides else ())))
+
+    def _alone(self) -> Iterator[Term]:
+        most, least = t.const(USUAL), t.const(-USUAL)
+        for array, (shape, strides) in zip(self.contract.arrays.values(), self._layouts, strict=True):
+            yield from (t.le(t.ONE, size) for size in shape)
+            described = (*shape, *(strides if array.strides else ()))
+            yield from (t.lt(each, most) for each in described if self._is_named(each))
+        for variable in self.contract.variables:
+            if variable.sort is Sort.INT:
+                yield from (t.lt(variable, most), t.lt(least, variable))
+        yield from (t.lt(list_length(name), most) for name in self.contract.lists)
+
+    def _is_named(self, number: Term) -> bool:
+        return self._values.get(number, number).kind is TermKind.VAR
+
+    def _spans(self) -> Iterator[Term]:
+        for array, (shape, strides) in zip(self.contract.arrays.values(), self._layouts, strict=True):
+            last = (t.mul(t.sub(size, t.ONE), stride) for size, stride in zip(shape, strides, strict=True))
+            span = t.product(shape) if array.strides is None else t.add(t.ONE, *last)
+            yield t.lt(span, t.const(ELEMENTS))
+        for shape, strides in self._layouts:
+            yield from (t.lt(each, t.const(USUAL)) for each in (*shape, *strides) if not self._is_named(each))
+
+    @cached_property
+    def _room(self) -> tuple[Term, ...]:
+        sizes = [leaf for leaf in self.written if leaf.sort is Sort.INT]
+        room = tuple(t.le(t.const(self.tile), leaf) for leaf in sorted(sizes, key=t.render))
+        return () if self.implies((*(self.limits if self.has_limits else ()), *room), t.FALSE) else room
+
+    def _is_broken_by_a_sample(self, clause: Term) -> bool:
+        """Whether one of a few usual launches of the contract breaks it: most clauses are, and no solver is needed."""
+        for value in (1, 2, 3, 7, 16, 100, 1000):
+            launch = _Sample(value)
+            try:
+                usual = all(evaluate(each, launch) for each in (*self.contract.facts, *self.limits))
+                if usual and not evaluate(clause, launch):
+                    return True
+            except (KeyError, ZeroDivisionError):
+                continue
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """Every size is ``value``, or as near to it as it may be; there is one block along each axis."""
+
+    value: int
+
+    def __getitem__(self, variable: Term) -> int | bool:
+        if variable.kind is not TermKind.VAR or variable.sort is not Sort.INT:
+            raise KeyError(variable)
+        low, high = variable.low, variable.high
+        wanted = 1 if variable in GRID else self.value
+        return max(wanted if high is None else min(wanted, high), wanted if low is None else low)

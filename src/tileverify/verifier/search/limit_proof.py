@@ -1,0 +1,127 @@
+"""Size limits that close what is open: nobody need write them, as every launch of usual size satisfies them.
+
+What closes a question is chosen among relations that the question itself suggests, as far as every launch within limits
+satisfies them (`2 * stride < 2**31`), and after them among the limits as they stand (`M * N < 2**31`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import NamedTuple
+
+from ...contract.terms import Term, TermKind, postorder
+from ..case import CLAUSE_LIMITS, Case, Open
+from ..rules.answers import Answer
+from ..rules.clause_search import Closes, fewest
+from ..rules.obligations import Obligation, every_obligation
+from .clauses import Clause
+from .mining import fitting_bounds
+from .narrowing import offers
+
+FIT_LIMITS = replace(CLAUSE_LIMITS, nonlinear=300_000)
+"""For whether a question is closed by all limits together: products may have a part in it."""
+
+
+class Needed(NamedTuple):
+    """A limit that an obligation took; ``conditions`` are how it is broken beyond it."""
+
+    clause: Clause
+    obligation: Obligation
+    conditions: tuple[Term, ...]
+
+
+@dataclass
+class WithinLimits:
+    """Looks for limits that close what ``case`` left open; ``needed`` says which closed what."""
+
+    case: Case
+    needed: list[Needed] = field(default_factory=list)
+    _fitted: list[tuple[Term, Clause]] = field(default_factory=list)  # by the integer that was made to fit
+
+    def close(self, left: list[Open]) -> list[Open]:
+        """What stays open within limits.
+
+        Sound because each obligation is proved again under the limits that are adopted.
+        """
+        parts = self.case.parts
+        if not left or parts.is_literal or not parts.has_limits:
+            return left
+        self.case.finder = self.case.aside(self.case.session)
+        still = [opened for opened in left if not self._closed(opened)]
+        wrapped = [opened for opened in still if opened.obligation.blocked is None and _has_wrap(opened.conditions)]
+        if wrapped:
+            fresh = self._with_fitting_integers(wrapped)
+            still = [opened for opened in still if opened not in wrapped]
+            still += [opened for opened in fresh if not self._closed(opened)]
+        self.case.drop_implied({})
+        return still
+
+    def _closed(self, opened: Open) -> bool:
+        obligation = opened.obligation
+        if obligation.blocked is not None or self.case.exhausted():
+            return False
+        with self.case.session.effort.about(obligation):
+            clauses = self._limits_for(opened)
+            if not clauses:
+                return False
+            self.case.adopt(clauses)
+            if self.case.decide_one(obligation) is not None:
+                return False
+        self.case.tally.codes.add(obligation.code)
+        self.needed += (Needed(clause, obligation, opened.conditions) for clause in clauses)
+        return True
+
+    def _limits_for(self, opened: Open) -> list[Clause]:
+        """As few limits as close what is open, the most natural ones; none if all together do not."""
+        groups = offers(
+            opened.obligation, opened.conditions, self.case.decider.facts, self.case.contract, self.case.lane_counts()
+        )
+        with self.case.question(opened, FIT_LIMITS) as closes:
+            return self._chosen(chain.from_iterable(groups), closes)
+
+    def _chosen(self, natural: Iterable[Term], closes: Closes) -> list[Clause]:
+        parts = self.case.parts
+        for limits in (parts.alone, parts.limits):
+            if closes(limits):
+                candidates = [*filter(parts.is_limit, dict.fromkeys(natural)), *limits]
+                return self.case.worded(fewest(candidates, closes), closes)
+        return []
+
+    # ------------------------------------------------------------------------------------- machine integers
+    def _with_fitting_integers(self, left: Sequence[Open]) -> list[Open]:
+        """What is open of the same accesses and promises, read where their machine integers fit within limits."""
+        places = {_place(opened.obligation) for opened in left}
+        preparer = self.case.preparer.informed_otherwise(self.case.contract, self.case.decider, self.case.use)
+        preparer.narrow = self._made_fit
+        self.case.prepare_by(preparer, {offset for place in places for offset in place})
+        preparer.narrow = None
+        found = every_obligation(self.case.sites, self.case.promises, self.case.contract, places)
+        for opened in left:
+            parts = {part for condition in opened.conditions for part in postorder(condition)}
+            fitted = (clause for wrap, clause in self._fitted if wrap in parts)
+            self.needed += (Needed(clause, opened.obligation, opened.conditions) for clause in dict.fromkeys(fitted))
+        answers = map(self.case.decide_one, map(self.case.protocols.explained, found))
+        return [opened for opened in answers if opened is not None]
+
+    def _made_fit(self, wrap: Term, outside: Term, guard: Term) -> bool:
+        """Whether limits make ``wrap`` fit, by which they are adopted."""
+
+        def closes(limits: Sequence[Term]) -> bool:
+            asked = self.case.decider.decide([outside, guard, *limits], limits=FIT_LIMITS)
+            return asked.answer is Answer.UNSATISFIABLE
+
+        found = self._chosen(chain.from_iterable(fitting_bounds(wrap)), closes)
+        self.case.adopt(found)
+        self._fitted += ((wrap, clause) for clause in found)
+        return bool(found)
+
+
+def _has_wrap(conditions: Iterable[Term]) -> bool:
+    return any(part.kind is TermKind.WRAP for condition in conditions for part in postorder(condition))
+
+
+def _place(obligation: Obligation) -> tuple[int, ...]:
+    items = (obligation.promise,) if obligation.promise is not None else (obligation.first, obligation.second)
+    return tuple(item.offset for item in items if item is not None)

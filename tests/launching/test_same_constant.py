@@ -30,6 +30,7 @@ SPEC = """
 [[launch]]
 kernel = "scaled"
 grid = ["512 // N"]
+requires = ["512 // N <= cdiv(N, 128)"]
 args = { pair = ["f32[N]", "f32"], out = "f32[N]", SHAPE = [128], BY = 2.0 }
 """
 CONSTANTS = [0, 1, True, False, 0.0, -0.0, 1.0, math.nan, math.inf, None, "1", (1,), (1.0,), (), ((1,),)]

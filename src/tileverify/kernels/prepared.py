@@ -119,10 +119,11 @@ def kernel_of(module: str, name: str) -> LaunchedKernel:
     try:
         kernel: LaunchedKernel = getattr(import_module(f".device.{module}", __package__), name)
     except ModuleNotFoundError as missing:
-        source = display_path(Path(__file__).parent / "device" / f"{module}.py")
+        folder = display_path(Path(__file__).with_name("device"))
         raise UsageError(
             f"no bundle of '{module}.{name}' is for these arguments, and there is no compiler: {missing.name} is not "
-            f"installed; run `tileverify build {source} -o FOLDER` where it is, and tileverify.kernels.use(FOLDER) here"
+            f"installed; run `tileverify build {folder}/{module}.py -o FOLDER` where it is, and "
+            "tileverify.kernels.use(FOLDER) here"
         ) from None
     return kernel
 

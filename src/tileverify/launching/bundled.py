@@ -18,7 +18,7 @@ from ..contract.launch import KernelUnit, LaunchSpec
 from ..contract.trustable import trusted_text
 from ..pipeline.cache.verdicts import default_folder
 from ..system.errors import UsageError
-from . import on_cpu, trusting
+from . import on_cpu, trust_warning
 from .arguments import Touched, device_of, use_of, values_by_contract
 from .bundle.manifest import read_bundle
 from .bundle.model import Bundle
@@ -180,7 +180,7 @@ class BundledKernel:
             run = partial(on_cpu.run, self.unit, admission.plain(named), lists, axes, self._touched.written, look)
             plan = HostPlan(self, self.bundle.bytecode, axes, run)
         else:
-            trusting.tell(self.name, self.file, self.bundle.certificate.launch.trust)
+            trust_warning.tell(self.name, self.file, self.bundle.certificate.launch.trust)
             early = said.programmatic_dependent_launch and self._ahead == frozenset()
             plan = self._on(device).plan(axes, named, lists, early=early)
         return Planned(plan, use, again=not guard.data, ahead=None if on_host else self._ahead, look=look)

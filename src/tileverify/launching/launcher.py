@@ -17,7 +17,7 @@ from ..contract.launch import KernelUnit
 from ..pipeline import CheckOptions
 from ..pipeline.cache.verdicts import default_folder
 from ..system.errors import UsageError
-from . import calls, on_cpu, trusting
+from . import calls, on_cpu, trust_warning
 from .arguments import use_of
 from .asked import Asked
 from .bundle.manifest import parameter_types
@@ -125,7 +125,7 @@ class Launcher:
             run = partial(on_cpu.run, unit, tuple(named.values()), lists, axes, touched.written, look)
             plan = HostPlan(specialisation, unit.bytecode, axes, run)
         else:
-            trusting.tell(known.name, str(known.file), () if proof is None else proof.launch.trust)
+            trust_warning.tell(known.name, str(known.file), () if proof is None else proof.launch.trust)
             early = (
                 asked.said.programmatic_dependent_launch and proof is not None and specialisation.ahead == frozenset()
             )

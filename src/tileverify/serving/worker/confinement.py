@@ -93,7 +93,7 @@ def _handle(connection: socket.socket, pid: int) -> int:
 
 
 def _status(process: int | str) -> dict[str, str]:
-    lines = (line.partition(":") for line in _text(f"/proc/{process}/status").splitlines())
+    lines = (line.partition(":") for line in _text(f"/proc/{process}/status").split("\n"))
     return {name: " ".join(value.split()) for name, _, value in lines if name in _STATUS}
 
 

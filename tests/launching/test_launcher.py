@@ -383,6 +383,20 @@ def test_arrays_on_the_host_and_on_a_gpu_are_refused(
             launcher.launch(None, (8,), kernel, arguments)
 
 
+def test_arrays_that_no_contract_admits_are_refused_in_words(
+    launcher: Launcher, kernels: ModuleType, x: Array, y: Array
+) -> None:
+    with pytest.raises(LaunchRefused, match="retype was not launched"):  # one array under two types
+        launcher.launch(None, (8,), kernels.retype, (y, y.view(np.int32), 128))
+    for arguments in ((2.0, x[::-1], y, 128), (2.0, x, y[::-1], 128)):
+        with pytest.raises(LaunchRefused, match=r"has a negative stride, launch on a copy of it \(TV502\)"):
+            launcher.launch(None, (8,), kernels.axpy, arguments)
+    with pytest.raises(LaunchRefused, match=r"`xs` has a negative stride"):
+        launcher.launch(None, (8,), kernels.sum_all, ([x, x[::-1]], y, 2, 128))
+    with pytest.raises(LaunchRefused, match=r"`pair\[1\]` has a negative stride"):
+        launcher.launch(None, (8,), kernels.halves, ((x, x[::-1]), y, 128))
+
+
 # ------------------------------------------------------------------------------------------- scalars
 class Degrees(float):
     def __repr__(self) -> str:

@@ -43,8 +43,8 @@ class Asked:
         signature = calls.signature_of(kernel, seen)
         descriptions = calls.described(seen, signature)
         named = dict(calls.named_values(kernel.parameters, descriptions))
-        in_lists = (array for _, of in calls.lists_of(kernel.parameters, descriptions) for array in of)
-        device = None if on_host else device_of(kernel.name, (*named.values(), *in_lists))
+        arrays = (array for _, array in calls.named_arrays(kernel.parameters, descriptions))
+        device = None if on_host else device_of(kernel.name, arrays)
         return cls(kernel, signature, descriptions, named, contents_of(named, on_host, stream), device, said)
 
     @property

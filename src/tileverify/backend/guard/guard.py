@@ -415,8 +415,8 @@ class _Compiler:
                     raise UsageError(f"the contract of {self.spec.kernel} speaks of '{name}', which no launch shows")
                 return self.locals[name]
             case Apply(op, args):
-                if (value := constant_value(expression)) is not None:  # `2 ** 31` is no call at every launch
-                    return f"({value})"
+                if (known := constant_value(expression)) is not None:  # `2 ** 31` is no call at every launch
+                    return f"({known})"
                 return OPERATORS[op].python([self._code(each) for each in args])
         raise AssertionError(expression)
 

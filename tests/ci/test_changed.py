@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.ci.test_action import KERNEL, SPEC
+import yaml
+from tests.ci.test_action import KERNEL, REPOSITORY, SPEC
 from tests.command_line import CommandLine
 
 from tileverify.commands.changed import changed_targets
@@ -48,3 +49,17 @@ def test_exit_codes(tileverify: CommandLine) -> None:
     ran = tileverify("check", "--changed", "plain.py")
     assert (ran.code, ran.out, ran.err) == (0, "", "nothing to check: no changed file holds kernels\n")
     assert tileverify("check", "--changed").code == 0
+
+
+@pytest.mark.parametrize("name", ["--baseline=known.py", "--output=right.py", "--config=known.py", "-q", "--isolated"])
+def test_names_of_files_are_no_options_of_the_hook(tileverify: CommandLine, name: str) -> None:
+    """As pre-commit calls it, with a file that somebody committed under such a name."""
+    hook, _ = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text())
+    words = [*hook["entry"].split()[1:], *hook["args"]]
+    Path("known.py").write_text("")
+    tileverify("check", "k/wrong.py", "--baseline", "known.py", "--update-baseline", "-q")
+    Path("right.py").write_text("print('important')\n")
+    Path(name).write_text("x = 1\n")
+    before = {path: path.read_bytes() for path in Path().glob("*.py")}
+    assert tileverify(*words, name, "k/wrong.py", "plain.py").code == 1
+    assert {path: path.read_bytes() for path in Path().glob("*.py")} == before

@@ -404,6 +404,28 @@ def test_a_closed_pipe_is_no_success_and_no_traceback(arguments: Sequence[str]) 
     assert process.stderr == ""
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a full disk as Linux has it")
+@pytest.mark.parametrize("redirected", ["> /dev/full", ">&-"])
+@pytest.mark.parametrize(
+    "arguments", ["explain", "schema", "--help", "check kernels.py --format json", "list kernels.py"]
+)
+def test_a_full_disk_is_no_failure_of_the_tool(kernels: Path, arguments: str, redirected: str) -> None:
+    process = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m tileverify {arguments} {redirected}"],
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "TILEVERIFY_CRASH_DIR": "crashes"},
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert process.returncode == 2
+    assert process.stderr in (
+        "error: cannot write: No space left on device\n",
+        "error: cannot write: standard output is closed\n",
+    )
+    assert not Path("crashes").exists()
+
+
 @pytest.mark.skipif(os.name != "posix", reason="pipes and signals as POSIX has them")
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_ctrl_c_ends_at_once_with_130(kernels: Path, jobs: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tileverify.backend.interpreter import Budget, GridRun, run_grid
 from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
+from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import (
     ArrayArgument,
@@ -51,12 +52,14 @@ STEPS: Final = 1 << 40
 class Numbers:
     """Values for a launch's free names and scalars; ``grid`` where the contract leaves it open.
 
-    ``blocks``: the only ones to interpret, for launches too large to interpret whole.
+    ``blocks``: the only ones to interpret, for launches too large to interpret whole.  ``asserted``: data facts under
+    which no assertion of the kernel fails, where its contract does not say so.
     """
 
     values: Mapping[str, int | float]
     grid: Block | None = None
     blocks: tuple[Block, ...] | None = None
+    asserted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,12 @@ def problem(unit: KernelUnit, numbers_: Numbers) -> Problem:
                 contents[place] = _contents(array, facts, sizes, source)
             dtypes[place] = array.dtype
     return Problem(unit, launch, contents, dtypes, numbers_.blocks)
+
+
+def without_failures(unit: KernelUnit, numbers_: Numbers) -> Problem:
+    """`problem`, with contents for which every assertion holds: on a GPU one that fails ends the whole program."""
+    facts = tuple(map(parse_data_fact, numbers_.asserted))
+    return problem(replace(unit, launch=replace(unit.launch, data=(*unit.launch.data, *facts))), numbers_)
 
 
 def interpret(given: Problem) -> GridRun:

@@ -120,8 +120,12 @@ RUST_NUMBERS: Final[Mapping[str, Numbers]] = {
     f"{_POSITIONS}rope_seq_dynpos_f16_entry[any-size]": Numbers({"S": 1, "P": 3}),
     f"{_POSITIONS}kv_cache_update_seq_dynpos_f16_entry[any-size]": Numbers({"S": 1, "L": 3}),
     f"{_POSITIONS}flash_attn_causal_seq_dynpos_f16_entry[any-size]": Numbers({"S": 2, "L": 4, "scale": 0.125}),
-    f"{_POSITIONS}embedding_batch_f16_entry[assertions-stop]": Numbers({"B": 1, "V": 2}),
-    f"{_POSITIONS}axpy_within_f32_entry[assertions-stop]": Numbers({"N": 20, "X": 60, "a": 0.5}),
+    f"{_POSITIONS}embedding_batch_f16_entry[assertions-stop]": Numbers(
+        {"B": 1, "V": 2}, asserted=("range(ids, 0, 16 * V)",)
+    ),
+    f"{_POSITIONS}axpy_within_f32_entry[assertions-stop]": Numbers(
+        {"N": 20, "X": 60, "a": 0.5}, asserted=("range(start, 0, 5)",)
+    ),
     f"{_TILES}gemm_f16_entry[any-size]": Numbers({"M": 3, "N": 5, "K": 3}),
     f"{_TILES}matmul_swizzled_f16_entry[any-size]": Numbers({"M": 19, "N": 5, "K": 3}),
     f"{_TILES}silu_and_mul_f16_entry[any-size]": Numbers({"M": 5, "H": 100}),

@@ -12,6 +12,14 @@ from benchmarks.gpu.paired import paired_ratio
 from benchmarks.gpu.report import markdown as report
 from benchmarks.gpu.stored import StoredArray, StoredLaunch, numbers
 from benchmarks.gpu.variants import variants
+from tests.corpus.problems import interpret, problem, without_failures
+from tests.corpus.references import NUMBERS
+
+from tileverify.contract.launch import KernelUnit
+from tileverify.corpus import ROOT
+from tileverify.frontend.sources.discover import discover
+
+WAYS = (problem, without_failures)
 
 
 def test_every_variant_has_a_name_and_a_recording_of_its_own() -> None:
@@ -98,3 +106,18 @@ def test_tables() -> None:
     text = report({"machine": {"GPU": "none"}, "rows": [row]})
     assert "| 2^3 | 3 | 6 | 0.500 | 1.0000 (1.0000 to 1.0000) | 0.0e+00 | tile |" in text
     assert "add f32, 2^3: no Triton" in text
+
+
+def test_indices_that_the_corpus_is_launched_with_fail_no_assertion() -> None:
+    """One that fails on a GPU ends the program that measures; contracts that trust it to stop a block admit such."""
+    positions = "cutile_rust/positions.tileirbc"
+    units = [unit for unit in discover([str(ROOT / positions)]) if isinstance(unit, KernelUnit) and unit.launch.trust]
+    cases = {f"{positions}::{unit.kernel}[{unit.launch.name}]": unit for unit in units}
+    known = cases.keys() & NUMBERS.keys()
+    assert len(known) == 2
+    failed = {
+        name: [sum(len(log.assertions) for log in interpret(made(cases[name], NUMBERS[name])).logs) for made in WAYS]
+        for name in known
+    }
+    assert all(without == 0 for _, without in failed.values()), failed
+    assert any(usual for usual, _ in failed.values()), "the contract admits indices that fail"

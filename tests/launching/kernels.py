@@ -69,3 +69,10 @@ def put_apart(places, x, y, TILE: ct.Constant[int]):
 def negate(x, y, TILE: ct.Constant[int]):
     i = ct.bid(0)
     ct.store(y, index=(i,), tile=-ct.load(x, index=(i,), shape=(TILE,)))
+
+
+@ct.kernel
+def retype(x, y, TILE: ct.Constant[int]):
+    i = ct.bid(0)
+    tile = ct.load(x, index=(i,), shape=(TILE,))
+    ct.store(y, index=(i,), tile=ct.astype(tile, y.dtype))

@@ -414,3 +414,32 @@ def test_two_threads_on_two_streams(kernel: Remembered, work: InFlight, device: 
     turns = sum(one != other for one, other in zip(plan.made, plan.made[1:], strict=False))
     assert len(plan.made) == 601
     assert len(device.waits) == turns
+
+
+@pytest.mark.parametrize("stream", [A, B])
+def test_nobody_launches_between_a_look_at_contents_and_the_launch(work: InFlight, stream: Stream) -> None:
+    """What the proof assumes is looked at, and holds until the launch is on its stream, also against launches without
+    a word."""
+    x, y = Tensor(), Tensor(8192)
+    writer = Remembered(work)
+    written = first(writer, stream, x, y)
+    assert writer.again(stream, GRID, (x, y))
+    other = threading.Thread(target=writer.again, args=(stream, GRID, (x, y)))
+    before: list[int] = []
+
+    class Reader(Plan):
+        def launch(self, stream: Any) -> None:
+            before.append(len(written.made))
+            super().launch(stream)
+
+    def look() -> None:
+        other.start()
+        other.join(0.2)
+        assert other.is_alive()
+
+    use = Use("reader", 0, (ByteAccess(8192, 8320, False, "y"),))
+    reader = Remembered(work)
+    reader.first(A, GRID, (y,), Planned(Reader(), use, False, look=look))  # type: ignore[arg-type]
+    other.join(30)
+    assert before == [2]
+    assert len(written.made) == 3

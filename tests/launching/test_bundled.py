@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.command_line import CommandLine
+from tests.launching.test_launcher import OnDevice, changed_meanwhile
 
 from tileverify.backend.guard import LaunchRefused
 from tileverify.corpus import ROOT
@@ -94,7 +95,7 @@ def test_too_few_arguments(axpy: BundledKernel) -> None:
         axpy.launch(None, (2,), (3.0,))
 
 
-def test_facts_in_a_bundle_are_checked(tileverify: CommandLine) -> None:
+def test_facts_in_a_bundle_are_checked(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     target = f"{ROOT / 'race_free' / 'scatter_permutation.py'}::scatter_elements::injective"
     assert tileverify("build", target, "-o", "scatter.tvk", "--arch", "none").code == 0
     scatter = load("scatter.tvk")
@@ -106,6 +107,18 @@ def test_facts_in_a_bundle_are_checked(tileverify: CommandLine) -> None:
     with pytest.raises(LaunchRefused, match=r"'injective\(target\)' does not hold, .*108.*\(TV502\)"):
         scatter.launch(None, (2,), (x, places, out, 256))
     scatter.launch(None, (2,), (x, places, out, 256), vouch=True)
+    places[7] = 407
+    changed_meanwhile(monkeypatch, lambda: places.fill(100))
+    out[:] = -1
+    with pytest.raises(LaunchRefused, match=r"'injective\(target\)' does not hold"):
+        scatter.launch(None, (2,), (x, places, out, 256))
+    assert (out == -1).all()
+
+
+def test_arrays_on_the_host_and_on_a_gpu_are_refused(axpy: BundledKernel) -> None:
+    _, y = arrays(1000)
+    with pytest.raises(UsageError, match="was given arrays on the host and on a GPU"):
+        axpy.launch(None, (2,), (3.0, OnDevice(0x7F00DEAD0000, True), y, 512))
 
 
 # ------------------------------------------------------------------------------------------- lists of arrays

@@ -231,7 +231,7 @@ class Play:
             case "replay" if self.graphs:
                 graph = self.graphs.pop() if self.draw.random() < 0.3 else self.draw.choice(self.graphs)
                 assert graph._use is not None
-                given = [each for node in graph._nodes for each in node.arguments if isinstance(each, Buffer)]
+                given = [each for node in graph._nodes for each in node.kept if isinstance(each, Buffer)]
                 if {each.address for each in given} == graph._use.starts:
                     self.asked(stream, graph._use.accesses)
                     graph.replay(stream)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import warnings
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +21,7 @@ from tileverify.launching import proofs
 from tileverify.launching.launcher import Launcher
 from tileverify.launching.on_cpu import RunStopped
 from tileverify.launching.optouts import UnprovedLaunch, unproved, unproved_launches
+from tileverify.launching.turns import turns
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.system.errors import UsageError
 
@@ -212,6 +217,46 @@ def test_facts_on_the_kernel_are_checked(launcher: Launcher, kernels: ModuleType
     assert np.array_equal(y, x)
 
 
+def changed_meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], None]) -> None:
+    """Until a launch has its turn, the one before it does this."""
+    turn = turns().turn
+
+    @contextmanager
+    def behind(accesses: Any) -> Iterator[None]:
+        with turn(accesses):
+            change()
+            yield
+
+    monkeypatch.setattr(turns(), "turn", behind)
+
+
+@pytest.mark.parametrize("stated", [False, True])
+def test_facts_are_looked_at_when_the_launch_has_its_turn(
+    launcher: Launcher, kernels: ModuleType, x: Array, monkeypatch: pytest.MonkeyPatch, stated: bool
+) -> None:
+    places, far = np.arange(1024, dtype=np.int32), np.zeros(4096, np.float32)
+    facts = ["injective(places)", "range(places, 0, y.shape[0])"] if stated else []
+    launcher.launch(None, (8,), kernels.put, (places, x, far, 128), data=facts)
+    far[:] = 0
+    changed_meanwhile(monkeypatch, lambda: places.fill(3))
+    with pytest.raises(LaunchRefused, match="put was not launched"):
+        launcher.launch(None, (8,), kernels.put, (places, x, far, 128), data=facts)
+    assert (far == 0).all()
+
+
+def test_what_holds_again_in_time_is_launched(
+    launcher: Launcher, kernels: ModuleType, x: Array, y: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who looks only once, too early, would refuse it."""
+    places = np.arange(1024, dtype=np.int32)
+    facts = ["injective(places)", "range(places, 0, y.shape[0])"]
+    launcher.launch(None, (8,), kernels.put, (places, x, y, 128), data=facts)
+    places[:] = 3
+    changed_meanwhile(monkeypatch, lambda: places.__setitem__(slice(None), np.arange(1024)[::-1]))
+    launcher.launch(None, (8,), kernels.put, (places, x, y, 128), data=facts)
+    assert np.array_equal(y, x[::-1])
+
+
 # ----------------------------------------------------------------------------------------------- opt-outs
 def test_an_opt_out_runs_and_is_listed(
     launcher: Launcher, kernels: ModuleType, x: Array, y: Array, monkeypatch: pytest.MonkeyPatch
@@ -238,6 +283,132 @@ def test_opt_outs_can_be_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEVERIFY_STRICT", "0")
     with pytest.raises(UsageError, match="needs a reason"), unproved(reason=" "):
         raise AssertionError
+
+
+def launched(launcher: Launcher, kernels: ModuleType, x: Array, y: Array) -> bool:
+    """Whether a launch passes that only an opt-out lets pass."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnprovedLaunch)
+            launcher.launch(None, (8,), kernels.add_all, (x, y, 128))
+    except LaunchRefused:
+        return False
+    return True
+
+
+def test_an_opt_out_in_a_generator_is_its_own(
+    launcher: Launcher, kernels: ModuleType, x: Array, y: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TILEVERIFY_STRICT", raising=False)
+    passes = partial(launched, launcher, kernels, x, y)
+
+    def batches(count: int) -> Iterator[bool]:
+        with unproved(reason="the launches inside"):
+            for _ in range(count):
+                yield passes()
+                yield from iter([passes()])
+
+    assert [(inside, passes()) for inside in batches(2)] == [(True, False)] * 4
+    abandoned = batches(1)
+    next(abandoned)
+    assert not passes()
+    with unproved(reason="the consumer's own"):
+        assert next(abandoned)
+        assert list(abandoned) == []  # it ends in the middle of the consumer's
+        assert passes()
+    assert not passes()
+
+    async def asynchronous() -> AsyncIterator[bool]:
+        with unproved(reason="the launches inside"):
+            yield passes()
+
+    async def consumer() -> list[tuple[bool, bool]]:
+        return [(inside, passes()) async for inside in asynchronous()]
+
+    assert asyncio.run(consumer()) == [(True, False)]
+
+
+def test_an_opt_out_by_another_context_manager_is_around_its_body(
+    launcher: Launcher, kernels: ModuleType, x: Array, y: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TILEVERIFY_STRICT", raising=False)
+    passes = partial(launched, launcher, kernels, x, y)
+
+    @contextmanager
+    def trusted() -> Iterator[None]:
+        with unproved(reason="as the other says"):
+            yield
+
+    with trusted():
+        assert passes()
+    assert not passes()
+    with ExitStack() as stack:
+        stack.enter_context(trusted())
+        assert passes()
+    assert not passes()
+
+    def batches() -> Iterator[bool]:
+        with trusted():
+            yield passes()
+
+    assert [(inside, passes()) for inside in batches()] == [(True, False)]
+
+
+# ------------------------------------------------------------------------------------ arrays of two places
+class OnDevice:
+    """An array that says where it lies on a GPU, in one of two ways."""
+
+    def __init__(self, address: int, interface: bool) -> None:
+        if interface:
+            self.__cuda_array_interface__ = {
+                "shape": (1024,), "typestr": "<f4", "data": (address, False), "version": 3,
+            }  # fmt: skip
+        else:
+            self.__dlpack__ = lambda **options: pytest.fail("nobody looks for its address")
+            self.__dlpack_device__ = lambda: (2, 0)
+
+
+@pytest.mark.parametrize("interface", [False, True])
+def test_arrays_on_the_host_and_on_a_gpu_are_refused(
+    launcher: Launcher, kernels: ModuleType, x: Array, y: Array, interface: bool
+) -> None:
+    """The interpreter would read the device's address in the host's memory."""
+    device = OnDevice(0x7F00DEAD0000, interface)
+    for kernel, arguments in (
+        (kernels.axpy, (2.0, device, y, 128)),
+        (kernels.halves, ((x, device), y, 128)),
+        (kernels.sum_all, ([x, device], y, 2, 128)),
+    ):
+        with pytest.raises(UsageError, match="was given arrays on the host and on a GPU"):
+            launcher.launch(None, (8,), kernel, arguments)
+
+
+def test_arrays_that_no_contract_admits_are_refused_in_words(
+    launcher: Launcher, kernels: ModuleType, x: Array, y: Array
+) -> None:
+    with pytest.raises(LaunchRefused, match="retype was not launched"):  # one array under two types
+        launcher.launch(None, (8,), kernels.retype, (y, y.view(np.int32), 128))
+    for arguments in ((2.0, x[::-1], y, 128), (2.0, x, y[::-1], 128)):
+        with pytest.raises(LaunchRefused, match=r"has a negative stride, launch on a copy of it \(TV502\)"):
+            launcher.launch(None, (8,), kernels.axpy, arguments)
+    with pytest.raises(LaunchRefused, match=r"`xs` has a negative stride"):
+        launcher.launch(None, (8,), kernels.sum_all, ([x, x[::-1]], y, 2, 128))
+    with pytest.raises(LaunchRefused, match=r"`pair\[1\]` has a negative stride"):
+        launcher.launch(None, (8,), kernels.halves, ((x, x[::-1]), y, 128))
+
+
+# ------------------------------------------------------------------------------------------- scalars
+class Degrees(float):
+    def __repr__(self) -> str:
+        return f"{float(self)} degrees"
+
+
+@pytest.mark.parametrize("number", [np.float64(0.125), Degrees(0.125)])
+def test_a_scalar_may_be_a_float_of_another_library(
+    launcher: Launcher, kernels: ModuleType, x: Array, y: Array, number: float
+) -> None:
+    launcher.launch(None, (8,), kernels.axpy, (number, x, y, 128))
+    assert np.array_equal(y, 0.125 * x + 1)
 
 
 # -------------------------------------------------------------------------------------------------- misuse

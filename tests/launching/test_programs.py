@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from types import ModuleType
@@ -30,6 +31,26 @@ def test_a_patched_program_verifies(launcher: Launcher, kernels: ModuleType) -> 
         ct.launch(None, (2,), kernels.axpy, (2.0, x, y, 128), programmatic_dependent_launch=True)
         assert np.array_equal(y, 4 * x + 1)
     assert ct.launch is before
+
+
+BESIDE = [
+    ("cuda.tile._cext", "launch_extended"),
+    ("cuda.tile._cext", "xla_ffi_get_call_handler"),
+    ("cuda.tile.jax", "cutile_call"),
+    ("cuda.tile.tune._tune", "_benchmark"),
+    ("cuda.tile.tune._tune_utils", "benchmark_with_timeout"),
+    ("cuda.tile.tune._tune_utils", "_benchmark_with_ipc_payload"),  # what the other process calls
+]
+
+
+@pytest.mark.parametrize(("module", "name"), BESIDE)
+def test_every_other_way_to_a_launch_is_refused(
+    launcher: Launcher, kernels: ModuleType, module: str, name: str
+) -> None:
+    owner = importlib.import_module(module)
+    arguments = (None, (2,), kernels.axpy, (), 1.0, False)[: 6 if name == "benchmark_with_timeout" else 0]
+    with Patch(launcher), pytest.raises(LaunchRefused, match=r"is not verified, and refused by tileverify.patch\(\)"):
+        getattr(owner, name)(*arguments)
 
 
 EARLIER = """

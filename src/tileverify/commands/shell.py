@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import sys
@@ -32,6 +33,8 @@ SECONDS_BETWEEN: Final = 0.5
 """From one look at what is under way to the next."""
 
 INTERRUPTED: Final = 130  # 128 + SIGINT, as shells count
+NO_ROOM: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO))
+"""What the system says where somebody's disk takes no more."""
 BROKEN_PIPE: Final = 141  # 128 + SIGPIPE: a report that nobody read is no success
 _NO_COMMAND: Final[Any] = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click raises for a group alone, since its version 8.2."""
@@ -47,6 +50,9 @@ class Shell(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run the command line and exit."""
+        if sys.stdout is None:
+            talk("error: cannot write: standard output is closed")
+            sys.exit(2)
         extra["standalone_mode"] = False  # its exit codes for broken pipes, Ctrl-C and some errors would mean refuted
         try:
             code = super().main(*args, **extra)
@@ -84,10 +90,13 @@ def _exit_code(error: BaseException) -> int:
         talk("interrupted")
         return INTERRUPTED
     if isinstance(error, BrokenPipeError):
-        # What is left in the buffer can go nowhere; Python would complain about it at exit.
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_stdout()
         return BROKEN_PIPE
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        _let_go_of_stdout()
+        where = f" '{error.filename}'" if error.filename else ""
+        talk(f"error: cannot write{where}: {error.strerror}")
+        return 2
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error, file=sys.stderr)
     if isinstance(error, TileVerifyError):
@@ -99,9 +108,17 @@ def _exit_code(error: BaseException) -> int:
     return 2
 
 
+def _let_go_of_stdout() -> None:
+    """What is left in its buffer can go nowhere; Python would complain about it at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 # ----------------------------------------------------------------------------------------------- streams
 def talk(text: str) -> None:
     """A line on stderr, free of terminal control codes."""
+    if sys.stderr is None:  # closed by who started us; `print` would take stdout
+        return
     with contextlib.suppress(OSError, ValueError):
         print(printable(text), file=sys.stderr, flush=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ class SourceSpecs:
     def beside(cls, source: Path) -> SourceSpecs:
         """The specs in the file beside ``source`` and in the nearest ``pyproject.toml``."""
         path = spec_path(source)
-        own = read_spec_file(path) if path.is_file() else ()
+        own = read_spec_file(path) if os.path.lexists(path) else ()
         return cls((*own, *read_pyproject(source.resolve().parent)))
 
     @classmethod

@@ -50,7 +50,8 @@ def _leaves(name: str, argument: Argument) -> Iterator[tuple[str, list[Argument]
 
 
 def _same(a: Argument, b: Argument) -> bool:
-    return all(a[key] == b[key] for key in ("address", "shape", "strides", "bits"))
+    """The same elements of the same type: bytes under two types are arrays that overlap."""
+    return all(a.get(key) == b.get(key) for key in ("address", "shape", "strides", "bits", "dtype"))
 
 
 def _share_bytes(a: Argument, b: Argument) -> bool:

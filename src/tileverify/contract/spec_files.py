@@ -102,7 +102,7 @@ def read_pyproject(folder: Path) -> tuple[RawLaunch, ...]:
     """The launches in the nearest ``pyproject.toml`` at or above ``folder``; none without the file or the table."""
     for place in (folder, *folder.parents):
         path = place / "pyproject.toml"
-        if path.is_file():
+        if path.exists() and not path.is_dir():
             text = _read(path)
             table = _parse(text, path)
             return _raw_launches(_tool_table(table, path), text, path, header="tool.tileverify.launch", shared=True)
@@ -151,7 +151,7 @@ def raw_launch(
 
 def _read(path: Path) -> str:
     try:
-        return io.TextIOWrapper(io.BytesIO(read(path)), encoding="utf-8").read()
+        return io.TextIOWrapper(io.BytesIO(read(path)), encoding="utf-8-sig").read()
     except FileNotFoundError:
         raise UsageError(f"there is no spec file {path}") from None
     except (OSError, UnicodeDecodeError) as error:

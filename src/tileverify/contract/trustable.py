@@ -24,6 +24,12 @@ TRUSTABLE: Final = {ASSERT_STOPS: "that a block stops at an assertion that fails
 """Each word, and what is believed then."""
 
 
+ON_A_GPU: Final = "destroys the CUDA context of the whole program"
+"""What a failing assertion does there: ``tileiras`` makes a trap of it."""
+AT_A_LAUNCH: Final = {ASSERT_STOPS: f"an assertion that fails on a GPU {ON_A_GPU}"}
+"""What each word means for whoever launches."""
+
+
 def read_trust(value: object) -> tuple[str, ...]:
     """The words of ``trust``, in order and each once; raises `SpecError` for anything else."""
     if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
@@ -37,6 +43,11 @@ def read_trust(value: object) -> tuple[str, ...]:
 def trusted_text(words: Iterable[str]) -> tuple[str, ...]:
     """What is believed, a sentence for each word: ``that a block stops at ... (assert-stops)``."""
     return tuple(f"{TRUSTABLE[word]} ({word})" for word in words)
+
+
+def launched_text(words: Iterable[str]) -> str:
+    """What launching under these words may do, in one sentence; empty without words."""
+    return "; ".join(f"{AT_A_LAUNCH[word]} ({word})" for word in words)
 
 
 def trusting(launch: LaunchSpec, words: Iterable[str]) -> LaunchSpec:

@@ -168,7 +168,7 @@ def _constant(value: object) -> DescribedConstant:
     if value is None or type(value) is bool or type(value) is int or type(value) is str:
         return {"kind": "constant", "value": value}
     if isinstance(value, float):
-        return {"kind": "constant", "value": repr(value), "type": "float"}
+        return {"kind": "constant", "value": _exactly(value), "type": "float"}
     if is_data_type(value):
         return {"kind": "constant", "value": f"ct.{value.name}", "type": "dtype"}
     return {"kind": "constant", "value": repr(value), "type": type(value).__qualname__}
@@ -198,10 +198,17 @@ def describe(value: object, constraint: object) -> Described:
 
 
 def _plain(value: object) -> bool | int | float | str:
-    if isinstance(value, (bool, int, float)):
-        return value if not isinstance(value, float) else repr(value)
+    if isinstance(value, (bool, int)):
+        return value
+    if isinstance(value, float):
+        return _exactly(value)
     plain: bool | int | float | str = value.item() if hasattr(value, "item") else repr(value)
     return plain
+
+
+def _exactly(value: float) -> str:
+    """What a reader makes the same number of; a type of another library (``numpy.float64``) may spell it otherwise."""
+    return float.__repr__(value)
 
 
 def _fields(value: object) -> Iterable[str] | None:

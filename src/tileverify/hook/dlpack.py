@@ -10,7 +10,9 @@ import ctypes
 from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass
 
-KDL_CPU, KDL_CUDA = 1, 2
+KDL_CPU, KDL_CUDA, KDL_CUDA_HOST, KDL_CUDA_MANAGED = 1, 2, 3, 13
+HOST_MEMORY = frozenset((KDL_CPU, KDL_CUDA_HOST, KDL_CUDA_MANAGED))
+"""Kinds of memory that the host reads."""
 
 
 class _Tensor(Structure):

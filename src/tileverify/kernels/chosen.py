@@ -10,7 +10,6 @@ from ..backend.guard import LaunchRefused
 from ..launching.bundled import BundledKernel
 from ..launching.given import Arguments, LaunchedKernel
 from ..launching.launcher import of_this_process
-from ..system.errors import UsageError
 from . import prepared
 
 
@@ -52,12 +51,7 @@ def chosen(kernel: str, grid: tuple[int, ...] | None, arguments: Arguments) -> B
                 return bundle
     if refused is not None:
         raise refused
-    try:
-        return prepared.kernel_of(module, name)
-    except ModuleNotFoundError as missing:
-        raise UsageError(
-            f"no bundle of '{kernel}' is for these arguments, and there is no compiler: {missing.name} is not installed"
-        ) from None
+    return prepared.kernel_of(module, name)
 
 
 def account(kernel: BundledKernel | LaunchedKernel, grid: tuple[int, ...] | None, arguments: Arguments) -> Account:

@@ -22,6 +22,7 @@ from ..launching.given import Arguments, GivenOptions, LaunchedKernel, Stream
 from ..launching.launcher import of_this_process
 from ..launching.same_constant import same_constant
 from ..system.errors import UsageError
+from ..system.paths import display_path
 from .arrays import stream_of
 
 ALIGNED: Final = 16
@@ -114,8 +115,16 @@ def launch(
 
 @cache
 def kernel_of(module: str, name: str) -> LaunchedKernel:
-    """The kernel itself, which takes the compiler; raises `ModuleNotFoundError` where that is not installed."""
-    kernel: LaunchedKernel = getattr(import_module(f".device.{module}", __package__), name)
+    """The kernel itself, which takes the compiler; raises `UsageError` where that is not installed."""
+    try:
+        kernel: LaunchedKernel = getattr(import_module(f".device.{module}", __package__), name)
+    except ModuleNotFoundError as missing:
+        folder = display_path(Path(__file__).with_name("device"))
+        raise UsageError(
+            f"no bundle of '{module}.{name}' is for these arguments, and there is no compiler: {missing.name} is not "
+            f"installed; run `tileverify build {folder}/{module}.py -o FOLDER` where it is, and "
+            "tileverify.kernels.use(FOLDER) here"
+        ) from None
     return kernel
 
 

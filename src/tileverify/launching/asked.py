@@ -38,12 +38,13 @@ class Asked:
     def of(cls, kernel: Kernel, arguments: Arguments, said: LaunchOptions, stream: Stream) -> Asked:
         """Raises `UsageError` and `LaunchRefused` for arguments that make no launch."""
         given = tuple(map(on_cpu.host_arrays, arguments))
-        on_host = any(map(on_cpu.on_host, given))
+        on_host = on_cpu.lies_on_host(kernel.name, given)
         seen = tuple(map(numpy_as_cuda, given))
         signature = calls.signature_of(kernel, seen)
         descriptions = calls.described(seen, signature)
         named = dict(calls.named_values(kernel.parameters, descriptions))
-        device = None if on_host else device_of(kernel.name, named.values())
+        arrays = (array for _, array in calls.named_arrays(kernel.parameters, descriptions))
+        device = None if on_host else device_of(kernel.name, arrays)
         return cls(kernel, signature, descriptions, named, contents_of(named, on_host, stream), device, said)
 
     @property

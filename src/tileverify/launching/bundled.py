@@ -11,14 +11,14 @@ from typing import Final, Unpack
 
 from ..backend.gpu import driver
 from ..backend.gpu.loaded import GpuKernel, Plan
-from ..backend.guard import Guard, LaunchRefused, compile_guard
+from ..backend.guard import Guard, compile_guard
 from ..backend.guard.arguments import ArrayValue, Grid, Value
 from ..backend.guard.lists import lengths_of, spelled_out
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..contract.trustable import trusted_text
 from ..pipeline.cache.verdicts import default_folder
 from ..system.errors import UsageError
-from . import on_cpu
+from . import on_cpu, trust_warning
 from .arguments import Touched, device_of, use_of, values_by_contract
 from .bundle.manifest import read_bundle
 from .bundle.model import Bundle
@@ -28,7 +28,7 @@ from .contents import contents_of
 from .given import Arguments, GivenGrid, GivenOptions, Stream
 from .on_cpu import HOST, HostPlan
 from .options import options_of
-from .proofs import arrays_ahead, broken_fact, touched_by
+from .proofs import arrays_ahead, look_at, touched_by
 from .remembered import Again, Planned, Remembered, never
 
 MOST_LENGTHS: Final = 64
@@ -134,11 +134,7 @@ class BundledKernel:
         remembered = self._early if early else self._remembered
         if remembered.made(stream, grid, arguments, untried=early):
             return
-        planned = self.planned(stream, grid, arguments, **options)
-        if isinstance(planned.plan, HostPlan):
-            planned.plan.launch(stream)
-            return
-        remembered.first(stream, grid, arguments, planned)
+        remembered.first(stream, grid, arguments, self.planned(stream, grid, arguments, looked=False, **options))
         if not early:
             self.tileverify_again = remembered.again
 
@@ -148,14 +144,20 @@ class BundledKernel:
         return arrays_ahead(self.unit)
 
     def planned(
-        self, stream: Stream, grid: GivenGrid, arguments: Arguments, **options: Unpack[GivenOptions]
+        self,
+        stream: Stream,
+        grid: GivenGrid,
+        arguments: Arguments,
+        *,
+        looked: bool = True,
+        **options: Unpack[GivenOptions],
     ) -> Planned:
-        """A launch that was checked and is ready to be made."""
+        """A launch that was checked and is ready to be made; ``looked``: at contents, too (`Planned.look`)."""
         said = options_of(options)
         if said.data:
             raise UsageError(f"'{self.name}' is launched from a bundle, whose facts are those that it was built with")
         given = tuple(map(on_cpu.host_arrays, arguments))
-        on_host = any(map(on_cpu.on_host, given))
+        on_host = on_cpu.lies_on_host(self.name, given)
         admission = self._admission(given)
         guard = admission.guard
         values = values_by_contract(self.bundle.certificate.launch.arguments, given, self.name)
@@ -164,21 +166,24 @@ class BundledKernel:
         named = {each.name: value for each, value in zip(guard.order, guard.passed(values), strict=True)}
         lists = admission.lists(named)
         contents = contents_of(named, on_host, stream)
-        facts = () if said.vouch else guard.data
-        broken = broken_fact(facts, guard.named(values, axes) if facts else {}, contents)
-        if broken is not None:
-            raise LaunchRefused(f"{self.name} was not launched: {broken} (TV502)")
+        look = None
+        if guard.data and not said.vouch:
+            names = guard.named(values, axes)
+            look = partial(look_at, self.name, guard.data, names, contents)
+            if looked:
+                look()
         device = HOST if on_host else device_of(self.name, values)
         use = use_of(self.name, device, axes, named, admission.touched)
         plan: Plan | HostPlan
         if on_host:
             on_cpu.refuse_read_only(self.name, named, {}, admission.touched.written)  # lists are spelled out
-            run = partial(on_cpu.run, self.unit, admission.plain(named), lists, axes, self._touched.written)
+            run = partial(on_cpu.run, self.unit, admission.plain(named), lists, axes, self._touched.written, look)
             plan = HostPlan(self, self.bundle.bytecode, axes, run)
         else:
+            trust_warning.tell(self.name, self.file, self.bundle.certificate.launch.trust)
             early = said.programmatic_dependent_launch and self._ahead == frozenset()
             plan = self._on(device).plan(axes, named, lists, early=early)
-        return Planned(plan, use, again=not guard.data, ahead=None if on_host else self._ahead)
+        return Planned(plan, use, again=not guard.data, ahead=None if on_host else self._ahead, look=look)
 
     def _covering(self, guard: Guard, values: Sequence[Value]) -> Grid:
         grid = guard.covered(values)

@@ -149,6 +149,12 @@ def named_values(names: Iterable[str], descriptions: Sequence[Described]) -> Ite
             yield from named_values([f"{name}{field}" for field in fields], items)
 
 
+def named_arrays(names: Sequence[str], descriptions: Sequence[Described]) -> Iterator[tuple[str, ArrayValue]]:
+    """All arrays, also those in tuples and lists."""
+    yield from ((name, value) for name, value in named_values(names, descriptions) if isinstance(value, ArrayValue))
+    yield from ((name, array) for name, of in lists_of(names, descriptions) for array in of)
+
+
 def _array_value(described: DescribedArray) -> ArrayValue:
     shape, strides = tuple(described["shape"]), tuple(described["strides"])
     return ArrayValue(described["address"], shape, strides, described["dtype"], described.get("read_only", False))
@@ -174,8 +180,13 @@ def spec_of(
 
     ``contents``: what integer arrays hold, by argument name; facts of them are observed, unless the caller ``vouched``
     for ``data``, the facts that are stated; ``alias``: groups of arguments that the compiler was told of.  Raises
-    `UsageError` for an argument that launch specs cannot say.
+    `UsageError` for an argument that launch specs cannot say, and `LaunchRefused` for one that no contract admits.
     """
+    for name, array in named_arrays(kernel.parameters, descriptions):
+        if any(stride < 0 for stride in array.strides):
+            raise LaunchRefused(
+                f"{kernel.name} was not launched: `{name}` has a negative stride, launch on a copy of it (TV502)"
+            )
     found = overlaps(kernel.parameters, descriptions)
     pairs = [{"first": each.first, "second": each.second, "same": each.same} for each in found]
     observed = [] if vouched else observed_facts({name: [array] for name, array in contents.items()})

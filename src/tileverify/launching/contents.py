@@ -47,6 +47,10 @@ class Contents(Mapping[str, NDArray[np.generic]]):
         self._seen = seen
         self._known: dict[str, NDArray[np.generic]] = {}
 
+    def anew(self) -> Contents:
+        """The same arrays, of which nothing has been read yet."""
+        return Contents(self._arrays, self._read, self._seen)
+
     def seen_to_keep(self, fact: DataFact, facts: Sequence[DataFact], number: Number) -> bool:
         """Whether the fact was seen to hold where the array lies, without fetching it."""
         array = self._arrays.get(fact.array)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final, Protocol
@@ -68,14 +69,17 @@ class _Asked:
 
 @dataclass
 class DeviceFacts:
-    """``plan(stream, grid, kernel, arguments)`` verifies, ``make(stream, planned, arguments)`` launches."""
+    """``plan(stream, grid, kernel, arguments)`` verifies, ``make(stream, planned, arguments)`` launches.
+
+    ``lock``: that of the launches, where they are made under one: who looks may hold it (`InFlight.alone`).
+    """
 
     plan: Callable[[Stream, GivenGrid, object, Arguments], Planned]
     make: Callable[[Stream, Planned, Arguments], None]
     scratch: Scratch
     array: Callable[[int, int], DeviceArray] = IndexArray
     _plans: dict[Key, Planned] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    lock: AbstractContextManager[object] = field(default_factory=threading.Lock)
 
     def keeps(
         self, stream: Stream, array: ArrayValue, fact: DataFact, facts: Sequence[DataFact], number: Value
@@ -87,7 +91,7 @@ class DeviceFacts:
         plain = len(array.shape) == 1 and array.strides == (1,) and array.dtype == "i32"
         if not plain or not FETCHED < array.shape[0] < _INT32.stop - 2 * TILE or fact.other is not None or fact.unless:
             return False
-        with self._lock:
+        with self.lock:
             try:
                 return self._keeps(_Asked(stream, array.address, array.shape[0]), fact, facts, number)
             except InFlightConflict:  # which the launch itself would meet, or of launches before
@@ -159,4 +163,4 @@ def device_facts() -> DeviceFacts:
     def make(stream: Stream, planned: Planned, arguments: Arguments) -> None:
         in_flight().launch(stream, of_values(planned.use), arguments, planned.plan.launch, planned.plan.alive)
 
-    return DeviceFacts(Launcher().planned, make, DeviceScratch())
+    return DeviceFacts(Launcher().planned, make, DeviceScratch(), lock=in_flight().lock)

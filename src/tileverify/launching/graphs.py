@@ -15,19 +15,18 @@ all is done that the stream was given before, so that nothing else can be writin
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, Protocol
 
 from ..backend.guard import LaunchRefused
-from ..backend.ledger import ByteAccess, InFlightConflict, unordered_conflicts
+from ..backend.ledger import ByteAccess, InFlightConflict, WrittenBytes, unordered_conflicts
 from ..backend.ledger import GraphNode as Footprint
 from ..system.errors import UsageError
 from .given import Arguments, GivenGrid, Stream
 from .in_flight import InFlight, in_flight
-from .journal import Use, leaves
+from .journal import Noted, Use, complain, leaves
 from .on_cpu import HOST, HostPlan
 from .remembered import Planned
 
@@ -86,37 +85,19 @@ def backend_of(device: int) -> Backend:
 
 @dataclass(eq=False)
 class Node:
-    """One launch of a graph.  ``permitted``: to start early; ``early``: it does."""
+    """One launch of a graph.  ``permitted``: to start early; ``early``: it does.
+
+    ``kept``: whatever stood in its arguments, which belong to the caller and may be something else by now.
+    """
 
     number: int
     kernel: object
     planned: Planned
-    arguments: Arguments
+    kept: tuple[object, ...]
     after: tuple[Node, ...]
     permitted: bool = False
     early: bool = False
     handle: object = None
-
-
-class _Written:
-    """Bytes of any number of accesses, as ranges without a gap inside, in order."""
-
-    def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-
-    def _touched(self, access: ByteAccess) -> tuple[int, int]:
-        """The ranges with a byte of the access: the first, and the one behind the last."""
-        return bisect_right(self._ends, access.start), bisect_left(self._starts, access.end)
-
-    def touches(self, access: ByteAccess) -> bool:
-        first, behind = self._touched(access)
-        return first < behind
-
-    def add(self, access: ByteAccess) -> None:
-        first, behind = self._touched(access)
-        starts, ends = [access.start, *self._starts[first:behind]], [access.end, *self._ends[first:behind]]
-        self._starts[first:behind], self._ends[first:behind] = [min(starts)], [max(ends)]
 
 
 @dataclass(eq=False)
@@ -157,7 +138,7 @@ class Graph:
         planned = self._planned(grid, kernel, arguments, data, vouch)
         if self._nodes and planned.use.device != self._nodes[0].planned.use.device:
             raise UsageError("the launches of one graph run on one device")
-        node = Node(len(self._nodes), kernel, planned, arguments, behind, programmatic_dependent_launch)
+        node = Node(len(self._nodes), kernel, planned, tuple(leaves(arguments)), behind, programmatic_dependent_launch)
         self._nodes.append(node)
         return node
 
@@ -214,7 +195,7 @@ class Graph:
         accesses = tuple(self._accesses())
         arrays = tuple(dict.fromkeys(array for node in self._nodes for array in node.planned.use.arrays))
         self._use = Use(f"a graph of {len(self._nodes)} launches", self._nodes[0].planned.use.device, accesses, arrays)
-        held = [each for node in self._nodes for each in (*leaves(node.arguments), *node.planned.plan.alive)]
+        held = [each for node in self._nodes for each in (*node.kept, *node.planned.plan.alive)]
         self._kept = tuple({id(each): each for each in held if not isinstance(each, int | float | str)}.values())
 
     def _early(self) -> list[bool]:
@@ -223,7 +204,7 @@ class Graph:
         What a launch reads ahead of its wait may be written by itself, whose blocks do not disturb each other, and by
         launches behind it, which wait until it has ended.  Of those added before it, any may still be running.
         """
-        written, found = _Written(), list[bool]()
+        written, found = WrittenBytes(), list[bool]()
         for node in self._nodes:
             accesses, ahead = node.planned.use.accesses, node.planned.ahead
             found.append(
@@ -250,23 +231,27 @@ class Graph:
         planned = self._planned(grid, node.kernel, arguments, (), vouch)
         if planned.plan.kernel is not node.planned.plan.kernel:
             raise UsageError("the new arguments need another specialisation of the kernel: make a new graph")
-        before = node.planned, node.arguments
-        node.planned, node.arguments = planned, arguments
+        before = node.planned, node.kept
+        node.planned, node.kept = planned, tuple(leaves(arguments))
         try:
             self._check()
             if any(each.early > early for each, early in zip(self._nodes, self._early(), strict=True)):
                 raise UsageError("a launch of the graph starts early and would read what is written: make a new graph")
             self._made.change(node.handle, planned.plan)
         except BaseException:
-            node.planned, node.arguments = before
+            node.planned, node.kept = before
             self._check()
             raise
 
     def replay(self, stream: Stream = None) -> None:
-        """Make all launches, in order with whatever they conflict with on other streams."""
+        """Make all launches, in order with whatever they conflict with on other streams.
+
+        Raises `InFlightConflict` for arrays whose memory has moved.
+        """
         if self._made is None or self._use is None:
             raise UsageError("the graph is not finished: replay it behind its 'with' block")
         if self._use.device == HOST:
+            complain([Noted(self._use, self._kept)])
             self._made.replay(stream)
             return
         self.work.launch(stream, self._use, (), self._made.replay, (self, *self._kept))

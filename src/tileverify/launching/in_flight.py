@@ -13,8 +13,9 @@ launch on several streams.  An array whose memory was moved meanwhile is found t
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Protocol
@@ -101,6 +102,13 @@ class InFlight:
             self.journal.left -= 1
             if self.journal.left <= 0 or self.journal.room <= 0:
                 self.look()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """No other thread launches anything inside, not even what it launches without a word elsewhere (`journal`)."""
+        with self.lock:
+            self.journal.seal()
+            yield
 
     def _stays_alone(self, identity: StreamId, stream: Stream) -> bool:
         """Whether the stream is the only one with work; what the ledger has of it is in order with what comes."""

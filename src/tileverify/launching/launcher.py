@@ -17,7 +17,7 @@ from ..contract.launch import KernelUnit
 from ..pipeline import CheckOptions
 from ..pipeline.cache.verdicts import default_folder
 from ..system.errors import UsageError
-from . import calls, on_cpu
+from . import calls, on_cpu, trust_warning
 from .arguments import use_of
 from .asked import Asked
 from .bundle.manifest import parameter_types
@@ -28,7 +28,7 @@ from .given import Arguments, GivenGrid, GivenOptions, Key, Stream
 from .on_cpu import HOST, HostPlan
 from .options import options_of
 from .optouts import OptOut, current, note
-from .proofs import LaunchProof, Request, Specialisation
+from .proofs import BrokenFact, LaunchProof, Request, Specialisation
 from .remembered import Planned, Remembered, never
 
 
@@ -71,21 +71,32 @@ class Launcher:
         remembered = launches.get(kernel)
         if remembered is not None and remembered.made(stream, grid, arguments, untried=early):
             return
-        planned = self.planned(stream, grid, kernel, arguments, **options)
-        if isinstance(planned.plan, HostPlan):
-            planned.plan.launch(stream)
-            return
         remembered = launches.setdefault(kernel, Remembered())
-        remembered.first(stream, grid, arguments, planned)
+        try:
+            remembered.first(
+                stream, grid, arguments, self.planned(stream, grid, kernel, arguments, looked=False, **options)
+            )
+        except BrokenFact:  # another proof, or none
+            remembered.first(stream, grid, arguments, self.planned(stream, grid, kernel, arguments, **options))
         if not early:
             self._kernel(kernel).object.tileverify_again = remembered.again
 
     def planned(
-        self, stream: Stream, grid: GivenGrid, kernel: object, arguments: Arguments, **options: Unpack[GivenOptions]
+        self,
+        stream: Stream,
+        grid: GivenGrid,
+        kernel: object,
+        arguments: Arguments,
+        *,
+        looked: bool = True,
+        **options: Unpack[GivenOptions],
     ) -> Planned:
-        """A launch that is verified and ready to be made.  What it raises is what `launch` raises."""
+        """A launch that is verified and ready to be made.  What it raises is what `launch` raises.
+
+        ``looked``: at contents, too; else whoever makes it has to (`Planned.look`).
+        """
         if isinstance(kernel, BundledKernel):
-            return kernel.planned(stream, grid, arguments, **options)
+            return kernel.planned(stream, grid, arguments, looked=looked, **options)
         asked = self.asked(stream, kernel, arguments, **options)
         known, named, device = asked.kernel, asked.named, asked.device
         specialisation = self._specialisation(asked)
@@ -99,7 +110,8 @@ class Launcher:
 
         axes = specialisation.covering_grid(request(None), self.options) if grid is None else calls.grid_of(grid)
         wanted = request(axes)
-        proof = self._admitted(known, specialisation, wanted)
+        proof = self._admitted(known, specialisation, wanted, looked)
+        look = None if proof is None else proof.look(wanted)
         lists = dict(calls.lists_of(known.parameters, asked.descriptions))
         if proof is not None and proof.guard is not None:
             named = dict(zip(named, proof.guard.passed(tuple(named.values())), strict=True))
@@ -110,9 +122,10 @@ class Launcher:
         if device is None:
             on_cpu.refuse_read_only(known.name, named, lists, touched.written)
             unit = wanted.unit()
-            run = partial(on_cpu.run, unit, tuple(named.values()), lists, axes, touched.written)
+            run = partial(on_cpu.run, unit, tuple(named.values()), lists, axes, touched.written, look)
             plan = HostPlan(specialisation, unit.bytecode, axes, run)
         else:
+            trust_warning.tell(known.name, str(known.file), () if proof is None else proof.launch.trust)
             early = (
                 asked.said.programmatic_dependent_launch and proof is not None and specialisation.ahead == frozenset()
             )
@@ -120,7 +133,7 @@ class Launcher:
         use = use_of(known.name, HOST if device is None else device, axes, named, touched, lists)
         # What depends on contents, or ran by an opt-out, is asked again each time.
         ahead = None if proof is None or device is None else specialisation.ahead
-        return Planned(plan, use, again=proof is not None and not proof.assumed, ahead=ahead)
+        return Planned(plan, use, again=proof is not None and not proof.assumed, ahead=ahead, look=look)
 
     def asked(self, stream: Stream, kernel: object, arguments: Arguments, **options: Unpack[GivenOptions]) -> Asked:
         """A launch looked at, not verified; ``options`` and errors are those of `launch`."""
@@ -142,10 +155,12 @@ class Launcher:
 
         return unit(), specialisation.admit(Request(asked.named, axes, asked.contents, False, unit), self.options)
 
-    def _admitted(self, kernel: Kernel, specialisation: Specialisation, request: Request) -> LaunchProof | None:
+    def _admitted(
+        self, kernel: Kernel, specialisation: Specialisation, request: Request, looked: bool
+    ) -> LaunchProof | None:
         """The proof; ``None`` where an opt-out lets the launch pass without one."""
         try:
-            return specialisation.admit(request, self.options)
+            return specialisation.admit(request, self.options, looked=looked)
         except LaunchRefused as refused:
             reason = current()
             if reason is None:

@@ -20,14 +20,17 @@ from ..contract.concrete import ConcreteArray, ConcreteLaunch
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import Argument, ArrayArgument, KernelUnit, ScalarArgument, flat
 from ..frontend.bytecode.model import Entry, Module
+from ..hook.dlpack import HOST_MEMORY
 from ..pipeline import entry_of
 from ..system.errors import TileVerifyError, UsageError
 from .arguments import span
 from .decoded import decoded
-from .given import Stream
+from .given import Arguments, Stream
+from .journal import leaves
 from .turns import turns
 
 Bytes = NDArray[np.uint8]
+Look = Callable[[], None]
 
 
 class RunStopped(TileVerifyError):
@@ -36,13 +39,16 @@ class RunStopped(TileVerifyError):
     exit_code = 1
 
 
-def on_host(value: object) -> bool:
-    """Whether ``value`` is an array in the memory of the host, or has one in it: of NumPy, or of torch on the CPU."""
-    if isinstance(value, tuple | list):
-        return any(map(on_host, value))
-    if hasattr(value, "__dataclass_fields__"):
-        return any(on_host(getattr(value, name)) for name in value.__dataclass_fields__)
-    return _is_host_array(value)
+def lies_on_host(kernel: str, arguments: Arguments) -> bool:
+    """Whether the arrays of a launch, also those inside of arguments, lie in the memory of the host.
+
+    Raises `UsageError` where some do and others do not: an address means something else on each side.
+    """
+    given = list(leaves(arguments))
+    on_host = any(map(_is_host_array, given))
+    if on_host and any(map(_is_elsewhere, given)):
+        raise UsageError(f"'{kernel}' was given arrays on the host and on a GPU: move all of them to one of both")
+    return on_host
 
 
 class _HostTensor(Protocol):
@@ -62,6 +68,19 @@ class _HostTensor(Protocol):
 
 def _is_host_array(value: object) -> bool:
     return isinstance(value, np.ndarray) or _is_host_tensor(value)
+
+
+def _is_elsewhere(value: object) -> bool:
+    """Whether ``value`` is an array that the host cannot read."""
+    if _is_host_array(value):
+        return False
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return True
+    if hasattr(value, "__cuda_array_interface__"):
+        return True
+    dlpack_device = getattr(value, "__dlpack_device__", None)
+    return dlpack_device is not None and int(dlpack_device()[0]) not in HOST_MEMORY
 
 
 def _is_host_tensor(value: object) -> TypeGuard[_HostTensor]:
@@ -129,13 +148,13 @@ def refuse_read_only(
 
 def run(
     unit: KernelUnit, values: Sequence[Value], lists: Mapping[str, Sequence[ArrayValue]], grid: Grid,
-    written: Collection[str] | None = None,
+    written: Collection[str] | None = None, look: Look | None = None,
 ) -> None:  # fmt: skip
     """Run all blocks in the order of their ids and put what they wrote into the arrays' memory.
 
-    Launches that touch the same bytes take turns; ``written``: arguments that the kernel may write, all for ``None``.
-    Raises `RunStopped` where a block cannot go on, and `UsageError` where one wrote what is read-only; then nothing
-    is written.
+    Launches that touch the same bytes take turns; ``written``: arguments that the kernel may write, all for ``None``;
+    ``look``: asked when the turn has come; what it raises ends the launch.  Raises `RunStopped` where a block cannot go
+    on, and `UsageError` where one wrote what is read-only; then nothing is written.
     """
     module = decoded(unit)
     entry = entry_of(module, unit)
@@ -147,6 +166,8 @@ def run(
         for name, array in {**arrays, **elements}.items()
     ]
     with turns().turn(accesses):
+        if look is not None:
+            look()
         _run(unit, module, entry, named, arrays, elements, lists, grid)
 
 
@@ -214,6 +235,18 @@ class _Memory:
     def write(self, name: str, contents: Bytes, written: NDArray[np.bool_]) -> None:
         """Only what was written: the bytes between are somebody else's."""
         np.copyto(self._views[name], contents, where=written)
+
+
+class SavedHostMemory:
+    """Bytes of the host's memory as they were, put back where they lie; ``ranges``: first byte and end of each."""
+
+    def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
+        self._copies = [(view, view.copy()) for view in (_bytes_at(low, high) for low, high in ranges)]
+
+    def restore(self, stream: Stream) -> None:
+        """At once."""
+        for view, copy in self._copies:
+            view[:] = copy
 
 
 def _bytes_at(low: int, high: int) -> Bytes:

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
     from .launcher import Launcher
 
 _OWN: Final = __name__.partition(".")[0]
-_BESIDE: Final = ("launch_extended", "_benchmark")
-"""Ways into cuda.tile's C extension that launch something else than a proof speaks of."""
+_BESIDE: Final = (
+    "launch_extended", "_benchmark", "_export_ipc_benchmark_payload", "_benchmark_with_ipc_payload", "cutile_call",
+    "xla_ffi_get_call_handler",
+)  # fmt: skip
+"""Ways into cuda.tile's C extension that launch something else than a proof speaks of: a tuner's measurements, also in
+a process of their own, which nobody patched (`single_run_timeout_sec`), and what XLA calls for JAX."""
+_JAX: Final = "cuda.tile.jax._jax"
 
 
 @cache
@@ -70,7 +75,7 @@ class Patch:
         self._launcher = launcher
         self._before: list[tuple[object, str, object]] = []
         replaced: dict[int, tuple[object, Callable[..., object]]] = {}
-        for owner in (ct, _cext):
+        for owner in (ct, _cext, *([sys.modules[_JAX]] if _JAX in sys.modules else [])):
             for name in ("launch", *_BESIDE):
                 if hasattr(owner, name):
                     original = getattr(owner, name)

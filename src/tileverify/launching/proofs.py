@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Final
 
 from ..backend.early_start import reads_ahead
@@ -22,10 +22,12 @@ from ..contract.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role
 from ..contract.operators import Undefined
 from ..frontend.symbolic.summary import OriginKind
 from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
+from ..pipeline.failing import NO_SOLVER
 from ..reports.causes import mistakes
 from ..results import KernelResult, Verdict
 from ..system.errors import SpecError, UnsupportedOperation, UsageError
 from ..system.notebook_cells import shown_place
+from ..system.paths import display_path
 from ..verifier.rules.layout import IndexFootprint, place
 from .arguments import Touched
 from .contents import Contents
@@ -34,6 +36,10 @@ from .reach import Reach
 
 MOST_REFUSALS: Final = 256
 """Refused launches of a specialisation that are remembered."""
+
+
+class BrokenFact(LaunchRefused):
+    """Contents of arrays are not as a proof assumes (TV502)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +88,27 @@ class LaunchProof:
 
     def check(self, request: Request) -> None:
         """Raises `LaunchRefused` (TV501, TV502) where the launch is outside the contract."""
+        look = self.look(request)
+        if look is not None:
+            look()
+
+    def look(self, request: Request) -> Callable[[], None] | None:
+        """`check` without a look at contents: that is what it gives, where somebody has to look.
+
+        Contents are read anew each time.
+        """
         assert request.grid is not None
         if self.guard is None:
             names = _numbers(request)
             broken = _broken_clause(self.result.clauses, names)
+            if broken is not None:
+                raise LaunchRefused(f"{self.result.kernel} was not launched: {broken} (TV502)")
         else:
             self.guard.check(request.values, request.grid)
             names = self.guard.named(request.values, request.grid) if self.assumed else {}
-            broken = None
-        if broken is None and not request.vouched:
-            broken = broken_fact(self.assumed, names, request.contents)
-        if broken is not None:
-            raise LaunchRefused(f"{self.result.kernel} was not launched: {broken} (TV502)")
+        if request.vouched or not self.assumed:
+            return None
+        return partial(look_at, self.result.kernel, self.assumed, names, request.contents)
 
 
 @dataclass
@@ -124,9 +139,12 @@ class Specialisation:
         """`arrays_ahead` of it."""
         return arrays_ahead(self.unit)
 
-    def admit(self, request: Request, options: CheckOptions) -> LaunchProof:
-        """A proof that covers the launch; raises `LaunchRefused` where there is none and none can be made."""
-        found = self._covering(request)
+    def admit(self, request: Request, options: CheckOptions, *, looked: bool = True) -> LaunchProof:
+        """A proof that covers the launch; raises `LaunchRefused` where there is none and none can be made.
+
+        ``looked``: at contents, too; else they may break what a proof that is there already assumes of them.
+        """
+        found = self._covering(request if looked else replace(request, vouched=True))
         if found is None:
             with self._lock:  # others may want the same proof: one makes it, the others find it
                 found = self._covering(request) or self._proved(request, options)
@@ -164,7 +182,20 @@ class Specialisation:
         return proof
 
     def _proof_of(self, unit: KernelUnit, options: CheckOptions) -> LaunchProof:
-        return proof_of(unit, check_unit(unit, options), self._touched_under)
+        result = check_unit(unit, options)
+        if result.verdict is Verdict.ERROR and result.findings and result.findings[0].message == NO_SOLVER:
+            raise LaunchRefused(_no_bundle(unit))
+        return proof_of(unit, result, self._touched_under)
+
+
+def _no_bundle(unit: KernelUnit) -> str:
+    """What is told of a launch on a machine that can prove nothing."""
+    name, source = f"{unit.kernel.rpartition('.')[2]}.tvk", display_path(unit.file)
+    return (
+        f"{unit.kernel} was not launched: no bundle of it is loaded, and there is no solver to prove it (TV502); run "
+        f"`tileverify build {source}::{unit.kernel} -o {name}` where z3-solver is installed, and launch "
+        f"tileverify.load('{name}') here"
+    )
 
 
 def proof_of(
@@ -208,6 +239,13 @@ def _broken_clause(clauses: Iterable[str], names: Mapping[str, int]) -> str | No
         if not holds:
             return f"'{clause}' does not hold"
     return None
+
+
+def look_at(kernel: str, facts: Sequence[DataFact], names: Mapping[str, int], contents: Contents) -> None:
+    """Raises `BrokenFact` where contents, read anew, break a fact; ``names``: what the contract's names stand for."""
+    broken = broken_fact(facts, names, contents.anew())
+    if broken is not None:
+        raise BrokenFact(f"{kernel} was not launched: {broken} (TV502)")
 
 
 def broken_fact(facts: Sequence[DataFact], names: Mapping[str, int], contents: Contents) -> str | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -21,7 +21,7 @@ from ..backend.gpu.loaded import Plan
 from .given import Arguments, GivenGrid, Key, Stream
 from .in_flight import InFlight, in_flight
 from .journal import ALONE_BETWEEN_CALLS, Repeated, Use
-from .on_cpu import HostPlan
+from .on_cpu import HostPlan, Look
 from .tensors import sameness
 
 MOST_PLANS: Final = 4096
@@ -35,12 +35,14 @@ class Planned(NamedTuple):
     """A launch that was checked, what it touches, and whether the same may be made ``again`` without a look.
 
     ``ahead``: the arrays that it reads before it waits for the launch ahead of it; ``None`` if it may not start early.
+    ``look``: raises `BrokenFact` where contents are not as its proof assumes; asked when nothing comes in between.
     """
 
     plan: Plan | HostPlan
     use: Use
     again: bool
     ahead: frozenset[str] | None = None
+    look: Look | None = None
 
 
 Again: TypeAlias = Callable[[Stream, GivenGrid, Arguments], bool]
@@ -82,10 +84,19 @@ class Remembered:
         return True
 
     def first(self, stream: Stream, grid: GivenGrid, arguments: Arguments, planned: Planned) -> None:
-        """Launch for the first time, and remember it if its arguments are of kinds that can be told apart."""
-        plan, use, again = planned.plan, planned.use, planned.again
-        self._in_flight.launch(stream, use, arguments, plan.launch, plan.alive)
-        if not again or isinstance(plan, HostPlan):
+        """Launch for the first time, and remember it if its arguments are of kinds that can be told apart.
+
+        On the host nothing is remembered.
+        """
+        plan, use = planned.plan, planned.use
+        if isinstance(plan, HostPlan):
+            plan.launch(stream)
+            return
+        with self._in_flight.alone() if planned.look is not None else nullcontext():
+            if planned.look is not None:
+                planned.look()
+            self._in_flight.launch(stream, use, arguments, plan.launch, plan.alive)
+        if not planned.again:
             return
         if self._kinds is None:
             self._kinds = Kinds.of(arguments)

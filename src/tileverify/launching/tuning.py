@@ -5,8 +5,9 @@
 
 Takes what ``cuda.tile.tune.exhaustive_search`` takes.  A variant that is not proved for its arguments is neither
 compiled for the GPU nor run.  The others are timed by events with the L2 cache swept before every launch; the best two
-then run in turns, as neighbours in time differ less than runs minutes apart.  ``record`` keeps every time with what it
-depends on, so that a search that was cut off goes on where it was.
+then run in turns, as neighbours in time differ less than runs minutes apart.  After every timed launch the memory that
+it writes is put back, so that each begins with what the caller's arrays hold, and leaves them so.  ``record`` keeps
+every time with what it depends on, so that a search that was cut off goes on where it was.
 
 ``equal`` asks of each variant, too, whether it is the same function as the first that is proved, over the real numbers;
 one that is not is refused as if it were not proved.
@@ -24,9 +25,11 @@ from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from ..backend.guard import LaunchRefused
+from ..backend.ledger import WrittenBytes
 from ..system.errors import TileVerifyError, UsageError
 from .given import AnyPlan, Arguments, GivenGrid, Stream
-from .on_cpu import HostPlan
+from .journal import leaves
+from .on_cpu import HostPlan, SavedHostMemory
 from .remembered import Planned
 
 SHORT: Final = 7
@@ -41,11 +44,21 @@ Called: TypeAlias = tuple[GivenGrid, object, Arguments]
 """Grid, kernel and arguments of a launch."""
 
 
+class Saved(Protocol):
+    """Memory as it was."""
+
+    def restore(self, stream: Stream) -> None:
+        """Put it back, behind all that ``stream`` was given."""
+
+
 class Timer(Protocol):
     """What is asked of the driver."""
 
     def provenance(self, device: int) -> Mapping[str, str]:
         """Device, driver, and whatever else times depend on."""
+
+    def saved(self, device: int, ranges: Sequence[tuple[int, int]], stream: Stream) -> Saved:
+        """What these bytes hold, from the first one to the end of each range."""
 
     def microseconds(self, plan: Any, stream: Stream) -> float:
         """Of one launch, behind a sweep of the L2 cache."""
@@ -56,6 +69,9 @@ class HostTimer:
 
     def provenance(self, device: int) -> Mapping[str, str]:
         return {"device": "reference interpreter"}
+
+    def saved(self, device: int, ranges: Sequence[tuple[int, int]], stream: Stream) -> Saved:
+        return SavedHostMemory(ranges)
 
     def microseconds(self, plan: AnyPlan, stream: Stream) -> float:
         start = time.perf_counter()
@@ -143,7 +159,7 @@ class Tuner:
                 median = self._median([planned], stream, SHORT)[0]
                 known.note(key, config, median, provenance)
                 trials[-1] = Trial(config, median, equality=said)
-            ready[number] = _Ready(median, planned, arguments)
+            ready[number] = _Ready(median, planned, tuple(leaves(arguments)))
             if len(ready) > 2:
                 del ready[max(ready, key=lambda each: (ready[each].microseconds, each))]
         if not trials:
@@ -171,10 +187,20 @@ class Tuner:
         """Of launches in turns, the first of each left out; in the interpreter, of one."""
         times: list[list[float]] = [[] for _ in plans]
         rounds = 1 if all(isinstance(each.plan, HostPlan) for each in plans) else count + 1
+        saved = self._saved(plans, stream)
         for _ in range(rounds):
             for planned, own in zip(plans, times, strict=True):
-                own.append(self._timer(planned).microseconds(planned.plan, stream))
+                try:
+                    own.append(self._timer(planned).microseconds(planned.plan, stream))
+                finally:
+                    for each in saved:
+                        each.restore(stream)
         return [statistics.median(own[1:] or own) for own in times]
+
+    def _saved(self, plans: Sequence[Planned], stream: Stream) -> list[Saved]:
+        """Everything that one of the launches may write, as it is now; most variants write the same."""
+        timers = {planned.use.device: self._timer(planned) for planned in plans}
+        return [timer.saved(device, _written(plans, device), stream) for device, timer in timers.items()]
 
     def _timer(self, planned: Planned) -> Timer:
         return HostTimer() if isinstance(planned.plan, HostPlan) else self.timer
@@ -188,13 +214,23 @@ class Tuner:
         return Tuned(trials[number].config, best, tuple(trials))
 
 
+def _written(plans: Iterable[Planned], device: int) -> tuple[tuple[int, int], ...]:
+    """The bytes that launches on a device may write, each in one range."""
+    found = WrittenBytes()
+    for planned in plans:
+        for access in planned.use.accesses:
+            if access.write and planned.use.device == device:
+                found.add(access)
+    return found.ranges
+
+
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """One of the best two so far; ``arguments`` keeps the arrays that its plan knows by address."""
+    """One of the best two so far; ``kept``: the arrays that its plan knows by address, among what it was given."""
 
     microseconds: float
     planned: Planned
-    arguments: Arguments
+    kept: tuple[object, ...]
 
 
 @dataclass

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..results import CertificateFiles, Finding, KernelResult, Report, Times, Verdict, limits_denied
 from ..results.codes import TV
-from ..system.errors import SourceError, SpecError, TileVerifyError, UnsupportedOperation
-from ..system.pace import Clock, KernelTimeout, collector_paused, deadline
+from ..system.errors import SourceError, SpecError, TileVerifyError, UnsupportedOperation, UsageError
+from ..system.pace import Clock, KernelTimeout, collector_paused, deadline, interruptible
 from ..system.paths import display_path
 from ..system.private_folder import is_private
 from ..system.version import __version__
 from .contract_places import with_places
 from .errors_told import finding_of, result_of
-from .failing import died, tool_failure
+from .failing import NO_SOLVER, died, lacks_solver, tool_failure
 from .options import CheckOptions as CheckOptions
 
 if TYPE_CHECKING:
@@ -339,7 +339,8 @@ def _with_repairs(
     )
     kinds = trial, replace(trial, deny_requires=True)
     try:
-        return with_repairs(unit, result, lambda changed, deny: check_unit(changed, kinds[deny]), most, compiled_as)
+        with interruptible():
+            return with_repairs(unit, result, lambda changed, deny: check_unit(changed, kinds[deny]), most, compiled_as)
     except KernelTimeout:  # a verdict outlives what only adds to it
         return result
     except (Exception, RecursionError, MemoryError) as error:
@@ -444,6 +445,8 @@ def solver_version() -> str:
     try:
         return f"z3 {metadata.version('z3-solver')}"
     except metadata.PackageNotFoundError:
-        from ..verifier.smt import solver_version as loaded_version
-
+        try:
+            from ..verifier.smt import solver_version as loaded_version
+        except ModuleNotFoundError as error:
+            raise (UsageError(NO_SOLVER) if lacks_solver(error) else error) from None
         return loaded_version()

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..results import Finding
 from ..results.codes import TV
@@ -22,11 +22,21 @@ if TYPE_CHECKING:
     from ..system.crash_report import CrashContents
 
 
+NO_SOLVER: Final = "the solver is not installed: pip install z3-solver"
+
+
+def lacks_solver(error: BaseException) -> bool:
+    """Whether that is all that is wrong: a machine may be there for signed bundles alone."""
+    return isinstance(error, ModuleNotFoundError) and error.name == "z3"
+
+
 def tool_failure(error: BaseException, unit: KernelUnit | None = None, archives: Path | None = None) -> Finding:
     """An unexpected exception as a finding; the traceback goes to stderr where TILEVERIFY_TRACEBACK asks for it.
 
     What is needed to report it goes into the folder ``archives``, with the ``unit`` that it is about.
     """
+    if lacks_solver(error):
+        return Finding(TV.TOOL_FAILURE, NO_SOLVER)
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error, file=sys.stderr)
     archive = None if unit is None else _archived(error, unit, archives)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import gc
 import signal
 import threading
@@ -50,27 +51,55 @@ def collect_seldom() -> None:
     atexit.register(gc.freeze)
 
 
+_late = False
+"""Whether the time of the innermost `deadline` is up."""
+
+
 @contextlib.contextmanager
 def deadline(seconds: float | None) -> Iterator[None]:
     """Raises `KernelTimeout` inside the block when time is up; no more than a wish where there are no signals."""
+    global _late
     if not seconds or not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
+        with interruptible():
+            yield
         return
 
-    armed = True
+    armed, around = True, _late
+    _late = False
 
     def expire(number: int, frame: FrameType | None) -> None:
+        global _late
         if armed:
+            _late = True
             raise KernelTimeout
 
     before = signal.signal(signal.SIGALRM, expire)
     # Again and again: an exception in a finaliser is lost.
     signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
     try:
-        yield
+        with interruptible():
+            yield
     finally:
         try:
             armed = False
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+            _late = around
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """What a signal raises comes out as it is.
+
+    C code may make another exception of it: `ctypes` makes an ArgumentError of whatever ends the conversion of an
+    argument.
+    """
+    try:
+        yield
+    except Exception as error:
+        if _late:
+            raise KernelTimeout from error
+        if isinstance(error, ctypes.ArgumentError) and KeyboardInterrupt.__name__ in str(error):
+            raise KeyboardInterrupt from error
+        raise

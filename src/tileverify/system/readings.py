@@ -7,11 +7,17 @@ before the first file is looked at; a hash that is taken afterwards may be of a 
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO, Final
+
+MOST_BYTES: Final = 1 << 28
+"""Of a source, a spec or bytecode."""
 
 _listening: weakref.WeakSet[Readings] = weakref.WeakSet()
 _roots: list[Path] = []
@@ -53,7 +59,21 @@ def read(path: Path) -> bytes:
 def content(path: Path) -> bytes:
     """The bytes of a file, or of what stands for it.  Raises OSError."""
     known = _texts.get(path.resolve()) if _texts else None
-    return path.read_bytes() if known is None else known
+    if known is not None:
+        return known
+    with plain_file(path) as file:
+        if os.fstat(file.fileno()).st_size > MOST_BYTES:
+            raise OSError(f"it has more than {MOST_BYTES >> 20} MiB")
+        return file.read()
+
+
+def plain_file(path: Path) -> BinaryIO:
+    """The file, to be read; raises OSError for what may never end: a pipe, a device."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError("it is no plain file")
+    return os.fdopen(handle, "rb")
 
 
 def text_of(path: Path, errors: str = "strict") -> str:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from ..contract import terms as t
 from ..contract.launch import DataFact
 from ..contract.terms import Term
+from ..contract.trustable import ON_A_GPU
 from ..frontend.bytecode.model import Location
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import COMBINATIONS, Finding, Hint, SourceSite
@@ -78,7 +79,8 @@ def assertion(promise: Promise) -> str:
     """What is told of an assertion that is not shown to hold, where its block is trusted to stop."""
     line = _promise_site(promise).line
     at = "" if line is None else f" at line {line}"
-    return f"the assertion '{promise.text}'{at} is not shown to hold; a block where it fails is trusted to stop there"
+    stops = f"a block where it fails is trusted to stop there, which on a GPU {ON_A_GPU}"
+    return f"the assertion '{promise.text}'{at} is not shown to hold; {stops}"
 
 
 _COMBINED = dict(zip(("reduce", "scan"), COMBINATIONS, strict=True))

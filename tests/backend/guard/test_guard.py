@@ -252,3 +252,14 @@ def test_vectors_as_elements_are_no_elements_of_a_kernel() -> None:
     assert read_element(capsule) == (2, 32)
     _tensor_of(capsule).lanes = 4
     assert read_element(capsule) == (2, 128)
+
+
+def test_a_limit_costs_a_comparison() -> None:
+    """Numbers of the contract are worked out once: the guard runs before every launch."""
+    rest, args = 'grid = ["cdiv(N, 64)"]', 'x = "f32[N]", out = "f32[N]"'
+    limited = guard_of(args, rest=rest, clauses=("N * 4 < 2 ** 31 - 2 ** 5 * 1",))
+    assert "power" not in limited.source
+    limited.check([X, OUT], (2, 1, 1))
+    large = array(1 << 40, 1 << 29), array(1 << 50, 1 << 29)
+    assert "'N * 4 < 2 ** 31 - 2 ** 5 * 1' does not hold" in refused(limited, list(large), (1 << 23, 1, 1)).message
+    guard_of(args, rest=rest).check(list(large), (1 << 23, 1, 1))

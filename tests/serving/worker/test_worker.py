@@ -204,6 +204,6 @@ def test_an_answer_of_another_user_is_not_believed(cold: Workers, monkeypatch: p
         listener.bind(at.address)
         listener.listen()
         client.connect(at).close()
-        monkeypatch.setattr(client, "peer_of", lambda connection: 12345)
+        monkeypatch.setattr(client, "peer_of", lambda connection: (os.getpid(), 12345))
         with pytest.raises(client.NoWorker, match="another user"):
             client.connect(at)

@@ -215,6 +215,15 @@ class DeviceMemory:
             self._memory = called(driver.cuMemAlloc(len(data)))
             called(driver.cuMemcpyHtoD(self._memory, data, len(data)))
 
+    @classmethod
+    def uninitialised(cls, device: int, size: int) -> DeviceMemory:
+        """So many bytes, whatever they hold."""
+        made = cls.__new__(cls)
+        made._device = device
+        with current(device):
+            made._memory = called(bindings().cuMemAlloc(size))
+        return made
+
     @property
     def address(self) -> int:
         return int(self._memory)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from . import driver
 from .loaded import Plan
+from .saved_memory import SavedDeviceMemory
 
 SWEPT: Final = 256 << 20
 """Bytes that are written before every launch, several times any L2 cache."""
@@ -23,6 +24,9 @@ class CudaTimer:
         name = driver.called(bindings.cuDeviceGetName(100, driver.called(bindings.cuDeviceGet(device))))
         version = driver.called(bindings.cuDriverGetVersion())
         return {"device": name.split(b"\0")[0].decode(), "cuda": str(version)}
+
+    def saved(self, device: int, ranges: Sequence[tuple[int, int]], stream: object) -> SavedDeviceMemory:
+        return SavedDeviceMemory(device, ranges, stream)
 
     def microseconds(self, plan: Plan, stream: object) -> float:
         bindings, handle, device = driver.bindings(), driver.stream_handle(stream), plan.kernel.device

@@ -12,7 +12,14 @@ from typing import Any
 
 from ...contract.data_facts import expressions_of, print_data_fact
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.expressions import GRID_NAMES, free_names, may_be_undefined, parse_condition, print_expression
+from ...contract.expressions import (
+    GRID_NAMES,
+    constant_value,
+    free_names,
+    may_be_undefined,
+    parse_condition,
+    print_expression,
+)
 from ...contract.facts.kinds import meaning_of
 from ...contract.launch import (
     Apply,
@@ -408,6 +415,8 @@ class _Compiler:
                     raise UsageError(f"the contract of {self.spec.kernel} speaks of '{name}', which no launch shows")
                 return self.locals[name]
             case Apply(op, args):
+                if (known := constant_value(expression)) is not None:  # `2 ** 31` is no call at every launch
+                    return f"({known})"
                 return OPERATORS[op].python([self._code(each) for each in args])
         raise AssertionError(expression)
 

@@ -3,7 +3,7 @@
 from .index import LaunchBytes
 from .ledger import InFlightConflict, Ledger, Ticket
 from .streams import LEGACY, PER_THREAD, EventMark, Order, StreamId, Work
-from .touched_bytes import ByteAccess, merged
+from .touched_bytes import ByteAccess, WrittenBytes, merged
 from .unordered import GraphNode, unordered_conflicts
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "StreamId",
     "Ticket",
     "Work",
+    "WrittenBytes",
     "merged",
     "unordered_conflicts",
 ]

@@ -66,6 +66,32 @@ def merged(accesses: Iterable[ByteAccess]) -> tuple[ByteAccess, ...]:
     return tuple(sorted(access for access in kept if access.write or not covered(access)))
 
 
+class WrittenBytes:
+    """Bytes of any number of accesses, as ranges without a gap inside, in order."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def _touched(self, access: ByteAccess) -> tuple[int, int]:
+        """The ranges with a byte of the access: the first, and the one behind the last."""
+        return bisect_right(self._ends, access.start), bisect_left(self._starts, access.end)
+
+    def touches(self, access: ByteAccess) -> bool:
+        first, behind = self._touched(access)
+        return first < behind
+
+    def add(self, access: ByteAccess) -> None:
+        first, behind = self._touched(access)
+        starts, ends = [access.start, *self._starts[first:behind]], [access.end, *self._ends[first:behind]]
+        self._starts[first:behind], self._ends[first:behind] = [min(starts)], [max(ends)]
+
+    @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The first byte and the end of each."""
+        return tuple(zip(self._starts, self._ends, strict=True))
+
+
 def conflicts(first: Sequence[ByteAccess], second: Sequence[ByteAccess]) -> Iterator[tuple[ByteAccess, ByteAccess]]:
     """Every pair of accesses that conflict."""
     if len(first) * len(second) > FEW:

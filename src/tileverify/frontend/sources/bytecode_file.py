@@ -10,7 +10,7 @@ from pathlib import Path
 from ...contract.launch import EntryParameter, KernelUnit, LaunchSpec
 from ...results.kernel_names import plain_name
 from ...system.errors import SourceError
-from ...system.readings import read
+from ...system.readings import plain_file, read
 from .abi import entry_types, fitting_parameters
 
 MAGIC = b"\x7fTileIR\0"
@@ -19,7 +19,7 @@ MAGIC = b"\x7fTileIR\0"
 def is_bytecode(path: Path) -> bool:
     """Whether the file begins with the magic of Tile IR bytecode."""
     try:
-        with path.open("rb") as file:
+        with plain_file(path) as file:
             return file.read(len(MAGIC)) == MAGIC
     except OSError:
         return False

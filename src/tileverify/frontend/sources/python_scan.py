@@ -43,7 +43,10 @@ def scan_text(source: str | bytes, path: Path) -> PythonScan:
 
     Bytes are read in the encoding that they declare, as Python reads a file; a text has none.
     """
-    if b"kernel" not in (source if isinstance(source, bytes) else source.encode(errors="surrogatepass")):
+    content = source if isinstance(source, bytes) else source.encode(errors="surrogatepass")
+    if b"kernel" not in content:
+        if b"kernel" in content.replace(b"\0", b""):
+            raise SourceError("cannot be read as Python (it looks like UTF-16: save it as UTF-8)", str(path))
         return PythonScan()
     try:
         tree = ast.parse(source, filename=str(path))

@@ -70,7 +70,7 @@ def _key_and_value(value: str) -> TomlTable | None:
 def _nearest() -> Path | None:
     for folder in (Path.cwd(), *Path.cwd().parents):
         file = folder / "pyproject.toml"
-        if file.is_file() and "tileverify" in _section(_document(file)[0]):
+        if file.exists() and not file.is_dir() and "tileverify" in _section(_document(file)[0]):
             return Path(os.path.relpath(file))
     return None
 
@@ -93,7 +93,7 @@ def _section(document: TomlTable) -> TomlTable:
 
 def _document(file: Path) -> tuple[TomlTable, str]:
     try:
-        text = text_of(file)
+        text = text_of(file).removeprefix("\ufeff")
         return tomllib.loads(text), text
     except FileNotFoundError:
         raise ConfigError("there is no such configuration file", str(file)) from None

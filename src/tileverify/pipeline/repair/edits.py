@@ -17,9 +17,18 @@ class Lines:
 
     def __init__(self, text: str) -> None:
         self._lines = source_lines(text)
+        self._encoded = [line.encode() for line in self._lines]  # once: a line may have megabytes, and many nodes
 
     def column(self, line: int, byte: int) -> int:
-        return len(self._lines[line - 1].encode()[:byte].decode(errors="replace"))
+        return len(self._encoded[line - 1][:byte].decode(errors="replace"))
+
+    def segment(self, node: ast.expr | ast.stmt) -> str:
+        """The text of ``node``; `ast.get_source_segment` splits the whole source each time."""
+        assert node.end_lineno is not None
+        lines = self._encoded[node.lineno - 1 : node.end_lineno]
+        lines[-1] = lines[-1][: node.end_col_offset]  # first: it may be the only one
+        lines[0] = lines[0][node.col_offset :]
+        return b"".join(lines).decode()
 
     def line(self, number: int) -> str:
         return self._lines[number - 1].rstrip("\r\n")

@@ -86,7 +86,9 @@ class KernelSource:
 
     def of(self, node: ast.AST) -> str:
         """The text of a node."""
-        return ast.get_source_segment(self.text, node) or ast.unparse(node)
+        if isinstance(node, ast.expr | ast.stmt) and getattr(node, "end_lineno", None) is not None:
+            return self.lines.segment(node)
+        return ast.unparse(node)
 
     def called(self, node: ast.AST) -> str | None:
         """``bid`` for ``ct.bid(...)``."""

@@ -3,5 +3,5 @@
 `serving` loads and waits; for each request it forks a child, which becomes the asking process (`child`): its folder,
 variables and streams.  So no module of a user outlives the request that ran it, and what is printed is printed by the
 very code that prints it without a worker.  `place` says who may ask whom, `stamps` when a worker is out of date.
-`client` is what asks; it imports nothing but the standard library.
+`confinement` compares what two processes may do; `client` is what asks.  These import the standard library alone.
 """

@@ -27,7 +27,7 @@ _DIE_WITH_PARENT: Final = 1  # PR_SET_PDEATHSIG
 
 @dataclass(frozen=True, slots=True)
 class AskedLine:
-    """A request, as the client has written it (`client.ask`)."""
+    """A request, as the client has written it (`client.ask`).  ``seal``: what it has read in this process."""
 
     words: tuple[str, ...]
     program: str = ""
@@ -37,6 +37,7 @@ class AskedLine:
     nice: int = 0
     processors: tuple[int, ...] = ()
     overlay: Mapping[str, str] = field(default_factory=dict)
+    seal: str = ""
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> AskedLine:

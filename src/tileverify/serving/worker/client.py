@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from .confinement import may_do_the_same, peer_of, seal_of
 from .place import SWITCH, WorkerPlace, place, project_of
 
 WITHOUT: Final = "--no-worker"
@@ -123,6 +124,9 @@ def ask(
         except OSError:
             raise NoWorker("one of the streams is closed") from None
     connection = connect(at)
+    if not may_do_the_same(connection):
+        connection.close()
+        raise NoWorker("the worker is confined in another way than this process")
     mask = os.umask(0o077)
     os.umask(mask)
     document = {
@@ -134,6 +138,7 @@ def ask(
         "nice": os.getpriority(os.PRIO_PROCESS, 0),
         "processors": sorted(os.sched_getaffinity(0)),
         "overlay": dict(overlay or {}),
+        "seal": seal_of(peer_of(connection)[0]),
     }
     try:
         data = json.dumps(document).encode()
@@ -155,7 +160,7 @@ def connect(at: WorkerPlace) -> socket.socket:
     except OSError:
         connection.close()
         raise NoWorker("no worker is running") from None
-    if peer_of(connection) != os.geteuid():
+    if peer_of(connection)[1] != os.geteuid():
         connection.close()
         raise NoWorker("the worker belongs to another user")
     return connection
@@ -171,12 +176,6 @@ def stop(at: WorkerPlace) -> bool:
     except (NoWorker, OSError):
         return False
     return True
-
-
-def peer_of(connection: socket.socket) -> int:
-    """The user at the other end."""
-    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    return int(struct.unpack("3i", credentials)[1])
 
 
 def _followed(request: TakenRequest) -> int | None:

@@ -2,8 +2,8 @@
 
 A worker stands for a process that would have been started just now, so it is known by everything that such a process
 would have from its start: the interpreter, its flags and module path, the variables that are read when something is
-loaded, limits, and the view of the file system.  What changes between two requests without a restart is not part of it
-(see `stamps`), and what a request brings along is not either: its folder, other variables, streams.
+loaded, and what the system lets it do (`confinement`).  What changes between two requests without a restart is not part
+of it (see `stamps`), and what a request brings along is not either: its folder, other variables, streams.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...system.own_files import PACKAGE
+from .confinement import confinement, readable
 
 SWITCH: Final = "TILEVERIFY_WORKER"
 """The variable: 0 to do without a worker, 1 to start one without being asked from a terminal."""
@@ -27,7 +28,7 @@ _READ_WHEN_LOADED: Final = (
 )  # fmt: skip
 """What the names of variables have in them that libraries and Python read once."""
 
-_PROTOCOL: Final = 1
+_PROTOCOL: Final = 2
 _MARKS: Final = ("pyproject.toml", ".git")
 _LONGEST_ADDRESS: Final = 100
 """Bytes; the system allows 107."""
@@ -61,13 +62,13 @@ def place(project: str | None = None) -> WorkerPlace | None:
     """The place of the worker for this process, and for ``project`` (the one it works in, if not given).
 
     ``None`` where there can be none: another system, a folder that is not this user's alone, a module path that depends
-    on the working folder.
+    on the working folder, a filter of seccomp that nobody can compare.
     """
     if sys.platform != "linux" or not all(os.path.isabs(entry) for entry in sys.path):
         return None
     folder = folder_of_sockets()
     try:
-        if folder is None or not is_own_folder(folder, make=True):
+        if folder is None or not readable() or not is_own_folder(folder, make=True):
             return None
         project = project or project_of(os.getcwd())
         key = hashlib.sha256(json.dumps([project, _surroundings()]).encode()).hexdigest()[:32]
@@ -120,15 +121,9 @@ def project_of(folder: str) -> str:
 
 
 def _surroundings() -> list[object]:
-    import resource
-
-    limits = [resource.getrlimit(getattr(resource, name)) for name in sorted(dir(resource)) if name[:7] == "RLIMIT_"]
     variables = {name: value for name, value in os.environ.items() if any(each in name for each in _READ_WHEN_LOADED)}
-    root = os.stat("/")
-    spaces = [os.readlink(f"/proc/self/ns/{name}") for name in ("mnt", "pid", "user", "net")]
-    people = [os.getuid(), os.geteuid(), os.getgid(), os.getegid(), sorted(os.getgroups())]
     streams = [getattr(each, "encoding", None) for each in (sys.stdin, sys.stdout, sys.stderr)]
     return [
-        _PROTOCOL, sys.executable, sys.version, list(sys.flags), sys.path, str(PACKAGE), variables, limits, people,
-        [root.st_dev, root.st_ino], spaces, streams,
+        _PROTOCOL, sys.executable, sys.version, list(sys.flags), sys.path, str(PACKAGE), variables, confinement(),
+        streams,
     ]  # fmt: skip

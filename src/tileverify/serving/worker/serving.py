@@ -22,7 +22,7 @@ from typing import Final
 
 from ...system.module_folders import foreign_folders
 from .child import AskedLine, become
-from .client import peer_of
+from .confinement import Seal, may_do_the_same, peer_of
 from .place import WorkerPlace, place
 from .rehearsal import load_everything
 from .stamps import Changed, Stamps, stamps
@@ -63,6 +63,7 @@ class _Server:
     children: list[_Child] = field(default_factory=list)
     last: float = field(default_factory=time.monotonic)
     ending: bool = False
+    seal: Seal = field(default_factory=Seal)
     _wakes: tuple[int, int] = field(default_factory=os.pipe)
 
     def serve(self) -> None:
@@ -101,7 +102,7 @@ class _Server:
         connection, _ = self.listener.accept()
         connection.settimeout(_SECONDS_TO_ASK)
         try:
-            if peer_of(connection) != os.geteuid():
+            if peer_of(connection)[1] != os.geteuid():
                 connection.close()
                 return
             asked, streams = _received(connection)
@@ -113,12 +114,11 @@ class _Server:
             connection.close()
             self._end()
             return
+        if asked.seal != self.seal.secret or not may_do_the_same(connection):
+            _refuse(connection, streams, "this process is confined in another way than the worker")
+            return
         if (what := self.stamps.changed()) is not None:
-            with contextlib.suppress(OSError):
-                connection.sendall(f"refused '{what}' has changed since the worker was started\n".encode())
-            connection.close()
-            for each in streams:
-                os.close(each)
+            _refuse(connection, streams, f"'{what}' has changed since the worker was started")
             self._end()
             return
         self._fork(connection, asked, streams)
@@ -129,7 +129,7 @@ class _Server:
             try:
                 signal.set_wakeup_fd(-1)
                 self.listener.close()
-                for descriptor in (self.lock, *self._wakes):
+                for descriptor in (self.lock, self.seal.descriptor, *self._wakes):
                     os.close(descriptor)
                 for child in self.children:
                     if child.connection is not None:
@@ -155,6 +155,15 @@ class _Server:
                 child.connection.close()
             self.children.remove(child)
             self.last = time.monotonic()
+
+
+def _refuse(connection: socket.socket, streams: Sequence[int], reason: str) -> None:
+    """Who asked does the work himself."""
+    with contextlib.suppress(OSError):
+        connection.sendall(f"refused {reason}\n".encode())
+    connection.close()
+    for each in streams:
+        os.close(each)
 
 
 def _heard(child: _Child) -> None:

@@ -37,7 +37,8 @@ def candidates(summary: AccessSummary, launch: LaunchSpec) -> list[list[DataFact
     """Groups of facts on the arrays whose contents steer accesses of the kernel; empty if there are none."""
     uses = _uses(summary, launch)
     numbers = numbers_of(launch)
-    least = [(f.array, evaluate(f.low, {})) for f in launch.observed if subject_of(f) is Subject.LIMITS and f.low]
+    limits = [fact for fact in launch.observed if subject_of(fact) is Subject.LIMITS and fact.low is not None]
+    least = [(fact.array, number) for fact in limits if fact.low and (number := constant_value(fact.low)) is not None]
     steered: dict[str, Steered] = {}
     for name, use in uses.items():
         starts = _starts(use, max((number for array, number in least if array == name), default=1))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ...contract import terms as t
-from ...contract.expressions import evaluate
+from ...contract.expressions import constant_value, evaluate
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.statements import NumberedFact
@@ -28,7 +28,7 @@ _QUOTIENTS = (TermKind.DIV, TermKind.TDIV, TermKind.MOD)
 
 
 def follow_from_observed(groups: Iterable[Iterable[DataFact]], launch: LaunchSpec) -> list[list[DataFact]]:
-    """The facts, group by group, that follow from what was observed of ``launch``, whose sizes are numbers."""
+    """The facts, group by group, that follow from what was observed of ``launch``, as far as its sizes are numbers."""
     numbers = numbers_of(launch)
     return [[fact for fact in group if follows(fact, launch.observed, numbers)] for group in groups]
 
@@ -53,8 +53,7 @@ def divided_by(summary: AccessSummary, launch: LaunchSpec) -> list[DataFact]:
     Such an element is a scalar of the launch, handed over by its address (how many tiles there are to share out), and
     the launch's scalars are numbers.  Facts that leave it open leave quotients by a variable.
     """
-    sizes = numbers_of(launch)
-    alone = {array.name for array in launch.arrays() if all(evaluate(size, sizes) == 1 for size in array.shape)}
+    alone = {array.name for array in launch.arrays() if all(constant_value(size) == 1 for size in array.shape)}
     fixed = [fact for fact in launch.observed if fact.array in alone and subject_of(fact) is Subject.LIMITS]
     if not fixed:
         return []

@@ -35,7 +35,7 @@ def test_a_line_of_its_own_stands_behind_the_keys_of_the_launch() -> None:
 
 @pytest.mark.parametrize(
     "written",
-    ['["M >= 1"]', '["M >= 1",]', '[\n  "M >= 1",  # rows\n]', '[ "M >= 1" ]', "['M >= 1']"],
+    ['["M >= 1"]', '["M >= 1",]', '[\n  "M >= 1",  # rows\n]', '[ "M >= 1" ]', "['M >= 1']", '["""M >= 1"""]'],
 )
 def test_a_clause_is_added_to_those_that_stand_there(written: str) -> None:
     text = PLAIN.replace('["M >= 1"]', written)
@@ -60,6 +60,6 @@ def test_brackets_in_a_comment_are_no_end() -> None:
 
 
 def test_what_is_not_understood_is_left_alone() -> None:
-    text = PLAIN.replace('["M >= 1"]', '["""M >= 1"""]')
+    text = PLAIN.replace('["M >= 1"]', '"M >= 1"')
     with pytest.raises(SpecError, match="add it by hand"):
         with_requires(text, 8, ["M % 4 == 0"], "k.toml")

@@ -22,14 +22,14 @@ from .contract_places import with_places
 from .errors_told import finding_of, result_of
 from .failing import NO_SOLVER, died, lacks_solver, tool_failure
 from .options import CheckOptions as CheckOptions
+from .own_contract import is_conditional, is_wider, stated
 
 if TYPE_CHECKING:
-    from ..contract.launch import KernelUnit, LaunchSpec
+    from ..contract.launch import KernelUnit
     from ..frontend.bytecode.model import Entry, Module
     from ..frontend.sources.discover import SourceFailure
     from ..frontend.sources.edited_cell import Compile
     from ..frontend.symbolic.summary import AccessSummary
-    from ..verifier.case import Outcome
     from .cache.illustrations import Illustration
     from .cache.known_files import KnownFiles
 
@@ -215,14 +215,14 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         contract=unit.launch.origin,
         requires=outcome.requires,
         limits=outcome.limits,
-        conditional=_is_conditional(unit, outcome),
+        conditional=is_conditional(unit, outcome),
         assumes=outcome.assumes,
         observed=outcome.observed,
         findings=with_places(outcome.findings, unit.launch),
         obligations=outcome.obligations,
         proved_codes=outcome.proved_codes,
         cut_short=outcome.cut_short,
-        stated=_stated(unit, outcome),
+        stated=stated(unit, outcome),
         proved_launch=(outcome.launch or unit.launch) if outcome.verdict is Verdict.PROVED else None,
         time_ms=times,
         notes=tuple(dict.fromkeys((*unit.notes, *outcome.notes))),
@@ -288,35 +288,13 @@ def _with_written(
 
     assert result.proved_launch is not None
     launch, requires = result.proved_launch, result.clauses
-    if _is_wider(unit, launch):
+    if is_wider(unit, launch):
         launch, requires = unit.launch, ()  # it is one of those of the wider contract, and satisfies its clauses
     try:
         return replace(result, written=written_arrays(summary, entry, launch, requires, timeout_s=timeout_s))
     except (Exception, RecursionError, MemoryError) as error:  # a verdict outlives what only adds to it
         note = f"whether every element is written was not found out: {tool_failure(error).message}"
         return replace(result, notes=(*result.notes, note))
-
-
-def _is_conditional(unit: KernelUnit, outcome: Outcome) -> bool:
-    return outcome.verdict is Verdict.PROVED and bool(outcome.requires) and not _is_wider(unit, outcome.launch)
-
-
-def _stated(unit: KernelUnit, outcome: Outcome) -> tuple[str, ...]:
-    """The contract that was proved; one of any grid names the grid that was written."""
-    from ..contract.as_terms import ANY_GRID
-
-    own = ", ".join(unit.launch.grid_text)
-    if not own or not _is_wider(unit, outcome.launch):
-        return outcome.contract
-    return tuple(f"{ANY_GRID}; the launch's own is ({own})" if line == ANY_GRID else line for line in outcome.contract)
-
-
-def _is_wider(unit: KernelUnit, proved: LaunchSpec | None) -> bool:
-    """Whether what was proved is another contract than the unit's own, which holds it."""
-    own = unit.launch
-    return proved is not None and (proved.arguments, proved.grid, proved.requires) != (
-        own.arguments, own.grid, own.requires,
-    )  # fmt: skip
 
 
 def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:

@@ -86,8 +86,7 @@ class Search:
     ``varied``: index arrays whose contents must not matter: the fault has to show with various ones that keep the
     contract's facts, which have to bound them where the fault is no race.  ``doubted``: index arrays whose contents
     the question fixes; those that can be tried instead must show the fault, too.  ``reach``: how far the accesses reach
-    from where these arrays' values put them.  ``limits``: of the largest launches that are looked at.  ``candidate``
-    says afterwards whether the solver gave any model at all.
+    from where these values put them.  ``limits``: of the largest launches.  ``candidate``: whether there was any model.
     """
 
     obligation: Obligation
@@ -171,8 +170,7 @@ class Search:
         attempts = 0
         asked: set[frozenset[Term]] = set()
         for size_bound, grid_bound in zip(SIZE_BOUNDS, GRID_BOUNDS, strict=True):
-            small = self.limits if size_bound is None else self._small(size_bound, grid_bound)
-            limited = [*self.conditions, *room, *small]
+            limited = [*self.conditions, *room, *self._small(size_bound, grid_bound)]
             if frozenset(limited) in asked:
                 continue  # a contract of numbers has one size
             asked.add(frozenset(limited))
@@ -199,10 +197,11 @@ class Search:
 
     def _small(self, size_bound: int | None, grid_bound: int | None) -> Iterator[Term]:
         values = contract_values(self.contract)
-        if size_bound is not None:
-            for size in (*self.contract.variables, *self._words):
-                if size.sort is t.Sort.INT:
-                    yield t.le(size, t.const(size_bound))
+        if size_bound is None:
+            yield from self.limits
+        for size in (*self.contract.variables, *self._words):
+            if size_bound is not None and size.sort is t.Sort.INT:
+                yield t.le(size, t.const(size_bound))
         if grid_bound is not None:
             for grid in GRID:
                 term = values.get(grid, grid)

@@ -105,6 +105,11 @@ if TYPE_CHECKING:
     help="Make safe repairs that were proved in the files; the exit code is that of what is left.",
 )
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff, also repairs that may change what is meant.")
+@click.option(
+    "--fix-spec",
+    is_flag=True,
+    help="Add the clauses that would prove refuted kernels to their launch specs: you then promise them.",
+)
 @click.option("--diff", is_flag=True, help="Print the difference that --fix would make in place of the report.")
 @click.option(
     "--baseline",
@@ -156,6 +161,7 @@ def check(
     repair: bool | None,
     fix: bool,
     unsafe_fixes: bool,
+    fix_spec: bool,
     diff: bool,
     baseline: Path | None,
     update_baseline: bool,
@@ -243,6 +249,10 @@ def check(
     _write_beside(report, statistics, playback, certificate)
     if fix or diff:
         report = make_fixes(report, options, spec, unsafe=unsafe_fixes, diff=diff)
+    if fix_spec:
+        from .spec_fixes import fix_specs
+
+        report = fix_specs(report, options, spec)
     if not no_worker:
         _start_worker()
     context.exit(settings.exit_code(report, strict, exit_zero=exit_zero))

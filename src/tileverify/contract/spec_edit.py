@@ -21,6 +21,13 @@ _TOKEN: Final = re.compile(
 )
 
 
+def inserted(text: str, header: int, clauses: Sequence[str], file: str) -> tuple[int, str]:
+    """Where in ``text`` (a place in characters) and what `with_requires` inserts; raises what it raises."""
+    changed = with_requires(text, header, clauses, file)
+    place = next((at for at, (old, new) in enumerate(zip(text, changed, strict=False)) if old != new), len(text))
+    return place, changed[place : place + len(changed) - len(text)]
+
+
 def with_requires(text: str, header: int, clauses: Sequence[str], file: str) -> str:
     """The TOML document ``text`` in which the launch whose header stands at line ``header`` (from 1) requires
     ``clauses`` as well.

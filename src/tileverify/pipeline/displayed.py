@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..results import Finding, SourceSite
+from ..results import Finding, Hint, SourceSite, SpecPlace
 from ..system.paths import display_path
 
 if TYPE_CHECKING:
@@ -22,7 +22,17 @@ class Displayed:
         self._names: dict[str, str] = {}
 
     def findings(self, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-        return tuple(replace(finding, sites=tuple(map(self.site, finding.sites))) for finding in findings)
+        return tuple(
+            replace(finding, sites=tuple(map(self.site, finding.sites)), hints=tuple(map(self._hint, finding.hints)))
+            for finding in findings
+        )
+
+    def _hint(self, hint: Hint) -> Hint:
+        """One that asks for more in the contract says where that is written."""
+        launch = self.unit.launch
+        if not hint.requires or not launch.file or launch.line is None:
+            return hint
+        return replace(hint, spec=SpecPlace(display_path(Path(launch.file)), launch.line))
 
     def site(self, site: SourceSite) -> SourceSite:
         chain = tuple((self.name(file), line, column) for file, line, column in site.call_chain)

@@ -153,11 +153,19 @@ class Edit:
 
 
 @dataclass(frozen=True, slots=True)
+class SpecPlace:
+    """Where a launch is written: the spec, or the source with a decorator, and the line of its header, from 1."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hint:
     """``applicability``: ``safe`` where the kernel with ``edits`` was proved and does in order what it did before,
     ``maybe`` where somebody has to say whether it is meant, ``display`` where there is only advice.
     ``source_sha256``: of the text (UTF-8) that ``edits`` are for, where it is known.  ``requires``: clauses that a
-    person may add to the launch spec."""
+    person may add to the launch at ``spec``."""
 
     id: str  # of the closed list in `repair.catalogue`
     applicability: Applicability
@@ -165,6 +173,7 @@ class Hint:
     edits: tuple[Edit, ...] = ()
     source_sha256: str = ""
     requires: tuple[str, ...] = ()
+    spec: SpecPlace | None = None
 
 
 class FindingLevel(enum.StrEnum):

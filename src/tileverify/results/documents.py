@@ -149,6 +149,11 @@ class EditDocument(Struct, frozen=True):
     text: str
 
 
+class SpecPlaceDocument(Struct, frozen=True):
+    file: str
+    line: int
+
+
 class HintDocument(Struct, frozen=True):
     id: str
     applicability: Applicability
@@ -156,6 +161,7 @@ class HintDocument(Struct, frozen=True):
     edits: list[EditDocument] | UnsetType = UNSET
     source_sha256: str | UnsetType = UNSET
     requires: list[str] | UnsetType = UNSET
+    spec: SpecPlaceDocument | UnsetType = UNSET
 
 
 class SuppressionDocument(Struct, frozen=True):

@@ -23,6 +23,7 @@ from . import (
     SeenValues,
     SideValue,
     SourceSite,
+    SpecPlace,
     Suppression,
     Times,
     Verdict,
@@ -43,6 +44,7 @@ from .documents import (
     SecondReadingDocument,
     SideDocument,
     SiteDocument,
+    SpecPlaceDocument,
     SummaryDocument,
     SuppressionDocument,
     TimesDocument,
@@ -182,8 +184,9 @@ def _site(site: SourceSite) -> SiteDocument:
 
 def _hint(hint: Hint) -> HintDocument:
     edits = [EditDocument(edit.line, edit.column, edit.end_line, edit.end_column, edit.text) for edit in hint.edits]
-    requires = list(hint.requires) or UNSET
-    return HintDocument(hint.id, hint.applicability, hint.text, edits or UNSET, hint.source_sha256 or UNSET, requires)
+    place = UNSET if hint.spec is None else SpecPlaceDocument(hint.spec.file, hint.spec.line)
+    requires, digest = list(hint.requires) or UNSET, hint.source_sha256 or UNSET
+    return HintDocument(hint.id, hint.applicability, hint.text, edits or UNSET, digest, requires, place)
 
 
 def _witness(witness: Witness) -> WitnessDocument:
@@ -296,7 +299,8 @@ def _read_hint(document: HintDocument) -> Hint:
     )
     digest = _given(document.source_sha256, "")
     requires = tuple(_given(document.requires, []))
-    return Hint(document.id, document.applicability, document.text, tuple(edits), digest, requires)
+    place = None if isinstance(document.spec, UnsetType) else SpecPlace(document.spec.file, document.spec.line)
+    return Hint(document.id, document.applicability, document.text, tuple(edits), digest, requires, place)
 
 
 def _read_suppression(document: SuppressionDocument | UnsetType) -> Suppression | None:

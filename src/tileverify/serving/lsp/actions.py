@@ -4,13 +4,17 @@ spec."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from lsprotocol import types
 
+from ...contract.spec_edit import inserted
 from ...corpus.examples import example_file
 from ...reports.suppress.model import PLACEHOLDER, wrong_codes
 from ...results import Edit, Finding, Hint, Report
+from ...system.errors import TileVerifyError
+from ...system.readings import text_of
 from .shown import units
 
 WRITE_SPEC: Final = "tileverify.writeSpec"
@@ -25,6 +29,7 @@ def actions_at(
     """What can be done about the diagnostics ``shown``; ``repaired``: the results with hints."""
     shown = list(shown)
     yield from _repairs(uri, shown, repaired, text)
+    yield from _promises(shown, repaired)
     for each in shown:
         code = str(each.code)
         if code and not wrong_codes((code,)):
@@ -68,12 +73,38 @@ def _repairs(
         )
 
 
+def _promises(shown: Iterable[types.Diagnostic], repaired: Report | None) -> Iterator[types.CodeAction]:
+    """To promise, in the launch spec, what would prove the kernel."""
+    for each in shown:
+        for hint in _hints_of(each, repaired):
+            if not hint.requires or hint.spec is None or not hint.spec.file.endswith(".toml"):
+                continue
+            path = Path(hint.spec.file)
+            try:
+                text = text_of(path)
+                place, added = inserted(text, hint.spec.line, hint.requires, hint.spec.file)
+            except (TileVerifyError, OSError, UnicodeDecodeError):
+                continue
+            line = text.count("\n", 0, place)
+            start = types.Position(line, units(text[text.rfind("\n", 0, place) + 1 : place]))
+            yield types.CodeAction(
+                f"Promise {' and '.join(hint.requires)} in {path.name}",
+                kind=types.CodeActionKind.QuickFix,
+                diagnostics=[each],
+                edit=types.WorkspaceEdit({path.resolve().as_uri(): [types.TextEdit(types.Range(start, start), added)]}),
+            )
+
+
 def _hints(shown: types.Diagnostic, repaired: Report | None) -> Iterator[Hint]:
     """Those with edits, of the finding that is shown."""
+    return (hint for hint in _hints_of(shown, repaired) if hint.edits)
+
+
+def _hints_of(shown: types.Diagnostic, repaired: Report | None) -> Iterator[Hint]:
     for result in repaired.results if repaired is not None else ():
         for finding in result.findings:
             if _is_shown(finding, shown) and result.launch == (shown.data or {}).get("launch"):
-                yield from (hint for hint in finding.hints if hint.edits)
+                yield from finding.hints
 
 
 def _is_shown(finding: Finding, shown: types.Diagnostic) -> bool:

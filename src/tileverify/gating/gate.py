@@ -86,7 +86,13 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
     for index, kernel in _answers(proved, file, options):
         if kernel.accepted and (reference is not None or options.complete):
             seed = int.from_bytes(os.urandom(6)) if options.seed is None else options.seed
-            trial = TrialRequest(submission=request, index=index, requires=kernel.result.requires, seed=seed)
+            trial = TrialRequest(
+                submission=request,
+                index=index,
+                requires=kernel.result.requires,
+                seed=seed,
+                deterministic=kernel.result.deterministic is True,
+            )
             outcome = box.run(JobKind.TRY, trial, compiled.data, _trial_limits(options.limits))
             kernel = _tried(kernel, outcome, reference, options, seed)
             if reference is not None and options.exact and worth_asking(kernel):
@@ -206,6 +212,8 @@ def _tried(
     if stopped is not None:
         return replace(kernel, accepted=False, reasons=(stopped,), bundle=None, trial=None)
     trial, reasons = _looked_at(outcome.data, reference, options, seed)
+    if reference is not None and not reasons and not options.allow_undetermined:
+        reasons += _more_than_one_result(kernel.result)
     bundle = None if reasons else kernel.bundle
     return replace(kernel, accepted=not reasons, reasons=tuple(reasons), bundle=bundle, trial=trial)
 
@@ -223,6 +231,8 @@ def _looked_at(
     if not trial.launches:
         return told, [Reason("no-trial", "no small launch of its contract was found to try it with")]
     reasons = [Reason("trial-stopped", f"{each.stopped} ({each.where})") for each in trial.launches if each.stopped][:1]
+    unsteady = [each for each in trial.launches if each.unsteady and not each.stopped][:1]
+    reasons += [Reason("block-order", f"its result hangs on the order of blocks: {each.unsteady} ({each.where})") for each in unsteady]
     if not reasons and options.complete:
         reasons += incomplete(trial.launches)
     del trial
@@ -236,6 +246,17 @@ def _looked_at(
     if problem is not None:
         return told, [Reason("not-compared", printable(problem))]
     return told, [silent] if answer.unreadable else list(answer.reasons)
+
+
+def _more_than_one_result(result: KernelResult) -> list[Reason]:
+    """A reference has one result; what a trial shows are a few orders of many."""
+    if result.deterministic:
+        return []
+    message = {
+        None: "it is not proved that every order of blocks gives the same result",
+        False: "its result hangs on the order of blocks (atomic sums of floats are rounded in another order)",
+    }[result.deterministic]
+    return [Reason("not-deterministic", f"{message}; --allow-undetermined accepts it where several orders agree")]
 
 
 def _place(finding: Finding) -> tuple[int | None, int | None]:

@@ -14,7 +14,16 @@ from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
 from ..backend.numbers.conditions import ContractInNumbers
 from ..backend.numbers.elements import Array
 from ..backend.numbers.extents import cost, extent
-from ..backend.numbers.trial_launches import WIDE, Constants, Spread, chosen_launches, constants_of
+from ..backend.numbers.trial_launches import (
+    WIDE,
+    Chosen,
+    Constants,
+    Spread,
+    at_turning_points,
+    chosen_launches,
+    constants_of,
+)
+from ..backend.numbers.turning_points import with_turning_points
 from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..system.errors import UsageError
 from .exact_arrays import presented
@@ -134,6 +143,8 @@ def decide(
     launches, left_out = [*plan.launches], [*plan.left_out]
     share = min(SHARE, options.steps) if options.values is None else options.steps
     known = _with_numbers(known, other)
+    if launches and options.inputs is None:
+        known = with_turning_points(kernel.module, kernel.entry, kernel.parameters, contract, launches[0], known)
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
     done: list[Mapping[str, int]] = []
     points, bits, reasons, refused = 0, float("inf"), [], []
@@ -171,7 +182,7 @@ def decide(
     if options.inputs is None:
         searched = replace(trial, budget=Budget(options.steps))
         found = searched.searched([(worth_searching(contract, taken, options.steps), to_search(contract))])
-        found = found or searched.searched([(values, (SCALARS,)) for values in plan.scalars])
+        found = found or searched.searched([(values, (SCALARS,)) for values in plan.scalars_at(contract, known)])
         found = found or searched.with_scalars(launches[0], other_float_scalars(contract, known))
         if found is not None:
             return _different(trial, found, launches)
@@ -220,6 +231,10 @@ class PlannedLaunches:
         most = steps / (_SHARE_BEYOND * max(1, taken))
         affordable = [values for values in self.beyond if _growth(contract, launches[0], values) <= most][:1]
         return [*launches[:1], *affordable, *(values for values in launches[1:] if values not in affordable)]
+
+    def scalars_at(self, contract: ContractInNumbers, known: Constants) -> Sequence[Mapping[str, int]]:
+        """``scalars``, those at which the kernel turns first."""
+        return at_turning_points(contract, Chosen(tuple(self.launches), (), tuple(self.scalars)), known).scalars
 
     def fillings(self, number: int, values: Mapping[str, int]) -> tuple[str, ...]:
         """Of a launch that was asked for all; of others the first, and for the small ones behind the usual one a

@@ -17,6 +17,7 @@ from ..backend.numbers.conditions import ContractInNumbers
 from ..backend.numbers.extents import extent
 from ..backend.numbers.small_launches import siblings
 from ..backend.numbers.trial_launches import Constants, constants_of
+from ..backend.numbers.turning_points import with_turning_points
 from ..contract.launch import KernelUnit
 from ..system.errors import UsageError
 from .deciding import TRIES, Options, constants_among, planned, words, worth_searching
@@ -133,6 +134,8 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
     known = constants_of(kernel.entry)
     plan = planned(contract, known, options)
     launches = [*plan.launches[:1], *siblings(contract, plan.launches), *plan.launches[1:]][: options.launches]
+    if launches:
+        known = with_turning_points(kernel.module, kernel.entry, kernel.parameters, contract, launches[0], known)
     made = _Runs(unit, kernel, contract, known, options, Budget(options.steps))
     stopped = ""
     taken: list[tuple[int, Mapping[str, int]]] = []
@@ -151,7 +154,7 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
         made = replace(made, budget=Budget(options.steps))
         chosen = worth_searching(contract, taken, options.steps)
         yield from made.searching(launches.index(chosen), chosen, to_search(contract))
-        for values in plan.scalars:
+        for values in plan.scalars_at(contract, known):
             yield from made.searching(0, values, (SCALARS,))
         for given in other_float_scalars(contract, known):
             yield from made.searching(0, launches[0], (SCALARS,), given)

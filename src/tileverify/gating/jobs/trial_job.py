@@ -23,7 +23,8 @@ from ...backend.numbers.elements import Array
 from ...backend.numbers.extents import extent
 from ...backend.numbers.inputs import Inputs, view
 from ...backend.numbers.small_launches import sibling
-from ...backend.numbers.trial_launches import MOST_TOLD, NARROW, chosen_launches, constants_of
+from ...backend.numbers.turning_points import with_turning_points
+from ...backend.numbers.trial_launches import MOST_TOLD, NARROW, at_turning_points, chosen_launches, constants_of
 from ...contract.concrete import ConcreteArray
 from ...backend.interpreter.schedule import AccessOrder, BlockOrder, Schedule
 from ...backend.replay.explore import Exploration, explore
@@ -37,7 +38,7 @@ from .compile_job import specs_of
 from .compiled import claims_of
 from .prove_job import unit_of
 from .requests import TrialRequest
-from .trial_contents import fillings_of, inputs_of
+from .trial_contents import EXTREME, fillings_of, inputs_of
 from .tried import ArrayBytes, LaunchLine, TrialEnd, said
 
 Send: TypeAlias = Callable[[bytes], None]
@@ -46,7 +47,7 @@ LARGE: Final = 1 << 16
 """Elements of a launch that is tried with one filling alone."""
 MANY: Final = 64
 """Blocks of such a launch: they run one by one, and the usual launch has shown all contents."""
-MOST_SCALARS: Final = 24
+MOST_SCALARS: Final = 32
 """Launches that differ from the usual one in a scalar."""
 LONGEST_S: Final = 15.0
 """Of the processor, for all launches of a kernel; what is left then, the largest ones, is told."""
@@ -65,6 +66,10 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
     contract = ContractInNumbers(unit.launch, request.requires)
     constants, seed = constants_of(entry), request.seed
     chosen = chosen_launches(contract, constants, np.random.default_rng(seed), NARROW)
+    if chosen.launches:
+        usual = chosen.launches[0]
+        constants = with_turning_points(module, entry, unit.parameters, contract, usual, constants)
+        chosen = at_turning_points(contract, chosen, constants)
     not_tried, one_order = list(chosen.not_tried), False
     for number, values in enumerate((*chosen.launches, *chosen.scalars[:MOST_SCALARS])):
         if process_time() > LONGEST_S:
@@ -80,6 +85,8 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
             except UsageError:
                 continue  # contents that the contract rules out
             line = _tried(unit, module, entry, contract, inputs, filling)
+            if line.stopped is not None and filling in EXTREME:
+                continue
             if prod(inputs.launch.grid) > 1 and not (request.deterministic and (number or place)):
                 in_time = not few and process_time() < ORDERS_S
                 orders = _in_orders(unit, module, entry, inputs, seed + number) if in_time else None

@@ -69,9 +69,12 @@ def sentence(found: ExactAnswer) -> str:
     """The answer in one sentence."""
     match found.answer:
         case Decision.EQUAL:
+            where = f"{_count(len(found.launches), 'launch', 'launches')}, {_count(found.points, 'point', 'points')}"
+            if found.tried:
+                why = "hold what a rounding, a cast or integers of arrays decide"
+                return f"equal at {where} that were tried; {', '.join(found.tried)} {why}, of which no law is known"
             return (
-                f"equal over the real numbers at {_count(len(found.launches), 'launch', 'launches')}, "
-                f"{_count(found.points, 'point', 'points')} "
+                f"equal over the real numbers at {where} "
                 f"(a wrong yes is less likely than 2^-{math.floor(min(found.bits, 999))})"
             )
         case Decision.DIFFERENT:
@@ -112,14 +115,16 @@ def document(judged: Sequence[JudgedKernel]) -> dict[str, object]:
 
 def fields(found: ExactAnswer) -> dict[str, Any]:
     """One answer as JSON."""
+    known = found.answer is Decision.EQUAL and not found.tried
     result: dict[str, object] = {
         "answer": found.answer.value,
         "launches": [dict(values) for values in found.launches],
         "points": found.points,
-        "probability_log2": None if found.answer is not Decision.EQUAL else -math.floor(min(found.bits, 999)),
+        "probability_log2": -math.floor(min(found.bits, 999)) if known else None,
         "reason": found.reason or None,
         "left_out": list(found.left_out),
         "one_way": list(found.one_way),
+        "tried": list(found.tried),
         "steps": found.steps,
         "difference": None,
         "rounding": None if found.rounding is None else _rounding_fields(found.rounding),

@@ -60,6 +60,9 @@ class AskedReference:
     def one_way(self) -> Iterable[str]:
         return self.ways.one_way()
 
+    def stepped(self) -> Iterable[str]:
+        return self.ways.stepped
+
     def on_numbers(
         self, point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, object]
     ) -> dict[str, Array]:
@@ -74,7 +77,9 @@ class AskedReference:
                 numbers.floats = float_type(NUMPY[dtypes[name]])
         try:
             with watching(self.function, self.ways):
-                return self._changes(self._runs(dtypes).exact, given, arguments)
+                found = self._changes(self._runs(dtypes).exact, given, arguments)
+            self.ways.stepped.update(found if self.ways.rounds else ())
+            return found
         except (InterpreterStop, TileVerifyError):
             raise
         except (Exception, SystemExit) as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, TypedDict, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,6 +59,9 @@ class KnownOther(Protocol):
     def one_way(self) -> Iterable[str]:
         """Its comparisons that came out in one way alone, in words."""
 
+    def stepped(self) -> Iterable[str]:
+        """The arrays that it changes, if it rounded something to an integer."""
+
 
 STEPS: Final = 1 << 25
 """Of the interpreter (an element computed is one), for all launches of a kernel together."""
@@ -100,6 +103,9 @@ class ExactAnswer:
     rounding: RoundingSeen | None = None
     one_way: tuple[str, ...] = ()
     """Comparisons of either side that came out in one way alone: of the other branch nothing is said."""
+    tried: tuple[str, ...] = ()
+    """Arrays that hold what a rounding, a cast to integers or integers of arrays decide: they were equal at the points,
+    and ``bits`` says nothing of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +148,7 @@ def decide(
     plan = planned(contract, known, options)
     launches, left_out = [*plan.launches], [*plan.left_out]
     share = min(SHARE, options.steps) if options.values is None else options.steps
-    known = _with_numbers(known, other)
-    if launches and options.inputs is None:
-        known = with_turning_points(kernel.module, kernel.entry, kernel.parameters, contract, launches[0], known)
+    known = at_turns(kernel, contract, launches, _with_numbers(known, other))
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
     done: list[Mapping[str, int]] = []
     points, bits, reasons, refused = 0, float("inf"), [], []
@@ -181,15 +185,38 @@ def decide(
         return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), steps)
     if options.inputs is None:
         searched = replace(trial, budget=Budget(options.steps))
-        found = searched.searched([(worth_searching(contract, taken, options.steps), to_search(contract))])
-        found = found or searched.searched([(values, (SCALARS,)) for values in plan.scalars_at(contract, known)])
-        found = found or searched.with_scalars(launches[0], other_float_scalars(contract, known))
+        found = searched.everywhere(plan, worth_searching(contract, taken, options.steps), launches[0])
         if found is not None:
             return _different(trial, found, launches)
-    one_way = (*kernel.ways.one_way(), *(other.one_way() if isinstance(other, KnownOther) else ()))
-    return ExactAnswer(
-        Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps, one_way=one_way
+    return replace(
+        ExactAnswer(Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps),
+        **_of_ways(kernel, other),
     )
+
+
+def _of_ways(kernel: ExactKernel, other: Other) -> WaysOfBoth:
+    known = other if isinstance(other, KnownOther) else None
+    one_way, stepped = [*kernel.ways.one_way()], {*kernel.ways.stepped}
+    if known is not None:
+        one_way += known.one_way()
+        stepped |= {*known.stepped()}
+    return {"one_way": tuple(one_way), "tried": tuple(sorted(stepped))}
+
+
+class WaysOfBoth(TypedDict):
+    """Fields of `ExactAnswer`."""
+
+    one_way: tuple[str, ...]
+    tried: tuple[str, ...]
+
+
+def at_turns(
+    kernel: ExactKernel, contract: ContractInNumbers, launches: Sequence[Mapping[str, int]], known: Constants
+) -> Constants:
+    """``known`` with the numbers at which the kernel turns at the usual launch."""
+    if not launches:
+        return known
+    return with_turning_points(kernel.module, kernel.entry, kernel.parameters, contract, launches[0], known)
 
 
 def _with_numbers(known: Constants, other: Other) -> Constants:
@@ -318,6 +345,14 @@ class _Trial:
             if filling == "normal" and found.undefined:
                 fillings.append("positive")
         return None
+
+    def everywhere(
+        self, plan: PlannedLaunches, chosen: Mapping[str, int], usual: Mapping[str, int]
+    ) -> UnequalElement | None:
+        """A difference at contents of the launch ``chosen``, or with other scalars."""
+        found = self.searched([(chosen, to_search(self.contract))])
+        found = found or self.searched([(values, (SCALARS,)) for values in plan.scalars_at(self.contract, self.known)])
+        return found or self.with_scalars(usual, other_float_scalars(self.contract, self.known))
 
     def searched(self, places: Sequence[tuple[Mapping[str, int], Sequence[str]]]) -> UnequalElement | None:
         """A difference that launches and contents show which make nothing equal: of finite numbers, or it may be one of

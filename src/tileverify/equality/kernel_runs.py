@@ -17,10 +17,9 @@ from ..backend.numbers.conditions import ContractInNumbers
 from ..backend.numbers.extents import extent
 from ..backend.numbers.small_launches import siblings
 from ..backend.numbers.trial_launches import Constants, constants_of
-from ..backend.numbers.turning_points import with_turning_points
 from ..contract.launch import KernelUnit
 from ..system.errors import UsageError
-from .deciding import TRIES, Options, constants_among, planned, words, worth_searching
+from .deciding import TRIES, Options, at_turns, constants_among, planned, words, worth_searching
 from .exact_arrays import is_numbers
 from .field import Array
 from .narrow_sums import narrow_sums
@@ -134,8 +133,7 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
     known = constants_of(kernel.entry)
     plan = planned(contract, known, options)
     launches = [*plan.launches[:1], *siblings(contract, plan.launches), *plan.launches[1:]][: options.launches]
-    if launches:
-        known = with_turning_points(kernel.module, kernel.entry, kernel.parameters, contract, launches[0], known)
+    known = at_turns(kernel, contract, launches, known)
     made = _Runs(unit, kernel, contract, known, options, Budget(options.steps))
     stopped = ""
     taken: list[tuple[int, Mapping[str, int]]] = []
@@ -161,5 +159,5 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
         yield from made.in_formats(launches[0])
     left_out = [*plan.left_out, *(words(values) for values in plan.launches if values not in launches)]
     narrow = tuple((each.op, each.format, each.line) for each in narrow_sums(kernel.entry))
-    one_way = tuple(kernel.ways.one_way())
-    yield SentEnd(stopped=stopped, left_out=tuple(left_out), steps=spent, one_way=one_way, narrow=narrow)
+    one_way, tried = tuple(kernel.ways.one_way()), tuple(sorted(kernel.ways.stepped))
+    yield SentEnd(stopped=stopped, left_out=tuple(left_out), steps=spent, one_way=one_way, narrow=narrow, tried=tried)

@@ -132,8 +132,8 @@ def drawn_point(
 
 
 def other_float_scalars(contract: ContractInNumbers, known: Constants) -> list[dict[str, float]]:
-    """Float scalars, one at a time, that a kernel may ask for: of either sign, 0, where it turns, and at and beside what
-    the bytecode holds; at most `MOST_FLOATS`."""
+    """Float scalars, one at a time, that a kernel may ask for: of either sign, 0, where it turns, and at and beside
+    what the bytecode holds; at most `MOST_FLOATS`."""
     borders = [abs(value) for value in (*known.floats, *map(float, known.integers[:64])) if 0 < abs(value) < 1e6]
     near = (sign * factor * border for factor in (1.0, 1.25, 0.75) for sign in (-1, 1) for border in borders)
     numbers = list(dict.fromkeys((-1.5, 0.0, 1.0, -1.0, *known.turning_floats[:_TURNING], *near)))

@@ -23,7 +23,7 @@ from .jobs.exactness import with_equality, worth_asking
 from .jobs.proved import ProofAnswer, read_proof
 from .jobs.references import ReferenceProcess, own_reference
 from .jobs.requests import SubmissionRequest, TrialRequest
-from .jobs.tried import incomplete, read_trial, summary
+from .jobs.tried import Tried, incomplete, read_trial, summary
 from .sandbox.orders import CutOff, JobKind, JobLimits
 from .sandbox.sandbox import JobOutcome, Sandbox
 from .sandbox.worker import EXIT_MEMORY
@@ -231,8 +231,8 @@ def _looked_at(
     if not trial.launches:
         return told, [Reason("no-trial", "no small launch of its contract was found to try it with")]
     reasons = [Reason("trial-stopped", f"{each.stopped} ({each.where})") for each in trial.launches if each.stopped][:1]
-    unsteady = [each for each in trial.launches if each.unsteady and not each.stopped][:1]
-    reasons += [Reason("block-order", f"its result hangs on the order of blocks: {each.unsteady} ({each.where})") for each in unsteady]
+    if not reasons:
+        reasons += [Reason("block-order", _unsteady(each)) for each in trial.launches if each.unsteady][:1]
     if not reasons and options.complete:
         reasons += incomplete(trial.launches)
     del trial
@@ -246,6 +246,10 @@ def _looked_at(
     if problem is not None:
         return told, [Reason("not-compared", printable(problem))]
     return told, [silent] if answer.unreadable else list(answer.reasons)
+
+
+def _unsteady(tried: Tried) -> str:
+    return f"its result hangs on the order of blocks: {tried.unsteady} ({tried.where})"
 
 
 def _more_than_one_result(result: KernelResult) -> list[Reason]:

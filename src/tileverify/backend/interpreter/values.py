@@ -34,6 +34,9 @@ INTERLEAVED: Final = 4
 OVERFLOWED: Final = 8
 """The result of an ``offset`` whose arithmetic overflowed."""
 
+MACHINE_TAINT: Final = UNSPECIFIED | APPROXIMATE | INTERLEAVED | OVERFLOWED
+"""The other bits are free for whoever runs a kernel in another domain: no rule here looks at them."""
+
 WHY_TAINTED: Final = {
     UNSPECIFIED: "a value that the specification leaves open",
     APPROXIMATE: "a float that the device may round differently",

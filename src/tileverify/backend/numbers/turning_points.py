@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -252,7 +253,7 @@ def _roots_of_integers(runs: Sequence[Lanes], levels: Sequence[int]) -> Iterator
             continue
         bits = bits_of(op.value("lhs") if op.name == "cmpi" else op.results[0])
         for column in rows.T[:_LANES]:
-            first, *others = (int(after) - int(before) for before, after in zip(column, column[1:], strict=False))
+            first, *others = (int(after) - int(before) for before, after in pairwise(column))
             slope = _signed(first, bits)
             if not slope or any(_signed(each, bits) != slope for each in others):
                 continue

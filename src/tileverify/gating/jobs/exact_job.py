@@ -44,5 +44,6 @@ def run_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
                 steps=message.steps,
                 one_way=tuple(map(harmless_text, message.one_way)),
                 narrow=message.narrow,
+                tried=tuple(map(harmless_text, message.tried)),
             )
         send(framed(message))

@@ -208,6 +208,6 @@ def _look_at_places(raw: RawLaunch, parameters: Sequence[KernelParameter]) -> No
     if places != wanted:
         there, asked = (", ".join(map(harmless_text, names)) for names in (places, wanted))
         raise SpecError(
-            f"the parameters of '{harmless_text(raw.kernel)}' are ({there}), but the launch spec has ({asked}): a launch "
-            "passes its arguments by place, so write them in the order of the spec"
+            f"the parameters of '{harmless_text(raw.kernel)}' are ({there}), but the launch spec has ({asked}): "
+            "a launch passes its arguments by place, so write them in the order of the spec"
         )

@@ -69,7 +69,7 @@ def _scalar(source: np.random.Generator, filling: str, dtype: str, constants: Co
     number = float(source.uniform(0.25, 2))
     match filling:
         case "borders" if constants.floats:
-            number = float(source.choice(np.asarray(constants.floats))) * float(source.choice([1, 1.25, 0.75, -1, -1.25]))
+            number = float(source.choice(np.asarray(constants.floats)) * source.choice(_FACTORS))
         case "turns" if constants.turning_floats:
             number = float(source.choice(np.asarray(constants.turning_floats)))
         case "zeros":
@@ -145,13 +145,13 @@ def _integers(
         numbers = _each_in_turn(source, np.asarray(constants.turning_integers, object), small)
     else:
         numbers = small
-    return np.clip(numbers, int(limits.min), int(limits.max)).astype(held)
+    return np.asarray(np.clip(numbers, int(limits.min), int(limits.max)).astype(held))
 
 
 def _each_in_turn(source: np.random.Generator, turning: Array, others: Array) -> Array:
     """As many of ``turning`` as there is room for, in a quarter of all elements ``others``."""
-    chosen = np.resize(source.permutation(turning), others.size).reshape(others.shape)
-    return np.where(source.random(others.shape) < 0.25, others, source.permuted(chosen))
+    chosen = np.resize(source.permutation(turning), others.size)
+    return np.where(source.random(others.shape) < 0.25, others, source.permutation(chosen).reshape(others.shape))
 
 
 def _whole_range(source: np.random.Generator, shape: tuple[int, ...], held: np.dtype[Any]) -> Array:
@@ -161,4 +161,5 @@ def _whole_range(source: np.random.Generator, shape: tuple[int, ...], held: np.d
     size = np.floor(2.0 ** source.uniform(0, limits.bits - (low < 0), shape)).astype(object)
     numbers = size * source.choice([-1, 1] if low else [1], shape)
     ends = source.choice(np.asarray([low, low + 1, high - 1, high], object), shape)
-    return np.asarray(np.clip(np.where(source.random(shape) < 0.125, ends, numbers), low, high).astype(held))
+    found = np.clip(np.where(source.random(shape) < 0.125, ends, numbers), low, high)
+    return np.asarray(found.astype(held))

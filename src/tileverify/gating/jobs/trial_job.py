@@ -17,17 +17,17 @@ import numpy as np
 from msgspec.structs import replace
 
 from ...backend.interpreter.conduct import RUN
+from ...backend.interpreter.schedule import AccessOrder, BlockOrder, Schedule
 from ...backend.numbers.blocks import Executed, execute_launch
 from ...backend.numbers.conditions import ContractInNumbers
 from ...backend.numbers.elements import Array
 from ...backend.numbers.extents import extent
 from ...backend.numbers.inputs import Inputs, view
 from ...backend.numbers.small_launches import sibling
-from ...backend.numbers.turning_points import with_turning_points
 from ...backend.numbers.trial_launches import MOST_TOLD, NARROW, at_turning_points, chosen_launches, constants_of
-from ...contract.concrete import ConcreteArray
-from ...backend.interpreter.schedule import AccessOrder, BlockOrder, Schedule
+from ...backend.numbers.turning_points import with_turning_points
 from ...backend.replay.explore import Exploration, explore
+from ...contract.concrete import ConcreteArray
 from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module

@@ -25,7 +25,7 @@ def running(x):
 def relu(x): return np.maximum(x, 0)
 def leaky(x): return np.where(x > 0, x, x * 0.01)
 def silu(x): return x / (1 + np.exp(-x))
-def gelu(x): return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+def gelu(x): return 0.5 * x * (1 + np.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
 def clipped(x): return np.clip(x, -1.0, 1.0)
 def magnitude(x): return np.abs(x)
 def root(x): return np.sqrt(np.abs(x))
@@ -140,8 +140,7 @@ ORDER = {
         "ct.atomic_xchg(out, own + 256, 1.0)\nct.atomic_xchg(out, own, 2 * ct.gather(x, own))"
     ),
     "for-long-arrays-alone": atomic(
-        "if x.shape[0] > 400:\n    ct.atomic_xchg(out, own + 128, 3.0)\n"
-        "ct.atomic_xchg(out, own, 2 * ct.gather(x, own))"
+        "if x.shape[0] > 400:\n    ct.atomic_xchg(out, own + 128, 3.0)\nct.atomic_xchg(out, own, 2 * ct.gather(x, own))"
     ),
     "a-running-sum-of-what-is-there": atomic(
         "before = ct.where(own >= 128, ct.atomic_add(out, own - 128, 0.0), 0.0)\n"
@@ -189,9 +188,7 @@ BRANCHES = {
 }
 ARITHMETIC = {
     "floor-of-a-bump": vector("a = t * 2.0 - 6.6\nt * 2 + ct.floor(1.0 / (1.0 + a * a))"),
-    "cast-of-a-bump": vector(
-        "a = t - 41.25\nt * 2 + ct.astype(ct.astype(1.0 / (1.0 + a * a), ct.int32), ct.float32)"
-    ),
+    "cast-of-a-bump": vector("a = t - 41.25\nt * 2 + ct.astype(ct.astype(1.0 / (1.0 + a * a), ct.int32), ct.float32)"),
     "floor-at-two-roots": vector("a = t * t - t * 17.0 + 72.0\nt * 2 + ct.floor(1.0 / (1.0 + a * a))"),
     "sign-of-b-or-minus-b": integers("b = t * 5 + 1000005\nt + (((b | (0 - b)) >> 31) + 1)"),
     "sign-of-b-xor-minus-b": integers("b = t + 54321\nt + 1 + ((b | (0 - b)) >> 31)"),
@@ -217,9 +214,7 @@ HIDING = {
     "half-of-an-integer-scalar": counted("t * (n & 0x7FFFFF)"),
     "integers-through-floats": integers("ct.astype(ct.astype(t, ct.float32), ct.int32)"),
     "through-24-bits": integers("(t << 8) >> 8"),
-    "half-of-64-bits": vector(
-        "ct.astype(ct.astype(t, ct.int32), ct.int64)", "same", 'x = "i64[N]", out = "i64[N]"'
-    ),
+    "half-of-64-bits": vector("ct.astype(ct.astype(t, ct.int32), ct.int64)", "same", 'x = "i64[N]", out = "i64[N]"'),
 }
 CHEATS = {**ORDER, **PLACES, **BRANCHES, **ARITHMETIC, **HIDING}
 

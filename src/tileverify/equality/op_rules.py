@@ -307,23 +307,6 @@ def _element(value: Value) -> ScalarType:
     return value.type.element
 
 
-def _without_bits(name: str, rule: Rule) -> Rule:
-    """The rule, where no operand holds the bits of floats."""
-
-    def checked(run: BlockRun, op: Op) -> Result:
-        for operand in op.operands.values():
-            for value in operand if isinstance(operand, tuple) else (operand,):
-                held = None if value is None else run.values.get(value)
-                if isinstance(held, Tile) and isinstance(held.data, Bits):
-                    raise Undecided(f"the bits of floats ({name})")
-        return rule(run, op)
-
-    return checked
-
-
-_MOVING: Final = frozenset({"bitcast", "reshape", "broadcast", "permute", "extract"})
-"""What bits of floats may go through."""
-
 _FLOATS: Final[dict[str, Rule]] = {
     "addf": _binary(exact.add),
     "subf": _binary(exact.subtract),
@@ -362,7 +345,7 @@ def _without_rule(name: str) -> Rule:
     return rule
 
 
-_ALL: Final[dict[str, Rule]] = {
+RULES: Final[dict[str, Rule]] = {
     **MACHINE,
     **{name: _FLOATS.get(name, _without_rule(name)) for name in floats.RULES},
     **touching.RULES,
@@ -380,7 +363,4 @@ _ALL: Final[dict[str, Rule]] = {
     "assume": _assume,
     **{name: _bits_of_floats(name) for name in ("pack", "unpack")},
     "bitcast": _bitcast,
-}
-RULES: Final[dict[str, Rule]] = {
-    name: rule if name in _MOVING else _without_bits(name, rule) for name, rule in _ALL.items()
 }

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeAlias
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -53,6 +54,7 @@ _ROUNDINGS: Final = 4e-6
 _BESIDE: Final = 7
 """What an integer holds that is not looked at."""
 
+_N = TypeVar("_N", int, float)
 Lanes: TypeAlias = "dict[tuple[Op, int], Array]"
 """What an op gave at its n-th time, as float64 or as Python's integers."""
 
@@ -63,19 +65,25 @@ def with_turning_points(
 ) -> Constants:  # fmt: skip
     """``known`` with the numbers at which the kernel turns at the launch ``values``."""
     probe = _Probe(module, entry, parameters, contract, values, Budget(STEPS))
-    floats: dict[float, None] = {}
-    integers: dict[int, None] = {}
-    levels = sorted({0, *(1 << each for each in _shifts(entry)), *(-(1 << each) for each in _shifts(entry))})
+    floats: list[tuple[int, float]] = []
+    integers: list[tuple[int, int]] = []
+    levels = sorted({0, *(1 << each for each in _shifts(entry)), *(-(1 << each) for each in _shifts(entry))}, key=abs)
     for source in list(probe.sources())[:_SOURCES]:
         if source.integer:
-            runs = probe.at(source, _lattice(*_INTEGERS))
-            integers |= dict.fromkeys(_roots_of_integers(runs, levels))
+            integers += _roots_of_integers(probe.at(source, _lattice(*_INTEGERS)), levels)
         for start, step in () if source.integer else _LATTICES:
-            runs = probe.at(source, _lattice(start, step))
-            floats |= dict.fromkeys(map(_tidy, _roots_of_floats(runs, start, step)))
-    new = [each for each in floats if each and each not in known.floats][:MOST]
-    whole = [each for each in integers if each not in known.integers][:MOST]
-    return replace(known, turning_floats=tuple(new), turning_integers=tuple(whole))
+            floats += _roots_of_floats(probe.at(source, _lattice(start, step)), start, step)
+    new = [each for each in map(_tidy, _likeliest(floats)) if each and each not in known.floats]
+    whole = [each for each in _likeliest(integers) if each not in known.integers]
+    return replace(known, turning_floats=_once(new), turning_integers=_once(whole))
+
+
+def _likeliest(roots: list[tuple[int, _N]]) -> list[_N]:
+    return [root for _, root in sorted(roots, key=itemgetter(0))]
+
+
+def _once(numbers: Iterable[_N]) -> tuple[_N, ...]:
+    return tuple(dict.fromkeys(numbers))[:MOST]
 
 
 def _tidy(root: float) -> float:
@@ -220,13 +228,14 @@ def _columns(runs: Sequence[Lanes]) -> Iterator[tuple[Op, Array]]:
             yield key[0], np.unique(np.stack([row for row in rows if row is not None]), axis=1)
 
 
-def _roots_of_floats(runs: Sequence[Lanes], start: float, step: float) -> Iterator[float]:
+def _roots_of_floats(runs: Sequence[Lanes], start: float, step: float) -> Iterator[tuple[int, float]]:
+    """Each behind how unlikely it is that something turns there."""
     for op, rows in _columns(runs):
         if rows.dtype != np.float64 or not np.isfinite(rows).all():
             continue
         for target in (0.0, 1.0, -1.0) if op.name not in ("cmpf",) else (0.0,):
             for column in (rows - target).T[:_LANES]:
-                yield from (start + step * place for place in _places(column) if abs(place) < 1e9)
+                yield from ((target != 0, start + step * each) for each in _places(column) if abs(each) < 1e9)
 
 
 def _places(v: Array) -> Iterator[float]:
@@ -246,7 +255,8 @@ def _places(v: Array) -> Iterator[float]:
         yield from ((-b + root) / (2 * a), (-b - root) / (2 * a))
 
 
-def _roots_of_integers(runs: Sequence[Lanes], levels: Sequence[int]) -> Iterator[int]:
+def _roots_of_integers(runs: Sequence[Lanes], levels: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The same; that which is exact comes first, then what lies beside, then what it is by wrapping around."""
     start, _ = _INTEGERS
     for op, rows in _columns(runs):
         if rows.dtype != np.int64:
@@ -259,9 +269,11 @@ def _roots_of_integers(runs: Sequence[Lanes], levels: Sequence[int]) -> Iterator
                 continue
             for level in levels:
                 missing = level - int(column[0])
-                yield from (start + missing // slope, start + missing // slope + 1)
+                below = start + missing // slope
+                yield (level != 0) + (missing % slope != 0), below
+                yield 2, below + 1
                 if slope % 2:
-                    yield _signed(start + missing * pow(slope, -1, 1 << bits), bits)
+                    yield 3, _signed(start + missing * pow(slope, -1, 1 << bits), bits)
 
 
 def _signed(value: int, bits: int) -> int:

@@ -14,14 +14,14 @@ from ...backend.numbers.inputs import Given, Inputs, make_inputs
 from ...backend.numbers.trial_launches import Constants
 from ...contract.element_types import ELEMENT_TYPES
 
-EXTREME: Final = ("whole", "huge", "faint")
-"""Integers of the whole range of their type, floats whose squares and cubes f32 just holds, and floats whose squares it
-does not hold any more.  What overflows there says nothing, whichever side it is of."""
+EXTREME: Final = ("whole", "ends", "huge", "faint")
+"""Integers of the whole range of their type, and at its ends, floats whose squares and cubes f32 just holds, and floats
+whose squares it does not hold any more.  What overflows there says nothing, whichever side it is of."""
 FILLINGS: Final = (
     "normal", "borders", "turns", "wide", "zeros", "equal", "large", "tiny", "negative", "special", "other", *EXTREME,
 )  # fmt: skip
 """Of the first launch all; of the others the first, and one more in turn."""
-_OF_INTEGERS: Final = ("borders", "turns", "wide", "negative", "whole")
+_OF_INTEGERS: Final = ("borders", "turns", "wide", "negative", "whole", "ends")
 _SPECIAL: Final = (np.inf, -np.inf, np.nan, -0.0, 1e-40, -1e-45, 60000.0, 6e-8)
 """Numbers so large that their sum overflows in one order, and not in another, are not among them."""
 
@@ -134,8 +134,8 @@ def _integers(
 ) -> Array:
     held = storage_type(dtype)
     limits = np.iinfo(held)
-    if filling == "whole":
-        return _whole_range(source, shape, held)
+    if filling in ("whole", "ends"):
+        return _whole_range(source, filling, shape, held)
     small = source.integers(-100, 0 if filling == "negative" else 101, shape)
     if filling == "borders" and constants.integers:
         near = source.choice(np.asarray(constants.integers[:_BORDERS], object), shape)
@@ -149,17 +149,20 @@ def _integers(
 
 
 def _each_in_turn(source: np.random.Generator, turning: Array, others: Array) -> Array:
-    """As many of ``turning`` as there is room for, in a quarter of all elements ``others``."""
-    chosen = np.resize(source.permutation(turning), others.size)
-    return np.where(source.random(others.shape) < 0.25, others, source.permutation(chosen).reshape(others.shape))
+    """In three eighths of all elements numbers of ``turning``, the first ones surely: most are as they ever are, and
+    tell how uncertain a result is."""
+    room = 3 * others.size // 8
+    first, rest = turning[: room // 2], source.permutation(turning[room // 2 :])
+    found = np.array(others, turning.dtype).reshape(-1)
+    found[:room] = np.resize(np.concatenate([first, rest]), room)
+    return source.permutation(found).reshape(others.shape)
 
 
-def _whole_range(source: np.random.Generator, shape: tuple[int, ...], held: np.dtype[Any]) -> Array:
-    """Of any size: as many between 2^14 and 2^15 as between the last two powers, of both signs; some ends."""
+def _whole_range(source: np.random.Generator, filling: str, shape: tuple[int, ...], held: np.dtype[Any]) -> Array:
+    """As many between 2^14 and 2^15 as between the last two powers, of both signs; or the ends, and numbers beside."""
     limits = np.iinfo(held)
     low, high = int(limits.min), int(limits.max)
-    size = np.floor(2.0 ** source.uniform(0, limits.bits - (low < 0), shape)).astype(object)
-    numbers = size * source.choice([-1, 1] if low else [1], shape)
-    ends = source.choice(np.asarray([low, low + 1, high - 1, high], object), shape)
-    found = np.clip(np.where(source.random(shape) < 0.125, ends, numbers), low, high)
-    return np.asarray(found.astype(held))
+    if filling == "ends":
+        return np.asarray(source.choice(np.asarray([low, low + 1, high - 1, high, 0, 1], object), shape).astype(held))
+    size = np.floor(2.0 ** source.uniform(0, limits.bits - (low < 0) - 0.01, shape)).astype(object)
+    return np.asarray((size * source.choice([-1, 1] if low else [1], shape)).astype(held))

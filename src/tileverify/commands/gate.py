@@ -52,7 +52,13 @@ Exit codes:
 @click.option(
     "--allow-undetermined",
     is_flag=True,
-    help="Accept kernels whose results depend on what the specification leaves open (TV403).",
+    help="Accept kernels whose results depend on what the specification leaves open (TV403), or may depend on the order "
+    "of their blocks.",
+)
+@click.option(
+    "--allow-requires",
+    is_flag=True,
+    help="Without --spec, accept what is proved for a part of the inferred launches alone.",
 )
 @click.option(
     "--isolation",
@@ -90,6 +96,7 @@ def gate(
     seed: int | None,
     deny_requires: bool,
     allow_undetermined: bool,
+    allow_requires: bool,
     isolation: str,
     hints: bool,
     jobs: int | None,
@@ -131,6 +138,7 @@ def gate(
         exact=exact,
         complete=complete,
         allow_undetermined=allow_undetermined,
+        allow_requires=allow_requires,
         seed=seed,
     )
 

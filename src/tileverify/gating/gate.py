@@ -184,7 +184,7 @@ def _gated(answer: ProofAnswer, result: KernelResult, options: GateOptions) -> G
     if answer.forged:
         reason = Reason("forged-result", "its process sent something that is no kernel")
         return GatedKernel(result, accepted=False, reasons=(reason,), rejected=True)
-    reasons = tuple(_reasons(result, options))
+    reasons = (*_reasons(result, options), *_narrower(answer.narrower, options))
     accepted = result.verdict is Verdict.PROVED and not reasons
     bundle = answer.bundle if accepted else None
     if accepted and options.bundles and bundle is None:
@@ -202,6 +202,17 @@ def _reasons(result: KernelResult, options: GateOptions) -> Iterator[Reason]:
     if result.assumes and options.spec is None:
         facts = ", ".join(result.assumes)
         yield Reason("unvouched-facts", f"its own launch spec asserts {facts}; only the caller can vouch for contents")
+
+
+def _narrower(clauses: tuple[str, ...], options: GateOptions) -> Iterator[Reason]:
+    """Whoever vouches for a contract gets that contract; of one that nobody wrote, as much as he says."""
+    under = " and ".join(clauses)
+    if clauses and options.spec is not None:
+        message = f"it is proved under {under} alone, of which your launch spec says nothing"
+        yield Reason("narrower-contract", message)
+    elif clauses and not options.allow_requires:
+        message = f"it is proved under {under} alone, and nobody vouched for a contract; --allow-requires accepts it"
+        yield Reason("narrower-contract", message)
 
 
 def _tried(

@@ -58,12 +58,13 @@ class Limits:
 class GateOptions:
     """``spec``: the text of a launch spec (TOML) that the caller vouches for; each of its launches must be proved, and
     the submission's own specs count for nothing.  Without one the submission's own specs, or inferred launches, say
-    how a kernel is launched.  ``deny_requires``: no clause beyond the contract.  ``allow_undetermined``: accept
-    kernels whose results depend on what the specification leaves open (TV403).  ``bundles``: make a bundle of each
+    how a kernel is launched.  ``deny_requires``: no clause beyond the contract.  ``allow_requires``: clauses that leave
+    out launches, where ``spec`` is not given.  ``allow_undetermined``: accept kernels whose results depend on what the
+    specification leaves open (TV403), or may depend on the order of their blocks.  ``bundles``: make a bundle of each
     accepted kernel.  ``isolation``: ``auto``, or a kind of `Isolation`.  ``screen``: only the tests of the sandbox turn
     it off.  ``hints``: look for changes of the source that would be proved.
     ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small inputs (`trial`).
-    ``exact``: and must not differ from on exact numbers (`GatedKernel.equal`).  ``complete``: of each array that a
+    ``exact``: and be equal to on exact numbers (`GatedKernel.equal`): what is not decided is not accepted.  ``complete``: of each array that a
     kernel writes it must write every element, there; for which arrays that is proved for every launch stands in the
     result.  ``seed``: of the inputs of trials; without one they are secret until the result tells it."""
 
@@ -78,6 +79,7 @@ class GateOptions:
     exact: bool = True
     complete: bool = False
     allow_undetermined: bool = False
+    allow_requires: bool = False
     seed: int | None = None
 
 
@@ -95,6 +97,7 @@ class GivenGateOptions(TypedDict, total=False):
     exact: bool
     complete: bool
     allow_undetermined: bool
+    allow_requires: bool
     seed: int | None
 
 

@@ -31,6 +31,7 @@ from ..gated import Reason
 from ..screen.plain_values import NotPlain, harmless_table, harmless_text, heard_table, text, whole
 from .compile_job import raw_of, specs_of
 from .compiled import Claimed, CompiledUnit, claims_of, failure_of, parameter_of, unit_claimed
+from .narrowing import narrowing
 from .proved import ProofAnswer, ProofHead
 from .requests import SubmissionRequest
 
@@ -114,11 +115,14 @@ def _decided(claim: Claimed, specs: SourceSpecs, request: SubmissionRequest) -> 
         unit = replace(unit, launch=replace(unit.launch, grid=None, grid_text=()))
     asked = CheckOptions(deny_requires=request.deny_requires, certificate=request.bundles, complete=request.complete)
     result = check_unit(unit, asked)
-    return _answer(result, bundle=_bundle(unit, result))
+    narrower = tuple(map(harmless_text, narrowing(unit.launch, result.requires)))
+    return _answer(result, bundle=_bundle(unit, result), narrower=narrower)
 
 
-def _answer(result: KernelResult, *, forged: bool = False, bundle: bytes | None = None) -> ProofAnswer:
-    return ProofAnswer(harmless_table(result_to_json(result)), forged=forged, bundle=bundle)
+def _answer(
+    result: KernelResult, *, forged: bool = False, bundle: bytes | None = None, narrower: tuple[str, ...] = ()
+) -> ProofAnswer:
+    return ProofAnswer(harmless_table(result_to_json(result)), forged=forged, narrower=narrower, bundle=bundle)
 
 
 def _bundle(unit: KernelUnit, result: KernelResult) -> bytes | None:

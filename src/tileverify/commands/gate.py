@@ -37,7 +37,13 @@ Exit codes:
 @click.option(
     "--reference", metavar="FILE.py::FUNCTION", help="What a proved kernel must compute, on small inputs (NumPy)."
 )
-@click.option("--no-exact", "exact", flag_value=False, default=True, help="Compare with --reference on floats alone.")
+@click.option(
+    "--no-exact",
+    "exact",
+    flag_value=False,
+    default=True,
+    help="Compare with --reference on floats alone; else what is not decided on exact numbers is refused.",
+)
 @click.option(
     "--complete",
     is_flag=True,
@@ -52,8 +58,8 @@ Exit codes:
 @click.option(
     "--allow-undetermined",
     is_flag=True,
-    help="Accept kernels whose results depend on what the specification leaves open (TV403), or may depend on the order "
-    "of their blocks.",
+    help="Accept kernels whose results depend on what the specification leaves open (TV403), "
+    "or may depend on the order of their blocks.",
 )
 @click.option(
     "--allow-requires",

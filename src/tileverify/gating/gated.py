@@ -64,9 +64,10 @@ class GateOptions:
     accepted kernel.  ``isolation``: ``auto``, or a kind of `Isolation`.  ``screen``: only the tests of the sandbox turn
     it off.  ``hints``: look for changes of the source that would be proved.
     ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small inputs (`trial`).
-    ``exact``: and be equal to on exact numbers (`GatedKernel.equal`): what is not decided is not accepted.  ``complete``: of each array that a
-    kernel writes it must write every element, there; for which arrays that is proved for every launch stands in the
-    result.  ``seed``: of the inputs of trials; without one they are secret until the result tells it."""
+    ``exact``: and be equal to on exact numbers (`GatedKernel.equal`): what is not decided is not accepted.
+    ``complete``: of each array that a kernel writes it must write every element, there; for which arrays that is proved
+    for every launch stands in the result.  ``seed``: of the inputs of trials; without one they are secret until the
+    result tells it."""
 
     spec: str | None = None
     deny_requires: bool = False

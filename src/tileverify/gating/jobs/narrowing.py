@@ -1,8 +1,9 @@
 """Clauses of a proof that take launches away which somebody vouched for.
 
 A proof may add what a launch spec leaves open: the grid where it has none, strides that are names of their own, the
-alignment of addresses.  And it may add limits: what holds of every launch of sizes below 2^30 whose arrays are not
-empty and have fewer than 2^31 elements.  Anything else is a narrower contract than the one that was written.
+alignment of addresses.  What a launch of numbers obeys leaves nothing out.  And there are limits, which hold of every
+launch of sizes below 2^30 whose arrays are not empty and have fewer than 2^31 elements.  Anything else is a narrower
+contract than the one that was written.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ def _is_harmless(clause: str, contract: ContractInNumbers, open_names: frozenset
     try:
         said = parse_condition(clause)
         return not isinstance(said, SameArray) and all(
-            bool(_names(each, contract) & open_names) or _is_limit(each, contract) for each in _parts(said)
+            bool(_names(each, contract) & open_names) or _is_met(each, contract) or _is_limit(each, contract)
+            for each in _parts(said)
         )
     except (TileVerifyError, KeyError, Undefined):
         return False
@@ -64,6 +66,12 @@ def _names(said: Expression, contract: ContractInNumbers) -> frozenset[str]:
     return free_names(said) | free_names(contract.resolved(said))
 
 
+def _is_met(said: Expression, contract: ContractInNumbers) -> bool:
+    """A launch of numbers is proved as it stands; the clause is of the contract that it was widened to."""
+    condition = contract.condition(said)
+    return not condition.names and condition.holds({})
+
+
 def _is_limit(said: Expression, contract: ContractInNumbers) -> bool:
     """Of a clause that bounds something by 2^30 or more, or by 1 from below, whether launches within limits obey."""
     if not isinstance(said, Apply) or len(said.args) != 2:
@@ -73,13 +81,16 @@ def _is_limit(said: Expression, contract: ContractInNumbers) -> bool:
     below = said.op in (">", ">=") and right is not None and right <= 1 - (said.op == ">")
     turned = said.op in (">", ">=") and left is not None and left >= LARGEST
     condition = contract.condition(said)
-    within = (values for values in _launches(sorted(condition.names)) if _within(values, contract))
+    names, numbers = sorted(condition.names), condition.names & {*contract.scalars}
+    within = (values for values in _launches(names, numbers) if _within(values, contract))
     return (above or below or turned) and not any(condition.broken_by(values) for values in within)
 
 
-def _launches(names: list[str]) -> Iterator[Mapping[str, int]]:
+def _launches(names: list[str], numbers: Iterable[str]) -> Iterator[Mapping[str, int]]:
+    """``numbers``: scalars, which may be negative."""
     ones = dict.fromkeys(names, 1)
     yield ones
+    yield from ({**ones, name: number} for name in numbers for number in (0, -1, -LARGEST))
     for count in (1, 2, 3):
         side = min(LARGEST, int(MOST_ELEMENTS ** (1 / count)))
         for chosen in combinations(names, count):

@@ -62,11 +62,14 @@ class KnownOther(Protocol):
     def stepped(self) -> Iterable[str]:
         """The arrays that it changes, if it rounded something to an integer."""
 
+    def compared(self) -> Iterable[str]:
+        """The arrays that it gave, or changed: of others it says that they stay as they were."""
+
 
 STEPS: Final = 1 << 25
 """Of the interpreter (an element computed is one), for all launches of a kernel together."""
 SHARE: Final = 1 << 24
-"""Of these, what one launch may take."""
+"""Of these, what a point of one of several launches may take; of more steps, half."""
 MOST_ELEMENTS: Final = 1 << 19
 """Of all arrays of a launch: an element takes 58 bytes in each of several copies."""
 MOST_LAUNCHES: Final = 24
@@ -101,6 +104,8 @@ class ExactAnswer:
     left_out: tuple[str, ...] = ()
     steps: int = 0
     rounding: RoundingSeen | None = None
+    compared: tuple[str, ...] = ()
+    """The arrays that the reference gave, or changed; all others stayed as they were."""
     one_way: tuple[str, ...] = ()
     """Comparisons of either side that came out in one way alone: of the other branch nothing is said."""
     tried: tuple[str, ...] = ()
@@ -147,7 +152,7 @@ def decide(
     known = constants_of(kernel.entry)
     plan = planned(contract, known, options)
     launches, left_out = [*plan.launches], [*plan.left_out]
-    share = min(SHARE, options.steps) if options.values is None else options.steps
+    share = options.steps if len(launches) == 1 else max(min(SHARE, options.steps), options.steps // 2)
     known = at_turns(kernel, contract, launches, _with_numbers(known, other))
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
     done: list[Mapping[str, int]] = []
@@ -200,7 +205,8 @@ def _of_ways(kernel: ExactKernel, other: Other) -> WaysOfBoth:
     if known is not None:
         one_way += known.one_way()
         stepped |= {*known.stepped()}
-    return {"one_way": tuple(one_way), "tried": tuple(sorted(stepped))}
+    compared = () if known is None else tuple(known.compared())
+    return {"one_way": tuple(one_way), "tried": tuple(sorted(stepped)), "compared": compared}
 
 
 class WaysOfBoth(TypedDict):
@@ -208,6 +214,7 @@ class WaysOfBoth(TypedDict):
 
     one_way: tuple[str, ...]
     tried: tuple[str, ...]
+    compared: tuple[str, ...]
 
 
 def at_turns(

@@ -125,6 +125,9 @@ class Beside:
     def stepped(self) -> Iterable[str]:
         return self.rival.kernel.ways.stepped
 
+    def compared(self) -> Iterable[str]:
+        return ()  # all of them: a kernel says of every array what it is
+
 
 def _kind(dtype: str) -> str:
     """Floats are numbers of one kind here, whatever their format."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pytest
@@ -10,23 +12,27 @@ import pytest
 import tileverify
 from tileverify.equality.answer_text import difference, fields, sentence
 from tileverify.equality.deciding import Decision, ExactAnswer
+from tileverify.equality.field import Array
 
 KERNELS = Path(__file__).with_name("way_kernels.py")
 
 
-def same(x: np.ndarray) -> np.ndarray:
+Reference: TypeAlias = Callable[..., object]
+
+
+def same(x: Array) -> Array:
     return x.copy()
 
 
-def floors(x: np.ndarray) -> np.ndarray:
-    return np.floor(x)
+def floors(x: Array) -> Array:
+    return np.asarray(np.floor(x))
 
 
-def magnitude(x: np.ndarray) -> np.ndarray:
-    return np.abs(x)
+def magnitude(x: Array) -> Array:
+    return np.asarray(np.abs(x))
 
 
-def answer(name: str, reference: object = same) -> ExactAnswer:
+def answer(name: str, reference: Reference = same) -> ExactAnswer:
     (found,) = tileverify.equal(f"{KERNELS}::{name}", reference)
     return found.equality
 
@@ -57,7 +63,7 @@ def test_conditions_made_of_arithmetic_are_found(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "reference"), [("whole_part", floors), ("integers", same)])
-def test_what_no_law_is_known_of_has_no_probability(name: str, reference: object) -> None:
+def test_what_no_law_is_known_of_has_no_probability(name: str, reference: Reference) -> None:
     found = answer(name, reference)
     assert (found.answer, found.tried) == (Decision.EQUAL, ("out",))
     assert fields(found)["probability_log2"] is None

@@ -1,4 +1,4 @@
-"""Kernels whose branches are taken by what does not count, whose conditions are arithmetic, and whose bits are moved."""
+"""Kernels whose branches nothing shows, whose conditions are arithmetic, and whose bits are moved."""
 
 import cuda.tile as ct
 

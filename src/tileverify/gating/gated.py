@@ -38,14 +38,15 @@ class Limits:
     ``compile_*`` bound the import and compilation of the source, ``prove_*`` the decoding and the proof of what came of
     it, of all its kernels together.  ``hint_*`` bound what repairs of one submission cost: changed sources that are
     tried, and processor seconds of all of them.  The processor's seconds end a submission that would take forever; a
-    kernel that uses them up is rejected, never accepted.
+    kernel that uses them up is rejected, never accepted.  ``*_wall_s`` end one that waits: they are far more, so that
+    neighbours on a busy machine cost nobody his answer.
     """
 
     compile_cpu_s: int = 20
-    compile_wall_s: float = 40.0
+    compile_wall_s: float = 120.0
     compile_memory_mib: int = 1024
     prove_cpu_s: int = 120
-    prove_wall_s: float = 240.0
+    prove_wall_s: float = 720.0
     prove_memory_mib: int = 3072
     output_mib: int = 32
     trial_output_mib: int = 256

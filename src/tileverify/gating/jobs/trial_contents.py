@@ -53,7 +53,7 @@ def inputs_of(
     own = int(source.integers(1 << 62))
     plain = make_inputs(contract, Given(dict(values), floats, {}, None, own))
     arrays = {}
-    spoken_of = {name for fact in contract.spec.data for name in (fact.array, fact.other)}
+    spoken_of = {name for fact in (*contract.spec.data, *contract.spec.observed) for name in (fact.array, fact.other)}
     for array in contract.spec.arrays():
         shape, kind = plain.launch.arrays[array.name].shape, ELEMENT_TYPES[array.dtype].kind
         if kind == "f" and filling not in ("normal", "other"):

@@ -39,9 +39,9 @@ from ..backend.interpreter.values import (
 )
 from ..frontend.bytecode.model import Block, Op, ScalarType, TileType, Value
 from . import constants, exact, formulas, reducing, touching
-from .bits import Bits
 from .branches import STEPPED
 from .field import Array
+from .float_bits import Bits
 from .integer_branches import integer_branches
 from .memory import ExactMemory
 from .reduction_laws import require_laws

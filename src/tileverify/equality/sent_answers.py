@@ -9,10 +9,11 @@ import numpy as np
 
 from ..backend.interpreter import InterpreterStop
 from ..system.errors import UsageError
-from .deciding import Decision, ExactAnswer, Other, SeenPoints, note, words
+from .deciding import Decision, ExactAnswer, Other, SeenPoints, note
 from .launch_outcomes import UnequalElement, arrays_of, outcome
 from .named import other_of
 from .narrow_sums import NarrowSum
+from .planned_launches import words
 from .points import SEARCHING, TrialPoint
 from .rounding_error import ArrayError, RoundingSeen
 from .rounding_runs import errors_at, rounding_seen

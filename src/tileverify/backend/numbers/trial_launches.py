@@ -62,7 +62,7 @@ Values = Mapping[str, int]
 @dataclass(frozen=True, slots=True)
 class Constants:
     """Numbers that the bytecode holds, in its order: ``integers`` with what shifts and divisors make of them.
-    ``turning_*``: numbers at which something that it computes of them turns (`turning_points`)."""
+    ``turning_*``: numbers at which something that it computes of them turns (`turning_contents`)."""
 
     integers: tuple[int, ...]
     floats: tuple[float, ...]

@@ -31,7 +31,7 @@ from ..gated import Reason
 from ..screen.plain_values import NotPlain, harmless_table, harmless_text, heard_table, text, whole
 from .compile_job import raw_of, specs_of
 from .compiled import Claimed, CompiledUnit, claims_of, failure_of, parameter_of, unit_claimed
-from .narrowing import narrowing
+from .narrower_contract import narrowing
 from .proved import ProofAnswer, ProofHead
 from .requests import SubmissionRequest
 

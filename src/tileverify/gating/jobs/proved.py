@@ -25,7 +25,7 @@ class ProofHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class ProofAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """``result``: as in the report.  ``forged``: the compiler's process sent something that is no kernel.
-    ``narrower``: clauses that leave out launches of the contract (`narrowing`)."""
+    ``narrower``: clauses that leave out launches of the contract (`narrower_contract`)."""
 
     result: Mapping[str, object]
     forged: bool = False

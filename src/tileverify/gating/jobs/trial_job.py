@@ -25,7 +25,7 @@ from ...backend.numbers.extents import extent
 from ...backend.numbers.inputs import Inputs, view
 from ...backend.numbers.small_launches import sibling
 from ...backend.numbers.trial_launches import MOST_TOLD, NARROW, at_turning_points, chosen_launches, constants_of
-from ...backend.numbers.turning_points import with_turning_points
+from ...backend.numbers.turning_contents import with_turning_points
 from ...backend.replay.explore import Exploration, explore
 from ...contract.concrete import ConcreteArray
 from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat

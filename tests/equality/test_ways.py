@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tileverify
+from tileverify.equality import deciding
 from tileverify.equality.answer_text import difference, fields, sentence
 from tileverify.equality.deciding import Decision, ExactAnswer
 from tileverify.equality.field import Array
@@ -94,3 +95,11 @@ def test_it_is_said_which_arrays_are_compared() -> None:
     left_out = answer("both_ways", lambda x, out: {})
     assert left_out.difference is not None
     assert "the reference gives no such array" in difference(left_out.difference)
+
+
+def test_steps_count_for_a_launch_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one of several launches may take bounds no launch that is the only one."""
+    monkeypatch.setattr(deciding, "SHARE", 1 << 12)
+    assert answer("of_numbers").answer is Decision.EQUAL
+    (few,) = tileverify.equal(f"{KERNELS}::of_numbers", same, steps=1 << 12)
+    assert few.equality.answer is Decision.NOT_DECIDED

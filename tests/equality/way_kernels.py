@@ -102,3 +102,9 @@ def bits_there_and_back(x, out):
 def bits_looked_at(x, out):
     t = ct.load(x, (ct.bid(0),), (64,), padding_mode=Z)
     ct.store(out, (ct.bid(0),), ct.bitcast(ct.bitcast(t, ct.int32) & 0x7FFFFFFF, ct.float32))
+
+
+@tileverify.launch(args={"x": "f32[640]", "out": "f32[640]"}, grid=[10])
+@ct.kernel
+def of_numbers(x, out):
+    ct.store(out, (ct.bid(0),), ct.load(x, (ct.bid(0),), (64,)))

@@ -14,6 +14,8 @@ from tileverify.equality import deciding
 from tileverify.equality.answer_text import difference, fields, sentence
 from tileverify.equality.deciding import Decision, ExactAnswer
 from tileverify.equality.field import Array
+from tileverify.equality.planned_launches import Options
+from tileverify.equality.targets import EqualOptions, judge
 
 KERNELS = Path(__file__).with_name("way_kernels.py")
 
@@ -101,5 +103,5 @@ def test_steps_count_for_a_launch_of_numbers(monkeypatch: pytest.MonkeyPatch) ->
     """What one of several launches may take bounds no launch that is the only one."""
     monkeypatch.setattr(deciding, "SHARE", 1 << 12)
     assert answer("of_numbers").answer is Decision.EQUAL
-    (few,) = tileverify.equal(f"{KERNELS}::of_numbers", same, steps=1 << 12)
+    (few,) = judge(f"{KERNELS}::of_numbers", same, EqualOptions(Options(steps=1 << 12)))
     assert few.equality.answer is Decision.NOT_DECIDED

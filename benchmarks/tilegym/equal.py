@@ -26,7 +26,7 @@ from typing import Any
 
 import torch
 
-from tileverify.equality.deciding import Options
+from tileverify.equality.planned_launches import Options
 from tileverify.equality.targets import EqualOptions, JudgedKernel, judge
 from tileverify.hook import imitated
 from tileverify.hook.torch_runtime import install_runtime

@@ -353,7 +353,7 @@ def equal(
     >>> [found.equality.answer.value for found in tileverify.equal("halve.py::halve", lambda x: {"out": x / 2.0001})]
     ['different']
     """
-    from .equality.deciding import Options
+    from .equality.planned_launches import Options
     from .equality.targets import EqualOptions, judge
 
     return judge(target, reference, EqualOptions(Options(seed=seed, values=sizes, inputs=inputs)))

@@ -25,7 +25,8 @@ from tests.corpus.references import NUMBERS, REFERENCES
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.corpus import Labelled
 from tileverify.equality.answer_text import difference
-from tileverify.equality.deciding import Decision, ExactAnswer, Options, decide
+from tileverify.equality.deciding import Decision, ExactAnswer, decide
+from tileverify.equality.planned_launches import Options
 from tileverify.equality.rival_kernels import RivalKernel
 from tileverify.equality.targets import kernel_of
 from tileverify.pipeline import check_unit

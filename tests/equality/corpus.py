@@ -25,7 +25,8 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.equality.answer_text import difference
 from tileverify.equality.creating import exact_numpy
-from tileverify.equality.deciding import ExactAnswer, Options, decide
+from tileverify.equality.deciding import ExactAnswer, decide
+from tileverify.equality.planned_launches import Options
 from tileverify.equality.points import TrialPoint
 from tileverify.equality.running import ExactKernel
 from tileverify.equality.undecided import Undecided

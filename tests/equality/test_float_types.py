@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from tileverify.equality.creating import numpy_of_numbers
-from tileverify.equality.deciding import Decision, ExactAnswer, Options
+from tileverify.equality.deciding import Decision, ExactAnswer
 from tileverify.equality.exact_arrays import Numbers, presented
 from tileverify.equality.float_types import float_type
+from tileverify.equality.planned_launches import Options
 from tileverify.equality.points import drawn
 from tileverify.equality.targets import EqualOptions, judge
 from tileverify.equality.undecided import Undecided

@@ -10,8 +10,9 @@ import pytest
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
 from tileverify.equality.answer_text import sentence
-from tileverify.equality.deciding import ENOUGH_BITS, Decision, ExactAnswer, Options, decide
+from tileverify.equality.deciding import ENOUGH_BITS, Decision, ExactAnswer, decide
 from tileverify.equality.named import loaded, other_of
+from tileverify.equality.planned_launches import Options
 from tileverify.equality.targets import kernel_of, written_by
 from tileverify.frontend.sources.discover import discover
 

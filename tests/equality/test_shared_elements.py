@@ -17,8 +17,9 @@ from tileverify.backend.numbers.inputs import Given, make_inputs, view
 from tileverify.backend.numbers.trial_launches import Constants
 from tileverify.contract.launch import KernelUnit
 from tileverify.equality.answer_text import sentence
-from tileverify.equality.deciding import Decision, ExactAnswer, Options, decide
+from tileverify.equality.deciding import Decision, ExactAnswer, decide
 from tileverify.equality.named import other_of
+from tileverify.equality.planned_launches import Options
 from tileverify.equality.points import FILLINGS, SEARCHING, drawn_point, given_point
 from tileverify.equality.targets import kernel_of
 from tileverify.frontend.sources.discover import discover

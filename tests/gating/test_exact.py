@@ -148,16 +148,18 @@ def test_floats_alone_do_not_tell(references: Path, one_sandbox: Sandbox) -> Non
 
 
 @pytest.mark.parametrize(("name", "said"), [("random", "np.fft"), ("crashes", "ended its process")])
-def test_what_is_not_decided_is_told_and_refuses_nothing(
-    name: str, said: str, references: Path, one_sandbox: Sandbox
-) -> None:
+def test_what_is_not_decided_is_told_and_refused(name: str, said: str, references: Path, one_sandbox: Sandbox) -> None:
     body = LINE if name == "crashes" else LINE.replace("3.0 * a + 1.0", "a")
     kernel = judged(body, VECTOR, f"{references}::{name}", one_sandbox)
-    assert kernel.accepted, kernel.reasons
-    assert kernel.bundle is not None
+    assert (kernel.accepted, kernel.bundle) == (False, None)
+    (reason,) = kernel.reasons
+    assert reason.id == "not-decided"
+    assert "--no-exact" in reason.message
     found = answer(kernel)
     assert (found["answer"], found["probability_log2"]) == ("not decided", None)
     assert said in found["reason"]
+    assert said in reason.message
+    assert judged(body, VECTOR, f"{references}::{name}", one_sandbox, exact=False).accepted
 
 
 def test_what_is_asked_on_floats_alone_says_nothing_of_it(references: Path, one_sandbox: Sandbox) -> None:
@@ -198,7 +200,7 @@ def test_what_takes_too_long_is_not_decided(references: Path, one_sandbox: Sandb
         return replace(outcome, data=b"", end=replace(outcome.end, exit=71))
 
     kernel = judged(LINE, VECTOR, f"{references}::scaled", Forging(one_sandbox, killed))
-    assert kernel.accepted
+    assert [reason.id for reason in kernel.reasons] == ["not-decided"]
     assert "more memory" in answer(kernel)["reason"]
 
 

@@ -79,7 +79,8 @@ def equal(
         raise UsageError(f"--output {strange[0]}=FILE: equal writes {', '.join(_FORMATS)}")
     writable(playback)
     page = pages(outputs)
-    from ..equality.deciding import STEPS, Decision, Options
+    from ..equality.deciding import Decision
+    from ..equality.planned_launches import STEPS, Options
     from ..equality.targets import EqualOptions, judge
     from ..pipeline import CheckOptions
     from ..pipeline.cache.verdicts import default_folder

@@ -37,7 +37,13 @@ Exit codes:
 @click.option(
     "--reference", metavar="FILE.py::FUNCTION", help="What a proved kernel must compute, on small inputs (NumPy)."
 )
-@click.option("--no-exact", "exact", flag_value=False, default=True, help="Compare with --reference on floats alone.")
+@click.option(
+    "--no-exact",
+    "exact",
+    flag_value=False,
+    default=True,
+    help="Compare with --reference on floats alone; else what is not decided on exact numbers is refused.",
+)
 @click.option(
     "--complete",
     is_flag=True,
@@ -52,7 +58,13 @@ Exit codes:
 @click.option(
     "--allow-undetermined",
     is_flag=True,
-    help="Accept kernels whose results depend on what the specification leaves open (TV403).",
+    help="Accept kernels whose results depend on what the specification leaves open (TV403), "
+    "or may depend on the order of their blocks.",
+)
+@click.option(
+    "--allow-requires",
+    is_flag=True,
+    help="Without --spec, accept what is proved for a part of the inferred launches alone.",
 )
 @click.option(
     "--isolation",
@@ -90,6 +102,7 @@ def gate(
     seed: int | None,
     deny_requires: bool,
     allow_undetermined: bool,
+    allow_requires: bool,
     isolation: str,
     hints: bool,
     jobs: int | None,
@@ -131,6 +144,7 @@ def gate(
         exact=exact,
         complete=complete,
         allow_undetermined=allow_undetermined,
+        allow_requires=allow_requires,
         seed=seed,
     )
 

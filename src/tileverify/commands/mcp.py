@@ -20,8 +20,18 @@ from ..system.errors import UsageError
 )
 @click.option("--no-hints", "hints", flag_value=False, default=True, help="Look for no repairs of what is refuted.")
 @click.option("--allow-undetermined", is_flag=True, help="As for `gate`.")
+@click.option("--allow-requires", is_flag=True, help="As for `gate`.")
+@click.option("--no-exact", "exact", flag_value=False, default=True, help="As for `gate`.")
 @click.option("--isolation", type=click.Choice(["auto", "bubblewrap", "landlock"]), default="auto", show_default=True)
-def mcp(spec: Path | None, references: tuple[str, ...], hints: bool, allow_undetermined: bool, isolation: str) -> None:
+def mcp(
+    spec: Path | None,
+    references: tuple[str, ...],
+    hints: bool,
+    allow_undetermined: bool,
+    allow_requires: bool,
+    exact: bool,
+    isolation: str,
+) -> None:
     """Serve the gate to a model: a server of the Model Context Protocol on stdin and stdout (extra `mcp`).
 
     Its tools are check_kernel, get_finding and explain.  Sources go to the sandbox as with `gate`, and nowhere else; a
@@ -36,7 +46,9 @@ def mcp(spec: Path | None, references: tuple[str, ...], hints: bool, allow_undet
         None if spec is None else read_text(spec, "--spec"),
         hints=hints,
         isolation=isolation,
+        exact=exact,
         allow_undetermined=allow_undetermined,
+        allow_requires=allow_requires,
     )
     serve(Desk(options, dict(map(_named, references))))
 

@@ -23,6 +23,33 @@ def fix_specs(report: Report, options: CheckOptions, spec: Path | None) -> Repor
     """
     lacking = list(_lacking(report.results))
     if not lacking:
+        talk("no clause to add to a spec")
+        return report
+    # From the last line to the first, so that the places of the others stay.
+    lacking.sort(key=lambda each: (each[1].spec.file, each[1].spec.line) if each[1].spec else ("", 0), reverse=True)
+    written = [result for result, hint in lacking if _is_written(result, hint)]
+    if not written:
+        return report
+    again = {key: result for result in written for key, result in _checked_again(result, options, spec)}
+    results = tuple(again.get((each.file, each.kernel, each.launch), each) for each in report.results)
+    for result in written:
+        found = again.get((result.file, result.kernel, result.launch))
+        talk(f"{_name(result)}: {'not found again' if found is None else found.verdict.value}")
+    return replace(report, results=results)
+
+
+def _lacking(results: Sequence[KernelResult]) -> Iterator[tuple[KernelResult, Hint]]:
+    for result in results:
+        hints = (hint for finding in result.findings for hint in finding.hints if hint.requires)
+        yield from ((result, hint) for hint in list(hints)[:1])
+
+
+def _is_written(result: KernelResult, hint: Hint) -> bool:
+    from ..contract.spec_edit import with_requires
+    from ..system.atomic_file import write_whole
+    from ..system.readings import text_of
+
+    if hint.spec is None or not hint.spec.file.endswith(".toml"):
         clauses = ", ".join(f'"{clause}"' for clause in hint.requires)
         talk(f"not written: {_name(result)} is not launched by a spec file; add requires = [{clauses}] by hand")
         return False

@@ -29,6 +29,8 @@ def _lines(judged: JudgedKernel) -> list[str]:
     lines = [f"{judged.target} and {judged.reference}: {sentence(found)}"]
     if found.answer is not Decision.DIFFERENT and found.launches:
         lines.append(f"  at {'; '.join(sizes_text(values) for values in found.launches)}")
+    if found.compared:
+        lines.append(f"  compared: {', '.join(found.compared)}; all other arrays stay as they were")
     lines += [f"  seen one way alone: {each}" for each in found.one_way[:_SHOWN]]
     lines += rounding_lines(found)
     lines += [f"  left out: {each}" for each in found.left_out[:_SHOWN]]
@@ -69,9 +71,12 @@ def sentence(found: ExactAnswer) -> str:
     """The answer in one sentence."""
     match found.answer:
         case Decision.EQUAL:
+            where = f"{_count(len(found.launches), 'launch', 'launches')}, {_count(found.points, 'point', 'points')}"
+            if found.tried:
+                why = "may hang on a rounding, a cast or integers of arrays, of which no law is known"
+                return f"equal at {where} that were tried, without a probability: {', '.join(found.tried)} {why}"
             return (
-                f"equal over the real numbers at {_count(len(found.launches), 'launch', 'launches')}, "
-                f"{_count(found.points, 'point', 'points')} "
+                f"equal over the real numbers at {where} "
                 f"(a wrong yes is less likely than 2^-{math.floor(min(found.bits, 999))})"
             )
         case Decision.DIFFERENT:
@@ -83,8 +88,9 @@ def sentence(found: ExactAnswer) -> str:
 
 def difference(found: UnequalElement) -> str:
     place = ", ".join(map(str, found.index))
+    says = "says" if found.given else "gives no such array, so that it stays"
     return (
-        f"{found.array}[{place}] is {found.kernel!r}, the reference says {found.reference!r} "
+        f"{found.array}[{place}] is {found.kernel!r}, the reference {says} {found.reference!r} "
         f"({sizes_text(found.point.inputs.values)}; contents: {_contents(found)})"
     )
 
@@ -112,14 +118,17 @@ def document(judged: Sequence[JudgedKernel]) -> dict[str, object]:
 
 def fields(found: ExactAnswer) -> dict[str, Any]:
     """One answer as JSON."""
+    known = found.answer is Decision.EQUAL and not found.tried
     result: dict[str, object] = {
         "answer": found.answer.value,
         "launches": [dict(values) for values in found.launches],
         "points": found.points,
-        "probability_log2": None if found.answer is not Decision.EQUAL else -math.floor(min(found.bits, 999)),
+        "probability_log2": -math.floor(min(found.bits, 999)) if known else None,
         "reason": found.reason or None,
         "left_out": list(found.left_out),
         "one_way": list(found.one_way),
+        "tried": list(found.tried),
+        "compared": list(found.compared),
         "steps": found.steps,
         "difference": None,
         "rounding": None if found.rounding is None else _rounding_fields(found.rounding),

@@ -38,6 +38,7 @@ class AskedReference:
     in_torch: bool
     constants: Mapping[str, bool | int | float] = field(default_factory=dict)
     ways: WaysTaken = field(default_factory=WaysTaken)
+    _given: dict[str, None] = field(default_factory=dict)
 
     def __call__(
         self, point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, object]
@@ -60,6 +61,12 @@ class AskedReference:
     def one_way(self) -> Iterable[str]:
         return self.ways.one_way()
 
+    def stepped(self) -> Iterable[str]:
+        return self.ways.stepped
+
+    def compared(self) -> Iterable[str]:
+        return self._given
+
     def on_numbers(
         self, point: TrialPoint, arrays: Mapping[str, Array], arguments: Mapping[str, object]
     ) -> dict[str, Array]:
@@ -74,7 +81,10 @@ class AskedReference:
                 numbers.floats = float_type(NUMPY[dtypes[name]])
         try:
             with watching(self.function, self.ways):
-                return self._changes(self._runs(dtypes).exact, given, arguments)
+                found = self._changes(self._runs(dtypes).exact, given, arguments)
+            self.ways.stepped.update(found if self.ways.rounds else ())
+            self._given.update(dict.fromkeys(found))
+            return found
         except (InterpreterStop, TileVerifyError):
             raise
         except (Exception, SystemExit) as error:

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, TypedDict, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
 from ..backend.numbers.conditions import ContractInNumbers
 from ..backend.numbers.elements import Array
 from ..backend.numbers.extents import cost, extent
-from ..backend.numbers.trial_launches import WIDE, Constants, Spread, chosen_launches, constants_of
+from ..backend.numbers.trial_launches import (
+    Constants,
+    constants_of,
+)
+from ..backend.numbers.turning_contents import with_turning_points
 from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..system.errors import UsageError
 from .exact_arrays import presented
 from .launch_outcomes import UnequalElement, arrays_of, outcome
+from .planned_launches import Options, PlannedLaunches, planned, words
 from .points import (
     FILLINGS,
     GIVEN,
@@ -50,22 +54,21 @@ class KnownOther(Protocol):
     def one_way(self) -> Iterable[str]:
         """Its comparisons that came out in one way alone, in words."""
 
+    def stepped(self) -> Iterable[str]:
+        """The arrays that it changes, if it rounded something to an integer."""
 
-STEPS: Final = 1 << 25
-"""Of the interpreter (an element computed is one), for all launches of a kernel together."""
+    def compared(self) -> Iterable[str]:
+        """The arrays that it gave, or changed: of others it says that they stay as they were."""
+
+
 SHARE: Final = 1 << 24
-"""Of these, what one launch may take."""
+"""Of these, what a point of one of several launches may take; of more steps, half."""
 MOST_ELEMENTS: Final = 1 << 19
 """Of all arrays of a launch: an element takes 58 bytes in each of several copies."""
-MOST_LAUNCHES: Final = 24
-VARIED: Final = 8
-"""Launches, beside the usual one, that are looked at with two kinds of contents."""
 TRIES: Final = 3
 ENOUGH_BITS: Final = 30.0
 """A launch whose points have fewer is looked at with further contents; with less than half of that it is not equal."""
 _SEARCHED: Final = 16
-_SHARE_BEYOND: Final = 3
-"""One part in so many of all steps is what a point with all sizes beyond a border may take."""
 
 
 class Decision(Enum):
@@ -89,23 +92,13 @@ class ExactAnswer:
     left_out: tuple[str, ...] = ()
     steps: int = 0
     rounding: RoundingSeen | None = None
+    compared: tuple[str, ...] = ()
+    """The arrays that the reference gave, or changed; all others stayed as they were."""
     one_way: tuple[str, ...] = ()
     """Comparisons of either side that came out in one way alone: of the other branch nothing is said."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """``values``: the sizes and scalars of the only launch to look at; ``inputs``: its contents, arrays and float
-    scalars by name; ``seed`` of everything that is drawn; ``held``: what arrays of integers hold at every point, by
-    name."""
-
-    seed: int = 0
-    steps: int = STEPS
-    launches: int = MOST_LAUNCHES
-    spread: Spread = WIDE
-    values: Mapping[str, int] | None = None
-    inputs: Mapping[str, ArrayLike] | None = None
-    held: Mapping[str, Array] | None = None
+    tried: tuple[str, ...] = ()
+    """Arrays that hold what a rounding, a cast to integers or integers of arrays decide: they were equal at the points,
+    and ``bits`` says nothing of them."""
 
 
 @dataclass(slots=True)
@@ -132,8 +125,8 @@ def decide(
     known = constants_of(kernel.entry)
     plan = planned(contract, known, options)
     launches, left_out = [*plan.launches], [*plan.left_out]
-    share = min(SHARE, options.steps) if options.values is None else options.steps
-    known = _with_numbers(known, other)
+    share = options.steps if len(launches) == 1 else max(min(SHARE, options.steps), options.steps // 2)
+    known = at_turns(kernel, contract, launches, _with_numbers(known, other))
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
     done: list[Mapping[str, int]] = []
     points, bits, reasons, refused = 0, float("inf"), [], []
@@ -170,15 +163,40 @@ def decide(
         return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), steps)
     if options.inputs is None:
         searched = replace(trial, budget=Budget(options.steps))
-        found = searched.searched([(worth_searching(contract, taken, options.steps), to_search(contract))])
-        found = found or searched.searched([(values, (SCALARS,)) for values in plan.scalars])
-        found = found or searched.with_scalars(launches[0], other_float_scalars(contract, known))
+        found = searched.everywhere(plan, worth_searching(contract, taken, options.steps), launches[0])
         if found is not None:
             return _different(trial, found, launches)
-    one_way = (*kernel.ways.one_way(), *(other.one_way() if isinstance(other, KnownOther) else ()))
-    return ExactAnswer(
-        Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps, one_way=one_way
+    return replace(
+        ExactAnswer(Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps),
+        **_of_ways(kernel, other),
     )
+
+
+def _of_ways(kernel: ExactKernel, other: Other) -> WaysOfBoth:
+    known = other if isinstance(other, KnownOther) else None
+    one_way, stepped = [*kernel.ways.one_way()], {*kernel.ways.stepped}
+    if known is not None:
+        one_way += known.one_way()
+        stepped |= {*known.stepped()}
+    compared = () if known is None else tuple(known.compared())
+    return {"one_way": tuple(one_way), "tried": tuple(sorted(stepped)), "compared": compared}
+
+
+class WaysOfBoth(TypedDict):
+    """Fields of `ExactAnswer`."""
+
+    one_way: tuple[str, ...]
+    tried: tuple[str, ...]
+    compared: tuple[str, ...]
+
+
+def at_turns(
+    kernel: ExactKernel, contract: ContractInNumbers, launches: Sequence[Mapping[str, int]], known: Constants
+) -> Constants:
+    """``known`` with the numbers at which the kernel turns at the usual launch."""
+    if not launches:
+        return known
+    return with_turning_points(kernel.module, kernel.entry, kernel.parameters, contract, launches[0], known)
 
 
 def _with_numbers(known: Constants, other: Other) -> Constants:
@@ -201,69 +219,12 @@ def _steps(launch: tuple[int, Mapping[str, int]]) -> int:
     return launch[0]
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedLaunches:
-    """The launches to look at, the usual one first, then by size; those ``beyond`` a border with all sizes, the largest
-    first, of which one is looked at; those with other ``scalars``, which may show a difference; and in words what is
-    left out."""
-
-    launches: Sequence[Mapping[str, int]]
-    beyond: Sequence[Mapping[str, int]] = ()
-    scalars: Sequence[Mapping[str, int]] = ()
-    left_out: Sequence[str] = ()
-
-    def with_beyond(
-        self, contract: ContractInNumbers, launches: Sequence[Mapping[str, int]], taken: int, steps: int
-    ) -> list[Mapping[str, int]]:
-        """``launches`` with the largest beyond a border behind the usual one, if there is one of a small part of
-        ``steps``; the usual one took ``taken`` for a point."""
-        most = steps / (_SHARE_BEYOND * max(1, taken))
-        affordable = [values for values in self.beyond if _growth(contract, launches[0], values) <= most][:1]
-        return [*launches[:1], *affordable, *(values for values in launches[1:] if values not in affordable)]
-
-    def fillings(self, number: int, values: Mapping[str, int]) -> tuple[str, ...]:
-        """Of a launch that was asked for all; of others the first, and for the small ones behind the usual one a
-        second."""
-        if number < 0:
-            return FILLINGS
-        twice = 0 < number <= VARIED and values not in self.beyond
-        return (FILLINGS[0], FILLINGS[1 + number % (len(FILLINGS) - 1)]) if twice else FILLINGS[:1]
-
-
-def _growth(contract: ContractInNumbers, usual: Mapping[str, int], values: Mapping[str, int]) -> float:
-    """About how many times the steps of the usual launch another one takes: as its blocks are more, or where they have
-    more than twice the elements, as these are."""
-    (elements, blocks), (more, others) = extent(contract, usual), extent(contract, values)
-    return max(others / blocks, more / (2 * max(1, elements)))
-
-
-def planned(contract: ContractInNumbers, known: Constants, options: Options) -> PlannedLaunches:
-    """What the options ask for.
-
-    :raises UsageError: of the only launch to look at not every size is given.
-    """
-    if options.values is not None:
-        try:
-            extent(contract, options.values)
-        except KeyError as missing:
-            raise UsageError(f"give every size a value, or none: '{missing.args[0]}' has none") from None
-        return PlannedLaunches((options.values,))
-    chosen = chosen_launches(contract, known, np.random.default_rng(options.seed), options.spread)
-    every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]
-    left_out = [*chosen.not_tried, *map(words, every[options.launches :])]
-    return PlannedLaunches(every[: options.launches], chosen.beyond, chosen.scalars, left_out)
-
-
 def note(seen: SeenPoints, found: Compared, filling: str) -> None:
     if found.open:
         seen.opened.append(f"{found.open} (contents: {filling})")
     else:
         seen.equal += 1
         seen.bits += found.bits if np.isfinite(found.bits) else 128.0
-
-
-def words(values: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in values.items()) or "the only launch"
 
 
 @dataclass(slots=True)
@@ -303,6 +264,14 @@ class _Trial:
             if filling == "normal" and found.undefined:
                 fillings.append("positive")
         return None
+
+    def everywhere(
+        self, plan: PlannedLaunches, chosen: Mapping[str, int], usual: Mapping[str, int]
+    ) -> UnequalElement | None:
+        """A difference at contents of the launch ``chosen``, or with other scalars."""
+        found = self.searched([(chosen, to_search(self.contract))])
+        found = found or self.searched([(values, (SCALARS,)) for values in plan.scalars_at(self.contract, self.known)])
+        return found or self.with_scalars(usual, other_float_scalars(self.contract, self.known))
 
     def searched(self, places: Sequence[tuple[Mapping[str, int], Sequence[str]]]) -> UnequalElement | None:
         """A difference that launches and contents show which make nothing equal: of finite numbers, or it may be one of

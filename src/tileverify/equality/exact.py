@@ -115,6 +115,11 @@ def _set_plain(result: Array, lanes: Array, integers: Array) -> None:
         result["r"][lanes] = field.of_integers(integers[lanes].astype(np.int64)).T
 
 
+def has_variables(x: Array) -> Array:
+    """Where a number hangs on one that was drawn: padding, and contents that are numbers, do not."""
+    return np.asarray(((x["n"] > 0) | (x["d"] > 0)) & ~is_zero(x))
+
+
 def of_integers(values: Array) -> Array:
     """Integers (of any integer type, or booleans) as numbers."""
     values = np.asarray(values)

@@ -12,6 +12,7 @@ from . import constants, exact, field
 from .exact import NUMBER, Parts, built, packed, parts, unpacked
 from .field import LEVELS, SLOTS, Array
 from .logarithms import logarithm
+from .reference_ways import note_rounding
 from .undecided import NearTie, Undecided
 
 VANISHING: Final = -3000.0
@@ -268,6 +269,7 @@ def to_whole(x: Array, rounding: Callable[[Array], Array]) -> Array:
 
     :raises NearTie: the number may lie on either side of where the rounding jumps.
     """
+    note_rounding()
     s = exact.certain(x)
     whole = rounding(s)
     finite = np.isfinite(s)

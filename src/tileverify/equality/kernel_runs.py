@@ -19,10 +19,11 @@ from ..backend.numbers.small_launches import siblings
 from ..backend.numbers.trial_launches import Constants, constants_of
 from ..contract.launch import KernelUnit
 from ..system.errors import UsageError
-from .deciding import TRIES, Options, constants_among, planned, words, worth_searching
+from .deciding import TRIES, at_turns, constants_among, worth_searching
 from .exact_arrays import is_numbers
 from .field import Array
 from .narrow_sums import narrow_sums
+from .planned_launches import Options, planned, words
 from .points import SCALARS, TrialPoint, drawn_point, other_float_scalars, to_search
 from .rounding_runs import points_in_formats, run_in_formats
 from .running import ExactKernel, run_exactly
@@ -133,6 +134,7 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
     known = constants_of(kernel.entry)
     plan = planned(contract, known, options)
     launches = [*plan.launches[:1], *siblings(contract, plan.launches), *plan.launches[1:]][: options.launches]
+    known = at_turns(kernel, contract, launches, known)
     made = _Runs(unit, kernel, contract, known, options, Budget(options.steps))
     stopped = ""
     taken: list[tuple[int, Mapping[str, int]]] = []
@@ -151,12 +153,12 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
         made = replace(made, budget=Budget(options.steps))
         chosen = worth_searching(contract, taken, options.steps)
         yield from made.searching(launches.index(chosen), chosen, to_search(contract))
-        for values in plan.scalars:
+        for values in plan.scalars_at(contract, known):
             yield from made.searching(0, values, (SCALARS,))
         for given in other_float_scalars(contract, known):
             yield from made.searching(0, launches[0], (SCALARS,), given)
         yield from made.in_formats(launches[0])
     left_out = [*plan.left_out, *(words(values) for values in plan.launches if values not in launches)]
     narrow = tuple((each.op, each.format, each.line) for each in narrow_sums(kernel.entry))
-    one_way = tuple(kernel.ways.one_way())
-    yield SentEnd(stopped=stopped, left_out=tuple(left_out), steps=spent, one_way=one_way, narrow=narrow)
+    one_way, tried = tuple(kernel.ways.one_way()), tuple(sorted(kernel.ways.stepped))
+    yield SentEnd(stopped=stopped, left_out=tuple(left_out), steps=spent, one_way=one_way, narrow=narrow, tried=tried)

@@ -43,6 +43,8 @@ class UnequalElement:
     point: TrialPoint
     whole: UnequalArray
     inputs: Mapping[str, ArrayLike] | None = None
+    given: bool = True
+    """Whether the reference says anything of the array: what it leaves out has to stay as it was."""
 
     def where_finite(self) -> UnequalElement | None:
         """The first element of the array that differs and is finite on both sides, if there is one."""
@@ -67,7 +69,8 @@ def outcome(point: TrialPoint, after: Mapping[str, Array], expected: Mapping[str
         if found.unequal is not None:
             whole = _unequal(found.unequal, held, wanted, dtypes[name])
             first = whole.elements[0]
-            return UnequalElement(name, first.index, first.kernel, first.reference, point, whole)
+            given = name in expected
+            return UnequalElement(name, first.index, first.kernel, first.reference, point, whole, given=given)
         if found.open:
             worst = replace(found, open=f"{name}: {found.open}") if not worst.open else worst
         elif not worst.open:

@@ -26,18 +26,22 @@ from ..backend.interpreter.reductions import (
 from ..backend.interpreter.table import RULES as MACHINE
 from ..backend.interpreter.tiles import constant_tile
 from ..backend.interpreter.values import (
+    MACHINE_TAINT,
     UNSPECIFIED,
     RuntimeValue,
     Tile,
     Token,
     as_signed,
     joint_taint,
+    taint_bits,
     with_taint,
     wrapped,
 )
 from ..frontend.bytecode.model import Block, Op, ScalarType, TileType, Value
 from . import constants, exact, formulas, reducing, touching
+from .branches import STEPPED
 from .field import Array
+from .float_bits import Bits
 from .integer_branches import integer_branches
 from .memory import ExactMemory
 from .reduction_laws import require_laws
@@ -80,17 +84,32 @@ def _fma(run: BlockRun, op: Op) -> Tile:
     return Tile(exact.add(exact.multiply(lhs.data, rhs.data), acc.data), joint_taint(lhs, rhs, acc))
 
 
-def _note(run: BlockRun, op: Op, lanes: Array) -> None:
+def _marked(run: BlockRun, op: Op, found: Tile, lanes: Array, variable: Array | None = None) -> Tile:
+    """``found`` with the marks of the ways that its lanes went."""
     assert isinstance(run.memory, ExactMemory)
-    run.memory.ways.note(op, lanes)
+    marks = run.memory.ways.marked(op, lanes, variable)
+    return found if marks is None else Tile(found.data, marks if found.taint is None else found.taint | marks)
+
+
+def _stepped(rule: Rule) -> Rule:
+    """The rule of an op whose result follows the shadow, or is an integer of an array."""
+
+    def stepping(run: BlockRun, op: Op) -> Result:
+        found = rule(run, op)
+        if isinstance(found, Tile):
+            return found.tainted(STEPPED)
+        assert isinstance(found, tuple)
+        return tuple(each.tainted(STEPPED) if isinstance(each, Tile) else each for each in found)
+
+    return stepping
 
 
 def _extreme(wanted: int) -> Rule:
     def rule(run: BlockRun, op: Op) -> Tile:
         lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
         first = formulas.is_extreme(lhs.data, rhs.data, wanted, "nan" in op.flags)
-        _note(run, op, first)
-        return Tile(np.where(first, lhs.data, rhs.data), joint_taint(lhs, rhs))
+        found = Tile(np.where(first, lhs.data, rhs.data), joint_taint(lhs, rhs))
+        return _marked(run, op, found, first, exact.has_variables(lhs.data) | exact.has_variables(rhs.data))
 
     return rule
 
@@ -101,8 +120,8 @@ def _compare(run: BlockRun, op: Op) -> Tile:
     found = COMPARISONS[op.attributes["pred"]](order, np.asarray(0, np.int8))
     unordered = order == 2
     found = found & ~unordered if op.attributes["fcmp"] == "ordered" else found | unordered
-    _note(run, op, found)
-    return Tile(np.asarray(found), joint_taint(lhs, rhs))
+    variable = exact.has_variables(lhs.data) | exact.has_variables(rhs.data)
+    return _marked(run, op, Tile(np.asarray(found), joint_taint(lhs, rhs)), found, variable)
 
 
 def _of_integers(name: str) -> Rule:
@@ -112,7 +131,8 @@ def _of_integers(name: str) -> Rule:
     def rule(run: BlockRun, op: Op) -> Result:
         found = machine(run, op)
         if isinstance(found, Tile) and op in integer_branches(run.program.entry):
-            _note(run, op, found.data if name == "cmpi" else np.asarray(found.data == run.tile(op, "lhs").data))
+            taken = found.data if name == "cmpi" else np.asarray(found.data == run.tile(op, "lhs").data)
+            return _marked(run, op, found, taken)
         return found
 
     return rule
@@ -122,9 +142,10 @@ def _joined(run: BlockRun, op: Op) -> Result:
     """A condition of two, noted where one of them is."""
     found = MACHINE[op.name](run, op)
     assert isinstance(run.memory, ExactMemory)
-    if isinstance(found, Tile) and found.data.dtype == np.bool_:
-        run.memory.ways.note_joined(op, (op.value("lhs"), op.value("rhs")), found.data)
-    return found
+    if not isinstance(found, Tile) or found.data.dtype != np.bool_:
+        return found
+    marks = run.memory.ways.marked_joined(op, (op.value("lhs"), op.value("rhs")), found.data)
+    return found if marks is None else Tile(found.data, marks if found.taint is None else found.taint | marks)
 
 
 def _integer_power(run: BlockRun, op: Op) -> Tile:
@@ -216,7 +237,7 @@ def _combined(
 
     inputs, first = run.tiles(op, "inputs"), only_op(op)
     by_name = None if first is None else known.get(first.name)
-    if first is None or by_name is None or inputs[0].taint is not None:
+    if first is None or by_name is None or taint_bits(inputs[0].taint) & MACHINE_TAINT:
         results = general(run, op, evaluate)
     else:
         axis, compute, data = op.attributes["dim"], by_name(first), inputs[0].data
@@ -224,6 +245,9 @@ def _combined(
             results = (Tile(np.flip(compute(np.flip(data, axis), axis), axis)),)
         else:
             results = (Tile(compute(data, axis)),)
+        if inputs[0].taint is not None:
+            # Every lane takes part in the result, or in one of those behind it.
+            results = (results[0].tainted(taint_bits(inputs[0].taint)),)
     require_laws(run, op, combiner(run, op, evaluate)[0], results, known=order_free(op, _ORDER_FREE))
     return results
 
@@ -259,6 +283,30 @@ def _bits_of_floats(name: str) -> Rule:
     return rule
 
 
+def _bitcast(run: BlockRun, op: Op) -> Tile:
+    """There and back is the identity; between, nothing is known of the bits."""
+    source, before, after = run.tile(op, "s"), _element(op.value("s")), _element(op.result)
+    if isinstance(source.data, Bits):
+        if after.is_float and after != source.data.element:
+            raise Undecided("the bits of floats (bitcast)")
+        return Tile(source.data.numbers(), source.taint) if after.is_float else source
+    if before.is_float and after.is_float and before != after:
+        raise Undecided("the bits of floats (bitcast)")
+    if before.is_float:
+        return source if after.is_float else Tile(Bits.of(source.data, before), source.taint)
+    if after.is_float:
+        raise Undecided("the bits of floats (bitcast)")
+    found = MACHINE["bitcast"](run, op)
+    assert isinstance(found, Tile)
+    return found
+
+
+def _element(value: Value) -> ScalarType:
+    assert isinstance(value.type, TileType)
+    assert isinstance(value.type.element, ScalarType)
+    return value.type.element
+
+
 _FLOATS: Final[dict[str, Rule]] = {
     "addf": _binary(exact.add),
     "subf": _binary(exact.subtract),
@@ -268,13 +316,13 @@ _FLOATS: Final[dict[str, Rule]] = {
     "maxf": _extreme(1),
     "minf": _extreme(-1),
     "cmpf": _compare,
-    "remf": _binary(lambda x, y: formulas.remainder(x, y, np.trunc)),
+    "remf": _stepped(_binary(lambda x, y: formulas.remainder(x, y, np.trunc))),
     "fpowf": _binary(formulas.power),
     "fpowi": _integer_power,
     "absf": _unary(formulas.absolute),
     "negf": _unary(exact.negative),
-    "ceil": _unary(lambda x: formulas.rounded(x, np.ceil)),
-    "floor": _unary(lambda x: formulas.rounded(x, np.floor)),
+    "ceil": _stepped(_unary(lambda x: formulas.rounded(x, np.ceil))),
+    "floor": _stepped(_unary(lambda x: formulas.rounded(x, np.floor))),
     "sqrt": _unary(formulas.sqrt),
     "rsqrt": _unary(formulas.rsqrt),
     "exp": _unary(formulas.exp),
@@ -305,7 +353,7 @@ RULES: Final[dict[str, Rule]] = {
     **{name: _of_integers(name) for name in ("cmpi", "maxi", "mini")},
     "constant": _constant,
     "itof": _integer_to_float,
-    "ftoi": _float_to_integer,
+    "ftoi": _stepped(_float_to_integer),
     "ftof": _unchanged,
     "mmaf": _product,
     "mmaf_scaled": _scaled_product,
@@ -313,5 +361,6 @@ RULES: Final[dict[str, Rule]] = {
     "scan": _scan,
     "print_tko": _no_print,
     "assume": _assume,
-    **{name: _bits_of_floats(name) for name in ("bitcast", "pack", "unpack")},
+    **{name: _bits_of_floats(name) for name in ("pack", "unpack")},
+    "bitcast": _bitcast,
 }

@@ -32,15 +32,20 @@ NEAR_WHOLE: Final = "near whole"
 LARGE: Final = ("large", "far below")
 ALIKE: Final = "one number"
 RISING: Final = "rising"
-SEARCHING: Final = (ZEROS, TIES, WHOLE, *LARGE, SCALARS, NEAR_WHOLE, ALIKE, RISING)
+TURNS: Final = "turning points"
+SMALL: Final = ("below 2^-12", "below 2^-22", "below 2^-32", "below 2^-42", "below 2^-64", "below 2^-100")
+SEARCHING: Final = (ZEROS, TIES, WHOLE, *LARGE, SCALARS, NEAR_WHOLE, ALIKE, RISING, TURNS, *SMALL)
 """Contents that may show a difference and count for nothing else: ``zeros``, some of which are no variables, so that
 branches are taken which no random point takes, ``ties``, all of which are of a few numbers, integers of the ``whole
 range`` of their type, large numbers, their opposites, the first kind at launches with other integer scalars, numbers
 close to the integers at which a rounding jumps, or near and between those that the bytecode holds, arrays of ``one
-number``, and ``rising`` ones."""
+number``, ``rising`` ones, numbers at which something that is computed of them turns, and small ones of one size each:
+beside a larger one, nothing is said of a smaller one."""
 
 _BORDERS: Final = 4
 MOST_FLOATS: Final = 48
+_TURNING: Final = 16
+"""Of scalars."""
 _LARGEST: Final = 1 << 10
 _WIDEST: Final = 1e6
 GIVEN: Final = "given"
@@ -59,12 +64,12 @@ class TrialPoint:
 def to_search(contract: ContractInNumbers) -> tuple[str, ...]:
     """The kinds of contents that may show a difference."""
     integers = (WHOLE,) if _free_integers(contract) or _integer_scalars(contract) else ()
-    return (ZEROS, TIES, NEAR_WHOLE, *integers, *LARGE, ALIKE, RISING)
+    return (ZEROS, TIES, NEAR_WHOLE, TURNS, *integers, *LARGE, *SMALL, ALIKE, RISING)
 
 
 def _free_integers(contract: ContractInNumbers) -> list[ArrayArgument]:
     """The arrays of integers that no fact speaks of."""
-    spoken_of = {name for fact in contract.spec.data for name in (fact.array, fact.other)}
+    spoken_of = {name for fact in (*contract.spec.data, *contract.spec.observed) for name in (fact.array, fact.other)}
     same = {name for group in contract.spec.same_arrays() for name in group}
     return [
         each
@@ -99,16 +104,17 @@ def drawn_point(
     if filling == WHOLE:
         values = _other_scalars(source, contract, values, known)
     inputs = make_inputs(contract, Given(dict(values), floats, dict(held or {}), None, int(source.integers(1 << 62))))
-    if filling == WHOLE:
+    if filling in (WHOLE, TURNS):
         placed = dict(inputs.launch.named_arrays())
         free = [each.name for each in _free_integers(contract) if each.name not in (held or {})]
-        whole = {name: _whole_range(source, placed[name], known) for name in free}
+        drawn_integers = _whole_range if filling == WHOLE else _turning_integers
+        whole = {name: drawn_integers(source, placed[name], known) for name in free}
         inputs = make_inputs(contract, Given(dict(values), floats, dict(held or {}), drawn=whole))
     types = {array.allocation: array.dtype for _, array in inputs.launch.named_arrays()}
     contents = {
         name: _tied(source, memory.size, known, alike=filling == ALIKE)
         if constant
-        else drawn(source, shadows(source, filling, memory.size, known), filling)
+        else _numbers(source, filling, memory.size, known)
         for name, memory in inputs.memory.items()
         if ELEMENT_TYPES[types[name]].kind == "f"
     }
@@ -126,11 +132,11 @@ def drawn_point(
 
 
 def other_float_scalars(contract: ContractInNumbers, known: Constants) -> list[dict[str, float]]:
-    """Float scalars, one at a time, that a kernel may ask for: of either sign, 0, and at and beside what the bytecode
-    holds; at most `MOST_FLOATS`."""
+    """Float scalars, one at a time, that a kernel may ask for: of either sign, 0, where it turns, and at and beside
+    what the bytecode holds; at most `MOST_FLOATS`."""
     borders = [abs(value) for value in (*known.floats, *map(float, known.integers[:64])) if 0 < abs(value) < 1e6]
     near = (sign * factor * border for factor in (1.0, 1.25, 0.75) for sign in (-1, 1) for border in borders)
-    numbers = list(dict.fromkeys((-1.5, 0.0, 1.0, -1.0, *near)))
+    numbers = list(dict.fromkeys((-1.5, 0.0, 1.0, -1.0, *known.turning_floats[:_TURNING], *near)))
     names = [each.name for each in scalars(contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"]
     return [{name: number} for number in numbers for name in names][:MOST_FLOATS]
 
@@ -202,6 +208,32 @@ def _tied(source: np.random.Generator, count: int, known: Constants, *, alike: b
     return numbers_of(chosen, "f32")
 
 
+def _numbers(source: np.random.Generator, filling: str, count: int, known: Constants) -> Array:
+    if filling == TURNS:
+        return _turning_floats(source, count, known)
+    return drawn(source, shadows(source, filling, count, known), filling)
+
+
+def _turning_floats(source: np.random.Generator, count: int, known: Constants) -> Array:
+    """Half of them the numbers at which the kernel turns, which are no variables, and those that it holds."""
+    found = drawn(source, source.standard_normal(count))
+    turning = [*known.turning_floats, *known.floats]
+    if turning:
+        chosen = numbers_of(np.resize(source.permutation(np.asarray(turning)), count), "f32")
+        lanes = source.permuted(np.arange(count) % 2 == 0)
+        found[lanes] = source.permutation(chosen)[lanes]
+    return found
+
+
+def _turning_integers(source: np.random.Generator, array: ConcreteArray, known: Constants) -> Array:
+    held = storage_type(array.dtype)
+    turning = np.asarray([*known.turning_integers, *known.integers[:64], 0], object)
+    found = np.resize(source.permutation(turning), np.prod(array.shape, dtype=int))
+    limits = np.iinfo(held)
+    whole = np.clip(source.permutation(found), int(limits.min), int(limits.max))
+    return np.asarray(whole.astype(held).reshape(array.shape))
+
+
 def _few(source: np.random.Generator, known: Constants) -> Array:
     borders = [value for value in (*known.floats, *map(float, known.integers[:64])) if abs(value) < 1e6]
     chosen = source.choice(np.asarray(borders), _BORDERS) if borders else np.zeros(0)
@@ -214,8 +246,8 @@ def _whole_range(source: np.random.Generator, array: ConcreteArray, known: Const
     low, high = int(np.iinfo(held).min), int(np.iinfo(held).max)
     small = source.integers(-100, 101, shape).astype(object)
     ends = source.choice(np.asarray([low, low + 1, high - 1, high], object), shape)
-    borders = np.asarray([*known.integers[:64], 0], object)
-    near = source.choice(borders, shape) + source.integers(-1, 2, shape)
+    borders = np.asarray([*known.integers[:64], *known.turning_integers, 0], object)
+    near = source.choice(borders, shape) * source.choice([-1, 1, 1], shape) + source.integers(-1, 2, shape)
     anything = source.integers(low, high, shape, np.uint64 if low == 0 else np.int64, endpoint=True).astype(object)
     kind = source.integers(0, 4, shape)
     found = np.choose(kind, [small, ends, near, anything])
@@ -242,6 +274,8 @@ def shadows(source: np.random.Generator, filling: str, count: int, known: Consta
             return -_large(source, count, known)
         case "rising":
             return np.sort(normal)
+        case _ if filling in SMALL:
+            return np.asarray(normal * 2.0 ** -float(filling.partition("^-")[2]))
         case "borders":
             borders = [value for value in (*known.floats, *map(float, known.integers[:64])) if 0 < abs(value) < 1e6]
             if borders:

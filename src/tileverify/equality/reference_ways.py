@@ -46,6 +46,13 @@ def watching(function: Callable[..., object], ways: WaysTaken) -> Iterator[None]
         _WATCHED.reset(token)
 
 
+def note_rounding() -> None:
+    """Something is rounded to an integer, which is noted where somebody watches."""
+    watched = _WATCHED.get()
+    if watched is not None:
+        watched.ways.rounds = True
+
+
 def noted(what: str, lanes: Array) -> Array:
     """``lanes`` of a comparison, or of a maximum where it takes its first operand, noted where somebody watches."""
     watched = _WATCHED.get()

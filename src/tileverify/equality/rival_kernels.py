@@ -122,6 +122,12 @@ class Beside:
     def one_way(self) -> Iterable[str]:
         return (f"{self.rival.name}: {each}" for each in self.rival.kernel.ways.one_way())
 
+    def stepped(self) -> Iterable[str]:
+        return self.rival.kernel.ways.stepped
+
+    def compared(self) -> Iterable[str]:
+        return ()  # all of them: a kernel says of every array what it is
+
 
 def _kind(dtype: str) -> str:
     """Floats are numbers of one kind here, whatever their format."""

@@ -9,17 +9,30 @@ from itertools import product
 import numpy as np
 
 from ..backend.interpreter import Budget, bind_launch, run_block
-from ..backend.interpreter.conduct import RUN
+from ..backend.interpreter.conduct import RUN, Conduct
 from ..backend.interpreter.machine import Rule
 from ..backend.interpreter.values import OVERFLOWED, UNSPECIFIED, Tile
 from ..backend.numbers.inputs import Inputs
 from ..contract.launch import EntryParameter
 from ..frontend.bytecode.model import Entry, Module, ScalarType, TileType
-from .branches import WaysTaken
+from . import exact
+from .branches import STEPPED, WaysTaken
+from .exact import NUMBER
 from .field import Array
 from .memory import ExactMemory
 from .op_rules import RULES
 from .undecided import Undecided
+
+
+@dataclass(frozen=True, slots=True)
+class _Watching(Conduct):
+    """Tells of marked lanes that steer control, or an access."""
+
+    ways: WaysTaken
+
+    def opened(self, taint: Array) -> Array:
+        self.ways.reached(int(np.bitwise_or.reduce(taint.reshape(-1), initial=0)))
+        return Conduct.opened(self, taint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +56,16 @@ def run_exactly(
 
     :raises InterpreterStop: the launch could not run to its end.
     """
+    kernel.ways.begin()
+    while True:
+        after = _run(kernel, inputs, contents, floats, budget)
+        if not kernel.ways.goes_on():
+            return after
+
+
+def _run(
+    kernel: ExactKernel, inputs: Inputs, contents: Mapping[str, Array], floats: Mapping[str, Array], budget: Budget
+) -> dict[str, Array]:
     data = {
         name: np.frombuffer(array.tobytes(), np.uint8) for name, array in inputs.memory.items() if name not in contents
     }
@@ -56,9 +79,9 @@ def run_exactly(
             arguments[value] = Tile(floats[parameter.argument])
     held = {name: array.copy() for name, array in contents.items()}
     memory = ExactMemory(bound.image, held, kernel.ways)
-    grid = inputs.launch.grid
+    grid, conduct = inputs.launch.grid, _Watching(RUN.open, RUN.executes, RUN.stops, kernel.ways)
     for z, y, x in product(*(range(size) for size in reversed(grid))):
-        log = run_block(bound.program, arguments, memory, grid, (x, y, z), budget, conduct=RUN)
+        log = run_block(bound.program, arguments, memory, grid, (x, y, z), budget, conduct=conduct)
         for loop in log.loops:
             kernel.ways.note_loop(loop.op, loop.entered)
         if log.stopped is not None:
@@ -72,4 +95,21 @@ def run_exactly(
             taint = memory.taint(number, np.arange(allocation.size), 1)
             if taint is not None and (taint & (UNSPECIFIED | OVERFLOWED)).any():
                 raise Undecided(f"{allocation.name} holds unspecified values after the launch")
+            _look_for_marks(kernel.ways, allocation.name, taint, after[allocation.name])
+        changed = allocation.name in data and after[allocation.name].tobytes() != data[allocation.name].tobytes()
+        if changed and after[allocation.name].dtype.kind in "iu":
+            kernel.ways.stepped.add(allocation.name)
     return after
+
+
+def _look_for_marks(ways: WaysTaken, name: str, taint: Array | None, held: Array) -> None:
+    """``taint`` of the bytes of an array; of what is lost nothing is compared."""
+    if taint is None or not held.size:
+        return
+    marks = np.bitwise_or.reduce(taint.reshape(held.size, -1), axis=1)
+    if held.dtype == NUMBER:
+        marks = marks[~exact.is_lost(held)]
+    found = int(np.bitwise_or.reduce(marks, initial=0))
+    ways.reached(found)
+    if found & STEPPED:
+        ways.stepped.add(name)

@@ -9,10 +9,11 @@ import numpy as np
 
 from ..backend.interpreter import InterpreterStop
 from ..system.errors import UsageError
-from .deciding import Decision, ExactAnswer, Other, SeenPoints, note, words
+from .deciding import Decision, ExactAnswer, Other, SeenPoints, note
 from .launch_outcomes import UnequalElement, arrays_of, outcome
 from .named import other_of
 from .narrow_sums import NarrowSum
+from .planned_launches import words
 from .points import SEARCHING, TrialPoint
 from .rounding_error import ArrayError, RoundingSeen
 from .rounding_runs import errors_at, rounding_seen
@@ -56,10 +57,13 @@ def answer_to(data: bytes, function: Callable[..., object]) -> ExactAnswer:
             launch.seen.opened.append(gap.reason)
     if end.stopped:
         return ExactAnswer(Decision.NOT_DECIDED, reason=end.stopped, steps=end.steps)
-    found = _summed([launches[number] for number in sorted(launches)], end, tuple(other.one_way()))
+    found = _summed([launches[number] for number in sorted(launches)], end)
     if found.answer is not Decision.EQUAL:
         return found
-    return replace(found, rounding=_rounding([each for each in points if each.stored], other, end))
+    one_way, tried = (*end.one_way, *other.one_way()), tuple(sorted({*end.tried, *other.stepped()}))
+    rounding = _rounding([each for each in points if each.stored], other, end)
+    compared = tuple(other.compared())
+    return replace(found, one_way=one_way, tried=tried, compared=compared, rounding=rounding)
 
 
 def _looked_at(message: SentPoint, other: Other, launch: _Launch) -> ExactAnswer | None:
@@ -98,8 +102,7 @@ def _rounding(points: Iterable[SentPoint], other: Other, end: SentEnd) -> Roundi
     return rounding_seen(errors, [point for _, point, _ in read], narrow)
 
 
-def _summed(launches: Iterable[_Launch], end: SentEnd, one_way: tuple[str, ...]) -> ExactAnswer:
-    """``one_way``: comparisons of the reference, as `ExactAnswer` has them."""
+def _summed(launches: Iterable[_Launch], end: SentEnd) -> ExactAnswer:
     done: list[Mapping[str, int]] = []
     points, bits, left_out, reasons, refused = 0, float("inf"), list(end.left_out), [], []
     for launch in launches:
@@ -118,15 +121,7 @@ def _summed(launches: Iterable[_Launch], end: SentEnd, one_way: tuple[str, ...])
     if reasons or not done:
         reason = next(iter((*reasons, *refused)), "no launch was small enough")
         return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), end.steps)
-    return ExactAnswer(
-        Decision.EQUAL,
-        tuple(done),
-        points,
-        bits,
-        left_out=tuple(left_out),
-        steps=end.steps,
-        one_way=(*end.one_way, *one_way),
-    )
+    return ExactAnswer(Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=end.steps)
 
 
 def _written(points: Iterable[SentPoint]) -> list[str]:

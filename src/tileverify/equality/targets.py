@@ -14,8 +14,9 @@ from ..frontend.symbolic.summary import Access
 from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
 from ..results import KernelResult, Verdict
 from ..system.errors import UsageError
-from .deciding import Decision, ExactAnswer, Options, Other, decide, words
+from .deciding import Decision, ExactAnswer, Other, decide
 from .named import loaded, other_of
+from .planned_launches import Options, words
 from .rival_kernels import RivalKernel
 from .rounding_runs import rounding_of
 from .running import ExactKernel

@@ -24,6 +24,7 @@ from ..backend.interpreter.tiles import tile_type
 from ..backend.interpreter.values import INTERLEAVED, UNSPECIFIED, Tile, taint_bits
 from ..frontend.bytecode.model import Op, ScalarType
 from . import exact
+from .branches import STEPPED
 from .exact import NUMBER
 from .field import Array
 from .memory import ExactMemory
@@ -67,10 +68,17 @@ def _blank(shape: tuple[int, ...]) -> Tile:
     return Tile(np.zeros(shape, NUMBER), np.full(shape, UNSPECIFIED, np.uint8))
 
 
+def _integers_of_arrays(run: BlockRun, op: Op) -> Result:
+    """What is made of them follows no law that residues know."""
+    found = MACHINE[op.name](run, op)
+    assert isinstance(found, tuple)
+    return tuple(each.tainted(STEPPED) if isinstance(each, Tile) else each for each in found)
+
+
 def _load_view(run: BlockRun, op: Op) -> Result:
     element = _view_element(run, op)
     if not element.is_float:
-        return MACHINE[op.name](run, op)
+        return _integers_of_arrays(run, op)
     padding, shape = run.tile_view(op, "view").type.padding, tile_type(op.results[0]).shape
     reaches, left_out = view_reach(run, op)
     token = log_all(run, op, "load", reaches, reads=True, writes=False)
@@ -83,7 +91,7 @@ def _load_view(run: BlockRun, op: Op) -> Result:
 def _load_pointer(run: BlockRun, op: Op) -> Result:
     element = element_of(op, "ptr")
     if not element.is_float:
-        return MACHINE[op.name](run, op)
+        return _integers_of_arrays(run, op)
     shape = tile_type(op.results[0]).shape
     reaches, left_out = pointer_reach(run, op, element.bytes)
     token = log_all(run, op, "load", reaches, reads=True, writes=False)
@@ -132,6 +140,14 @@ def _modify(run: BlockRun, reach: LiveLanes, value: Array, element: ScalarType, 
     return before
 
 
+def _adds(run: BlockRun, reach: LiveLanes, tile: Tile) -> None:
+    """Memory holds a sum's number, and no taint of what was added."""
+    ways, taint = _memory(run).ways, taint_bits(tile.taint)
+    ways.reached(taint)
+    if taint & STEPPED:
+        ways.stepped.add(run.memory.image.allocations[reach.allocation].name)
+
+
 def _flat(tile: Tile, reach: LiveLanes, shape: tuple[int, ...]) -> Array:
     if taint_bits(tile.taint) & UNSPECIFIED:
         raise Undecided("an unspecified value in an atomic")
@@ -141,12 +157,14 @@ def _flat(tile: Tile, reach: LiveLanes, shape: tuple[int, ...]) -> Array:
 def _rmw(run: BlockRun, op: Op) -> Result:
     element = element_of(op, "ptr")
     if not element.is_float:
+        _memory(run).ways.reached(taint_bits(run.tile(op, "arg").taint))
         return MACHINE[op.name](run, op)
     shape = tile_type(op.results[0]).shape
     reaches, left_out = pointer_reach(run, op, element.bytes)
     token = log_all(run, op, "atomic", reaches, reads=True, writes=True)
     result = opened(_blank(shape), left_out)
     for reach in reaches:
+        _adds(run, reach, run.tile(op, "arg"))
         old = _modify(run, reach, _flat(run.tile(op, "arg"), reach, shape), element, op.attributes["mode"])
         result.data[reach.region] = old.reshape(reach.offsets.shape)
         assert result.taint is not None
@@ -156,12 +174,14 @@ def _rmw(run: BlockRun, op: Op) -> Result:
 
 def _red_view(run: BlockRun, op: Op) -> Result:
     element = _view_element(run, op)
-    if not element.is_float:
-        return MACHINE[op.name](run, op)
     value = run.tile(op, "value")
+    if not element.is_float:
+        _memory(run).ways.reached(taint_bits(value.taint))
+        return MACHINE[op.name](run, op)
     reaches, _ = view_reach(run, op)
     token = log_all(run, op, "atomic", reaches, reads=True, writes=True)
     for reach in reaches:
+        _adds(run, reach, value)
         _modify(run, reach, _flat(value, reach, value.data.shape), element, op.attributes["mode"])
     return token
 

@@ -12,7 +12,8 @@ from ..contract.launch import KernelUnit
 from ..results import KernelResult
 from ..system.errors import UsageError
 from .answer_text import sentence
-from .deciding import Decision, Options
+from .deciding import Decision
+from .planned_launches import Options
 from .rival_kernels import float_scalars
 from .targets import EqualOptions, compared, rival_of
 

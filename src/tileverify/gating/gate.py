@@ -23,7 +23,7 @@ from .jobs.exactness import with_equality, worth_asking
 from .jobs.proved import ProofAnswer, read_proof
 from .jobs.references import ReferenceProcess, own_reference
 from .jobs.requests import SubmissionRequest, TrialRequest
-from .jobs.tried import incomplete, read_trial, summary
+from .jobs.tried import Tried, incomplete, read_trial, summary
 from .sandbox.orders import CutOff, JobKind, JobLimits
 from .sandbox.sandbox import JobOutcome, Sandbox
 from .sandbox.worker import EXIT_MEMORY
@@ -86,7 +86,13 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
     for index, kernel in _answers(proved, file, options):
         if kernel.accepted and (reference is not None or options.complete):
             seed = int.from_bytes(os.urandom(6)) if options.seed is None else options.seed
-            trial = TrialRequest(submission=request, index=index, requires=kernel.result.clauses, seed=seed)
+            trial = TrialRequest(
+                submission=request,
+                index=index,
+                requires=kernel.result.clauses,
+                seed=seed,
+                deterministic=kernel.result.deterministic is True,
+            )
             outcome = box.run(JobKind.TRY, trial, compiled.data, _trial_limits(options.limits))
             kernel = _tried(kernel, outcome, reference, options, seed)
             if reference is not None and options.exact and worth_asking(kernel):
@@ -178,7 +184,7 @@ def _gated(answer: ProofAnswer, result: KernelResult, options: GateOptions) -> G
     if answer.forged:
         reason = Reason("forged-result", "its process sent something that is no kernel")
         return GatedKernel(result, accepted=False, reasons=(reason,), rejected=True)
-    reasons = tuple(_reasons(result, options))
+    reasons = (*_reasons(result, options), *_narrower(answer.narrower, options))
     accepted = result.verdict is Verdict.PROVED and not reasons
     bundle = answer.bundle if accepted else None
     if accepted and options.bundles and bundle is None:
@@ -198,6 +204,17 @@ def _reasons(result: KernelResult, options: GateOptions) -> Iterator[Reason]:
         yield Reason("unvouched-facts", f"its own launch spec asserts {facts}; only the caller can vouch for contents")
 
 
+def _narrower(clauses: tuple[str, ...], options: GateOptions) -> Iterator[Reason]:
+    """Whoever vouches for a contract gets that contract; of one that nobody wrote, as much as he says."""
+    under = " and ".join(clauses)
+    if clauses and options.spec is not None:
+        message = f"it is proved under {under} alone, of which your launch spec says nothing"
+        yield Reason("narrower-contract", message)
+    elif clauses and not options.allow_requires:
+        message = f"it is proved under {under} alone, and nobody vouched for a contract; --allow-requires accepts it"
+        yield Reason("narrower-contract", message)
+
+
 def _tried(
     kernel: GatedKernel, outcome: JobOutcome, reference: ReferenceProcess | None, options: GateOptions, seed: int
 ) -> GatedKernel:
@@ -206,6 +223,8 @@ def _tried(
     if stopped is not None:
         return replace(kernel, accepted=False, reasons=(stopped,), bundle=None, trial=None)
     trial, reasons = _looked_at(outcome.data, reference, options, seed)
+    if reference is not None and not reasons and not options.allow_undetermined:
+        reasons += _more_than_one_result(kernel.result)
     bundle = None if reasons else kernel.bundle
     return replace(kernel, accepted=not reasons, reasons=tuple(reasons), bundle=bundle, trial=trial)
 
@@ -223,6 +242,8 @@ def _looked_at(
     if not trial.launches:
         return told, [Reason("no-trial", "no small launch of its contract was found to try it with")]
     reasons = [Reason("trial-stopped", f"{each.stopped} ({each.where})") for each in trial.launches if each.stopped][:1]
+    if not reasons:
+        reasons += [Reason("block-order", _unsteady(each)) for each in trial.launches if each.unsteady][:1]
     if not reasons and options.complete:
         reasons += incomplete(trial.launches)
     del trial
@@ -236,6 +257,21 @@ def _looked_at(
     if problem is not None:
         return told, [Reason("not-compared", printable(problem))]
     return told, [silent] if answer.unreadable else list(answer.reasons)
+
+
+def _unsteady(tried: Tried) -> str:
+    return f"its result hangs on the order of blocks: {tried.unsteady} ({tried.where})"
+
+
+def _more_than_one_result(result: KernelResult) -> list[Reason]:
+    """A reference has one result; what a trial shows are a few orders of many."""
+    if result.deterministic:
+        return []
+    message = {
+        None: "it is not proved that every order of blocks gives the same result",
+        False: "its result hangs on the order of blocks (atomic sums of floats are rounded in another order)",
+    }[result.deterministic]
+    return [Reason("not-deterministic", f"{message}; --allow-undetermined accepts it where several orders agree")]
 
 
 def _place(finding: Finding) -> tuple[int | None, int | None]:

@@ -38,14 +38,15 @@ class Limits:
     ``compile_*`` bound the import and compilation of the source, ``prove_*`` the decoding and the proof of what came of
     it, of all its kernels together.  ``hint_*`` bound what repairs of one submission cost: changed sources that are
     tried, and processor seconds of all of them.  The processor's seconds end a submission that would take forever; a
-    kernel that uses them up is rejected, never accepted.
+    kernel that uses them up is rejected, never accepted.  ``*_wall_s`` end one that waits: they are far more, so that
+    neighbours on a busy machine cost nobody his answer.
     """
 
     compile_cpu_s: int = 20
-    compile_wall_s: float = 40.0
+    compile_wall_s: float = 120.0
     compile_memory_mib: int = 1024
     prove_cpu_s: int = 120
-    prove_wall_s: float = 240.0
+    prove_wall_s: float = 720.0
     prove_memory_mib: int = 3072
     output_mib: int = 32
     trial_output_mib: int = 256
@@ -58,14 +59,16 @@ class Limits:
 class GateOptions:
     """``spec``: the text of a launch spec (TOML) that the caller vouches for; each of its launches must be proved, and
     the submission's own specs count for nothing.  Without one the submission's own specs, or inferred launches, say
-    how a kernel is launched.  ``deny_requires``: no clause beyond the contract.  ``allow_undetermined``: accept
-    kernels whose results depend on what the specification leaves open (TV403).  ``bundles``: make a bundle of each
+    how a kernel is launched.  ``deny_requires``: no clause beyond the contract.  ``allow_requires``: clauses that leave
+    out launches, where ``spec`` is not given.  ``allow_undetermined``: accept kernels whose results depend on what the
+    specification leaves open (TV403), or may depend on the order of their blocks.  ``bundles``: make a bundle of each
     accepted kernel.  ``isolation``: ``auto``, or a kind of `Isolation`.  ``screen``: only the tests of the sandbox turn
     it off.  ``hints``: look for changes of the source that would be proved.
     ``reference``: ``FILE.py::FUNCTION``, trusted code that a proved kernel must agree with on small inputs (`trial`).
-    ``exact``: and must not differ from on exact numbers (`GatedKernel.equal`).  ``complete``: of each array that a
-    kernel writes it must write every element, there; for which arrays that is proved for every launch stands in the
-    result.  ``seed``: of the inputs of trials; without one they are secret until the result tells it."""
+    ``exact``: and be equal to on exact numbers (`GatedKernel.equal`): what is not decided is not accepted.
+    ``complete``: of each array that a kernel writes it must write every element, there; for which arrays that is proved
+    for every launch stands in the result.  ``seed``: of the inputs of trials; without one they are secret until the
+    result tells it."""
 
     spec: str | None = None
     deny_requires: bool = False
@@ -78,6 +81,7 @@ class GateOptions:
     exact: bool = True
     complete: bool = False
     allow_undetermined: bool = False
+    allow_requires: bool = False
     seed: int | None = None
 
 
@@ -95,6 +99,7 @@ class GivenGateOptions(TypedDict, total=False):
     exact: bool
     complete: bool
     allow_undetermined: bool
+    allow_requires: bool
     seed: int | None
 
 

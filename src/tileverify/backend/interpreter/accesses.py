@@ -253,7 +253,7 @@ def view_reach(run: BlockRun, op: Op) -> tuple[list[LiveLanes], Array | None]:
     tensor = view.tensor
     addressable(op, tensor.element)
     axes, taint = _tile_axes(run, op, view)
-    open_ = np.asarray(taint & run.conduct.open, np.uint8)
+    open_ = run.conduct.opened(np.asarray(taint, np.uint8))
     if open_:
         run.leave_out(op, open_, "index", [tensor.origin])
         return [], open_

@@ -45,8 +45,12 @@ class Conduct:
         """The taint of ``tile`` that may not decide anything; ``None`` if there is none."""
         if tile.taint is None:
             return None
-        marks = np.asarray(tile.taint & np.uint8(self.open))
+        marks = self.opened(tile.taint)
         return marks if marks.any() else None
+
+    def opened(self, taint: Array) -> Array:
+        """Of the taint of what steers control, or an access, the bits that may not."""
+        return np.asarray(taint & np.uint8(self.open))
 
 
 REPLAY: Final = Conduct(open=0xFF, executes=False, stops=False)

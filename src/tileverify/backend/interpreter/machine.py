@@ -20,6 +20,7 @@ from .memory import Memory
 from .provenance import poison_source
 from .uniform import uniform_ops
 from .values import (
+    MACHINE_TAINT,
     UNKNOWN_ORIGIN,
     Array,
     RuntimeValue,
@@ -194,7 +195,7 @@ class BlockRun:
 
     def decides(self, op: Op, marks: Array, use: str) -> None:
         """Look at the taint of what decides about an access; only a run ends there."""
-        open_ = np.asarray(marks & np.uint8(self.conduct.open))
+        open_ = self.conduct.opened(marks)
         if self.conduct.executes and open_.any():
             raise self._unspecified(op, open_, use)
 
@@ -226,7 +227,7 @@ class BlockRun:
     def require(self, op: Op, holds: Array, taint: Array | None, code: TV, message: str) -> None:
         """Record undefined behaviour unless ``holds`` on every lane whose value is specified."""
         broken = ~holds
-        if broken.any() and (taint is None or (broken & (taint == 0)).any()):
+        if broken.any() and (taint is None or (broken & (taint & MACHINE_TAINT == 0)).any()):
             self.undefined(op, code, message)
 
     def undefined(

@@ -37,6 +37,9 @@ OVERFLOWED: Final = 8
 LEFT_OUT: Final = 16
 """The value was not computed, as the run is about addresses alone (`Program.left_out`)."""
 
+MACHINE_TAINT: Final = UNSPECIFIED | APPROXIMATE | INTERLEAVED | OVERFLOWED
+"""The other bits are free for whoever runs a kernel in another domain: no rule here looks at them."""
+
 WHY_TAINTED: Final = {
     UNSPECIFIED: "a value that the specification leaves open",
     APPROXIMATE: "a float that the device may round differently",

@@ -13,7 +13,7 @@ is too large to be interpreted is told (`Chosen.not_tried`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice, product
 from typing import Final
@@ -61,10 +61,13 @@ Values = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Numbers that the bytecode holds, in its order: ``integers`` with what shifts and divisors make of them."""
+    """Numbers that the bytecode holds, in its order: ``integers`` with what shifts and divisors make of them.
+    ``turning_*``: numbers at which something that it computes of them turns (`turning_contents`)."""
 
     integers: tuple[int, ...]
     floats: tuple[float, ...]
+    turning_integers: tuple[int, ...] = ()
+    turning_floats: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,7 @@ def chosen_launches(
             elements, blocks = elements + more[0], blocks + more[1]
             kept.append(values)
     kept[1:] = sorted(kept[1:], key=lambda values: cost(contract, values))
-    others = list(_other_scalars(contract, borders, first))
+    others = list(_other_scalars(contract, _at_and_beside(borders), first))
     not_tried = list(_not_tried(contract, borders, roots, kept))
     if len(others) > MOST_SCALARS:
         not_tried.insert(0, f"{len(others) - MOST_SCALARS} more values of scalars")
@@ -185,10 +188,21 @@ def _at_borders(contract: ContractInNumbers, borders: Sequence[int], roots: Sequ
         yield from ({root: near} for near in (border, border + 1, border - 1) if near >= least)
 
 
-def _other_scalars(contract: ContractInNumbers, borders: Sequence[int], usual: Values) -> Iterator[Values]:
-    """What the contract admits of scalars that a kernel may ask for: both signs of what the bytecode holds, and beside
-    it, -1, and the ends of the type."""
-    near = [sign * border + beside for beside, sign in product((0, 1, -1), (-1, 1)) for border in borders]
+def at_turning_points(contract: ContractInNumbers, chosen: Chosen, constants: Constants) -> Chosen:
+    """The same with the integer scalars at which the kernel turns before all others."""
+    if not chosen.launches:
+        return chosen
+    turning = list(_other_scalars(contract, constants.turning_integers, chosen.launches[0]))
+    return replace(chosen, scalars=(*turning, *(each for each in chosen.scalars if each not in turning)))
+
+
+def _at_and_beside(borders: Sequence[int]) -> Iterator[int]:
+    return (sign * border + beside for beside, sign in product((0, 1, -1), (-1, 1)) for border in borders)
+
+
+def _other_scalars(contract: ContractInNumbers, near: Iterable[int], usual: Values) -> Iterator[Values]:
+    """What the contract admits of scalars that a kernel may ask for: -1, 0, the ends of the type, and ``near``."""
+    near = list(near)
     for scalar in scalars(contract.spec):
         if (
             scalar.name not in contract.scalars
@@ -197,9 +211,11 @@ def _other_scalars(contract: ContractInNumbers, borders: Sequence[int], usual: V
         ):
             continue
         ends = np.iinfo(storage_type(scalar.dtype))
-        for number in dict.fromkeys((-1, int(ends.min), int(ends.max), *near)):
+        for number in dict.fromkeys((-1, 0, int(ends.min), int(ends.max), *near)):
             values = {**usual, scalar.name: number}
-            if number == usual[scalar.name] or any(each.broken_by(values) for each in contract.conditions):
+            if number == usual[scalar.name] or not ends.min <= number <= ends.max:
+                continue
+            if any(each.broken_by(values) for each in contract.conditions):
                 continue
             elements, blocks = extent(contract, values)
             if elements <= MOST_ELEMENTS and blocks <= WIDE.others:

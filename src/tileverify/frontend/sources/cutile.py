@@ -33,6 +33,11 @@ BYTECODE_VERSIONS = ("13.3", "13.4")
 """Tile IR bytecode versions in the order they are tried: 13.3 is the oldest that needs no GPU architecture."""
 
 
+@dataclass
+class EndlessRecursion(SourceError):
+    """A helper that calls itself without end: no description of the arguments mends that."""
+
+
 @dataclass(frozen=True, slots=True)
 class CutileKernel:
     """One ``@ct.kernel`` of a file: its name, its parameters, and cuda.tile's own object."""
@@ -154,8 +159,11 @@ def export_bytecode(kernel: CutileKernel, spec: LaunchSpec, signature: Any, arch
 
 def compile_error(kernel: CutileKernel, spec: LaunchSpec, error: Exception) -> TileVerifyError:
     """cuTile's error as one sentence at the user's line."""
-    from cuda.tile import TileError
+    from cuda.tile import TileError, TileRecursionError
 
+    if isinstance(error, TileRecursionError):
+        told = f"the calls of helpers in '{kernel.name}' do not end here; cuTile inlines each of them, and gives up"
+        return EndlessRecursion(told, *_user_place(kernel, error.loc))
     if isinstance(error, TileError):
         place = _user_place(kernel, error.loc)
         # Errors within errors bring their own, unknown, place along.

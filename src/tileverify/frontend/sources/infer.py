@@ -28,7 +28,7 @@ from ...contract.launch import (
 from ...contract.parameters import KernelParameter
 from ...system.errors import SourceError, TileVerifyError
 from ...system.notebook_cells import cell_name
-from .cutile import CutileKernel, compile_kernel, function_of
+from .cutile import CutileKernel, EndlessRecursion, compile_kernel, function_of
 from .usage import ParameterUse, parameter_uses
 
 TILE_SIZES = (128, 64, 32, 16, 8, 256, 4, 2, 1, 512, 1024)
@@ -71,6 +71,8 @@ def infer_unit(kernel: CutileKernel) -> KernelUnit:
     attempt = search.run()
     if attempt.unit is None:
         assert attempt.error is not None
+        if isinstance(attempt.error, EndlessRecursion):
+            raise attempt.error
         raise _give_up(kernel, uses, f"no guess of its arguments compiles ({attempt.error.message})", attempt.error)
     return attempt.unit
 
@@ -90,7 +92,7 @@ class _Search:
     def run(self) -> _Attempt:
         """Compile the best guess, then follow whatever change lets cuTile come further."""
         attempt = self._try(dict.fromkeys(self.alternatives, 0))
-        while attempt.unit is None:
+        while attempt.unit is None and not isinstance(attempt.error, EndlessRecursion):
             better = next((each for each in self._neighbours(attempt) if _is_better(each, attempt)), None)
             if better is None:
                 return attempt

@@ -23,6 +23,7 @@ from ...frontend.sources.infer import infer_unit
 from ...frontend.sources.python_scan import scan_text
 from ...results.codes import TV
 from ...system.errors import SpecError, TileVerifyError
+from ...system.readings import stand_for
 from ..gated import Reason
 from ..sandbox.tripwire import set_tripwire
 from ..screen.plain_values import NotPlain, plain_table, whole
@@ -32,6 +33,9 @@ from .requests import SubmissionRequest
 
 Send: TypeAlias = Callable[[bytes], None]
 
+_SPEC: Final = "spec.toml"
+_OWN_SPEC: Final = "own_spec.toml"
+"""Names of launch specs in messages."""
 _LONGEST_MESSAGE: Final = 2000
 _TOO_MUCH_MEMORY: Final = "importing or compiling it takes more memory than a submission may have"
 
@@ -77,8 +81,10 @@ def _failure(error: TileVerifyError) -> CompileFailure:
 def compiled_items(request: SubmissionRequest, source: bytes) -> Iterator[CompiledItem]:
     """Import the source, and compile each of its kernels under each of its launches."""
     path = Path(request.file)
-    specs = specs_of(request)
     text = source.decode("utf-8", errors="strict")
+    # What cuTile refuses is looked up in the source and in the spec: here no file can be opened, not even these.
+    stand_for({request.file: text, _SPEC: request.spec or "", _OWN_SPEC: request.own_spec or ""})
+    specs = specs_of(request)
     scan = scan_text(text, path)
     count = 0
     only_kernel, only_launch = request.only or (None, None)
@@ -95,9 +101,9 @@ def compiled_items(request: SubmissionRequest, source: bytes) -> Iterator[Compil
 def specs_of(request: SubmissionRequest) -> SourceSpecs:
     """The launches that are written outside of the source, those of the caller if there are any."""
     if request.spec is not None:
-        return SourceSpecs(launches_of_text(request.spec, Path("spec")), given=True)
+        return SourceSpecs(launches_of_text(request.spec, Path(_SPEC)), given=True)
     if request.own_spec is not None:
-        return SourceSpecs(launches_of_text(request.own_spec, Path("own spec")))
+        return SourceSpecs(launches_of_text(request.own_spec, Path(_OWN_SPEC)))
     return SourceSpecs(())
 
 

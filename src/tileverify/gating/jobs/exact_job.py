@@ -6,8 +6,8 @@ from typing import Final
 
 from ...backend.numbers.conditions import ContractInNumbers
 from ...backend.numbers.trial_launches import NARROW
-from ...equality.deciding import Options
 from ...equality.kernel_runs import runs
+from ...equality.planned_launches import Options
 from ...equality.running import ExactKernel
 from ...equality.sent_points import SentEnd, SentGap, framed
 from ...frontend.bytecode import decode
@@ -44,5 +44,6 @@ def run_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
                 steps=message.steps,
                 one_way=tuple(map(harmless_text, message.one_way)),
                 narrow=message.narrow,
+                tried=tuple(map(harmless_text, message.tried)),
             )
         send(framed(message))

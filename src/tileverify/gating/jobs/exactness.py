@@ -13,7 +13,7 @@ from .references import ReferenceProcess
 
 _NOT_DECIDED: Final = "not decided"
 _LIMITS: Final = frozenset({"limit-time", "limit-cpu", "limit-memory", "limit-output"})
-"""Of a run that is longer than that of floats: a kernel that was proved and tried is not refused for them."""
+"""Of a run that is longer than that of floats, which says nothing else against a kernel."""
 
 _OTHER_RESULTS: Final = frozenset({"wrong-result", "not-written", "written-elsewhere", "constant-output"})
 
@@ -24,28 +24,35 @@ def worth_asking(kernel: GatedKernel) -> bool:
 
 
 def with_equality(kernel: GatedKernel, data: bytes, stopped: Reason | None, reference: ReferenceProcess) -> GatedKernel:
-    """The kernel with the answer: one that is different is not accepted, for one that is not decided nothing changes,
-    and one that was refused for its floats stays so.
+    """The kernel with the answer: one that is different, or of which it is not decided, is not accepted, and one that
+    was refused for its floats stays so.
 
     ``stopped``: why the run did not come to its own end.
     """
     if stopped is not None:
         if stopped.id in _LIMITS:
-            return replace(kernel, equal=_undecided(stopped.message))
+            return _not_decided(kernel, _undecided(stopped.message))
         return _refused(kernel, stopped)
     answer: ReferenceAnswer = reference.compare(data, exact=True)
     if answer.unreadable:
         return _refused(kernel, Reason("crash", "running it on exact numbers gave no answer"))
     if answer.equal is None:
-        return replace(kernel, equal=_undecided(answer.usage or answer.failed or "the reference gave no answer"))
+        return _not_decided(kernel, _undecided(answer.usage or answer.failed or "the reference gave no answer"))
     found = {**answer.equal, "reason": _shown(answer.equal.get("reason"))}
     if answer.reasons:
         wrong = tuple(replace(each, message=printable(each.message)) for each in answer.reasons)
         return replace(kernel, accepted=False, reasons=kernel.reasons or wrong, bundle=None, equal=found)
     if found["answer"] == "equal" and not kernel.result.deterministic:
+        # Whoever accepts kernels that may have more than one result was told so.
         reason = "it is not known that every order of blocks gives the same result"
-        found = {**found, "answer": _NOT_DECIDED, "reason": reason, "probability_log2": None}
-    return replace(kernel, equal=found)
+        return replace(kernel, equal={**found, "answer": _NOT_DECIDED, "reason": reason, "probability_log2": None})
+    return _not_decided(kernel, found) if found["answer"] == _NOT_DECIDED else replace(kernel, equal=found)
+
+
+def _not_decided(kernel: GatedKernel, equal: Mapping[str, object]) -> GatedKernel:
+    """A submission can see to it that nothing is decided: what it does with bits, or how long it takes, is its own."""
+    said = f"whether it is its reference is not decided: {equal['reason']}; --no-exact accepts what agrees on floats"
+    return _refused(replace(kernel, equal=equal), Reason("not-decided", said))
 
 
 def _refused(kernel: GatedKernel, reason: Reason) -> GatedKernel:

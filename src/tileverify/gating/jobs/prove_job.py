@@ -7,7 +7,7 @@ is an obligation of the proof.  So a compilation that lied gives a proof about o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -18,6 +18,7 @@ from ...contract.gather import SourceSpecs, named_launches
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...contract.parameters import KernelParameter
 from ...contract.spec import build_launch
+from ...contract.spec_files import RawLaunch
 from ...frontend.sources.abi import entry_parameters, mismatch
 from ...frontend.sources.bytecode_file import bytecode_entries
 from ...frontend.sources.signature import compiled_array_facts
@@ -30,6 +31,7 @@ from ..gated import Reason
 from ..screen.plain_values import NotPlain, harmless_table, harmless_text, heard_table, text, whole
 from .compile_job import raw_of, specs_of
 from .compiled import Claimed, CompiledUnit, claims_of, failure_of, parameter_of, unit_claimed
+from .narrower_contract import narrowing
 from .proved import ProofAnswer, ProofHead
 from .requests import SubmissionRequest
 
@@ -113,11 +115,14 @@ def _decided(claim: Claimed, specs: SourceSpecs, request: SubmissionRequest) -> 
         unit = replace(unit, launch=replace(unit.launch, grid=None, grid_text=()))
     asked = CheckOptions(deny_requires=request.deny_requires, certificate=request.bundles, complete=request.complete)
     result = check_unit(unit, asked)
-    return _answer(result, bundle=_bundle(unit, result))
+    narrower = tuple(map(harmless_text, narrowing(unit.launch, result.requires)))
+    return _answer(result, bundle=_bundle(unit, result), narrower=narrower)
 
 
-def _answer(result: KernelResult, *, forged: bool = False, bundle: bytes | None = None) -> ProofAnswer:
-    return ProofAnswer(harmless_table(result_to_json(result)), forged=forged, bundle=bundle)
+def _answer(
+    result: KernelResult, *, forged: bool = False, bundle: bytes | None = None, narrower: tuple[str, ...] = ()
+) -> ProofAnswer:
+    return ProofAnswer(harmless_table(result_to_json(result)), forged=forged, narrower=narrower, bundle=bundle)
 
 
 def _bundle(unit: KernelUnit, result: KernelResult) -> bytes | None:
@@ -184,7 +189,9 @@ def _launch(
         own = [raw for raw in specs.launches if raw.kernel == claim.kernel]
         for launch, raw, twice in named_launches(own):
             if launch == claim.launch and twice is None:
-                return build_launch(raw, launch, parameters)
+                vouched = build_launch(raw, launch, parameters)
+                _look_at_places(raw, parameters)
+                return vouched
         raise SpecError("the launch spec has no such launch")
     fields = {**heard_table(sent.fields), "kernel": claim.kernel}
     launch_spec = build_launch(raw_of(fields, file), claim.launch, parameters)
@@ -192,3 +199,19 @@ def _launch(
         raise SpecError("a submission cannot say what is trusted; the launch spec that it is judged by can")
     notes = tuple(text(each, _LONGEST_SENTENCE) for each in sent.notes[:_MOST_NOTES])
     return replace(launch_spec, origin="inferred" if sent.inferred else launch_spec.origin, notes=notes)
+
+
+def _look_at_places(raw: RawLaunch, parameters: Sequence[KernelParameter]) -> None:
+    """Whoever vouches for a launch makes it by places, as bundles take their arguments; all else here goes by names.
+
+    Raises `SpecError` where the parameters stand in another order than in the spec, or others among them.
+    """
+    given = raw.fields.get("args")
+    wanted = list(given) if isinstance(given, Mapping) else []
+    places = [parameter.name for parameter in parameters[: len(wanted)]]
+    if places != wanted:
+        there, asked = (", ".join(map(harmless_text, names)) for names in (places, wanted))
+        raise SpecError(
+            f"the parameters of '{harmless_text(raw.kernel)}' are ({there}), but the launch spec has ({asked}): "
+            "a launch passes its arguments by place, so write them in the order of the spec"
+        )

@@ -24,10 +24,12 @@ class ProofHead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ProofAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """``result``: as in the report.  ``forged``: the compiler's process sent something that is no kernel."""
+    """``result``: as in the report.  ``forged``: the compiler's process sent something that is no kernel.
+    ``narrower``: clauses that leave out launches of the contract (`narrower_contract`)."""
 
     result: Mapping[str, object]
     forged: bool = False
+    narrower: tuple[str, ...] = ()
     bundle: bytes | None = None
 
     def kernel_result(self) -> KernelResult:

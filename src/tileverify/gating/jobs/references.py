@@ -9,6 +9,7 @@ import select
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import IO, Final
 
 from ...system.errors import UsageError
@@ -20,9 +21,14 @@ MEMORY: Final = 4096 * _MIB
 """Bytes that a reference may take beyond what it has when it is loaded."""
 LOAD_S: Final = 300.0
 COMPARE_S: Final = 120.0
-"""For all launches of one kernel."""
+"""Of the processor, for all launches of one kernel: how busy the machine is with others costs nobody his answer."""
 EXACT_S: Final = 30.0
 """For those on exact numbers."""
+WALL: Final = 5
+"""So many times as long a reference may take by the clock, that waits instead of computing."""
+_PROCESS_CLOCK: Final = 2
+"""Linux: the processor's clock of all threads of a process."""
+_LOOK_S: Final = 0.5
 _LARGEST_ANSWER: Final = 1 << 20
 _THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Of libraries that a reference calls: arrays are small, and other kernels are judged meanwhile."""
@@ -53,7 +59,7 @@ class ReferenceProcess:
             return self._asked(ReferenceRequest(exact=exact), payload, longest)
         except TimeoutError:
             self.close()
-            return ReferenceAnswer(failed=f"the reference took longer than {longest:.0f} s")
+            return ReferenceAnswer(failed=f"the reference took longer than {longest:.0f} s of the processor")
         except (OSError, BrokenFrame):
             self.close()
             return ReferenceAnswer(failed="the reference ended its process")
@@ -83,7 +89,7 @@ class ReferenceProcess:
         assert process.stdin is not None
         assert process.stdout is not None
         write_frame(process.stdin, request, payload)  # it reads before it does anything that takes time
-        patient = _Patient(process.stdout, time.monotonic() + seconds)
+        patient = _Patient(process.stdout, _processor_s(process.pid), seconds)
         answer = read_frame(patient, _LARGEST_ANSWER, ReferenceAnswer)
         if answer is None:
             raise BrokenFrame
@@ -100,18 +106,28 @@ class ReferenceProcess:
                     stream.close()
 
 
-class _Patient:
-    """A pipe that is read until a time; raises TimeoutError then."""
+def _processor_s(pid: int) -> Callable[[], float]:
+    """What a child has used of the processor."""
+    clock = (~pid << 3) | _PROCESS_CLOCK
+    return lambda: time.clock_gettime(clock)
 
-    def __init__(self, stream: IO[bytes], deadline: float) -> None:
-        self._stream, self._deadline = stream, deadline
+
+class _Patient:
+    """A pipe that is read until ``used`` is ``seconds`` more than now, or far longer by the clock; raises TimeoutError
+    then."""
+
+    def __init__(self, stream: IO[bytes], used: Callable[[], float], seconds: float) -> None:
+        self._stream, self._used, self._most = stream, used, used() + seconds
+        self._deadline = time.monotonic() + WALL * seconds
 
     def read(self, count: int) -> bytes:
         found = b""
         while len(found) < count:
-            left = self._deadline - time.monotonic()
-            if left <= 0 or not select.select([self._stream], [], [], left)[0]:
+            left = min(self._most - self._used(), self._deadline - time.monotonic())
+            if left <= 0:
                 raise TimeoutError
+            if not select.select([self._stream], [], [], min(left, _LOOK_S))[0]:
+                continue
             more = os.read(self._stream.fileno(), count - len(found))
             if not more:
                 break

@@ -33,12 +33,14 @@ class SubmissionRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRequest:
     """Try the kernel with this ``index`` among those that were compiled, on floats or on exact numbers, under the
-    clauses ``requires`` too.  The same ``seed`` gives the same launches."""
+    clauses ``requires`` too.  The same ``seed`` gives the same launches.  ``deterministic``: it has one result,
+    whatever the order of its blocks."""
 
     submission: SubmissionRequest
     index: int
     requires: tuple[str, ...]
     seed: int
+    deterministic: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ nothing useful can be copied from there."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,12 +14,22 @@ from ...backend.numbers.inputs import Given, Inputs, make_inputs
 from ...backend.numbers.trial_launches import Constants
 from ...contract.element_types import ELEMENT_TYPES
 
+EXTREME: Final = ("whole", "ends", "huge", "faint")
+"""Integers of the whole range of their type, and at its ends, floats whose squares and cubes f32 just holds, and floats
+whose squares it does not hold any more.  What overflows there says nothing, whichever side it is of."""
 FILLINGS: Final = (
-    "normal", "borders", "wide", "zeros", "equal", "large", "tiny", "negative", "special", "other",
+    "normal", "borders", "turns", "wide", "zeros", "equal", "large", "tiny", "negative", "special", "other", *EXTREME,
 )  # fmt: skip
 """Of the first launch all; of the others the first, and one more in turn."""
+_OF_INTEGERS: Final = ("borders", "turns", "wide", "negative", "whole", "ends")
 _SPECIAL: Final = (np.inf, -np.inf, np.nan, -0.0, 1e-40, -1e-45, 60000.0, 6e-8)
 """Numbers so large that their sum overflows in one order, and not in another, are not among them."""
+
+
+_BORDERS: Final = 64
+_HUGE: Final = {"f32": 12.0, "tf32": 12.0, "bf16": 12.0, "f64": 100.0}
+"""Decimal exponents; of other types "large" is all."""
+_FACTORS: Final = np.asarray([1.0, 1.0, 1.25, 0.75, 3.0, -1.0, -1.25, -3.0])
 
 
 def fillings_of(number: int, large: bool) -> tuple[str, ...]:
@@ -43,21 +53,37 @@ def inputs_of(
     own = int(source.integers(1 << 62))
     plain = make_inputs(contract, Given(dict(values), floats, {}, None, own))
     arrays = {}
-    spoken_of = {name for fact in contract.spec.data for name in (fact.array, fact.other)}
+    spoken_of = {name for fact in (*contract.spec.data, *contract.spec.observed) for name in (fact.array, fact.other)}
     for array in contract.spec.arrays():
         shape, kind = plain.launch.arrays[array.name].shape, ELEMENT_TYPES[array.dtype].kind
         if kind == "f" and filling not in ("normal", "other"):
             arrays[array.name] = _floats(source, filling, shape, array.dtype, constants)
-        elif kind in "iu" and filling in ("borders", "wide", "negative") and array.name not in spoken_of:
+        elif kind in "iu" and filling in _OF_INTEGERS and array.name not in spoken_of:
             arrays[array.name] = _integers(source, filling, shape, array.dtype, constants)
     return make_inputs(contract, Given(dict(values), floats, {}, None, own, drawn=arrays)) if arrays else plain
 
 
 def _scalar(source: np.random.Generator, filling: str, dtype: str, constants: Constants) -> float:
-    """Factors, rates and the like: positive, and 1 as often as not."""
-    number = float(source.uniform(0.25, 2)) if filling in ("normal", "wide", "other") else 1.0
-    if filling == "borders" and constants.floats:
-        number = abs(float(source.choice(np.asarray(constants.floats)))) * float(source.choice([1, 1.25, 0.75]))
+    """Factors, rates and the like, which are positive as often as not; of other fillings as their arrays are."""
+    sign = float(source.choice([-1.0, 1.0]))
+    number = float(source.uniform(0.25, 2))
+    match filling:
+        case "borders" if constants.floats:
+            number = float(source.choice(np.asarray(constants.floats)) * source.choice(_FACTORS))
+        case "turns" if constants.turning_floats:
+            number = float(source.choice(np.asarray(constants.turning_floats)))
+        case "zeros":
+            number = 0.0
+        case "equal":
+            number = 1.0
+        case "negative":
+            number = -number
+        case "wide":
+            number = sign * 2.0 ** float(source.uniform(-8, 4))
+        case "large" | "huge":
+            number = sign * 10.0 ** float(source.uniform(1, 4))
+        case "tiny" | "faint":
+            number = sign * 2.0 ** -float(source.uniform(8, 24))
     with np.errstate(over="ignore"):
         held = rounded(np.asarray([number]), dtype)
     return float(held[0]) if held.dtype.kind == "f" else number
@@ -79,12 +105,18 @@ def _floats(
             numbers = signs * 10.0 ** source.uniform(2, 4, shape)
         case "tiny":
             numbers = signs * 2.0 ** source.uniform(-24, -12, shape)
+        case "huge":
+            numbers = signs * 10.0 ** source.uniform(4.5, _HUGE.get(dtype, 4.5), shape)
+        case "faint":
+            numbers = signs * 2.0 ** -source.uniform(24, 140, shape)
+        case "turns" if constants.turning_floats:
+            numbers = _each_in_turn(source, np.asarray(constants.turning_floats), normal)
         case "negative":
             numbers = -np.abs(normal) * 4
         case "special":
             numbers = np.where(source.random(shape) < 0.2, source.choice(np.asarray(_SPECIAL), shape), normal)
         case _:
-            numbers = _beside(source, shape, [*constants.floats, *map(float, constants.integers[:64])], normal)
+            numbers = _beside(source, shape, [*constants.floats, *map(float, constants.integers[:_BORDERS])], normal)
     with np.errstate(over="ignore"):
         return rounded(numbers, dtype).reshape(shape)
 
@@ -93,7 +125,7 @@ def _beside(source: np.random.Generator, shape: tuple[int, ...], borders: list[f
     """Half of them at, below and above the numbers that the bytecode holds, and their opposites."""
     if not borders:
         return normal * 8
-    near = source.choice(np.asarray(borders), shape) * source.choice([1.0, 1.25, 0.75, 3.0, -1.0, -1.25, -3.0], shape)
+    near = source.choice(np.asarray(borders), shape) * source.choice(_FACTORS, shape)
     return np.where(source.random(shape) < 0.5, near, normal)
 
 
@@ -102,9 +134,35 @@ def _integers(
 ) -> Array:
     held = storage_type(dtype)
     limits = np.iinfo(held)
+    if filling in ("whole", "ends"):
+        return _whole_range(source, filling, shape, held)
+    small = source.integers(-100, 0 if filling == "negative" else 101, shape)
     if filling == "borders" and constants.integers:
-        numbers = source.choice(np.asarray(constants.integers[:64], object), shape) + source.integers(-1, 2, shape)
+        near = source.choice(np.asarray(constants.integers[:_BORDERS], object), shape)
+        numbers = near * source.choice([-1, 1, 1], shape) + source.integers(-1, 2, shape)
         numbers = np.where(source.random(shape) < 0.5, numbers, source.integers(0, 16, shape))
+    elif filling == "turns" and constants.turning_integers:
+        numbers = _each_in_turn(source, np.asarray(constants.turning_integers, object), small)
     else:
-        numbers = source.integers(-100, 0 if filling == "negative" else 101, shape)
-    return np.clip(numbers, int(limits.min), int(limits.max)).astype(held)
+        numbers = small
+    return np.asarray(np.clip(numbers, int(limits.min), int(limits.max)).astype(held))
+
+
+def _each_in_turn(source: np.random.Generator, turning: Array, others: Array) -> Array:
+    """In three eighths of all elements numbers of ``turning``, the first ones surely: most are as they ever are, and
+    tell how uncertain a result is."""
+    room = 3 * others.size // 8
+    first, rest = turning[: room // 2], source.permutation(turning[room // 2 :])
+    found = np.array(others, turning.dtype).reshape(-1)
+    found[:room] = np.resize(np.concatenate([first, rest]), room)
+    return source.permutation(found).reshape(others.shape)
+
+
+def _whole_range(source: np.random.Generator, filling: str, shape: tuple[int, ...], held: np.dtype[Any]) -> Array:
+    """As many between 2^14 and 2^15 as between the last two powers, of both signs; or the ends, and numbers beside."""
+    limits = np.iinfo(held)
+    low, high = int(limits.min), int(limits.max)
+    if filling == "ends":
+        return np.asarray(source.choice(np.asarray([low, low + 1, high - 1, high, 0, 1], object), shape).astype(held))
+    size = np.floor(2.0 ** source.uniform(0, limits.bits - (low < 0) - 0.01, shape)).astype(object)
+    return np.asarray((size * source.choice([-1, 1] if low else [1], shape)).astype(held))

@@ -1,26 +1,32 @@
 """In the sandbox: a proved kernel on small inputs, in the reference interpreter, for a comparison outside.
 
 `backend.numbers.trial_launches` chooses the launches, `trial_contents` what their arrays hold; both by a seed that no
-submission knows.
+submission knows.  Each launch runs with its blocks in the order of their ids, and in other orders: the usual one of a
+kernel that has one result by proof, all of another one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from math import prod
 from time import process_time
 from typing import Final, TypeAlias, TypeGuard
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from ...backend.interpreter.conduct import RUN
+from ...backend.interpreter.schedule import AccessOrder, BlockOrder, Schedule
 from ...backend.numbers.blocks import Executed, execute_launch
 from ...backend.numbers.conditions import ContractInNumbers
 from ...backend.numbers.elements import Array
 from ...backend.numbers.extents import extent
 from ...backend.numbers.inputs import Inputs, view
 from ...backend.numbers.small_launches import sibling
-from ...backend.numbers.trial_launches import MOST_TOLD, NARROW, chosen_launches, constants_of
+from ...backend.numbers.trial_launches import MOST_TOLD, NARROW, at_turning_points, chosen_launches, constants_of
+from ...backend.numbers.turning_contents import with_turning_points
+from ...backend.replay.explore import Exploration, explore
 from ...contract.concrete import ConcreteArray
 from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat
 from ...frontend.bytecode import decode
@@ -32,7 +38,7 @@ from .compile_job import specs_of
 from .compiled import claims_of
 from .prove_job import unit_of
 from .requests import TrialRequest
-from .trial_contents import fillings_of, inputs_of
+from .trial_contents import EXTREME, fillings_of, inputs_of
 from .tried import ArrayBytes, LaunchLine, TrialEnd, said
 
 Send: TypeAlias = Callable[[bytes], None]
@@ -41,10 +47,14 @@ LARGE: Final = 1 << 16
 """Elements of a launch that is tried with one filling alone."""
 MANY: Final = 64
 """Blocks of such a launch: they run one by one, and the usual launch has shown all contents."""
-MOST_SCALARS: Final = 24
+MOST_SCALARS: Final = 32
 """Launches that differ from the usual one in a scalar."""
 LONGEST_S: Final = 15.0
 """Of the processor, for all launches of a kernel; what is left then, the largest ones, is told."""
+ORDERS_S: Final = 10.0
+"""After so much of it, further launches run in one order alone, which is told."""
+ORDER_STEPS: Final = 1 << 24
+"""Of the interpreter, for all orders of one launch."""
 
 
 def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
@@ -56,10 +66,14 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
     contract = ContractInNumbers(unit.launch, request.requires)
     constants, seed = constants_of(entry), request.seed
     chosen = chosen_launches(contract, constants, np.random.default_rng(seed), NARROW)
-    not_tried = list(chosen.not_tried)
+    if chosen.launches:
+        usual = chosen.launches[0]
+        constants = with_turning_points(module, entry, unit.parameters, contract, usual, constants)
+        chosen = at_turning_points(contract, chosen, constants)
+    not_tried, one_order = list(chosen.not_tried), False
     for number, values in enumerate((*chosen.launches, *chosen.scalars[:MOST_SCALARS])):
         if process_time() > LONGEST_S:
-            not_tried.append(", ".join(f"{name} = {value}" for name, value in values.items()) + " (it takes too long)")
+            not_tried.append(f"{_words(values)} (it takes too long)")
             continue
         elements, blocks = extent(contract, values)
         few = elements > LARGE or blocks > MANY or number >= len(chosen.launches)
@@ -70,7 +84,17 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
                 inputs = inputs_of(contract, sizes, filling, constants, seed + number)
             except UsageError:
                 continue  # contents that the contract rules out
-            send(msgspec.json.encode(_tried(unit, module, entry, contract, inputs, filling)) + b"\n")
+            line = _tried(unit, module, entry, contract, inputs, filling)
+            if line.stopped is not None and filling in EXTREME:
+                continue
+            if prod(inputs.launch.grid) > 1 and not (request.deterministic and (number or place)):
+                in_time = not few and process_time() < ORDERS_S
+                orders = _in_orders(unit, module, entry, inputs, seed + number) if in_time else None
+                one_order = one_order or orders is None or bool(orders.unfinished)
+                line = replace(line, unsteady=None if orders is None else _unsteady(orders))
+            send(msgspec.json.encode(line) + b"\n")
+    if one_order and not request.deterministic:
+        not_tried.insert(0, "other orders of the blocks of large launches")
     send(msgspec.json.encode(TrialEnd(tuple(map(harmless_text, not_tried[:MOST_TOLD])))) + b"\n")
 
 
@@ -90,6 +114,33 @@ def _tried(
         arrays={name: _array(array, inputs, run) for name, array in inputs.launch.arrays.items()},
         filling=filling,
     )
+
+
+def _words(values: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in values.items())
+
+
+def _in_orders(unit: KernelUnit, module: Module, entry: Entry, inputs: Inputs, seed: int) -> Exploration:
+    orders = (
+        Schedule(BlockOrder.SEQUENTIAL),
+        Schedule(BlockOrder.REVERSED),
+        Schedule(BlockOrder.INTERLEAVED, AccessOrder.PROGRAM, seed),
+        Schedule(BlockOrder.SHUFFLED, AccessOrder.PROGRAM, seed + 1),
+        Schedule(BlockOrder.INTERLEAVED, AccessOrder.RANDOM, seed + 2),
+    )
+    with np.errstate(all="ignore"):
+        return explore(
+            module, entry, unit.parameters, inputs.launch, inputs.memory, schedules=orders, budget=ORDER_STEPS
+        )
+
+
+def _unsteady(orders: Exploration) -> str | None:
+    """What hangs on the order of blocks, in words: an element, beyond the rounding of sums, or that a block ends."""
+    for outcome in (each for each in orders.outcomes if not each.rounding):
+        element = next(each for difference in outcome.differences for each in difference.elements)
+        first = orders.schedules[0]
+        return f"{element.element} is {element.second} with {outcome.schedule}, and {element.first} with {first}"
+    return next((f"with {stop.schedule}, {stop.reason}" for stop in orders.stops if stop.deadlock), None)
 
 
 def _is_number(argument: Argument) -> TypeGuard[ConstantArgument]:

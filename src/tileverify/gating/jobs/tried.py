@@ -40,6 +40,7 @@ class LaunchLine(msgspec.Struct, frozen=True, kw_only=True):
     stopped: str | None
     arrays: dict[str, ArrayBytes]
     filling: str
+    unsteady: str | None = None
 
 
 class TrialEnd(msgspec.Struct, frozen=True):
@@ -69,7 +70,7 @@ class TriedArray:
 class Tried:
     """One launch.  ``values``: sizes and integer scalars; ``others``: float scalars, and constants that are numbers.
     ``lists``: arguments that are lists of arrays, which are not compared.  ``stopped``: why a block could not go on,
-    where that is."""
+    where that is.  ``unsteady``: what another order of its blocks changes, in words."""
 
     values: Mapping[str, int]
     others: Mapping[str, float]
@@ -77,6 +78,7 @@ class Tried:
     arguments: Mapping[str, TriedArray]
     lists: tuple[str, ...]
     stopped: str | None
+    unsteady: str | None = None
 
     @property
     def where(self) -> str:
@@ -111,7 +113,7 @@ def _tried(line: LaunchLine) -> Tried:
         )
         arguments[name] = TriedArray(array.dtype, before, after, written)
     others = {name: _number(each) for name, each in {**line.constants, **line.floats}.items()}
-    return Tried(line.values, others, line.filling, arguments, line.lists, line.stopped)
+    return Tried(line.values, others, line.filling, arguments, line.lists, line.stopped, line.unsteady)
 
 
 def _number(value: Said) -> bool | int | float:

@@ -13,6 +13,7 @@ from ...pipeline import solver_version
 from ...system.errors import UsageError
 from ...system.version import __version__
 from .. import GateOptions, GateResult
+from ..jobs.references import COMPARE_S, EXACT_S, LOAD_S, WALL
 from .answer_rows import AnswerTable, Counts, rows
 from .candidates import CandidateFile, OnStdin, Task, read_text, tasks
 from .progress import Progress
@@ -82,9 +83,20 @@ def _answers(plan: GatePlan, wanted: Iterator[Task], total: int, done: int) -> I
 
 
 def longest_s(task: Task) -> float:
-    """So long a worker may be silent; the sandbox's own limits are shorter, so beyond this the worker hangs."""
+    """So long a worker may be silent; the limits of all that it does for the task are shorter, so beyond this it hangs.
+    The reference is loaded anew after one submission made it take too long, which is no fault of the next one."""
     limits = task.options.limits
-    return 2 * (limits.compile_wall_s + limits.prove_wall_s) + 60
+    alone = 2 * (limits.compile_wall_s + limits.prove_wall_s) + 60
+    if task.options.reference is None:
+        return alone
+    each = 2 * limits.prove_wall_s + WALL * (COMPARE_S + EXACT_S)
+    return alone + WALL * LOAD_S + min(limits.kernels, _launches(task)) * each
+
+
+def _launches(task: Task) -> int:
+    """No fewer than are judged, as far as a text tells."""
+    spec = task.options.spec or task.submission.own_spec or ""
+    return max(1, spec.count("[[launch]]"), task.submission.source.count(b"kernel"))
 
 
 def made_with(options: GateOptions, trust_specs: bool) -> dict[str, str]:

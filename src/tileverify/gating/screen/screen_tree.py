@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 from ..gated import Reason
@@ -126,7 +128,7 @@ class Screen:
             elif node.module not in MODULES:
                 self._refuse(node, "import", f"the module '{short(node.module)}' may not be imported")
             elif alias.name not in MODULES[node.module]:
-                self._refuse(node, "import", f"'{short(alias.name)}' of '{node.module}' may not be imported")
+                self._refuse(node, "import", _not_listed(node.module, alias.name, "imported"))
             else:
                 self._import_as(node, name, (node.module, alias.name))
                 self._imported[name] = (node.module, alias.name)
@@ -363,7 +365,7 @@ class Screen:
             self._refuse(node, "attribute", f"the attribute '{node.attr}' leads to the interpreter's insides")
         qualified = self._qualified(node)
         if qualified is not None and qualified[1] not in MODULES[qualified[0]]:
-            self._refuse(node, "module-name", f"'{short(qualified[1])}' of '{qualified[0]}' may not be named")
+            self._refuse(node, "module-name", _not_listed(*qualified, "named"))
 
     def _qualified(self, node: ast.expr) -> tuple[str, str] | None:
         """(module, name) for ``ct.load`` and for names that were imported from a module."""
@@ -407,3 +409,14 @@ class Screen:
 
     def _refuse(self, node: ast.AST, id_: str, message: str) -> None:
         self._found.append(Reason(id_, message, getattr(node, "lineno", None), getattr(node, "col_offset", None)))
+
+
+def _not_listed(module: str, name: str, how: str) -> str:
+    """Why a name of a module is refused: mostly somebody made it up.
+
+    Only the module itself knows what it has.  It is one of our list; whoever screens may have no cuda.tile.
+    """
+    with suppress(ImportError):
+        if not hasattr(importlib.import_module(module), name):
+            return f"the module '{module}' has no '{short(name)}'"
+    return f"'{short(name)}' of '{module}' may not be {how}"

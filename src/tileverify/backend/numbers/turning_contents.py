@@ -1,0 +1,281 @@
+"""Contents at which a value that a kernel computes of them turns: 0, or where a shift or a rounding of it jumps.
+
+A condition need hold no number that stands in the bytecode: ``((b | -b) >> 31) + 1`` of ``b = 3 * x + 300003`` is 1 at
+-100001 alone, ``floor(1 / (1 + a * a))`` where ``a`` is 0.  So the launch runs with all elements of an array (or all
+arrays, or a scalar) one number, at several numbers that lie evenly.  What every op gives there is fitted by a
+polynomial of degree 1 or 2, integers modulo the width of their type, and its roots are told.  Nothing rests on them:
+they are contents to be tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+
+import numpy as np
+
+from ...contract.element_types import ELEMENT_TYPES
+from ...frontend.bytecode.model import Constant, Module, Op, ScalarType, TileType
+from ...frontend.bytecode.traverse import walk
+from ...system.errors import UsageError
+from ..interpreter import Budget, InterpreterStop, Memory, bind_launch, run_block
+from ..interpreter.conduct import KEEP_GOING
+from ..interpreter.integers import bits_of
+from ..interpreter.table import RULES
+from ..interpreter.values import Tile, as_signed
+from .conditions import ContractInNumbers, scalars
+from .elements import Array, rounded, storage_type
+from .inputs import Given, Inputs, make_inputs
+from .trial_launches import Constants
+
+if TYPE_CHECKING:
+    from ...contract.launch import EntryParameter
+    from ...frontend.bytecode.model import Entry
+    from ..interpreter.machine import BlockRun, Result, Rule
+
+STEPS: Final = 1 << 22
+"""Of the interpreter, for all runs."""
+MOST: Final = 48
+"""Numbers of either kind."""
+_SOURCES: Final = 6
+_BLOCKS: Final = 2
+_LANES: Final = 32
+_TIMES: Final = 3
+"""How often an op is looked at, in the rounds of loops."""
+_LATTICES: Final = ((0.75, 0.5), (-3000.0, 1900.0))
+"""First number and step of the floats: a large step tells where a slope is small beside what is added."""
+_INTEGERS: Final = (5, 1)
+_COUNT: Final = 4
+_FIT: Final = 1e-5
+_ROUNDINGS: Final = 4e-6
+_BESIDE: Final = 7
+"""What an integer holds that is not looked at."""
+
+_N = TypeVar("_N", int, float)
+Lanes: TypeAlias = "dict[tuple[Op, int], Array]"
+"""What an op gave at its n-th time, as float64 or as Python's integers."""
+
+
+def with_turning_points(
+    module: Module, entry: Entry, parameters: Sequence[EntryParameter], contract: ContractInNumbers,
+    values: Mapping[str, int], known: Constants,
+) -> Constants:  # fmt: skip
+    """``known`` with the numbers at which the kernel turns at the launch ``values``."""
+    probe = _Probe(module, entry, parameters, contract, values, Budget(STEPS))
+    floats: list[tuple[int, float]] = []
+    integers: list[tuple[int, int]] = []
+    levels = sorted({0, *(1 << each for each in _shifts(entry)), *(-(1 << each) for each in _shifts(entry))}, key=abs)
+    for source in list(probe.sources())[:_SOURCES]:
+        if source.integer:
+            integers += _roots_of_integers(probe.at(source, _lattice(*_INTEGERS)), levels)
+        for start, step in () if source.integer else _LATTICES:
+            floats += _roots_of_floats(probe.at(source, _lattice(start, step)), start, step)
+    new = [each for each in map(_tidy, _likeliest(floats)) if each and each not in known.floats]
+    whole = [each for each in _likeliest(integers) if each not in known.integers]
+    return replace(known, turning_floats=_once(new), turning_integers=_once(whole))
+
+
+def _likeliest(roots: list[tuple[int, _N]]) -> list[_N]:
+    return [root for _, root in sorted(roots, key=itemgetter(0))]
+
+
+def _once(numbers: Iterable[_N]) -> tuple[_N, ...]:
+    return tuple(dict.fromkeys(numbers))[:MOST]
+
+
+def _tidy(root: float) -> float:
+    """The short decimal that was meant, where there is one: a root is off by roundings."""
+    short = float(f"{root:.5g}")
+    return short if abs(short - root) <= _ROUNDINGS * abs(root) else float(root)
+
+
+def _lattice(start: float, step: float) -> list[float]:
+    return [start + step * place for place in range(_COUNT)]
+
+
+def _shifts(entry: Entry) -> set[int]:
+    """The amounts of shifts, at most: the constants of a kernel that shifts."""
+    ops = list(walk(entry.body))
+    if not any(op.name in ("shri", "shli") for op in ops):
+        return set()
+    constants = (op.attributes["value"] for op in ops if op.name == "constant")
+    return {
+        each.element(0)
+        for each in constants
+        if isinstance(each, Constant) and each.scalar.is_integer and each.count and 0 < each.element(0) < 31
+    }
+
+
+# ------------------------------------------------------------------------------------------------- running
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What is one number: arrays, or a scalar."""
+
+    arrays: tuple[str, ...]
+    scalar: str | None
+    integer: bool
+
+
+@dataclass(slots=True)
+class _Probe:
+    module: Module
+    entry: Entry
+    parameters: Sequence[EntryParameter]
+    contract: ContractInNumbers
+    values: Mapping[str, int]
+    budget: Budget
+    arrays: Mapping[str, str] = field(init=False)
+    """The type of each array whose contents are free."""
+
+    def __post_init__(self) -> None:
+        spec = self.contract.spec
+        spoken_of = {name for fact in (*spec.data, *spec.observed) for name in (fact.array, fact.other)}
+        self.arrays = {each.name: each.dtype for each in spec.arrays() if each.name not in spoken_of}
+
+    def sources(self) -> Iterator[_Source]:
+        kinds = {name: ELEMENT_TYPES[dtype].kind for name, dtype in self.arrays.items()}
+        for kind in ("f", "iu"):
+            names = tuple(name for name, each in kinds.items() if each in kind)
+            if len(names) > 1:
+                yield _Source(names, None, kind != "f")
+            yield from (_Source((name,), None, kind != "f") for name in names)
+        for scalar in scalars(self.contract.spec):
+            whole = ELEMENT_TYPES[scalar.dtype].kind in "iu"
+            if not whole or scalar.name in self.contract.scalars:
+                yield _Source((), scalar.name, whole)
+
+    def at(self, source: _Source, numbers: Iterable[float]) -> list[Lanes]:
+        found = []
+        for number in numbers:
+            try:
+                found.append(self._run(self._inputs(source, number)))
+            except (InterpreterStop, UsageError):
+                return []
+        return found
+
+    def _inputs(self, source: _Source, number: float) -> Inputs:
+        values = dict(self.values)
+        floats = {each.name: 1.5 for each in scalars(self.contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"}
+        if source.scalar is not None and source.integer:
+            values[source.scalar] = int(number)
+        elif source.scalar is not None:
+            floats[source.scalar] = number
+        plain = make_inputs(self.contract, Given(values, floats, {}))
+        drawn = {}
+        for place, (name, dtype) in enumerate(self.arrays.items()):
+            shape = plain.launch.arrays[name].shape
+            if ELEMENT_TYPES[dtype].kind == "f":
+                held = number if name in source.arrays else 0.5 + place
+                drawn[name] = rounded(np.full(shape, held), dtype).reshape(shape)
+            elif ELEMENT_TYPES[dtype].kind in "iu":
+                drawn[name] = np.full(shape, int(number) if name in source.arrays else _BESIDE, storage_type(dtype))
+        return make_inputs(self.contract, Given(values, floats, {}, drawn=drawn))
+
+    def _run(self, inputs: Inputs) -> Lanes:
+        data = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in inputs.memory.items()}
+        bound = bind_launch(self.module, self.entry, self.parameters, inputs.launch, data)
+        seen: Lanes = {}
+        bound.program.rules = {name: _recording(rule, seen) for name, rule in RULES.items()}
+        memory, grid = Memory(bound.image), inputs.launch.grid
+        for block in dict.fromkeys(((0, 0, 0), (grid[0] - 1, grid[1] - 1, grid[2] - 1))):
+            run_block(bound.program, bound.arguments, memory, grid, block, self.budget, conduct=KEEP_GOING)
+            if self.budget.left < 0:
+                break
+        return seen
+
+
+def _recording(rule: Rule, seen: Lanes) -> Rule:
+    def recorded(run: BlockRun, op: Op) -> Result:
+        result = rule(run, op)
+        if isinstance(result, Tile) and (values := _numbers(run, op, result)) is not None:
+            time = next((time for time in range(_TIMES * _BLOCKS) if (op, time) not in seen), None)
+            if time is not None:
+                seen[op, time] = values
+        return result
+
+    return recorded
+
+
+def _numbers(run: BlockRun, op: Op, result: Tile) -> Array | None:
+    """What turns in the op: its result, or the difference of what it compares."""
+    if op.name in ("cmpi", "cmpf"):
+        lhs, rhs = (_plain(run.tile(op, side), op.value(side).type) for side in ("lhs", "rhs"))
+        return None if lhs is None or rhs is None else np.asarray(lhs - rhs)
+    return _plain(result, op.results[0].type)
+
+
+def _plain(tile: Tile, type_: object) -> Array | None:
+    element = type_.element if isinstance(type_, TileType) else None
+    if not isinstance(element, ScalarType) or tile.data.dtype == np.bool_:
+        return None
+    lanes = tile.data.reshape(-1)[:: max(1, tile.data.size // _LANES)]
+    if element.is_float:
+        return np.asarray(lanes, np.float64)
+    return np.asarray(as_signed(np.ascontiguousarray(lanes), element.bits), np.int64)
+
+
+# ------------------------------------------------------------------------------------------------- roots
+def _columns(runs: Sequence[Lanes]) -> Iterator[tuple[Op, Array]]:
+    """For each op and time what it gave in all runs, a row for each run, the lanes that differ once."""
+    if len(runs) < _COUNT:
+        return
+    for key, first in runs[0].items():
+        rows = [run.get(key) for run in runs]
+        if all(row is not None and row.shape == first.shape for row in rows):
+            yield key[0], np.unique(np.stack([row for row in rows if row is not None]), axis=1)
+
+
+def _roots_of_floats(runs: Sequence[Lanes], start: float, step: float) -> Iterator[tuple[int, float]]:
+    """Each behind how unlikely it is that something turns there."""
+    for op, rows in _columns(runs):
+        if rows.dtype != np.float64 or not np.isfinite(rows).all():
+            continue
+        for target in (0.0, 1.0, -1.0) if op.name not in ("cmpf",) else (0.0,):
+            for column in (rows - target).T[:_LANES]:
+                yield from ((target != 0, start + step * each) for each in _places(column) if abs(each) < 1e9)
+
+
+def _places(v: Array) -> Iterator[float]:
+    """Where the polynomial of degree 1 or 2 through ``v``, at 0, 1, 2, 3, is 0; none if there is no such polynomial."""
+    first, second, third = v[1] - v[0], v[2] - 2 * v[1] + v[0], v[3] - 3 * v[2] + 3 * v[1] - v[0]
+    size = float(np.abs(v).max())
+    if not size or abs(third) > _FIT * size:
+        return
+    a, b, c = second / 2, first - second / 2, v[0]
+    if abs(second) <= _FIT * size:
+        if abs(first) > _FIT * size / 10:
+            yield -c / first
+        return
+    inside = b * b - 4 * a * c
+    if inside >= -_FIT * b * b:
+        root = float(np.sqrt(max(inside, 0.0)))
+        yield from ((-b + root) / (2 * a), (-b - root) / (2 * a))
+
+
+def _roots_of_integers(runs: Sequence[Lanes], levels: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The same; that which is exact comes first, then what lies beside, then what it is by wrapping around."""
+    start, _ = _INTEGERS
+    for op, rows in _columns(runs):
+        if rows.dtype != np.int64:
+            continue
+        bits = bits_of(op.value("lhs") if op.name == "cmpi" else op.results[0])
+        for column in rows.T[:_LANES]:
+            first, *others = (int(after) - int(before) for before, after in pairwise(column))
+            slope = _signed(first, bits)
+            if not slope or any(_signed(each, bits) != slope for each in others):
+                continue
+            for level in levels:
+                missing = level - int(column[0])
+                below = start + missing // slope
+                yield (level != 0) + (missing % slope != 0), below
+                yield 2, below + 1
+                if slope % 2:
+                    yield 3, _signed(start + missing * pow(slope, -1, 1 << bits), bits)
+
+
+def _signed(value: int, bits: int) -> int:
+    half = 1 << (bits - 1)
+    return (value + half) % (2 * half) - half

@@ -35,11 +35,8 @@ def test_these_leave_launches_out(clause: str) -> None:
 
 @pytest.mark.parametrize(
     "clause",
-    [
-        "M * N < 2 ** 31", "M <= 2147483520", "M >= 1", "M > 0", "M + N <= 2147483647", "x.address % 16 == 0",
-        "ld >= N", "ld % 4 == 0", "M * N <= 2147483647 and N >= 1", "2 ** 31 > M * N",
-    ],
-)  # fmt: skip
+    ["x.address % 16 == 0", "ld >= N", "ld % 4 == 0"],
+)
 def test_these_leave_none_out(clause: str) -> None:
     assert narrowing(launch(**GRID), [clause]) == ()
 

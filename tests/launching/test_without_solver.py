@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from tests.command_line import CommandLine
+from tests.forgotten import forget_modules
 
 from tileverify.backend.guard import LaunchRefused
 from tileverify.corpus import ROOT
@@ -24,8 +25,7 @@ from tileverify.system.errors import UsageError
 @pytest.fixture(params=["module", "package"])
 def no_solver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """``package``: nothing tells the version of the solver either."""
-    for name in [name for name in sys.modules if name == "z3" or name.startswith("tileverify.verifier")]:
-        monkeypatch.delitem(sys.modules, name)
+    forget_modules(monkeypatch, "z3", "tileverify.verifier")
     monkeypatch.setitem(sys.modules, "z3", None)
     if request.param == "package":
         version = metadata.version
@@ -70,8 +70,7 @@ def test_a_check_says_what_is_missing(tileverify: CommandLine) -> None:
 
 def test_a_kernel_of_the_library_names_the_source_of_its_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
     prepared.kernel_of.cache_clear()
-    for name in [name for name in sys.modules if name.startswith(("cuda.tile", "tileverify.kernels.device"))]:
-        monkeypatch.delitem(sys.modules, name)
+    forget_modules(monkeypatch, "cuda.tile", "tileverify.kernels.device")
     monkeypatch.setitem(sys.modules, "cuda.tile", None)
     with pytest.raises(UsageError, match=r"no bundle of 'norms\.rms_norm'.*cuda\.tile is not installed") as missing:
         prepared.kernel_of("norms", "rms_norm")

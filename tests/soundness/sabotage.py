@@ -56,6 +56,7 @@ from tileverify.verifier.case import Case, Open
 from tileverify.verifier.rules import fact_instances as data
 from tileverify.verifier.rules import footprint_overlap, obligations, prepare
 from tileverify.verifier.rules.answers import Answer
+from tileverify.verifier.rules.limits import ContractParts
 from tileverify.verifier.rules.protocols import arrays
 from tileverify.verifier.search.narrow_proof import Narrowing
 from tileverify.verifier.smt import Decider
@@ -435,9 +436,21 @@ def clauses_forgotten(patch: Patch) -> None:
     give = Case.outcome
 
     def outcome(self: Case, *given: Any) -> verify.Outcome:
-        return replace(give(self, *given), requires=())
+        return replace(give(self, *given), requires=(), limits=())
 
     patch.setattr(Case, "outcome", outcome)
+
+
+@sabotage
+def written_contracts_narrowed(patch: Patch) -> None:
+    """Clauses are added to what a person wrote, until the fault lies outside."""
+    patch.setattr(Narrowing, "_is_free", lambda self, clause: True)
+
+
+@sabotage
+def every_clause_is_a_limit(patch: Patch) -> None:
+    """What excludes usual launches counts as a limit on sizes."""
+    patch.setattr(ContractParts, "is_limit", lambda self, clause, *, alone=False: True)
 
 
 # --------------------------------------------------------------------------- what all blocks share, and beyond

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
@@ -12,7 +13,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from tests.command_line import CommandLine
-from tests.forgotten import forget_modules
+from tests.soundness.premises.judgement import forked
 
 from tileverify.backend.guard import LaunchRefused
 from tileverify.corpus import ROOT
@@ -22,39 +23,42 @@ from tileverify.launching.optouts import UnprovedLaunch, unproved
 from tileverify.system.errors import UsageError
 
 
-@pytest.fixture(params=["module", "package"])
-def no_solver(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``package``: nothing tells the version of the solver either."""
-    forget_modules(monkeypatch, "z3", "tileverify.verifier")
-    monkeypatch.setitem(sys.modules, "z3", None)
-    if request.param == "package":
-        version = metadata.version
-
-        def unknown(package: str) -> str:
-            if package == "z3-solver":
-                raise metadata.PackageNotFoundError(package)
-            return version(package)
-
-        monkeypatch.setattr(metadata, "version", unknown)
-
-
-@pytest.mark.usefixtures("no_solver")
+@pytest.mark.parametrize("package", [False, True])
 def test_a_launch_names_the_bundle_that_is_missing(
-    launcher: Launcher, kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
+    launcher: Launcher, kernels: ModuleType, monkeypatch: pytest.MonkeyPatch, package: bool
 ) -> None:
+    """``package``: nothing tells the version of the solver either."""
     x, y = np.ones(256, np.float32), np.ones(256, np.float32)
-    with pytest.raises(LaunchRefused, match=r"no bundle of it is loaded, and there is no solver") as refused:
-        launcher.launch(None, (2,), kernels.axpy, (2.0, x, y, 128))
-    said = str(refused.value)
+    version = metadata.version
+
+    def unknown(name: str) -> str:
+        if name == "z3-solver":
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    def without_a_solver() -> Iterator[str | bool]:
+        """In a process of its own, as modules that were loaded without one are of no use to others."""
+        for name in [name for name in sys.modules if name == "z3" or name.startswith("tileverify.verifier")]:
+            del sys.modules[name]
+        monkeypatch.setitem(sys.modules, "z3", None)
+        if package:
+            monkeypatch.setattr(metadata, "version", unknown)
+        with pytest.raises(LaunchRefused, match=r"no bundle of it is loaded, and there is no solver") as refused:
+            launcher.launch(None, (2,), kernels.axpy, (2.0, x, y, 128))
+        yield str(refused.value)
+        yield bool((y == 1).all())
+        monkeypatch.delenv("TILEVERIFY_STRICT", raising=False)
+        with unproved(reason="no solver here"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnprovedLaunch)  # told once in a process
+            launcher.launch(None, (2,), kernels.axpy, (2.0, x, y, 128))
+        yield bool((y == 3).all())
+
+    said, untouched, launched = forked(without_a_solver, 60)
     assert "`tileverify build tests/launching/kernels.py::axpy -o axpy.tvk`" in said
     assert "tileverify.load('axpy.tvk')" in said
     assert "please report" not in said
-    assert (y == 1).all()
-    monkeypatch.delenv("TILEVERIFY_STRICT", raising=False)
-    with unproved(reason="no solver here"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnprovedLaunch)  # told once in a process
-        launcher.launch(None, (2,), kernels.axpy, (2.0, x, y, 128))
-    assert (y == 3).all()
+    assert untouched
+    assert launched
 
 
 def test_a_check_says_what_is_missing(tileverify: CommandLine) -> None:
@@ -69,10 +73,14 @@ def test_a_check_says_what_is_missing(tileverify: CommandLine) -> None:
 
 
 def test_a_kernel_of_the_library_names_the_source_of_its_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
-    prepared.kernel_of.cache_clear()
-    forget_modules(monkeypatch, "cuda.tile", "tileverify.kernels.device")
-    monkeypatch.setitem(sys.modules, "cuda.tile", None)
-    with pytest.raises(UsageError, match=r"no bundle of 'norms\.rms_norm'.*cuda\.tile is not installed") as missing:
-        prepared.kernel_of("norms", "rms_norm")
-    assert "`tileverify build src/tileverify/kernels/device/norms.py -o FOLDER`" in str(missing.value)
-    prepared.kernel_of.cache_clear()
+    def without_a_compiler() -> Iterator[str]:
+        prepared.kernel_of.cache_clear()
+        for name in [name for name in sys.modules if name.startswith(("cuda.tile", "tileverify.kernels.device"))]:
+            del sys.modules[name]
+        monkeypatch.setitem(sys.modules, "cuda.tile", None)
+        with pytest.raises(UsageError, match=r"no bundle of 'norms\.rms_norm'.*cuda\.tile is not installed") as missing:
+            prepared.kernel_of("norms", "rms_norm")
+        yield str(missing.value)
+
+    (said,) = forked(without_a_compiler, 60)
+    assert "`tileverify build src/tileverify/kernels/device/norms.py -o FOLDER`" in said

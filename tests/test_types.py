@@ -16,10 +16,10 @@ MOST: Final = 5
 """Occurrences for each 1,000 lines of a room."""
 
 PATCHING: Final = {
-    Path("tileverify/hook/jax_calls.py"), Path("tileverify/hook/torch_cuda.py"),
-    Path("tileverify/hook/torch_runtime.py"),
+    Path("tileverify/hook/cupy_arrays.py"), Path("tileverify/hook/jax_calls.py"),
+    Path("tileverify/hook/torch_cuda.py"), Path("tileverify/hook/torch_runtime.py"),
 }  # fmt: skip
-"""What takes the place of functions of torch and JAX, and passes on whatever they are called with."""
+"""What takes the place of functions of CuPy, torch and JAX, and passes on whatever they are called with."""
 
 WORD: Final = re.compile(r"\bAny\b")
 

@@ -156,6 +156,12 @@ def _clear_below(a: Arrays, v: Values) -> Arrays:
     return {"out": np.zeros_like(a["out"]) if a["count"][0] < v["limit"] else a["out"]}
 
 
+def _double_first_of_rows(a: Arrays, v: Values) -> Arrays:
+    out, x = (a[name].reshape(-1, v["length"]).copy() for name in ("out", "x"))
+    out[:, :64] = 2 * x[:, :64]
+    return {"out": out.reshape(-1)}
+
+
 def _write_spaced(a: Arrays, v: Values) -> Arrays:
     out = a["out"].copy()
     places = np.add.outer(np.arange(len(out)) * v["step"], np.arange(16)).reshape(-1)
@@ -826,6 +832,8 @@ REFERENCES: Final[dict[str, Reference]] = {
     "look_up_bytes": lambda a, v: {"out": a["x"][a["positions"]]},
     "mark_own_clamped": _mark_own_clamped,
     "move_by_float": _move_by_float,
+    "double_by_place": _double_first_of_rows,
+    "double_by_wide_place": _double_first_of_rows,
     "largest_of_row": _largest_of_rows,
     "largest_of_row_and_more": _largest_of_rows,
     "product_padded": _product,
@@ -992,6 +1000,8 @@ NUMBERS: Final[dict[str, Numbers]] = {
     "determined/row_largest.py::row_sum_times_mask[rows-as-wide-as-the-tile]": Numbers(
         {}, blocks=((0, 0, 0), (5, 0, 0), (4095, 0, 0))
     ),
+    "explained/tv304.py::double_by_place[rows-of-a-tile-or-more]": Numbers({"M": 5, "N": 70}),
+    "explained/tv304.py::double_by_wide_place[rows-of-a-tile-or-more]": Numbers({"M": 5, "N": 70}),
     "explained/tv403.py::largest_of_row[up-to-256-columns]": Numbers({"M": 7, "N": 200}),
     "explained/tv403.py::largest_of_row_and_more[up-to-256-columns]": Numbers({"M": 7, "N": 256}),
     "explained/tv101.py::keep_all[any-size]": Numbers({"N": 700}),

@@ -32,9 +32,10 @@ def test_verdict_is_as_labelled(label: Labelled) -> None:
     assert not label.adds or set(result.requires) == set(label.adds)
     assert set(result.limits) == set(label.limits) or result.verdict is not Verdict.PROVED
     if result.verdict is Verdict.PROVED:
-        assert sorted(found) == sorted(label.warnings), f"{label.reason}\n{found}"
-        assert all(finding.witness and finding.witness.confirmed_by for finding in result.findings)
-        assert not (label.warnings and result.deterministic)
+        assert sorted(set(found)) == sorted(label.warnings), f"{label.reason}\n{found}"
+        undetermined = [finding for finding in result.findings if finding.code == "TV403"]
+        assert all(finding.witness and finding.witness.confirmed_by for finding in undetermined)
+        assert not (undetermined and result.deterministic)
     lacking = [hint.requires for finding in result.findings for hint in finding.hints if hint.requires]
     assert not label.lacks or lacking == [label.lacks], label.reason
     if result.verdict is Verdict.REFUTED:

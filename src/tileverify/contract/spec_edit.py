@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import Final
 
 from ..system.errors import SpecError
+from ..system.source_lines import source_lines
 from .written_keys import WrittenKey, written_keys
 
 _TOKEN: Final = re.compile(
@@ -38,7 +39,7 @@ def with_requires(text: str, header: int, clauses: Sequence[str], file: str) -> 
     keys = [key for key in own if not key.lines[0].lstrip().startswith("[")]  # tables of the launch come last
     added = ", ".join(json.dumps(clause, ensure_ascii=False) for clause in clauses)
     known = next((key for key in keys if key.name == "requires"), None)
-    starts = [0, *accumulate(map(len, text.splitlines(keepends=True)))]
+    starts = [0, *accumulate(map(len, source_lines(text)))]
     if known is None:
         last = max(keys, key=lambda key: key.line, default=None)
         place = starts[header if last is None else last.line + _lines_of(last) - 1]

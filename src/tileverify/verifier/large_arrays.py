@@ -11,10 +11,10 @@ changes no verdict.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..contract import terms as t
 from ..contract.terms import Sort, Term, TermKind
@@ -34,9 +34,19 @@ EXAMPLE_LIMITS: Final = replace(CLAUSE_LIMITS, nonlinear=300_000)
 """For sizes at which arithmetic wraps: they only help people."""
 
 LEAST_BITS: Final = 4
-"""Sizes of an example are looked for below 2**4, 2**5 and so on."""
+MOST_BITS: Final = 30
+"""Sizes of an example are at most 2**4 to 2**30."""
 
 _RACES: Final = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
+
+
+class _Wrap(NamedTuple):
+    """Arithmetic that wraps under ``conditions``; ``where`` and ``then`` say in which launches, and what happens."""
+
+    obligation: Obligation
+    where: str
+    then: str
+    conditions: tuple[Term, ...]
 
 
 @dataclass
@@ -50,31 +60,34 @@ class LargeArrays:
         parts = self.case.parts
         if parts.is_literal or not parts.has_limits:
             return ()
-        found: dict[tuple[str | None, int | None, str], Finding] = {}
-        for finding in (*self._beyond(needed), *self._hidden()):
-            site = finding.sites[0]
-            found.setdefault((site.file, site.line, site.array), finding)
-        return tuple(found.values())
+        found: dict[tuple[str | None, int | None, str], _Wrap] = {}
+        for wrap in (*self._beyond(needed), *self._hidden()):
+            site = messages.sites(wrap.obligation)[0]
+            found.setdefault((site.file, site.line, site.array), wrap)
+        return tuple(map(self._finding, found.values()))
 
-    def _beyond(self, needed: Iterable[Needed]) -> Iterator[Finding]:
+    def _beyond(self, needed: Iterable[Needed]) -> Iterator[_Wrap]:
         for clause, obligation, conditions in needed:
             if not self.case.parts.is_limit(clause.condition, alone=True):
-                sizes = self._sizes([*conditions, t.not_(clause.condition)])
-                yield self._finding(obligation, f"beyond `{clause.text}`", _consequence(obligation), sizes)
+                broken = (*conditions, t.not_(clause.condition))
+                yield _Wrap(obligation, f"beyond `{clause.text}`", _consequence(obligation), broken)
 
-    def _hidden(self) -> Iterator[Finding]:
+    def _hidden(self) -> Iterator[_Wrap]:
         """Of the accesses: promises say themselves what they ask of integers."""
         for each in self.case.sites:
-            for wrap in _wraps([each.guard, *place_terms(each.place)]):
-                beyond = outside(wrap)
+            for wrapped in _wraps([each.guard, *place_terms(each.place)]):
+                beyond = outside(wrapped)
                 if self._is_possible(beyond, self.case.parts.alone) and self._is_impossible(beyond):
                     lost = "the mask hides the wrapped index, and elements are silently left out"
                     obligation = Obligation(TV.INDEX_WRAPS, (), each.site)
-                    yield self._finding(obligation, "in arrays of 2**31 elements or more", lost, self._sizes([beyond]))
+                    yield _Wrap(obligation, "in arrays of 2**31 elements or more", lost, (beyond,))
                     break
 
-    def _finding(self, obligation: Obligation, where: str, then: str, sizes: Mapping[str, int]) -> Finding:
-        first = f", first where {', '.join(f'{name} = {value}' for name, value in sizes.items())}" if sizes else ""
+    def _finding(self, wrap: _Wrap) -> Finding:
+        obligation, where, then, conditions = wrap
+        sizes = self._sizes(conditions)
+        numbers = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+        first = f", for example where {numbers}" if numbers else ""
         sites = messages.sites(obligation)
         text = f"{where} 32-bit arithmetic wraps in an index of `{sites[0].array}`: {then}{first}"
         advice = "an index wraps in 32 bits: compute it in 64 (`.astype(ct.int64)` before it is multiplied)"
@@ -94,15 +107,19 @@ class LargeArrays:
         return self._decider.decide([condition, *self.case.parts.limits]).answer is Answer.UNSATISFIABLE
 
     def _sizes(self, conditions: Sequence[Term]) -> dict[str, int]:
-        """Small sizes of a launch that satisfies ``conditions``; none where none were found."""
+        """Sizes of a launch that satisfies ``conditions``, below the least power of two; none where none were found."""
         variables = [size for size in self.case.contract.variables if size.sort is Sort.INT]
         asked = [*conditions, *self.case.parts.alone]
-        for bits in range(LEAST_BITS, 31):
+        found: Model | None = None
+        low, high = LEAST_BITS, MOST_BITS
+        while low <= high:
+            bits = (low + high) // 2
             model = self._model([*asked, *(t.le(size, t.const(1 << bits)) for size in variables)])
-            if model is not None:
-                number = DescribedNumbers(model)
-                return {size.symbol.name: number(size) for size in variables}
-        return {}
+            found, low, high = (found, bits + 1, high) if model is None else (model, low, bits - 1)
+        if found is None:
+            return {}
+        number = DescribedNumbers(found)
+        return {size.symbol.name: number(size) for size in variables}
 
     def _model(self, conditions: Sequence[Term]) -> Model | None:
         result = self._decider.decide(conditions, model=True)

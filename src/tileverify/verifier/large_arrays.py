@@ -24,7 +24,7 @@ from . import messages
 from .case import CLAUSE_LIMITS, Case
 from .refute.described import DescribedNumbers
 from .rules.answers import Answer, Model
-from .rules.footprint_overlap import place_terms
+from .rules.footprint_overlap import PreparedSite, place_terms
 from .rules.obligations import Obligation
 from .rules.prepare import launch_facts, outside
 from .search.limit_proof import Needed
@@ -58,7 +58,8 @@ class LargeArrays:
     def findings(self, needed: Sequence[Needed]) -> tuple[Finding, ...]:
         """One for each place; ``needed``: the limits that the proof took."""
         parts = self.case.parts
-        if parts.is_literal or not parts.has_limits:
+        wrapped = any(next(_wraps(_terms(each)), None) is not None for each in self.case.sites)
+        if not (needed or wrapped) or parts.is_literal or not parts.has_limits:
             return ()
         found: dict[tuple[str | None, int | None, str], _Wrap] = {}
         for wrap in (*self._beyond(needed), *self._hidden()):
@@ -75,7 +76,7 @@ class LargeArrays:
     def _hidden(self) -> Iterator[_Wrap]:
         """Of the accesses: promises say themselves what they ask of integers."""
         for each in self.case.sites:
-            for wrapped in _wraps([each.guard, *place_terms(each.place)]):
+            for wrapped in _wraps(_terms(each)):
                 beyond = outside(wrapped)
                 if self._is_possible(beyond, self.case.parts.alone) and self._is_impossible(beyond):
                     lost = "the mask hides the wrapped index, and elements are silently left out"
@@ -124,6 +125,10 @@ class LargeArrays:
     def _model(self, conditions: Sequence[Term]) -> Model | None:
         result = self._decider.decide(conditions, model=True)
         return result.model if result.answer is Answer.SATISFIABLE else None
+
+
+def _terms(site: PreparedSite) -> list[Term]:
+    return [site.guard, *place_terms(site.place)]
 
 
 def _wraps(terms: Iterable[Term]) -> Iterator[Term]:

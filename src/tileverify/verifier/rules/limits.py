@@ -84,9 +84,12 @@ class ContractParts:
     def has_limits(self) -> bool:
         """Whether the contract has launches within limits: a proof within them would say nothing otherwise.  Those that
         describe an empty array have none."""
-        if not self.limits or t.FALSE in self.limits or self.asked((*self.limits, *promises(self.contract))) is _NO:
+        if not self.limits or t.FALSE in self.limits:
             return False
-        return next(self._samples(), None) is not None or self.asked(self.limits) is Answer.SATISFIABLE
+        promised = promises(self.contract)
+        if promised and self.asked((*self.limits, *promised)) is _NO:
+            return False
+        return bool(self._samples) or self.asked(self.limits) is Answer.SATISFIABLE
 
     @cached_property
     def small(self) -> tuple[Term, ...]:
@@ -108,7 +111,7 @@ class ContractParts:
 
     def is_limit(self, clause: Term, *, alone: bool = False) -> bool:
         """Whether every launch within limits satisfies the clause; ``alone``: by the limits of single sizes."""
-        if not self.has_limits or self._is_broken_by_a_sample(clause):
+        if self._is_broken_by_a_sample(clause) or not self.has_limits:
             return False
         return self.implies(self.alone if alone else self.limits, clause)
 
@@ -174,12 +177,13 @@ class ContractParts:
 
     def _is_broken_by_a_sample(self, clause: Term) -> bool:
         """Whether one of a few usual launches of the contract breaks it: most clauses are, and no solver is needed."""
-        return any(_holds(clause, launch) is False for launch in self._samples())
+        return any(_holds(clause, launch) is False for launch in self._samples)
 
-    def _samples(self) -> Iterator[_Sample]:
+    @cached_property
+    def _samples(self) -> list[_Sample]:
         """Launches of the contract within limits."""
         conditions = (*self.contract.facts, *self.limits)
-        yield from (launch for launch in map(_Sample, _SAMPLES) if all(_holds(each, launch) for each in conditions))
+        return [launch for launch in map(_Sample, _SAMPLES) if all(_holds(each, launch) for each in conditions)]
 
 
 _NO: Final = Answer.UNSATISFIABLE

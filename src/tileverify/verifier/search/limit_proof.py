@@ -83,11 +83,11 @@ class WithinLimits:
 
     def _chosen(self, natural: Iterable[Term], closes: Closes) -> list[Clause]:
         parts = self.case.parts
-        for limits in (parts.alone, parts.limits):
-            if closes(limits):
-                candidates = [*filter(parts.is_limit, dict.fromkeys(natural)), *limits]
-                return self.case.worded(fewest(candidates, closes), closes)
-        return []
+        if not closes(parts.limits):
+            return []
+        limits = parts.alone if closes(parts.alone) else parts.limits
+        candidates = [*filter(parts.is_limit, dict.fromkeys(natural)), *limits]
+        return self.case.worded(fewest(candidates, closes), closes)
 
     # ------------------------------------------------------------------------------------- machine integers
     def _with_fitting_integers(self, left: Sequence[Open]) -> list[Open]:

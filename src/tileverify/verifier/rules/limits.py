@@ -118,7 +118,7 @@ class ContractParts:
     def is_open(self, clause: Term) -> bool:
         """Whether the clause restricts nothing that the contract speaks of by name."""
         spoken_of = clause.free - self.written
-        if not spoken_of or not all(map(_is_left_open, spoken_of)):
+        if not spoken_of or not all(map(is_left_open, spoken_of)):
             return False
         least = {leaf: t.ONE if leaf in GRID else t.ZERO for leaf in spoken_of}
         rest = t.substitute(clause, least)
@@ -189,7 +189,7 @@ class ContractParts:
 _NO: Final = Answer.UNSATISFIABLE
 
 
-def _is_left_open(leaf: Term) -> bool:
+def is_left_open(leaf: Term) -> bool:
     """An axis of the grid, or the address of an array, which may be one of a list."""
     name = leaf.function.name if leaf.kind is TermKind.APPLY else leaf.symbol.name
     return leaf in GRID or name.endswith(".address")

@@ -26,6 +26,7 @@ from ..case import CLAUSE_LIMITS, Case, Open
 from ..rules.answers import Answer
 from ..rules.clause_search import Closes, search
 from ..rules.fact_instances import loaded_values
+from ..rules.limits import is_left_open
 from ..rules.prepare import contract_values
 from ..rules.two_blocks import OTHER, CopyLevel, Second
 from ..rules.work import Demand, axes_of_work
@@ -96,7 +97,7 @@ class Narrowing:
         if self._reopened(opened, self.case.clauses) is None:
             return True
         found, wanted = self._own_clause(opened), list[Demand]()
-        if not found and any(self.quantities()):
+        if not found and any(self.quantities()) and self._has_open_part(opened):
             wanted = self.kept.demands(obligation)
             self.kept.demanded.append(wanted)
             found = self.found(opened, wanted)
@@ -164,6 +165,11 @@ class Narrowing:
                 stop=self.case.exhausted,
             )
             return self.case.worded(chosen, closes)
+
+    def _has_open_part(self, opened: Open) -> bool:
+        """Whether some clause on what the question speaks of could be free."""
+        named = {leaf for condition in opened.conditions for leaf in condition.free}
+        return self.freely or not self.case.contract.grid_given or any(map(is_left_open, named))
 
     def _is_free(self, clause: Term) -> bool:
         """Whether the tool may add the clause: it narrows nothing that somebody wrote."""

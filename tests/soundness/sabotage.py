@@ -63,6 +63,7 @@ from tileverify.verifier.smt import Decider
 
 from ..shared import alone
 from ..verifier import test_plain_sums as plain_sums
+from ..verifier import test_written_contracts as written_contracts
 from .generated.campaign import Record, records
 
 Patch = pytest.MonkeyPatch
@@ -441,15 +442,24 @@ def clauses_forgotten(patch: Patch) -> None:
     patch.setattr(Case, "outcome", outcome)
 
 
-@sabotage
+def proof_of_an_open_tail() -> str | None:
+    """That a kernel without a mask is proved for any number of rows, which a person wrote."""
+    with TemporaryDirectory() as folder:
+        result = written_contracts.checked(Path(folder), written_contracts.TAIL, written_contracts.WRONG)
+    return f"a tail without a mask: proved under {result.clauses}" if result.verdict is Verdict.PROVED else None
+
+
+@partial(sabotage, expose=proof_of_an_open_tail)
 def written_contracts_narrowed(patch: Patch) -> None:
     """Clauses are added to what a person wrote, until the fault lies outside."""
+    patch.setattr(Narrowing, "_has_open_part", lambda self, opened: True)
     patch.setattr(Narrowing, "_is_free", lambda self, clause: True)
 
 
-@sabotage
+@partial(sabotage, expose=proof_of_an_open_tail)
 def every_clause_is_a_limit(patch: Patch) -> None:
     """What excludes usual launches counts as a limit on sizes."""
+    patch.setattr(Narrowing, "_has_open_part", lambda self, opened: True)
     patch.setattr(ContractParts, "is_limit", lambda self, clause, *, alone=False: True)
 
 
@@ -654,7 +664,7 @@ def one_lane_is_the_sum(patch: Patch) -> None:
 
 
 # ------------------------------------------------------------------------------------------------- exposing
-WRONG_PROOFS = ("proved", "shut out", "undetermined")
+WRONG_PROOFS = ("proved", "shut out", "undetermined", "the contract was narrowed")
 """How wrong verdicts begin that a flawed prover gives; one that merely breaks does not count."""
 
 

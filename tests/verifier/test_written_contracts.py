@@ -90,7 +90,8 @@ def test_only_clauses_on_open_parts_are_added_to_a_written_contract(
 ) -> None:
     result = checked_as(tmp_path, spec, origin="written")
     assert result.contract == "written"
-    if all(any(part in clause for part in OF_OPEN_PARTS) for clause in clauses):
+    # `n` is any number: a grid for which it fits is none that the contract leaves open.
+    if all(any(part in clause for part in OF_OPEN_PARTS) and "n <= N" not in clause for clause in clauses):
         assert (result.verdict, set(result.requires)) == (Verdict.PROVED, clauses)
         assert result.conditional is bool(clauses)
         return

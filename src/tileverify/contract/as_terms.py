@@ -55,7 +55,7 @@ class Contract:
     ``overlap``: groups of argument names that may share memory; ``same``: groups that are one array.
     ``variables``: the contract's own variables, for reports and witnesses.
     ``grid_given``: the user wrote a grid.  ``literal_sizes``: every size is a number, also of lists and of
-    the arrays in them.
+    the arrays in them.  ``required``: those of ``facts`` that the launch's own ``requires`` say.
     """
 
     values: Mapping[Term, Term]
@@ -70,6 +70,7 @@ class Contract:
     literal_sizes: bool = False
     arrays: Mapping[str, ArrayArgument] = field(default_factory=dict)
     lists: Mapping[str, ListArgument] = field(default_factory=dict)
+    required: tuple[Term, ...] = ()
 
     def __post_init__(self) -> None:
         assert all(fact.sort is t.Sort.BOOL for fact in self.facts)
@@ -123,11 +124,13 @@ class _Builder:
         if launch.grid is not None:
             for variable, known in zip(GRID, grid_ranges(launch.grid), strict=True):
                 self._define(variable, self._term(known.meaning), known.low, known.high)
+        stated = len(self.facts)
         for requirement in launch.requires:
             if isinstance(requirement, SameArray):
                 self._same_array(requirement)
             else:
                 self._require(requirement)
+        required = self.facts[stated:]
         for name in lists_spoken_of(launch.requires, self.lists):
             self.facts.append(t.le(t.ONE, list_length(name)))
         data = tuple(map(self._data_term, launch.data))
@@ -140,6 +143,7 @@ class _Builder:
         return Contract(
             values=substitute,
             facts=facts,
+            required=tuple(t.substitute(fact, substitute) for fact in required),
             injective=frozenset(name for name, array in self._layouts() if not may_overlap_itself(array)),
             overlap=tuple(dict.fromkeys(launch.sharing())),
             same=launch.same_arrays(),

@@ -181,7 +181,7 @@ class Case:
         def asked(conditions: Sequence[Term]) -> Answer:
             return alone.decide(conditions).answer
 
-        return ContractParts(self.contract, asked, max(self.lane_counts(), default=1))
+        return ContractParts(self.contract, asked)
 
     def prepare(self, preparer: Preparer | None = None) -> None:
         if preparer is None:

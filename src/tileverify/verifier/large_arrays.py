@@ -71,6 +71,8 @@ class LargeArrays:
         for clause, obligation, conditions in needed:
             if not self.case.parts.is_limit(clause.condition, alone=True):
                 broken = (*conditions, t.not_(clause.condition))
+                if not self._is_possible(t.not_(clause.condition)):
+                    continue
                 yield _Wrap(obligation, f"beyond `{clause.text}`", _consequence(obligation), broken)
 
     def _hidden(self) -> Iterator[_Wrap]:
@@ -78,7 +80,7 @@ class LargeArrays:
         for each in self.case.sites:
             for wrapped in _wraps(_terms(each)):
                 beyond = outside(wrapped)
-                if self._is_possible(beyond, self.case.parts.alone) and self._is_impossible(beyond):
+                if self._is_possible(beyond) and self._is_impossible(beyond):
                     lost = "the mask hides the wrapped index, and elements are silently left out"
                     obligation = Obligation(TV.INDEX_WRAPS, (), each.site)
                     yield _Wrap(obligation, "in arrays of 2**31 elements or more", lost, (beyond,))
@@ -101,8 +103,10 @@ class LargeArrays:
         session = self.case.session.anew(models=True)
         return Decider(launch_facts(self.case.contract), EXAMPLE_LIMITS, self.case.decider.deadline, session=session)
 
-    def _is_possible(self, condition: Term, limits: Sequence[Term]) -> bool:
-        return self._decider.decide([condition, *limits]).answer is Answer.SATISFIABLE
+    def _is_possible(self, condition: Term) -> bool:
+        """In arrays that a card can hold."""
+        parts = self.case.parts
+        return self._decider.decide([condition, *parts.alone, *parts.on_cards]).answer is Answer.SATISFIABLE
 
     def _is_impossible(self, condition: Term) -> bool:
         return self._decider.decide([condition, *self.case.parts.limits]).answer is Answer.UNSATISFIABLE
@@ -110,7 +114,7 @@ class LargeArrays:
     def _sizes(self, conditions: Sequence[Term]) -> dict[str, int]:
         """Sizes of a launch that satisfies ``conditions``, below the least power of two; none where none were found."""
         variables = [size for size in self.case.contract.variables if size.sort is Sort.INT]
-        asked = [*conditions, *self.case.parts.alone]
+        asked = [*conditions, *self.case.parts.alone, *self.case.parts.on_cards]
         found: Model | None = None
         low, high = LEAST_BITS, MOST_BITS
         while low <= high:

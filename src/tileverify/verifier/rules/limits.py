@@ -3,18 +3,22 @@
 A launch is *within limits* if no array is empty, every size, stride and integer scalar is below 2**30 in magnitude, and
 every array spans fewer than 2**31 elements:
 
-    alone   1 <= size,   |n| < 2**30 of every size, stride, scalar and length of a list that has a name
+    alone   1 <= size,   |n| < 2**30 of every size, stride, scalar and length of a list that has a name of its own
     spans   1 + sum((size - 1) * stride) < 2**31,   size, stride < 2**30 where it is made of several
 
 A clause c of a contract with the facts F, whose open parts are o (the grid, addresses, strides that nobody named), is
 
     a limit           F and alone and spans  ->  c
-    of an open part   F and alone and spans and room  ->  c[o := least]        where c speaks of o
+    of an open part   F and alone and spans  ->  c[o := least]        where c speaks of o
     a narrowing       otherwise
 
-``least`` is one block along each axis, and addresses that are multiples of whatever is asked; ``room`` are sizes of a
-tile or more.  So `grid.x <= N // 4` speaks of the grid, and `grid.x >= 1 and N % 4 == 0` narrows N.  The solver
-answers; what it cannot tell counts as a narrowing.
+``least`` is one block along each axis, and addresses that are multiples of whatever is asked.  So every launch of the
+contract within limits has a grid left: `grid.x <= cdiv(N, 4)` speaks of the grid, `grid.x <= N // 4` leaves N = 3 none
+and narrows.  A grid that the contract's own facts do not let be one block is not open.  The solver answers; what it
+cannot tell counts as a narrowing.
+
+A size that is made of names (`K // 64`, `N - start`) may be 0 in usual launches, and so may one of which the contract
+says so (`B == N or B == 0`): that these arrays are not empty is no limit.
 """
 
 from __future__ import annotations
@@ -39,6 +43,9 @@ USUAL: Final = 1 << 30
 ELEMENTS: Final = 1 << 31
 """Arrays span fewer."""
 
+HELD: Final = 1 << 38
+"""Elements of an array that no card holds."""
+
 SMALL: Final = 1 << 12
 """Sizes of the launches that clauses have to leave (`work`)."""
 
@@ -51,30 +58,32 @@ _SAMPLES: Final = (1, 2, 3, 7, 16, 64, 100, 128, 1000, 1024, 4096)
 
 @dataclass(frozen=True)
 class ContractParts:
-    """The limits of ``contract`` and its open parts; ``asked`` is the solver, which knows the contract's facts.
-
-    ``tile``: the largest number of elements along an axis that the kernel works with at once.
-    """
+    """The limits of ``contract`` and its open parts; ``asked`` is the solver, which knows the contract's facts."""
 
     contract: Contract
     asked: Asked
-    tile: int = 1
 
     @cached_property
     def alone(self) -> tuple[Term, ...]:
         """What limits say of each size, stride and scalar alone."""
-        return self._told(self._alone())
+        return self._possible(self._told(self._alone()))
 
     @cached_property
     def filled(self) -> tuple[Term, ...]:
-        """No array is empty; nothing where the contract has none but launches with an empty one."""
-        filled = self._told(t.le(t.ONE, size) for shape, _ in self._layouts for size in shape)
-        return () if t.FALSE in filled or self.implies(filled, t.FALSE) else filled
+        """Arrays are not empty, as far as limits say so."""
+        return tuple(each for each in self.alone if each.kind is TermKind.LE) if self.has_limits else ()
 
     @cached_property
     def spans(self) -> tuple[Term, ...]:
         """What limits say of arrays beyond that."""
-        return self._told(self._spans())
+        compound = (each for layout in self._layouts for part in layout for each in part if not self._is_named(each))
+        usual = (t.lt(each, t.const(USUAL)) for each in compound)
+        return self._possible(self._told((*self._spans(ELEMENTS), *usual)))
+
+    @cached_property
+    def on_cards(self) -> tuple[Term, ...]:
+        """Arrays are no larger than what cards can hold, and larger than limits."""
+        return self._possible(self._told(self._spans(HELD)))
 
     @property
     def limits(self) -> tuple[Term, ...]:
@@ -84,7 +93,7 @@ class ContractParts:
     def has_limits(self) -> bool:
         """Whether the contract has launches within limits: a proof within them would say nothing otherwise.  Those that
         describe an empty array have none."""
-        if not self.limits or t.FALSE in self.limits:
+        if not self.limits:
             return False
         promised = promises(self.contract)
         if promised and self.asked((*self.limits, *promised)) is _NO:
@@ -120,9 +129,21 @@ class ContractParts:
         spoken_of = clause.free - self.written
         if not spoken_of or not all(map(is_left_open, spoken_of)):
             return False
-        least = {leaf: t.ONE if leaf in GRID else t.ZERO for leaf in spoken_of}
+        if spoken_of & set(GRID) and not self._grid_is_open:
+            return False
+        return self._holds_at_least(clause)
+
+    @cached_property
+    def _grid_is_open(self) -> bool:
+        """Whether the contract's own facts let the grid be one block, whatever its sizes are."""
+        about = [fact for fact in self.contract.facts if fact.free & set(GRID)]
+        return not self.contract.grid_given and all(map(self._holds_at_least, about))
+
+    def _holds_at_least(self, clause: Term) -> bool:
+        """Whether every launch within limits satisfies the clause with its open parts at their least."""
+        least = {leaf: t.ONE if leaf in GRID else t.ZERO for leaf in clause.free - self.written if is_left_open(leaf)}
         rest = t.substitute(clause, least)
-        return rest is t.TRUE or self.implies((*(self.limits if self.has_limits else ()), *self._room), rest)
+        return rest is t.TRUE or self.implies(self.limits if self.has_limits else (), rest)
 
     def implies(self, given: Sequence[Term], conclusion: Term) -> bool:
         """Whether the contract and these conditions imply another one; False means "not seen"."""
@@ -150,7 +171,7 @@ class ContractParts:
     def _alone(self) -> Iterator[Term]:
         most, least = t.const(USUAL), t.const(-USUAL)
         for array, (shape, strides) in zip(self.contract.arrays.values(), self._layouts, strict=True):
-            yield from (t.le(t.ONE, size) for size in shape)
+            yield from (t.le(t.ONE, size) for size in shape if self._is_named(size) and not self._may_be_zero(size))
             described = (*shape, *(strides if array.strides else ()))
             yield from (t.lt(each, most) for each in described if self._is_named(each))
         for variable in self.contract.variables:
@@ -161,19 +182,26 @@ class ContractParts:
     def _is_named(self, number: Term) -> bool:
         return self._values.get(number, number).kind is TermKind.VAR
 
-    def _spans(self) -> Iterator[Term]:
+    def _may_be_zero(self, size: Term) -> bool:
+        """Whether the contract itself speaks of the size being 0."""
+        zero = t.eq(self._values.get(size, size), t.ZERO)
+        return any(part is zero for fact in self.contract.required for part in t.postorder(fact))
+
+    def _possible(self, conditions: tuple[Term, ...]) -> tuple[Term, ...]:
+        """Those that the contract can keep, beside each other: what it says of one array is not told of all others."""
+        if t.FALSE not in conditions and (self._sampled(conditions) or not self.implies(conditions, t.FALSE)):
+            return conditions
+        kept: list[Term] = []
+        for condition in conditions:
+            if condition is not t.FALSE and not self.implies((*kept, condition), t.FALSE):
+                kept.append(condition)
+        return tuple(kept)
+
+    def _spans(self, most: int) -> Iterator[Term]:
         for array, (shape, strides) in zip(self.contract.arrays.values(), self._layouts, strict=True):
             last = (t.mul(t.sub(size, t.ONE), stride) for size, stride in zip(shape, strides, strict=True))
             span = t.product(shape) if array.strides is None else t.add(t.ONE, *last)
-            yield t.lt(span, t.const(ELEMENTS))
-        for shape, strides in self._layouts:
-            yield from (t.lt(each, t.const(USUAL)) for each in (*shape, *strides) if not self._is_named(each))
-
-    @cached_property
-    def _room(self) -> tuple[Term, ...]:
-        sizes = [leaf for leaf in self.written if leaf.sort is Sort.INT]
-        room = tuple(t.le(t.const(self.tile), leaf) for leaf in sorted(sizes, key=t.render))
-        return () if self.implies((*(self.limits if self.has_limits else ()), *room), t.FALSE) else room
+            yield t.lt(span, t.const(most))
 
     def _is_broken_by_a_sample(self, clause: Term) -> bool:
         """Whether one of a few usual launches of the contract breaks it: most clauses are, and no solver is needed."""
@@ -182,17 +210,25 @@ class ContractParts:
     @cached_property
     def _samples(self) -> list[_Sample]:
         """Launches of the contract within limits."""
-        conditions = (*self.contract.facts, *self.limits)
-        return [launch for launch in map(_Sample, _SAMPLES) if all(_holds(each, launch) for each in conditions)]
+        return self._sampled(self.limits)
+
+    def _sampled(self, conditions: Sequence[Term]) -> list[_Sample]:
+        asked = (*self.contract.facts, *conditions)
+        return [launch for launch in map(_Sample, _SAMPLES) if all(_holds(each, launch) for each in asked)]
 
 
 _NO: Final = Answer.UNSATISFIABLE
 
 
 def is_left_open(leaf: Term) -> bool:
-    """An axis of the grid, or the address of an array, which may be one of a list."""
+    """An axis of the grid, or the address of an array."""
+    return leaf in GRID or is_address(leaf)
+
+
+def is_address(leaf: Term) -> bool:
+    """Of an array, which may be one of a list."""
     name = leaf.function.name if leaf.kind is TermKind.APPLY else leaf.symbol.name
-    return leaf in GRID or name.endswith(".address")
+    return name.endswith(".address")
 
 
 def _holds(condition: Term, launch: _Sample) -> bool | None:

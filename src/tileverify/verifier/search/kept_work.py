@@ -13,6 +13,7 @@ from ..case import CLAUSE_LIMITS, Case
 from ..rules.answers import Answer
 from ..rules.consistency import promises
 from ..rules.fact_instances import data_facts
+from ..rules.limits import is_address
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
 from ..rules.protocols import watched
@@ -83,9 +84,10 @@ class KeptWork:
         if demand is None:
             return self.possible([*chosen, *small])
         (demand,) = self._informed(obligation, [demand])
-        if self.possible([*demand.first.conditions, *chosen, *small]):
-            return True
-        return self._asked((*_done(demand.first), *small)) is Answer.UNSATISFIABLE
+        answer = self._asked([*demand.first.conditions, *chosen, *small])
+        if answer is Answer.UNKNOWN and all(map(is_address, frozenset().union(*(term.free for term in chosen)))):
+            return True  # where arrays lie takes no block from its work
+        return answer is Answer.SATISFIABLE or self._asked((*_done(demand.first), *small)) is Answer.UNSATISFIABLE
 
     @cached_property
     def _filled(self) -> tuple[Term, ...]:

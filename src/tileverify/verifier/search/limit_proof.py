@@ -12,7 +12,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from ...contract.terms import Term, TermKind, postorder
+from ...contract.wording import clause_text
 from ..case import CLAUSE_LIMITS, Case, Open
+from ..messages import is_readable
 from ..rules.answers import Answer
 from ..rules.clause_search import Closes, fewest
 from ..rules.obligations import Obligation, every_obligation
@@ -86,7 +88,8 @@ class WithinLimits:
         if not closes(parts.limits):
             return []
         limits = parts.alone if closes(parts.alone) else parts.limits
-        candidates = [*filter(parts.is_limit, dict.fromkeys(natural)), *limits]
+        said = (term for term in dict.fromkeys(natural) if is_readable([clause_text(term) or ""]))
+        candidates = [*filter(parts.is_limit, said), *limits]
         return self.case.worded(fewest(candidates, closes), closes)
 
     # ------------------------------------------------------------------------------------- machine integers

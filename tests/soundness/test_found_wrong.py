@@ -68,7 +68,8 @@ grid = [3]
 requires = ["M == 384", "{fact}"]
 args = {{ x = "f32[N]", out = "f32[M]", TILE = 128 }}"""
     result = checked(tmp_path, FIRST_TILE, spec)
-    assert (result.verdict, result.requires, result.limits) == (Verdict.PROVED, (), ("N >= 1",))
+    assert (result.verdict, result.requires, result.limits) == (Verdict.REFUTED, (), ())
+    assert all(finding.witness is not None and finding.witness.sizes["N"] == 0 for finding in result.findings)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ KERNELS = (
     "out_of_bounds/loop_too_far.py",
     "out_of_bounds/unchecked_tail.py",
     "order/loop_carried.py",
-    "data/expert_shares.py",
+    "data/masked_blocks.py",
     "showcase/matmul_swizzled.py",
     "showcase/vector_add.py",
     "showcase/softmax.py",

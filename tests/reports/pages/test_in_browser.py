@@ -67,7 +67,7 @@ def test_search_and_filters_narrow_the_rows(open_page: Open) -> None:
     assert opened.rows() == everything
 
     opened.page.click(".chip.undecided")
-    assert set(opened.rows()) == {"fill_shares"}
+    assert set(opened.rows()) == {"write_first"}
     opened.page.click(".chip.proved")
     assert "vector_add" in opened.rows()
     opened.page.keyboard.press("a")
@@ -276,7 +276,7 @@ def test_the_json_report_is_saved(open_page: Open, tmp_path: Path) -> None:
 def test_text_can_be_read_on_every_page(open_page: Open, scheme: str) -> None:
     opened = open_page(page(), color_scheme=scheme)
     assert opened.page.evaluate(CONTRAST) == []
-    for name in ("fill_windows", "vector_add", "fill_shares"):
+    for name in ("fill_windows", "vector_add", "write_first"):
         opened.open_launch(name)
         assert opened.page.evaluate(CONTRAST) == []
         opened.page.go_back()

@@ -171,7 +171,8 @@ class ContractParts:
     def _alone(self) -> Iterator[Term]:
         most, least = t.const(USUAL), t.const(-USUAL)
         for array, (shape, strides) in zip(self.contract.arrays.values(), self._layouts, strict=True):
-            yield from (t.le(t.ONE, size) for size in shape if self._is_named(size) and not self._may_be_zero(size))
+            names = (self._only_name(size) for size in shape)
+            yield from (t.le(t.ONE, name) for name in names if name is not None and not self._may_be_zero(name))
             described = (*shape, *(strides if array.strides else ()))
             yield from (t.lt(each, most) for each in described if self._is_named(each))
         for variable in self.contract.variables:
@@ -181,6 +182,12 @@ class ContractParts:
 
     def _is_named(self, number: Term) -> bool:
         return self._values.get(number, number).kind is TermKind.VAR
+
+    def _only_name(self, size: Term) -> Term | None:
+        """``N`` of the sizes ``N`` and ``2 * N``, which are 0 where it is, and nowhere else."""
+        constant, parts = t.linear_parts(self._values.get(size, size))
+        alone = not constant and len(parts) == 1 and parts[0][0] > 0 and parts[0][1].kind is TermKind.VAR
+        return parts[0][1] if alone else None
 
     def _may_be_zero(self, size: Term) -> bool:
         """Whether the contract itself speaks of the size being 0."""

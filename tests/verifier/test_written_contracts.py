@@ -238,3 +238,74 @@ def test_the_number_of_arrays_does_not_change_the_kind_of_answer(tmp_path: Path)
         (result,) = check_paths([str(tmp_path / "many.py")]).results
         assert result.verdict is Verdict.PROVED, count
         assert {f"{name}1 >= 4" for name in names} <= {clause.replace("_", "") for clause in result.requires}
+
+
+# ------------------------------------------------------------------------------------- narrowing in disguise
+DISGUISED = """
+import cuda.tile as ct
+
+@ct.kernel
+def scales(x, s, out):
+    i, k = ct.bid(0), ct.bid(1)
+    tile = ct.load(x, index=(i, k), shape=(1, 64), padding_mode=ct.PaddingMode.ZERO)
+    scale = ct.load(s, index=(i, min(k, s.shape[1] - 1)), shape=(1, 1))
+    ct.store(out, index=(i, k), tile=tile * scale)
+
+@ct.kernel
+def mode(x, out, mode):
+    i = ct.bid(0)
+    if mode == 7:
+        ct.store(out, index=(i // 2,), tile=ct.load(x, index=(i,), shape=(64,)))
+    else:
+        ct.store(out, index=(i,), tile=ct.load(x, index=(i,), shape=(64,)))
+
+@ct.kernel
+def copy(x, out):
+    i = ct.bid(0)
+    ct.store(out, index=(i,), tile=ct.load(x, index=(i,), shape=(64,)))
+
+@ct.kernel
+def negate(x, out, unused):
+    i = ct.bid(0)
+    ct.store(out, index=(i, 0), tile=-ct.load(x, index=(i, 0), shape=(1, 64)))
+"""
+
+
+def disguised(folder: Path, spec: str) -> KernelResult:
+    (folder / "disguised.py").write_text(DISGUISED)
+    (folder / "disguised.tileverify.toml").write_text(f"[[launch]]\n{spec}\n")
+    kernel = spec.split('"')[1]
+    (result,) = check_paths([f"{folder / 'disguised.py'}::{kernel}"]).results
+    return result
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(
+            'kernel = "scales"\ngrid = ["M", "cdiv(K, 64)"]\n'
+            'args = { x = "f32[M, K]", s = "f32[M, K // 64]", out = "f32[M, K]" }',
+            id="a size made of names may be 0 in usual launches",
+        ),
+        pytest.param(
+            'kernel = "mode"\nargs = { x = "f32[N]", out = "f32[N]", mode = "i32" }',
+            id="a clause on the grid leaves a scalar no launch",
+        ),
+        pytest.param(
+            'kernel = "copy"\nrequires = ["grid.x == 4", "grid.y == 1", "grid.z == 1"]\n'
+            'args = { x = "f32[N]", out = "f32[N]" }',
+            id="a grid that requires pins is not open",
+        ),
+    ],
+)
+def test_neither_a_limit_nor_an_open_grid_hides_a_small_launch(tmp_path: Path, spec: str) -> None:
+    result = disguised(tmp_path, spec)
+    assert (result.verdict, result.limits) == (Verdict.REFUTED, ())
+    assert all(finding.witness is not None for finding in result.findings)
+
+
+@pytest.mark.parametrize("unused", ["f32[D]", "f32[0]", "u8[3, 2**30; index=i64]"])
+def test_an_array_beyond_limits_takes_none_from_the_others(tmp_path: Path, unused: str) -> None:
+    spec = f'kernel = "negate"\ngrid = ["M"]\nargs = {{ x = "f32[M, N]", out = "f32[M, N]", unused = "{unused}" }}'
+    result = disguised(tmp_path, spec)
+    assert (result.verdict, result.limits) == (Verdict.PROVED, ("N >= 1",))

@@ -48,6 +48,7 @@ class Terms:
     ranges: tuple[tuple[Expression, Expression], ...]
     amounts: tuple[tuple[Expression, int], ...]
     """With the least that is allowed."""
+    same: tuple[SameArray, ...]
 
     @classmethod
     def of(cls, spec: LaunchSpec) -> Terms:
@@ -75,6 +76,7 @@ class Terms:
                 if fact.kind == "range" and not fact.unless and fact.low and fact.high
             ),
             tuple((fact.amount, int(fact.kind == "multiples")) for fact in spec.data if fact.amount),
+            tuple(clause for clause in spec.requires if isinstance(clause, SameArray)),
         )
 
     def layouts(self, values: Mapping[str, int]) -> dict[str, int]:
@@ -113,6 +115,8 @@ class Terms:
                 return False
             if any(evaluate(argument.length, values) > MOST_ARRAYS for argument in self.lists):
                 return False
+            if not all(_layout_of(each.first, known) == _layout_of(each.second, known) for each in self.same):
+                return False
             return admits(known) and all(_keeps_its_promise(array, values) for array, *_ in self.arrays)
         except Undefined:
             return False
@@ -127,6 +131,12 @@ class Terms:
         return not any(evaluate(low, known) >= evaluate(high, known) for low, high in self.ranges) and not any(
             evaluate(amount, known) < least for amount, least in self.amounts
         )
+
+
+def _layout_of(array: str, known: Mapping[str, int]) -> dict[str, int]:
+    """What is known of the array's sizes and strides, by what clauses call them behind its name."""
+    kinds = (f"{array}.shape[", f"{array}.strides[")
+    return {name.removeprefix(array): value for name, value in known.items() if name.startswith(kinds)}
 
 
 def _is_plain(name: str, given: Mapping[str, Expression]) -> bool:

@@ -53,7 +53,8 @@ def shows(
     arrays |= {} if b is None else {"b": replace(b, allocation="b")}
     replay = Scripted(script)
     facts = list(map(fact, texts))
-    variety = SampledContents(ConcreteLaunch((4, 1, 1), arrays, {}), frozenset(arrays), facts, bounded)
+    to_bound = frozenset(arrays if bounded else ())
+    variety = SampledContents(ConcreteLaunch((4, 1, 1), arrays, {}), frozenset(arrays), facts, to_bound)
     found = variety.shows(CLAIM, replay)
     return None if found is None else found.confirmation.steps, replay
 
@@ -158,5 +159,5 @@ def test_an_array_that_shares_memory_is_not_changed() -> None:
     replay = Scripted(lambda a, b: True)
     for memory, wanted in (("b", False), ("a", True)):
         arrays = {"a": replace(array(3), allocation="a"), "b": replace(array(3), allocation=memory)}
-        variety = SampledContents(ConcreteLaunch((4, 1, 1), arrays, {}), frozenset({"a"}), (), bounded=False)
+        variety = SampledContents(ConcreteLaunch((4, 1, 1), arrays, {}), frozenset({"a"}), (), frozenset())
         assert (variety.shows(CLAIM, replay) is None) is wanted

@@ -114,7 +114,8 @@ class Shown:
 
     ``at_stake``: the claimed ops touched memory, in whichever blocks; one block alone shows that the launch has blocks
     that keep away.  Otherwise the launch says nothing about the claim.  ``otherwise``: faults of other kinds showed.
-    ``reach``: elements from the first to behind the last that one block touched at the claimed ops.
+    ``reach``: elements from the first to behind the last that one block touched at the claimed ops.  ``cut``: steps ran
+    out before a fault showed, so that nobody knows.
     """
 
     claim: Claim
@@ -122,6 +123,7 @@ class Shown:
     at_stake: bool
     otherwise: bool = False
     reach: int = 0
+    cut: bool = False
 
 
 class Confirm(Protocol):

@@ -12,6 +12,7 @@ from itertools import combinations
 from math import prod
 
 from tileverify.contract.concrete import Block, ConcreteLaunch
+from tileverify.contract.data_facts import arrays_of as arrays_of_fact
 from tileverify.contract.launch import Apply, ConstantArgument, Expression, LaunchSpec, Number, SameArray
 
 from ...corpus.fact_contents import as_observed
@@ -48,7 +49,13 @@ def small_launches(
     spec: LaunchSpec, count: int, variants: int, seed: int = 1,
     admits: Callable[[Mapping[str, int]], bool] = lambda known: True, below: int = BELOW,
 ) -> list[Drawn]:  # fmt: skip
-    """Up to ``count``, smallest first, each with ``variants`` contents of its index arrays."""
+    """Up to ``count``, smallest first, each with ``variants`` contents of its index arrays.
+
+    None where facts speak of one array under two names: contents are made for each name.
+    """
+    spoken = {name for fact in spec.data for name in arrays_of_fact(fact)}
+    if any(len(group & spoken) > 1 for group in spec.same_arrays()):
+        return []
     among = list(_sizes(spec, seed, admits, below)) or list(_sizes(spec, seed, admits, None))
     chosen = _different(among, count)
     found = []

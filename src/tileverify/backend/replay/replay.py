@@ -29,6 +29,7 @@ from ..interpreter import (
     BlockLog,
     BoundLaunch,
     Budget,
+    BudgetSpent,
     DynamicAccess,
     InterpreterStop,
     Memory,
@@ -136,12 +137,12 @@ class Replayer:
         if claim.code == UNDETERMINED:
             return Shown(claim, None, True)
         try:
-            bound = bind_launch(self.module, self.entry, self.parameters, launch)
+            bound = self._bound(launch, claim)
             with self.others.opened(self.budget, (claim.code, claim.offset_a, claim.offset_b)) as budget:
                 return self._anywhere(bound, launch, claim, budget)
         except InterpreterStop as stop:
             self.last_reason = str(stop)
-        return Shown(claim, None, True)
+            return Shown(claim, None, True, cut=isinstance(stop, BudgetSpent))
 
     def _anywhere(self, bound: BoundLaunch, launch: ConcreteLaunch, claim: Claim, budget: Budget) -> Shown:
         steps, blocks = budget.left, chosen_blocks(launch.grid, claim)
@@ -175,8 +176,10 @@ class Replayer:
             if whole is not None:
                 return Shown(whole[0], replace(whole[1], steps=steps - budget.left), True, reach=wide)
         otherwise = faulty(logs, self._loops, budget) and not self._synchronises
-        unknown = not self._accesses(claim) or any(log.stopped is not None for log in logs)
-        return Shown(claim, None, unknown or at_stake(logs, claim), otherwise, wide)
+        stops = [log.stopped for log in logs if log.stopped is not None]
+        unknown = not self._accesses(claim) or bool(stops)
+        cut = any(isinstance(stop, BudgetSpent) for stop in stops)
+        return Shown(claim, None, unknown or at_stake(logs, claim), otherwise, wide, cut)
 
     def _whole(
         self, launch: ConcreteLaunch, claim: Claim, budget: Budget, blocks: set[Block | None] | None = None

@@ -8,7 +8,7 @@ could tell it from others that show it: contents of which the same facts hold as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from math import prod
@@ -37,6 +37,9 @@ MOST_ALIKE: Final = 8
 
 FEWEST: Final = 3
 """Different contents that it takes to say that contents do not matter, where there are so many."""
+
+ENOUGH: Final = 12
+"""The same where steps run out before all of those at hand were tried."""
 
 MOST_REACHES: Final = 4
 """How often contents are spread again because a block reached further than was known."""
@@ -69,6 +72,7 @@ class _Trial:
     """What came of contents so far: launches at fault, how many contents say so, ``escaped`` if one says no.
 
     ``wanted``: arrays that had values without repetition, ``distinct``: those among them where the fault showed.
+    ``cut``: steps ran out.
     """
 
     found: list[Varied] = field(default_factory=list)
@@ -77,29 +81,35 @@ class _Trial:
     wanted: set[str] = field(default_factory=set)
     exhaustive: bool = False
     escaped: bool = False
+    cut: bool = False
+
+    @property
+    def seen_enough(self) -> bool:
+        """Whether the contents that show the fault are many, and different enough."""
+        fewest = ENOUGH if self.cut else 1 if self.exhaustive else FEWEST
+        return bool(self.found) and self.wanted <= self.distinct and self.seen >= fewest
 
 
 @dataclass(frozen=True, slots=True)
 class SampledContents:
     """The launches that differ from ``launch`` in the contents of ``varied`` arrays, which keep ``facts``.
 
-    ``bounded``: the facts have to bound the values, as values without bounds break bounds of themselves.  ``far``: how
-    far apart values are that shall lead to places which do not meet.  ``marks``: what the kernel compares values with.
+    ``bounded``: arrays whose values the facts have to bound, as values without bounds break bounds of themselves.
+    ``far``: how far apart values are that shall lead to places which do not meet.  ``marks``: what the kernel compares
+    values with.
     """
 
     launch: ConcreteLaunch
     varied: frozenset[str]
     facts: Sequence[NumberedFact]
-    bounded: bool
+    bounded: frozenset[str]
     far: int = WIDE
     marks: Sequence[int] = ()
 
     def shows(self, claim: Claim, confirm: Confirm) -> Varied | None:
         """The fault as it was first seen; ``None`` if it is not in every content, or too few say so."""
         trial = self._tried(claim, confirm)
-        if trial is None or trial.escaped or not trial.found:
-            return None
-        if not trial.wanted <= trial.distinct or trial.seen < (1 if trial.exhaustive else FEWEST):
+        if trial is None or trial.escaped or not trial.seen_enough:
             return None
         steps = sum(each.confirmation.steps for each in trial.found)
         first = trial.found[0]
@@ -111,10 +121,10 @@ class SampledContents:
         Also where that cannot be tried: nobody has seen the fault in other contents then.
         """
         trial = self._tried(claim, confirm)
-        return trial is None or trial.escaped
+        return trial is None or trial.escaped or (trial.cut and not trial.seen_enough)
 
     def _tried(self, claim: Claim, confirm: Confirm) -> _Trial | None:
-        """The contents in turn, up to one without the fault; ``None`` if they cannot be varied.
+        """The contents in turn, up to one without the fault or the end of the steps; ``None`` if they cannot be varied.
 
         Contents that are far apart lie so far apart as one block of the launch was seen to reach, and at last so far
         that not two of them lead into one array.
@@ -131,7 +141,7 @@ class SampledContents:
                     continue
                 asked.append(contents)
                 far = max(far, spread._try(contents, claim, confirm, trial).reach)
-                if trial.escaped:
+                if trial.escaped or trial.cut:
                     return trial
             far = max(far, largest) if far <= spread.far else far
             if far <= spread.far:
@@ -149,6 +159,8 @@ class SampledContents:
         if self._faulty(shown):
             trial.seen += 1
             trial.distinct |= apart
+        elif shown.cut:
+            trial.cut = True
         elif shown.at_stake and not shown.otherwise and not self._by_chance(contents, claim, confirm):
             trial.escaped = True
         return shown
@@ -200,7 +212,7 @@ class SampledContents:
 
     def _alone(self, name: str) -> Choice | None:
         described = self._described(name)
-        if described is None or (self.bounded and name not in bounded(self.facts)):
+        if described is None or not self._is_bounded({name}):
             return None
         found = several(described)
         return Choice([{name: self._holding(name, described, values)} for values in found], exhausts(described))
@@ -208,7 +220,7 @@ class SampledContents:
     def _segments(self, fact: NumberedFact) -> Choice | None:
         assert fact.other is not None
         starts, lengths = self._described(fact.array), self._described(fact.other)
-        if starts is None or lengths is None or (self.bounded and fact.array not in bounded(self.facts)):
+        if starts is None or lengths is None or not self._is_bounded({fact.array}):
             return None
         found = several_segments(fact, starts, lengths)
         return Choice(
@@ -225,12 +237,16 @@ class SampledContents:
     def _joined(self, facts: Sequence[NumberedFact], names: frozenset[str]) -> Choice | None:
         found = {name: self._described(name) for name in sorted(names)}
         described = {name: each for name, each in found.items() if each is not None}
-        if len(described) < len(found) or (self.bounded and not names <= bounded(self.facts)):
+        if len(described) < len(found) or not self._is_bounded(names):
             return None
         contents = several_joined(facts, described)
         return Choice(
             [{name: self._holding(name, described[name], each[name]) for name in each} for each in contents], all=False
         )
+
+    def _is_bounded(self, names: Collection[str]) -> bool:
+        """Whether the facts bound the values of those of ``names`` that have to be."""
+        return self.bounded.intersection(names) <= bounded(self.facts)
 
     def _holding(self, name: str, described: Described, values: Sequence[int]) -> ConcreteArray:
         contents = dict(zip(described.places, values, strict=True))

@@ -43,6 +43,9 @@ MAX_REPLAYS = 3
 
 RACES = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED, TV.UNORDERED_IN_BLOCK, TV.DUPLICATE_LANES)
 
+BOUNDS = (TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCATION, TV.INBOUNDS_PROMISE)
+"""The last condition of such an obligation says that the access is outside, those before it that it is made."""
+
 MOST_SHOWN = 64
 """Elements of an index array that are shown to people."""
 
@@ -263,11 +266,25 @@ class Search:
         return FoundWitness(launch, claim, replace(confirmation, steps=steps), model)
 
     def _variety(self, launch: ConcreteLaunch, arrays: frozenset[str], model: Model) -> SampledContents:
-        facts, race = numbered_facts(DescribedNumbers(model), self.contract), self.obligation.code in RACES
+        facts = numbered_facts(DescribedNumbers(model), self.contract)
         far = max((self._reach(name).values for name in arrays), default=0)
         return SampledContents(
-            launch, arrays, facts, bounded=not race, far=max(far, WIDE), marks=marks(self.conditions)
+            launch, arrays, facts, self._leading_outside(arrays), far=max(far, WIDE), marks=marks(self.conditions)
         )
+
+    def _leading_outside(self, arrays: frozenset[str]) -> frozenset[str]:
+        """Those of the arrays that have a part in where an access goes that leaves an array: any value may.
+
+        Of others hangs whether the access is made, not whether it is outside.
+        """
+        if self.obligation.code in RACES:
+            return frozenset()
+        if self.obligation.code not in BOUNDS:
+            return arrays
+        outside = self.obligation.conditions[-1]
+        if any(leaf.kind is TermKind.APPLY and leaf.function.array is None for leaf in outside.free):
+            return arrays  # what loops hand on may come from anywhere
+        return arrays & loaded_values([outside]).keys()
 
     def _escapes(self, found: FoundWitness, confirm: Confirm) -> bool:
         """Whether other contents of ``doubted`` arrays get the same launch past the fault."""

@@ -274,3 +274,48 @@ def test_a_launch_of_many_blocks_leaves_steps_for_all_contents(tmp_path: Path) -
     assert isinstance(unit, KernelUnit)
     result = check_unit(unit)
     assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV201"})
+
+
+OUTSIDE: Final = """
+import cuda.tile as ct
+
+@ct.kernel
+def outside(idx, out):
+    b = ct.bid(0)
+    v = ct.load(idx, index=(b,), shape=()).item()
+    if {guard}:
+        ct.scatter(out, ({address},), b, check_bounds=False)
+"""
+OUTSIDE_LAUNCH: Final = """
+[[launch]]
+kernel = "outside"
+grid = ["R"]
+data = [{data}]
+args = {{ idx = "i32[R]", out = "i32[R]" }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("address", "guard", "data", "verdict"),
+    [
+        ("b + idx.shape[0]", "v == 1", "", Verdict.REFUTED),
+        ("b + idx.shape[0]", "v >= 0 and v < idx.shape[0]", "", Verdict.REFUTED),
+        ("b + 1", "v == v", "", Verdict.REFUTED),
+        ("b + 1", "v == 1", "", Verdict.UNDECIDED),
+        ("v + idx.shape[0]", "v == v", "", Verdict.UNDECIDED),
+        ("v + idx.shape[0]", "v == v", '"range(idx, 0, R)"', Verdict.REFUTED),
+    ],
+)
+def test_an_access_outside_whatever_lets_blocks_get_there(
+    address: str, guard: str, data: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    """Nobody bounds what the index array holds: that clears a kernel only where it has a part in the address, or keeps
+    those blocks away that go outside."""
+    (tmp_path / "outside.py").write_text(OUTSIDE.format(address=address, guard=guard))
+    (tmp_path / "outside.tileverify.toml").write_text(OUTSIDE_LAUNCH.format(data=data))
+    (unit,) = discover([str(tmp_path / "outside.py")])
+    assert isinstance(unit, KernelUnit)
+    result = check_unit(unit)
+    assert result.verdict is verdict, result.findings
+    codes = {finding.code for finding in result.findings}
+    assert codes == ({"TV302"} if verdict is Verdict.REFUTED else {"TV901"})

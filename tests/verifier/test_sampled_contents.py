@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
+
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.facts.kept import keeps_apart
 from tileverify.results.claim import Claim, Confirmation, Shown, Touch
 from tileverify.results.codes import TV
-from tileverify.verifier.refute.sampled_contents import FEWEST, SampledContents
+from tileverify.verifier.refute.sampled_contents import ENOUGH, FEWEST, SampledContents
 
 from .numbered import fact
 
@@ -161,3 +163,20 @@ def test_an_array_that_shares_memory_is_not_changed() -> None:
         arrays = {"a": replace(array(3), allocation="a"), "b": replace(array(3), allocation=memory)}
         variety = SampledContents(ConcreteLaunch((4, 1, 1), arrays, {}), frozenset({"a"}), (), frozenset())
         assert (variety.shows(CLAIM, replay) is None) is wanted
+
+
+@pytest.mark.parametrize(("steps_for", "found"), [(ENOUGH, True), (ENOUGH - 1, False)])
+def test_contents_that_no_steps_are_left_for_speak_neither_way(steps_for: int, found: bool) -> None:
+    """Many contents that show the fault are enough; with few, the next one could have cleared the kernel."""
+
+    class Poor(Scripted):
+        def anywhere(self, launch: ConcreteLaunch, claim: Claim) -> Shown:
+            shown = super().anywhere(launch, claim)
+            return shown if len(self.asked) <= steps_for else Shown(claim, None, True, cut=True)
+
+    arrays = {"a": replace(array(20), allocation="a")}
+    variety = SampledContents(ConcreteLaunch((4, 1, 1), arrays, {}), frozenset(arrays), (), frozenset())
+    replay = Poor(lambda a: True)
+    assert (variety.shows(CLAIM, replay) is not None) is found
+    assert len(replay.asked) == steps_for + 1
+    assert variety.escapes(CLAIM, Poor(lambda a: True)) is not found

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from pathlib import Path
 
 from tileverify.contract.launch import KernelUnit
@@ -32,6 +33,8 @@ from .subjects import KINDS, Launch, Mistake, corpus, in_folder, library, mistak
 from .table import NO_KERNEL, Line, table
 
 TIMEOUT = 60.0
+BATCH = 1000
+"""Mistakes that are judged kernel by kernel, before the next ones of the sample are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Verifier:
         return check_unit(unit, CheckOptions(timeout_s=self.timeout_s))
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=1)
 def _original(launch: Launch, prove: Prover) -> tuple[KernelUnit, Contract, str] | None:
     """The kernel without a mistake, its contract, and what speaks against it; ``None`` where it does not compile."""
     unit = launch.unit()
@@ -110,15 +113,22 @@ def _truth(mistake: Mistake, kind: str) -> str:
 
 
 def all_judged(chosen: Sequence[Mistake], prove: Prover, jobs: int) -> Iterator[Line]:
-    """In the order of ``chosen``."""
+    """Those of a kernel one after another, in one process: its original is judged once."""
     for threads in ("OPENBLAS", "MKL", "OMP"):  # threads of a product of tiles wait for each other longer than it takes
         os.environ.setdefault(f"{threads}_NUM_THREADS", "1")
-    work = partial(judged, prove=prove)
+    kernels: dict[str, list[Mistake]] = {}
+    for each in chosen:
+        kernels.setdefault(each.of.name, []).append(each)
+    work = partial(_of_one_kernel, prove=prove)
     if jobs == 1:
-        yield from map(work, chosen)
+        yield from chain.from_iterable(map(work, kernels.values()))
         return
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        yield from pool.imap(work, chosen)
+        yield from chain.from_iterable(pool.imap_unordered(work, kernels.values()))
+
+
+def _of_one_kernel(chosen: Sequence[Mistake], prove: Prover) -> list[Line]:
+    return [judged(each, prove) for each in chosen]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -145,8 +155,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     begun, log = time.monotonic(), options.json.open("a") if options.json else None
     count = sum(line.outcome != NO_KERNEL for line in lines)
     left = [each for each in chosen if each.name not in known]
-    if options.count is None or count < options.count:
-        for line in all_judged(left, Verifier(options.timeout or None), options.jobs):
+    late = False
+    while left and not late and (options.count is None or count < options.count):
+        batch = BATCH if options.count is None else min(BATCH, options.count - count)
+        now, left = left[:batch], left[batch:]
+        for line in all_judged(now, Verifier(options.timeout or None), options.jobs):
             lines.append(line)
             count += line.outcome != NO_KERNEL
             if log:
@@ -154,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if line.wrong:
                 print(line, file=sys.stderr, flush=True)
             late = options.minutes is not None and time.monotonic() - begun > 60 * options.minutes
-            if late or count == options.count:
+            if late:
                 break
     print(table(lines, options.seed))
     return 1 if any(line.wrong for line in lines) else 0

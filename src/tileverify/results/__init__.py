@@ -336,6 +336,7 @@ class KernelResult:
     obligations: ObligationCount = ObligationCount()
     proved_codes: tuple[str, ...] = ()  # obligations that were checked and hold, by code
     stated: tuple[str, ...] = ()  # the user's contract as understood, one clause a line
+    arguments: tuple[str, ...] = ()  # `x = "f32[N]"`, as in the launch that `stated` describes
     bytecode_sha256: str = ""
     time_ms: Times = Times()
     notes: tuple[str, ...] = ()

@@ -63,7 +63,7 @@ WORDED = """import cuda.tile as ct
 @ct.kernel
 def turned(x, out):
     i, j = ct.bid(0), ct.bid(1)
-    ct.store(out, index=(j, i), tile=ct.transpose(ct.load(x, index=(i, j), shape=(32, 32))))
+    ct.store(out, index=(j, i), tile=ct.transpose(ct.load(x, index=(i, j), shape=(8, 8))))
 
 
 @ct.kernel
@@ -82,7 +82,9 @@ def window(x, out):
 @pytest.mark.parametrize(
     ("kernel", "grid", "args", "clause"),
     [
-        ("turned", '["cdiv(M, 32)", "cdiv(N, 32)"]', '{ x = "f32[M, N]", out = "f32[M, N]" }', "cdiv(M, 32) == cdiv(N, 32)"),
+        # two halves of one clause, an inequality that says more, and an empty array
+        ("turned", '["cdiv(M, 8)", "cdiv(N, 8)"]', '{ x = "f32[M, N]", out = "f32[M, N]" }',
+         "cdiv(M, 8) == cdiv(N, 8)"),
         ("halves", '["cdiv(H, 4)"]', '{ x = "f32[H, 64]", out = "f32[H // 4, 64]" }', "H % 4 == 0"),
         ("window", '["cdiv(P, 64)"]', '{ x = "f32[L]", out = "f32[P]" }', "L >= 64"),
     ],

@@ -160,8 +160,7 @@ class _Verification:
                 self.left = self.narrowing.narrow(self.left)
         if self.left:
             return None
-        beyond = LargeArrays(self.case).findings(within.needed) if self.case.options.witnesses else ()
-        return self.case.outcome(Verdict.PROVED, beyond)
+        return self.case.outcome(Verdict.PROVED, LargeArrays(self.case).findings(within.needed))
 
     @cached_property
     def vacuous(self) -> Outcome | None:

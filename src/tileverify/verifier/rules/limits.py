@@ -69,6 +69,12 @@ class ContractParts:
         return self._possible(self._told(self._alone()))
 
     @cached_property
+    def of_sizes(self) -> tuple[Term, ...]:
+        """The same without scalars that are no size, stride or part of the grid: they are data, of any value."""
+        sizes = {leaf for fact in (*self._sizes, *self._counts) for leaf in fact.free}
+        return tuple(each for each in self.alone if each.free <= sizes)
+
+    @cached_property
     def filled(self) -> tuple[Term, ...]:
         """Arrays are not empty, as far as limits say so."""
         return tuple(each for each in self.alone if each.kind is TermKind.LE) if self.has_limits else ()
@@ -118,11 +124,15 @@ class ContractParts:
         """Whether a launch decides nothing but what is open."""
         return not self.written
 
-    def is_limit(self, clause: Term, *, alone: bool = False) -> bool:
-        """Whether every launch within limits satisfies the clause; ``alone``: by the limits of single sizes."""
+    def is_limit(self, clause: Term) -> bool:
+        """Whether every launch within limits satisfies the clause."""
+        return self.is_implied_by(self.limits, clause)
+
+    def is_implied_by(self, limits: Sequence[Term], clause: Term) -> bool:
+        """Whether these of the limits are enough for the clause."""
         if self._is_broken_by_a_sample(clause) or not self.has_limits:
             return False
-        return self.implies(self.alone if alone else self.limits, clause)
+        return self.implies(limits, clause)
 
     def is_open(self, clause: Term) -> bool:
         """Whether the clause restricts nothing that the contract speaks of by name."""
@@ -167,6 +177,11 @@ class ContractParts:
         """Sizes and the strides that somebody described, in terms of the contract."""
         for array, (shape, strides) in zip(self.contract.arrays.values(), self._layouts, strict=True):
             yield from (t.substitute(each, self._values) for each in (*shape, *(strides if array.strides else ())))
+
+    @property
+    def _counts(self) -> Iterator[Term]:
+        """Lengths of lists, and the axes of the grid, in terms of the contract."""
+        yield from (self._values.get(each, each) for each in (*GRID, *map(list_length, self.contract.lists)))
 
     def _alone(self) -> Iterator[Term]:
         most, least = t.const(USUAL), t.const(-USUAL)

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tileverify.backend.numbers.blocks import Executed
+from tileverify.backend.numbers.blocks import Executed, execute_launch
 from tileverify.frontend.sources.discover import SourceFailure, discover
 from tileverify.pipeline import CheckOptions, check_paths
-from tileverify.record import general_proof, grid_trials
+from tileverify.record import general_proof
 from tileverify.results import Verdict
 
 from .conftest import Recorded, Run
@@ -184,14 +184,13 @@ def test_a_grid_that_fits_by_chance_gives_way_to_the_one_that_was_meant(
 def test_no_launch_is_run_twice_to_tell_grids_apart(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many grids fit, and most of them are one at small sizes: what is run is each launch, not each grid with each."""
     ran: list[tuple[object, ...]] = []
-    execute = grid_trials.execute_launch
 
     def counted(*arguments: Any) -> Executed:
         launch = arguments[3]
         ran.append((launch.grid, *((name, array.shape) for name, array in sorted(launch.arrays.items()))))
-        return execute(*arguments)
+        return execute_launch(*arguments)
 
-    monkeypatch.setattr(grid_trials, "execute_launch", counted)
+    monkeypatch.setattr("tileverify.record.grid_trials.execute_launch", counted)
     run(STRIDED.format(launches=((128, 127, 2), (320, 300, 5))))
     assert len(ran) > 2
     assert len(ran) == len(set(ran))

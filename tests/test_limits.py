@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.command_line import CommandLine
 
+from tileverify import check as tileverify_check
 from tileverify import pipeline
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text
@@ -57,6 +58,7 @@ def failing(ran: str) -> list[str]:
         for finding in result["findings"]:
             assert (finding["code"], finding["level"]) == ("TV304", "error")
             assert LIMIT in finding["message"]
+            assert [(Path(site["file"]).name, site["line"]) for site in finding["sites"]] == [("double.py", 5)]
             assert finding["fingerprint"]
             found.append(result["launch"])
     return found
@@ -111,3 +113,22 @@ def test_a_limit_with_a_finding_is_denied_once() -> None:
     assert [(each.code, each.level) for each in denied.findings] == [("TV304", "error")] * 2
     assert "K >= 1" in denied.findings[1].message
     assert replace(report, results=(denied,)).exit_code == 1
+
+
+def test_a_denied_limit_is_an_error_in_python(kernel: Path) -> None:
+    assert tileverify_check(str(kernel), cache=False)
+    denied = tileverify_check(str(kernel), cache=False, deny_limits=True)
+    assert not denied
+    assert {each.code for result in denied.results for each in result.findings} == {"TV304"}
+
+
+def test_no_bundle_of_a_proof_with_a_denied_limit(tileverify: CommandLine, kernel: Path) -> None:
+    said = ("build", f"{kernel}::double", "--arch", "none", "-o", "built")
+    ran = tileverify(*said, "--deny-limits")
+    assert ran.code == 1
+    assert "double [a] is proved, with what is denied: no bundle of it was written" in ran.err
+    assert not list(Path("built").iterdir())
+    kernel.with_suffix(".tileverify.toml").write_text(LAUNCH.format("a", "") + LAUNCH.format("b", 'limits = "deny"\n'))
+    ran = tileverify(*said)
+    assert ran.code == 1
+    assert [file.name for file in Path("built").iterdir()] == ["double.a.tvk"]

@@ -48,6 +48,7 @@ def check(
     timeout: float | None = None,
     effort: float = 1,
     deny_requires: bool = False,
+    deny_limits: bool = False,
     complete: bool = False,
     audit: bool = False,
     repair: bool = False,
@@ -66,7 +67,8 @@ def check(
 
     ``spec``: a file whose launches stand for those beside the kernel.  ``timeout``: seconds for each kernel;
     ``effort``: times the usual resources of the solver.
-    ``deny_requires``: add no clause to the contract.  ``complete``: find the arrays that are written whole.
+    ``deny_requires``: add no clause to the contract.  ``deny_limits``: size limits are errors.
+    ``complete``: find the arrays that are written whole.
     ``audit``: compare what is proved with runs of the interpreter.
     ``repair``: try repairs of what is refuted.  ``jobs``: processes, 0 for as many as pay off; more than one needs a
     guarded ``__main__``.  ``cache``: use and keep verdicts on disk.
@@ -98,6 +100,7 @@ def check(
         timeout_s=timeout,
         effort=effort,
         deny_requires=deny_requires,
+        deny_limits=deny_limits,
         jobs=jobs,
         cache=default_folder() if cache else None,
         complete=complete,

@@ -262,4 +262,6 @@ def test_a_grid_that_was_written_is_not_called_any(folder: Path, grid: str, size
     (result,) = check_paths(["copy.py"]).results
     assert result.verdict is Verdict.PROVED
     assert result.stated[0] == line
+    if size == "N":
+        assert result.arguments == ('x = "f32[N]"', 'out = "f32[N]"')
     assert in_words(result.stated[0])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tileverify.backend.numbers.blocks import Executed, execute_launch
 from tileverify.frontend.sources.discover import SourceFailure, discover
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.record import general_proof
@@ -178,6 +179,21 @@ def test_a_grid_that_fits_by_chance_gives_way_to_the_one_that_was_meant(
 ) -> None:
     recorded = run(TILED.format(sizes=sizes, grid="ct.cdiv(m, 32) * ct.cdiv(n, 32)"))
     assert general_launch(recorded)["grid"] == ["cdiv(x_0, 32) * cdiv(x_1, 32)"]
+
+
+def test_no_launch_is_run_twice_to_tell_grids_apart(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many grids fit, and most of them are one at small sizes: what is run is each launch, not each grid with each."""
+    ran: list[tuple[object, ...]] = []
+
+    def counted(*arguments: Any) -> Executed:
+        launch = arguments[3]
+        ran.append((launch.grid, *((name, array.shape) for name, array in sorted(launch.arrays.items()))))
+        return execute_launch(*arguments)
+
+    monkeypatch.setattr("tileverify.record.grid_trials.execute_launch", counted)
+    run(STRIDED.format(launches=((128, 127, 2), (320, 300, 5))))
+    assert len(ran) > 2
+    assert len(ran) == len(set(ran))
 
 
 def test_tiles_that_stand_in_the_kernel_alone_are_known(run: Run) -> None:

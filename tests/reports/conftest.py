@@ -74,6 +74,7 @@ def proved() -> KernelResult:
         obligations=ObligationCount(12, 9, 3),
         proved_codes=("TV101", "TV102", "TV301"),
         stated=("M >= 1", "K % 64 == 0"),
+        arguments=('a = "f16[M, K]"', "tile = 64"),
         bytecode_sha256=SHA,
         time_ms=Times(812.25, 1.5, 4.25, 28.125),
         line=9,

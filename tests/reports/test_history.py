@@ -78,7 +78,7 @@ def test_every_kind_of_change() -> None:
         ({"requires": ("A == 1",)}, {"requires": ("A == 1 or B == 1",)}, Kind.BETTER),
         ({"limits": ("A * B < 2**31",)}, {"limits": ("A * B < 2**30",)}, Kind.WORSE),
         ({"limits": ("A * B < 2**31",)}, {}, Kind.BETTER),
-        ({"stated": ("grid = (4)", "P % 8 == 0")}, {"requires": ("P % 4 == 0",)}, Kind.CHANGED),
+        ({"stated": ("grid = (4)", "P % 8 == 0")}, {"requires": ("P % 4 == 0",)}, Kind.BETTER),
         ({"requires": ("x is out",)}, {"requires": ("y is out",)}, Kind.WORSE),
         ({"requires": ("K == M",)}, {"requires": ("K // M == 1",)}, Kind.WORSE),  # M may be 0
         ({"holds_for": "any"}, {"holds_for": "sizes"}, Kind.WORSE),
@@ -89,6 +89,64 @@ def test_every_kind_of_change() -> None:
 def test_a_proof_of_fewer_launches_is_worse(old: dict[str, object], new: dict[str, object], kind: Kind) -> None:
     (change,) = compare([result("k", **old)], [result("k", **new)], implied=implied).changes  # type: ignore[arg-type]
     assert (change.kind, change.alarming) == (kind, kind is Kind.WORSE)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "word"),
+    [
+        ({}, {"stated": ("N % 4 == 0",)}, Kind.WORSE, "narrower: `N % 4 == 0` was added"),
+        ({"stated": ("N % 4 == 0",)}, {}, Kind.BETTER, "wider: `N % 4 == 0` was dropped"),
+        ({"stated": ("N % 8 == 0",)}, {"stated": ("N % 4 == 0",)}, Kind.BETTER, "wider: "),
+        ({"stated": ("N % 4 == 0",)}, {"stated": ("4 * (N // 4) == N",)}, Kind.CHANGED, "the same, rewritten: "),
+        ({"stated": ("any grid",)}, {"stated": ("grid = (cdiv(N, 4))",)}, Kind.WORSE, "narrower: "),
+        ({"stated": ("grid = (cdiv(N, 4))",)}, {"stated": ("any grid",)}, Kind.BETTER, "wider: "),
+        ({"stated": ("grid = (cdiv(N, 4))",)}, {"stated": ("grid = (4)",)}, Kind.WORSE, "another: "),
+        ({"stated": ("grid = (cdiv(N, 4))",)}, {"stated": ("grid = ((N + 3) // 4, 1)",)}, Kind.CHANGED, "the same"),
+        ({"stated": ("out and x may overlap",)}, {}, Kind.WORSE, "narrower: "),
+        ({}, {"stated": ("injective(i)",)}, Kind.WORSE, "narrower: `injective(i)` was added"),
+        ({"arguments": ('x = "f32[N]"',)}, {"arguments": ('x = "f32[64]"',)}, Kind.WORSE, "narrower: "),
+        ({"arguments": ('x = "f32[64]"',)}, {"arguments": ('x = "f32[4 * N]"',)}, Kind.WORSE, "another: "),
+        ({"arguments": ('x = "f32[N]"',)}, {"arguments": ('x = "f16[N]"',)}, Kind.WORSE, "another: "),
+        ({"arguments": ("T = 64",)}, {"arguments": ("T = 32",)}, Kind.WORSE, "another: "),
+        ({"arguments": ('n = "i32"',)}, {"arguments": ('n = "i32 = 4"',)}, Kind.WORSE, "narrower: "),
+        (
+            {"arguments": ('x = "f32[N]"', 'y = "f32[N]"'), "stated": ("N % 4 == 0",)},
+            {"arguments": ('x = "f32[K]"', 'y = "f32[K]"'), "stated": ("K % 4 == 0",)},
+            Kind.CHANGED,
+            "the same, rewritten: ",
+        ),
+        (
+            {"arguments": ('x = "f32[N]"', 'y = "f32[M]"')},
+            {"arguments": ('x = "f32[N]"', 'y = "f32[N]"')},
+            Kind.WORSE,
+            'narrower: `y = "f32[N]"` was added, `y = "f32[M]"` was dropped',
+        ),
+    ],
+)
+def test_what_a_person_narrows_is_worse(old: dict[str, object], new: dict[str, object], kind: Kind, word: str) -> None:
+    (change,) = compare([result("k", **old)], [result("k", **new)], implied=implied).changes  # type: ignore[arg-type]
+    assert (change.kind, change.alarming) == (kind, kind is Kind.WORSE)
+    assert change.details[0].startswith(f"the contract is {word}")
+
+
+def test_a_report_that_does_not_say_what_launches_pass_is_compared_by_its_clauses() -> None:
+    new = result("k", arguments=('x = "f32[64]"',), stated=("N % 4 == 0",))
+    assert not compare([result("k", stated=("N % 4 == 0",))], [new], implied=implied).changes
+
+
+def test_a_contract_that_became_narrower_shows_beside_a_better_verdict() -> None:
+    old, new = result("k", Verdict.REFUTED, "TV301"), result("k", stated=("N % 4 == 0",))
+    (change,) = compare([old], [new], implied=implied).changes
+    assert change.kind is Kind.BETTER
+    assert change.details == ("the contract is narrower: `N % 4 == 0` was added", "- TV301")
+
+
+def test_a_proof_that_became_conditional_is_worse() -> None:
+    old = result("k", stated=("N % 4 == 0",))
+    new = result("k", requires=("N % 4 == 0",), conditional=True, contract="inferred")
+    (change,) = compare([old], [new], implied=implied).changes
+    assert change.kind is Kind.WORSE
+    assert change.details[:2] == ("proved -> proved if", "contract written -> inferred")
 
 
 def test_launches_of_one_name_are_told_apart() -> None:

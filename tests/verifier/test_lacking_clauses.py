@@ -55,3 +55,47 @@ def test_where_no_clause_helps_none_is_told(tmp_path: Path, more: str) -> None:
     result = checked(tmp_path, more)
     assert result.verdict is Verdict.REFUTED
     assert not lacking(result)
+
+
+WORDED = """import cuda.tile as ct
+
+
+@ct.kernel
+def turned(x, out):
+    i, j = ct.bid(0), ct.bid(1)
+    ct.store(out, index=(j, i), tile=ct.transpose(ct.load(x, index=(i, j), shape=(8, 8))))
+
+
+@ct.kernel
+def halves(x, out):
+    i = ct.bid(0)
+    ct.store(out, index=(i, 0), tile=ct.sum(ct.load(x, index=(i, 0), shape=(4, 64)), axis=0, keepdims=True))
+
+
+@ct.kernel
+def window(x, out):
+    first = ct.gather(x, ct.arange(64, dtype=ct.int32), check_bounds=False)
+    ct.store(out, index=(ct.bid(0),), tile=first)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "grid", "args", "clause"),
+    [
+        # two halves of one clause, an inequality that says more, and an empty array
+        ("turned", '["cdiv(M, 8)", "cdiv(N, 8)"]', '{ x = "f32[M, N]", out = "f32[M, N]" }',
+         "cdiv(M, 8) == cdiv(N, 8)"),
+        ("halves", '["cdiv(H, 4)"]', '{ x = "f32[H, 64]", out = "f32[H // 4, 64]" }', "H % 4 == 0"),
+        ("window", '["cdiv(P, 64)"]', '{ x = "f32[L]", out = "f32[P]" }', "L >= 64"),
+    ],
+)  # fmt: skip
+def test_a_clause_is_told_as_people_write_it(tmp_path: Path, kernel: str, grid: str, args: str, clause: str) -> None:
+    (tmp_path / "k.py").write_text(WORDED)
+    spec, launch = tmp_path / "k.tileverify.toml", f'[[launch]]\nkernel = "{kernel}"\ngrid = {grid}\nargs = {args}\n'
+    spec.write_text(launch)
+    wanted = CheckOptions(quick_repairs=True)
+    (result,) = check_paths([f"{tmp_path / 'k.py'}::{kernel}"], options=wanted).results
+    assert [hint.requires for hint in lacking(result)] == [(clause,)]
+    spec.write_text(f'{launch}requires = ["{clause}"]\n')
+    (stated,) = check_paths([f"{tmp_path / 'k.py'}::{kernel}"], options=wanted).results
+    assert stated.verdict is Verdict.PROVED

@@ -195,6 +195,52 @@ def test_an_index_of_64_bits_takes_no_limit(tmp_path: Path, checked: str) -> Non
     assert (result.verdict, result.limits, result.findings) == (Verdict.PROVED, (), ())
 
 
+def sizes_of(finding: Finding) -> dict[str, int]:
+    """What a warning says where its arithmetic wraps."""
+    numbers = finding.message.partition("for example where ")[2].split(", ")
+    return {name: int(value) for name, value in (number.split(" = ") for number in numbers)}
+
+
+@pytest.mark.parametrize("checked", ["False", "True"])
+def test_the_sizes_of_a_warning_are_the_least(tmp_path: Path, checked: str) -> None:
+    """With one of them less, no lane of any row wraps."""
+    for finding in of_rows(tmp_path, "row", checked).findings:
+        rows, stride = sizes_of(finding)["M"], sizes_of(finding)["S"]
+        if finding.message.startswith("beyond"):
+            continue  # another row's element is meant, which is farther
+        assert (rows - 1) * stride + 63 >= 2**31, finding.message
+        assert (rows - 2) * stride + 63 < 2**31 > (rows - 1) * (stride - 1) + 63, finding.message
+
+
+BUCKETS = """
+import cuda.tile as ct
+
+@ct.kernel
+def count(counts, keys, key):
+    bucket = ({key} + ct.bid(0) * 64 + ct.arange(64, dtype=ct.int32)) >> 21
+    ct.atomic_add(counts, (bucket,), 1, check_bounds=False)
+"""
+
+
+@pytest.mark.parametrize("of_size", [False, True])
+def test_a_scalar_that_is_data_is_not_limited_in_silence(tmp_path: Path, of_size: bool) -> None:
+    """Half of all keys are 2**30 or more; a size of that many elements is another matter."""
+    (tmp_path / "count.py").write_text(BUCKETS.replace("{key}", "key"))
+    of_keys, least = ("i32 = N", "N >= 1") if of_size else ("i32", "key >= 1")
+    args = f'{{ counts = "i32[1024]", keys = "i32[N]", key = "{of_keys}" }}'
+    spec = f'[[launch]]\nkernel = "count"\ngrid = [4]\nrequires = ["{least}"]\nargs = {args}\n'
+    (tmp_path / "count.tileverify.toml").write_text(spec)
+    (result,) = check_paths([str(tmp_path / "count.py")]).results
+    assert result.verdict is Verdict.PROVED
+    assert any(("N" if of_size else "key") in limit for limit in result.limits)
+    warned = [finding for finding in result.findings if finding.code == "TV304"]
+    if of_size:
+        assert not warned
+        return
+    assert {site.line for finding in warned for site in finding.sites} == {7}
+    assert {sizes_of(finding)["key"] + 255 for finding in warned} == {2**31}
+
+
 def test_a_limit_of_a_single_size_is_told_without_a_warning(tmp_path: Path) -> None:
     (tmp_path / "lanes.py").write_text("""
 import cuda.tile as ct

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _BUILD_EXIT_CODES = """\b
 Exit codes:
   0  everything is proved, and its bundle written
-  1  something is refuted: no bundle was written for it
+  1  something is refuted, or needs a size limit that is denied: no bundle was written for it
   2  bad usage, a kernel or spec with an error, or no assembler
   3  something is undecided: no bundle was written for it
   4  no kernel found
@@ -59,6 +59,7 @@ _MOST_BYTES: Final = 1 << 30
 )
 @click.option("--spec", type=click.Path(path_type=Path), help="Take launch specs from FILE only.")
 @click.option("--deny-requires", is_flag=True, help="Prove under your contract alone, add no clause to it.")
+@click.option("--deny-limits", is_flag=True, help="Write no bundle of a proof with size limits.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds for the proof.")
 @click.pass_context
 def build(
@@ -69,6 +70,7 @@ def build(
     key: Path | None,
     spec: Path | None,
     deny_requires: bool,
+    deny_limits: bool,
     timeout: float | None,
 ) -> None:
     """Prove a kernel and put it into a bundle: bytecode, proof, cubins, contract and entry, in one file.
@@ -76,17 +78,17 @@ def build(
     Nothing is written for a kernel that is not proved.  The same kernel gives the same bytes.
     """
     from ..pipeline import CheckOptions, solver_version
-    from ..results import Report
+    from ..results import Report, Verdict
 
     names = _architectures(architectures)
     assembler = _assembler() if names else None
-    options = CheckOptions(timeout_s=timeout, deny_requires=deny_requires, certificate=True)
+    options = CheckOptions(timeout_s=timeout, deny_requires=deny_requires, deny_limits=deny_limits, certificate=True)
     with Working(live=True):
         checked = _checked(target, spec, options)
     files = _files([unit for unit, _ in checked], output)
     written = []
     for (unit, result), file in zip(checked, files, strict=True):
-        if result.certificate is None:
+        if result.certificate is None or result.counts_as is not Verdict.PROVED:
             _say_why_not(result)
             continue
         with Working(live=True):
@@ -150,11 +152,12 @@ def _files(units: Sequence[KernelUnit], output: Path | None) -> list[Path]:
 
 def _say_why_not(result: KernelResult) -> None:
     from ..reports.text import text_report
-    from ..results import Report
+    from ..results import Report, Verdict
 
     for line in text_report(Report((result,), "", "")).rstrip().split("\n"):
         talk(line)
-    talk(f"{result.kernel} [{result.launch}] is {result.verdict.value}: no bundle of it was written")
+    denied = ", with what is denied" if result.verdict is Verdict.PROVED else ""
+    talk(f"{result.kernel} [{result.launch}] is {result.verdict.value}{denied}: no bundle of it was written")
 
 
 def _signed(

@@ -14,7 +14,16 @@ from dataclasses import replace
 from ..system.errors import SpecError
 from .element_types import ALIASES, ELEMENT_TYPES
 from .expressions import constant_value, parse_size, parse_value, print_expression
-from .launch import Argument, ArrayArgument, ConstantArgument, Expression, ListArgument, ScalarArgument, TupleArgument
+from .launch import (
+    Argument,
+    ArrayArgument,
+    ConstantArgument,
+    Expression,
+    LaunchSpec,
+    ListArgument,
+    ScalarArgument,
+    TupleArgument,
+)
 
 _REFERENCE = re.compile(r"\s*&\s*(mut\b)?(.*?)(?:@(.*))?", re.DOTALL)
 _ARRAY = re.compile(r"\s*([A-Za-z_]\w*)\s*\[(.*)\]\s*", re.DOTALL)
@@ -189,6 +198,11 @@ def print_description(argument: Argument) -> str:
         case ConstantArgument(value=value):
             return print_constant(value)
     raise TypeError(f"not an argument: {argument!r}")
+
+
+def argument_text(launch: LaunchSpec) -> Iterator[str]:
+    """The arguments of a launch, each as a line of its spec: ``x = "f32[N]"``."""
+    yield from (f"{argument.name} = {print_description(argument)}" for argument in launch.arguments)
 
 
 def print_array(array: ArrayArgument) -> str:

@@ -22,7 +22,7 @@ from .contract_places import with_places
 from .errors_told import finding_of, result_of
 from .failing import NO_SOLVER, died, lacks_solver, tool_failure
 from .options import CheckOptions as CheckOptions
-from .own_contract import is_conditional, is_wider, stated
+from .own_contract import arguments, is_conditional, is_wider, stated
 
 if TYPE_CHECKING:
     from ..contract.launch import KernelUnit
@@ -223,6 +223,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         proved_codes=outcome.proved_codes,
         cut_short=outcome.cut_short,
         stated=stated(unit, outcome),
+        arguments=arguments(unit, outcome),
         proved_launch=(outcome.launch or unit.launch) if outcome.verdict is Verdict.PROVED else None,
         time_ms=times,
         notes=tuple(dict.fromkeys((*unit.notes, *outcome.notes))),

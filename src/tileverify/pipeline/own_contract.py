@@ -26,6 +26,13 @@ def stated(unit: KernelUnit, outcome: Outcome) -> tuple[str, ...]:
     return tuple(f"{ANY_GRID}; the launch's own is ({own})" if line == ANY_GRID else line for line in outcome.contract)
 
 
+def arguments(unit: KernelUnit, outcome: Outcome) -> tuple[str, ...]:
+    """What launches of the contract that is `stated` pass, as a spec has it."""
+    from ..contract.descriptions import argument_text
+
+    return tuple(argument_text(outcome.launch or unit.launch))
+
+
 def is_wider(unit: KernelUnit, proved: LaunchSpec | None) -> bool:
     """Whether what was proved is another contract than the unit's own, which holds it."""
     own = unit.launch

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
+from operator import itemgetter
 from typing import Final
 
 import numpy as np
@@ -33,6 +34,7 @@ from ..backend.numbers.inputs import Given, Inputs, elements_with, make_inputs
 from ..contract.expressions import GRID_NAMES, evaluate, free_names, parse_size
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..frontend.bytecode import decode
+from ..frontend.bytecode.model import Module
 from ..pipeline import entry_of
 from ..system.errors import TileVerifyError, UsageError
 from .generalise import FittingGrid, GeneralLaunch
@@ -58,7 +60,7 @@ class _Trials:
     general: GeneralLaunch
     unit_of: Callable[[GeneralWords], KernelUnit]
     written: frozenset[str]
-    _left: dict[FittingGrid, frozenset[str] | None] = field(default_factory=dict)
+    _left: dict[tuple[int, tuple[int, ...]], frozenset[str] | None] = field(default_factory=dict)
 
     def chosen(self) -> GeneralLaunch:
         whole = self._whole()
@@ -81,13 +83,13 @@ class _Trials:
         Those whose size stays say nothing about a grid.
         """
         unit = self._unit(self.general.grids[0][0])  # all that fit are one at the recorded sizes
-        tries = (_unwritten(unit, inputs) for inputs in self._recorded(ContractInNumbers(unit.launch)))
+        tries = (self._unwritten(unit, inputs) for inputs in self._recorded(ContractInNumbers(unit.launch)))
         runs = [left for left in tries if left is not None]
         grow = {array.name for array in unit.launch.arrays() if any(map(free_names, array.shape))} & self.written
         if runs:
             return frozenset(grow).difference(*runs)
-        tried = (self._leaves(grid) for grid in chain(*self.general.grids))
-        return frozenset(chain(*(grow - left for left in tried if left is not None)))
+        tried = (list(self._leaves(grid)) for grid in chain(*self.general.grids))
+        return frozenset(chain(*(grow.difference(*left) for left in tried if left)))
 
     def _recorded(self, contract: ContractInNumbers) -> Iterator[Inputs]:
         for position in range(len(self.general.positions)):
@@ -101,46 +103,53 @@ class _Trials:
     # ------------------------------------------------------------------------------------------ a grid's runs
     def _writes(self, grid: FittingGrid, whole: frozenset[str]) -> bool:
         """Whether ``grid`` writes what was written, as far as is known: of guesses that has to be seen."""
-        left = self._leaves(grid)
-        return not grid.guessed if left is None or not whole else not left & whole
+        if not whole:
+            return not grid.guessed
+        ran = False
+        for left in self._leaves(grid):
+            if left & whole:
+                return False
+            ran = True
+        return ran or not grid.guessed
 
-    def _leaves(self, grid: FittingGrid) -> frozenset[str] | None:
-        """The arrays that some launch under ``grid`` does not write whole; ``None`` if none could be run."""
-        if grid not in self._left:
-            self._left[grid] = self._tried(grid)
-        return self._left[grid]
+    def _leaves(self, grid: FittingGrid) -> Iterator[frozenset[str]]:
+        """The arrays that launches under ``grid`` do not write whole, one after the other, as far as they can be run.
 
-    def _tried(self, grid: FittingGrid) -> frozenset[str] | None:
+        Grids that fit are mostly the same at small sizes, too: each launch is run once.
+        """
         unit = self._unit(grid)
         contract = ContractInNumbers(unit.launch)
-        left: frozenset[str] | None = None
         for number, sizes in enumerate(self._sizes):
             try:
-                found = _unwritten(unit, make_inputs(contract, Given(sizes, {}, {}, seed=number)))
+                inputs = make_inputs(contract, Given(sizes, {}, {}, seed=number))
+                launch = number, inputs.launch.grid
+                if launch not in self._left:
+                    self._left[launch] = self._unwritten(unit, inputs)
             except TileVerifyError:  # no grid at these sizes, or contents that nobody makes up
                 continue
-            if found is not None:
-                left = found | (left or frozenset())
-        return left
+            left = self._left[launch]
+            if left is not None:
+                yield left
 
     @cached_property
     def _sizes(self) -> list[Mapping[str, int]]:
         """Small ones that are legal, whatever the grid is: of one tile and a bit, one of them long, one of them 1, and
-        one of them beyond all that was recorded."""
+        one of them beyond all that was recorded; the smallest launch first."""
         unit = self.unit_of(self.general.launch)
-        tiles = tile_sizes(entry_of(decode(unit.bytecode, file=str(unit.file)), unit))[:TILES] or [1]
+        tiles = tile_sizes(entry_of(self._module, unit))[:TILES] or [1]
         sizes = sorted(_sizes_of(unit.launch))
         contract = ContractInNumbers(unit.launch, self._scalars_as_recorded(unit.launch))
         beyond = ({**dict.fromkeys(sizes, 1), name: 2 * max(self.general.names[name])} for name in sizes)
-        found: list[Mapping[str, int]] = []
+        found, expense = list[Mapping[str, int]](), list[int]()
         for wanted in chain(*(_around(sizes, tile) for tile in tiles), beyond):
             numbers = {name: self._legal(name, number) for name, number in wanted.items()}
             with contextlib.suppress(UsageError):  # conditions may tie sizes to each other
                 chosen = choose(contract, numbers)
                 small = {name: number for name, number in chosen.items() if name not in GRID_NAMES}
-                if small not in found and cost(contract, chosen) <= MOST_COST:
+                if small not in found and (costs := cost(contract, chosen)) <= MOST_COST:
                     found.append(small)
-        return found
+                    expense.append(costs)
+        return [sizes for _, sizes in sorted(zip(expense, found, strict=True), key=itemgetter(0))]
 
     def _legal(self, name: str, number: int) -> int:
         step = self.general.divisors.get(name, 1)
@@ -160,6 +169,31 @@ class _Trials:
             for first, second in zip(*pairs, strict=True)
         )
 
+    def _unwritten(self, unit: KernelUnit, inputs: Inputs) -> frozenset[str] | None:
+        """The arrays of which a launch leaves an element unwritten; ``None`` where it does not run, or goes wrong."""
+        module = self._module
+        try:
+            with np.errstate(all="ignore"):
+                run = execute_launch(
+                    module, entry_of(module, unit), unit.parameters, inputs.launch, inputs.memory, KEEP_GOING, STEPS
+                )
+        except InterpreterStop:
+            return None
+        if run.stopped is not None or any(told.events for told in run.told):
+            return None
+        return frozenset(
+            name
+            for name, array in inputs.launch.arrays.items()
+            if array.allocation in run.written
+            and not elements_with(run.written[array.allocation], array, run.contents[array.allocation]).all()
+        )
+
+    @cached_property
+    def _module(self) -> Module:
+        """The kernel, which is the same under all grids."""
+        unit = self.unit_of(self.general.launch)
+        return decode(unit.bytecode, file=str(unit.file))
+
     def _unit(self, grid: FittingGrid) -> KernelUnit:
         return self.unit_of(self.general.with_grid(grid.axes).launch)
 
@@ -174,26 +208,6 @@ def _around(sizes: Sequence[str], tile: int) -> Iterator[dict[str, int]]:
     for name in sizes:
         yield {**one, name: 3 * tile + 1}
         yield {**medium, name: 1}
-
-
-def _unwritten(unit: KernelUnit, inputs: Inputs) -> frozenset[str] | None:
-    """The arrays of which a launch leaves an element unwritten; ``None`` where it does not run, or goes wrong."""
-    module = decode(unit.bytecode, file=str(unit.file))
-    try:
-        with np.errstate(all="ignore"):
-            run = execute_launch(
-                module, entry_of(module, unit), unit.parameters, inputs.launch, inputs.memory, KEEP_GOING, STEPS
-            )
-    except InterpreterStop:
-        return None
-    if run.stopped is not None or any(told.events for told in run.told):
-        return None
-    return frozenset(
-        name
-        for name, array in inputs.launch.arrays.items()
-        if array.allocation in run.written
-        and not elements_with(run.written[array.allocation], array, run.contents[array.allocation]).all()
-    )
 
 
 def _words(grid: FittingGrid) -> str:

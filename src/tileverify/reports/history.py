@@ -6,17 +6,18 @@ import enum
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from ..results import HoldsFor, KernelResult, Verdict
-from ..results.conditional import remarks
+from ..results.conditional import is_conditional, remarks, verdict_word
 from ..results.documents import SCHEMA, Json
 from ..results.json_report import result_from_json
 from ..system.errors import UsageError
 from ..system.printable import printable
+from .contract_change import Implied, contract_changes, has_fewer
 
 HISTORY_SCHEMA: Final = "tileverify/history/1"
 
@@ -120,10 +121,6 @@ def _embedded(text: str) -> str:
 
 
 # ---------------------------------------------------------------------------------------------- comparing
-Implied: TypeAlias = Callable[[str, Sequence[str]], bool]
-"""Whether a clause holds wherever others do, as `verifier.implied_clauses` asks the solver."""
-
-
 def compare(
     old: Sequence[KernelResult],
     new: Sequence[KernelResult],
@@ -162,7 +159,7 @@ def _change(old: KernelResult | None, new: KernelResult | None, implied: Implied
         kind = Kind.NEW if old is None else Kind.GONE
         found = () if new is None else (*(f"+ {code}" for code in _codes(new)), *remarks(new))
         return Change(kind, *named, old.verdict if old else None, new.verdict if new else None, found)
-    details = tuple(_details(old, new))
+    details = tuple(_details(old, new, implied))
     if old.verdict is not new.verdict:
         worse = _ORDER.index(new.verdict) > _ORDER.index(old.verdict)
         return Change(Kind.WORSE if worse else Kind.BETTER, *named, old.verdict, new.verdict, details)
@@ -175,16 +172,20 @@ def _change(old: KernelResult | None, new: KernelResult | None, implied: Implied
 
 
 def _narrower(old: KernelResult, new: KernelResult, implied: Implied) -> bool:
-    """Whether the proof ``new`` is of fewer launches than ``old``, by its kind or by a clause that tileverify added."""
+    """Whether the proof ``new`` is of fewer launches than ``old``: by its kind, by its contract, by a clause that
+    tileverify added; or is conditional, as that was not."""
     kinds = [_HOLDS_FOR.index(each.holds_for) for each in (old, new) if each.holds_for is not None]
     if len(kinds) == 2 and kinds[1] > kinds[0]:
         return True
-    before = (*old.stated, *old.clauses)
-    added = [clause for clause in new.clauses if clause not in before]
-    return not all(implied(clause, before) for clause in added)
+    if is_conditional(new) and not is_conditional(old):
+        return True
+    return has_fewer(old, new, implied)
 
 
-def _details(old: KernelResult, new: KernelResult) -> Iterator[str]:
+def _details(old: KernelResult, new: KernelResult, implied: Implied) -> Iterator[str]:
+    if verdict_word(old) != verdict_word(new) and old.verdict is new.verdict:
+        yield f"{verdict_word(old)} -> {verdict_word(new)}"
+    yield from contract_changes(old, new, implied)
     if old.holds_for != new.holds_for and old.holds_for and new.holds_for:
         yield f"holds for {old.holds_for} -> {new.holds_for}"
     for label, before, after in (

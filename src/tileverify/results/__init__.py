@@ -336,6 +336,7 @@ class KernelResult:
     obligations: ObligationCount = ObligationCount()
     proved_codes: tuple[str, ...] = ()  # obligations that were checked and hold, by code
     stated: tuple[str, ...] = ()  # the user's contract as understood, one clause a line
+    arguments: tuple[str, ...] = ()  # `x = "f32[N]"`, as in the launch that `stated` describes
     bytecode_sha256: str = ""
     time_ms: Times = Times()
     notes: tuple[str, ...] = ()
@@ -423,11 +424,13 @@ class Report:
 
 
 def limits_denied(result: KernelResult) -> KernelResult:
-    """``result`` with every size limit of a proof as an error: TV304, one for each limit that no finding is about."""
+    """``result`` with every size limit of a proof as an error: TV304, one for each limit that no finding is about, at
+    the kernel."""
     found = [replace(each, denied=True) if each.code == TV.INDEX_WRAPS else each for each in result.findings]
     told = [each.message for each in found if each.code == TV.INDEX_WRAPS]
     silent = (limit for limit in result.limits if not any(f"`{limit}`" in message for message in told))
-    found += [Finding(TV.INDEX_WRAPS, f"the proof needs the limit `{each}`", denied=True) for each in silent]
+    kernel = SourceSite(result.file, result.line, None, access="", array="")
+    found += [Finding(TV.INDEX_WRAPS, f"the proof needs the limit `{each}`", (kernel,), denied=True) for each in silent]
     return replace(result, findings=tuple(found))
 
 

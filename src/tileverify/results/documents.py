@@ -227,6 +227,7 @@ class ResultDocument(Struct, frozen=True, kw_only=True):
     deterministic: bool | None
     contract: ContractOrigin | list[str] = []  # earlier versions had here what is ``stated``
     stated: list[str] = []
+    arguments: list[str] | UnsetType = UNSET
     requires: list[str]
     limits: list[str] = []
     conditional: bool = False

@@ -1,17 +1,19 @@
 """TV304: 32-bit arithmetic that wraps in arrays of 2**31 elements or more, although every size alone is usual.
 
-    an obligation took a limit that the limits of single sizes do not imply
+    an obligation took a limit that the limits of single sizes do not imply: a scalar that a person wrote as one of any
+    value, and that is no size, has no limit of its own here
     an index or a mask wraps, in an access that is proved all the same:
 
         F and alone and |index| >= 2**31     has a launch,      F and alone and spans and |index| >= 2**31     has none
 
-The second is a mask or a bounds check that hides the wrapped index: what the lane should have touched is left out.  It
-changes no verdict.
+F: also what is known of contents, and where the access is reached, as far as that does not wrap itself.  The second is
+a mask or a bounds check that hides the wrapped index: what the lane should have touched is left out.  It changes no
+verdict.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -24,6 +26,7 @@ from . import messages
 from .case import CLAUSE_LIMITS, Case
 from .refute.described import DescribedNumbers
 from .rules.answers import Answer, Model
+from .rules.fact_instances import data_facts
 from .rules.footprint_overlap import PreparedSite, place_terms
 from .rules.obligations import Obligation
 from .rules.prepare import launch_facts, outside
@@ -34,19 +37,24 @@ EXAMPLE_LIMITS: Final = replace(CLAUSE_LIMITS, nonlinear=300_000)
 """For sizes at which arithmetic wraps: they only help people."""
 
 LEAST_BITS: Final = 4
-MOST_BITS: Final = 30
-"""Sizes of an example are at most 2**4 to 2**30."""
+MOST_BITS: Final = 31
+"""Numbers of an example are at most 2**4 to 2**31."""
+
+NOT_FOUND_OUT: Final = "whether 32-bit arithmetic wraps in arrays of 2**31 elements was not found out"
+"""A note: what is told, or not told, of large arrays is not all."""
 
 _RACES: Final = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
 
 
 class _Wrap(NamedTuple):
-    """Arithmetic that wraps under ``conditions``; ``where`` and ``then`` say in which launches, and what happens."""
+    """Arithmetic that wraps under ``conditions``; ``where`` and ``then`` say in which launches, and what happens; not
+    ``wraps``: the numbers themselves are too large."""
 
     obligation: Obligation
     where: str
     then: str
     conditions: tuple[Term, ...]
+    wraps: bool
 
 
 @dataclass
@@ -65,56 +73,73 @@ class LargeArrays:
         for wrap in (*self._beyond(needed), *self._hidden()):
             site = messages.sites(wrap.obligation)[0]
             found.setdefault((site.file, site.line, site.array), wrap)
-        return tuple(map(self._finding, found.values()))
+        told = tuple(map(self._finding, found.values()))
+        if self.case.at_its_end():
+            self.case.notes.append(NOT_FOUND_OUT)
+        return told
 
     def _beyond(self, needed: Iterable[Needed]) -> Iterator[_Wrap]:
         for clause, obligation, conditions in needed:
-            if not self.case.parts.is_limit(clause.condition, alone=True):
-                broken = (*conditions, t.not_(clause.condition))
-                if not self._is_possible(t.not_(clause.condition)):
+            if not self.case.parts.is_implied_by(self._usual, clause.condition):
+                if not self._is_possible(t.not_(clause.condition), self._usual):
                     continue
-                yield _Wrap(obligation, f"beyond `{clause.text}`", _consequence(obligation), broken)
+                wrapped = [outside(each) for each in _wraps(conditions)]
+                asked = [each for each in conditions if not wrapped or next(_wraps([each]), None) is None]
+                some = (t.or_(*wrapped),) if wrapped else ()
+                broken = (t.not_(clause.condition), *some, *asked)
+                where, then = f"beyond `{clause.text}`", _consequence(obligation)
+                yield _Wrap(obligation, where, then, broken, bool(wrapped))
 
     def _hidden(self) -> Iterator[_Wrap]:
         """Of the accesses: promises say themselves what they ask of integers."""
         for each in self.case.sites:
+            reached = [part for part in _parts(each.guard) if next(_wraps([part]), None) is None]
             for wrapped in _wraps(_terms(each)):
-                beyond = outside(wrapped)
-                if self._is_possible(beyond) and self._is_impossible(beyond):
+                asked = (outside(wrapped), *reached)
+                facts = data_facts(asked, self.case.contract, self.case.origins)
+                beyond = t.and_(*asked, *facts)
+                if self._is_possible(beyond, self.case.parts.alone) and self._is_impossible(beyond):
                     lost = "the mask hides the wrapped index, and elements are silently left out"
                     obligation = Obligation(TV.INDEX_WRAPS, (), each.site)
-                    yield _Wrap(obligation, "in arrays of 2**31 elements or more", lost, (beyond,))
+                    yield _Wrap(obligation, "in arrays of 2**31 elements or more", lost, (beyond,), True)
                     break
 
     def _finding(self, wrap: _Wrap) -> Finding:
-        obligation, where, then, conditions = wrap
+        obligation, where, then, conditions, wraps = wrap
         sizes = self._sizes(conditions)
         numbers = ", ".join(f"{name} = {value}" for name, value in sizes.items())
         first = f", for example where {numbers}" if numbers else ""
         sites = messages.sites(obligation)
-        text = f"{where} 32-bit arithmetic wraps in an index of `{sites[0].array}`: {then}{first}"
-        advice = "an index wraps in 32 bits: compute it in 64 (`.astype(ct.int64)` before it is multiplied)"
-        return Finding(TV.INDEX_WRAPS, text, sites, hints=(Hint("widen-index", "display", advice),))
+        what = "32-bit arithmetic wraps in an index of" if wraps else "an index leaves what is meant of"
+        advice = Hint("widen-index", "display", "an index wraps in 32 bits: compute it in 64")
+        text = f"{where} {what} `{sites[0].array}`: {then}{first}"
+        return Finding(TV.INDEX_WRAPS, text, sites, hints=(advice,) if wraps else ())
 
     # ---------------------------------------------------------------------------------------- questions
+    @cached_property
+    def _usual(self) -> tuple[Term, ...]:
+        """Single sizes are usual.  A scalar that somebody wrote as one of any value may be large."""
+        parts = self.case.parts
+        return parts.of_sizes if self.case.launch.origin == "written" else parts.alone
+
     @cached_property
     def _decider(self) -> Decider:
         """Of the contract alone: the proof's own knows the limits."""
         session = self.case.session.anew(models=True)
         return Decider(launch_facts(self.case.contract), EXAMPLE_LIMITS, self.case.decider.deadline, session=session)
 
-    def _is_possible(self, condition: Term) -> bool:
+    def _is_possible(self, condition: Term, usual: Sequence[Term]) -> bool:
         """In arrays that a card can hold."""
-        parts = self.case.parts
-        return self._decider.decide([condition, *parts.alone, *parts.on_cards]).answer is Answer.SATISFIABLE
+        return self._decider.decide([condition, *usual, *self.case.parts.on_cards]).answer is Answer.SATISFIABLE
 
     def _is_impossible(self, condition: Term) -> bool:
         return self._decider.decide([condition, *self.case.parts.limits]).answer is Answer.UNSATISFIABLE
 
     def _sizes(self, conditions: Sequence[Term]) -> dict[str, int]:
-        """Sizes of a launch that satisfies ``conditions``, below the least power of two; none where none were found."""
+        """The least sizes of a launch that satisfies ``conditions``: below the least power of two, and none of them
+        less beside the others; none where none were found."""
         variables = [size for size in self.case.contract.variables if size.sort is Sort.INT]
-        asked = [*conditions, *self.case.parts.alone, *self.case.parts.on_cards]
+        asked = [*conditions, *self._usual, *self.case.parts.on_cards]
         found: Model | None = None
         low, high = LEAST_BITS, MOST_BITS
         while low <= high:
@@ -124,7 +149,20 @@ class LargeArrays:
         if found is None:
             return {}
         number = DescribedNumbers(found)
-        return {size.symbol.name: number(size) for size in variables}
+        sizes = {size: number(size) for size in variables}
+        for size in sorted(variables, key=lambda size: (-sizes[size], size.symbol.name)):
+            sizes[size] = self._least(size, sizes, asked)
+        return {size.symbol.name: value for size, value in sizes.items()}
+
+    def _least(self, size: Term, sizes: Mapping[Term, int], asked: Sequence[Term]) -> int:
+        """The least value of ``size`` beside the others' values, with which all that is ``asked`` is possible."""
+        others = [t.eq(other, t.const(value)) for other, value in sizes.items() if other is not size]
+        low, high = min(0, sizes[size]), sizes[size]
+        while low < high:
+            middle = (low + high) // 2
+            model = self._model([*asked, *others, t.le(size, t.const(middle))])
+            low, high = (middle + 1, high) if model is None else (low, min(middle, DescribedNumbers(model)(size)))
+        return high
 
     def _model(self, conditions: Sequence[Term]) -> Model | None:
         result = self._decider.decide(conditions, model=True)
@@ -133,6 +171,10 @@ class LargeArrays:
 
 def _terms(site: PreparedSite) -> list[Term]:
     return [site.guard, *place_terms(site.place)]
+
+
+def _parts(condition: Term) -> Sequence[Term]:
+    return condition.args if condition.kind is TermKind.AND else (condition,)
 
 
 def _wraps(terms: Iterable[Term]) -> Iterator[Term]:

@@ -42,6 +42,7 @@ from .search.generalised_proof import GENERALISED_LIMITS
 from .search.generalising import is_asked_first
 from .search.limit_proof import WithinLimits
 from .search.narrow_proof import Narrowing
+from .search.shortest import shortest
 from .search.wider_proofs import Wider
 from .smt import Session
 from .unsynchronised import why_open
@@ -159,8 +160,7 @@ class _Verification:
                 self.left = self.narrowing.narrow(self.left)
         if self.left:
             return None
-        beyond = LargeArrays(self.case).findings(within.needed) if self.case.options.witnesses else ()
-        return self.case.outcome(Verdict.PROVED, beyond)
+        return self.case.outcome(Verdict.PROVED, LargeArrays(self.case).findings(within.needed))
 
     @cached_property
     def vacuous(self) -> Outcome | None:
@@ -325,12 +325,28 @@ class _Verification:
         freely = Narrowing(self.case, freely=True)
         with self._effort.at("clauses that are lacking"), self._effort.share(LACKING_SHARE):
             left = freely.narrow(freely.ignoring_axes(self.left))
-        lacking = [clause.text for clause in self.case.clauses if clause not in known]
-        if left or not lacking or not messages.is_readable(lacking):
+            lacking = [clause for clause in self.case.clauses if clause not in known]
+            advised = [] if left or not lacking else [clause.text for clause in self._as_people_write(lacking)]
+        if not advised or not messages.is_readable(advised):
             return outcome
         first, *others = outcome.findings
-        hint = messages.would_be_proved(lacking)
+        hint = messages.would_be_proved(advised)
         return replace(outcome, findings=(replace(first, hints=(*first.hints, hint)), *others))
+
+    def _as_people_write(self, lacking: list[Clause]) -> list[Clause]:
+        """The clauses in the fewest words under which the kernel is proved, too."""
+        parts, facts = self.case.parts, launch_facts(self.case.contract)
+        found = shortest(lacking, parts.implies, parts.filled, facts)
+        return found if found == lacking or self._is_proved_under(found) else lacking
+
+    def _is_proved_under(self, clauses: Iterable[Clause]) -> bool:
+        """Whether the kernel is proved once its contract says this, too."""
+        own = self.case
+        contract = replace(own.contract, facts=(*own.contract.facts, *(clause.condition for clause in clauses)))
+        quick = replace(own.options, witnesses=False)
+        again = Case(own.summary, own.launch, contract, quick, own.session, started=own.started)
+        found = _Verification(again, self.confirm).attempt()
+        return found is not None and found.verdict is Verdict.PROVED
 
     def _known_reason(self, opened: Open) -> messages.OpenReason | None:
         """TV907 for a token that a loop left behind, TV905 for a protocol between blocks."""

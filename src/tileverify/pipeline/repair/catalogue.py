@@ -94,7 +94,7 @@ _ALL: Final = (
     ),
     RepairKind(
         "widen-index",
-        (*_RACES, TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCATION, TV.ASSUME_PROMISE),
+        (*_RACES, TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCATION, TV.ASSUME_PROMISE, TV.INDEX_WRAPS),
         "an index wraps in 32 bits: compute it in 64",
     ),
     RepairKind(

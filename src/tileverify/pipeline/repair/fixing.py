@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 
 from ...reports.editing import edited, text_digest, well_placed
 from ...results import Edit, Hint, KernelResult, Verdict
+from ...results.codes import TV
 from ...system.atomic_file import write_whole
 from ...system.errors import TileVerifyError, UsageError
 from ...system.source_lines import source_lines
@@ -24,7 +25,7 @@ SAFE: Final = frozenset({"safe"})
 ALL: Final = frozenset({"safe", "maybe"})
 
 Proofs: TypeAlias = dict[tuple[str, str], bool]
-"""(kernel, launch) -> whether it is proved, without a warning."""
+"""(kernel, launch) -> whether it is proved, and determined."""
 Judge: TypeAlias = Callable[[Path, str], Proofs]
 """What is proved of the kernels of a file, were it the text."""
 
@@ -171,7 +172,8 @@ def judge_of(options: CheckOptions, spec: Path | None = None) -> Judge:
                 result = check_unit(edited_unit(unit, text), quick)
             except TileVerifyError:
                 continue
-            found[unit.kernel, unit.launch.name] = result.verdict is Verdict.PROVED and not result.findings
+            warned = any(each.code != TV.INDEX_WRAPS for each in result.findings)  # which may have been there before
+            found[unit.kernel, unit.launch.name] = result.verdict is Verdict.PROVED and not warned
         return found
 
     return judge

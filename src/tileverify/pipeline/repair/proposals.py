@@ -229,19 +229,58 @@ def _instead(place: FaultyPlace, node: ast.expr, text: str) -> tuple[str, tuple[
 
 
 def _widen_index(place: FaultyPlace) -> Found:
-    module = place.source.module
-    ids = {
-        id(part): part
-        for access in place.accesses
-        for component in access.components
-        for part in place.parts(component)
-        if place.source.axis_of(part) is not None
+    """The products of an index; the block ids in it; both, and its lanes.  Where the kernel is right but for large
+    arrays, those of all findings at once."""
+    large = _is_of_large_arrays(place)
+    accesses = place.named if large else place.accesses
+    every = [part for access in accesses for component in access.components for part in place.parts(component)]
+    parts = list({id(part): part for part in every}.values())
+    ids = [part for part in parts if place.source.axis_of(part) is not None]
+    factors = [factor for part in parts if (factor := _factor(place, part)) is not None]
+    lanes = [lane for part in parts if (lane := _narrow_lanes(place, part)) is not None]
+    tried = [("block ids", ids), ("products", factors)]
+    for text, wide in tried[::-1] if large else tried:
+        if wide:
+            yield f"{text} in 64 bits", _widened(place, wide, ())
+    if lanes:
+        yield "block ids, products and lanes in 64 bits", _widened(place, [*ids, *factors], lanes)
+
+
+def _widened(place: FaultyPlace, nodes: Sequence[ast.expr], types: Sequence[ast.expr]) -> tuple[Edit, ...]:
+    """``nodes`` as integers of 64 bits, and the same in place of ``types``."""
+    wide = f"{place.source.module}.int64"
+    within = {id(part) for node in nodes for part in ast.walk(node) if part is not node}
+    outer = {id(node): node for node in nodes if id(node) not in within}
+    widened = (
+        place.replacing(each, f"{place.source.module}.astype({place.of(each)}, {wide})") for each in outer.values()
+    )
+    return (*widened, *(place.replacing(each, wide) for each in types))
+
+
+def _factor(place: FaultyPlace, node: ast.expr) -> ast.expr | None:
+    """The first factor of a product that is no constant; of ``a * b * c`` it is ``a``."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
+        return None
+    if any(
+        isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mult) for part in ast.walk(node) if part is not node
+    ):
+        return None
+    constants = {
+        each.arg
+        for each in (*place.function.args.args, *place.function.args.kwonlyargs)
+        if each.annotation is not None and "Const" in place.of(each.annotation)
     }
-    if ids:
-        edits = tuple(
-            place.replacing(each, f"{module}.astype({place.of(each)}, {module}.int64)") for each in ids.values()
-        )
-        yield "block ids in 64 bits", edits
+    for factor in (node.left, node.right):
+        if not isinstance(factor, ast.Constant) and not (isinstance(factor, ast.Name) and factor.id in constants):
+            return factor
+    return None
+
+
+def _narrow_lanes(place: FaultyPlace, node: ast.expr) -> ast.expr | None:
+    """The data type of ``ct.arange(..., dtype=ct.int32)``."""
+    if not isinstance(node, ast.Call) or place.source.called(node) != "arange":
+        return None
+    return next((each.value for each in node.keywords if each.arg == "dtype" and "int32" in place.of(each.value)), None)
 
 
 def _mend_loop(place: FaultyPlace) -> Found:
@@ -314,6 +353,11 @@ def _never(place: FaultyPlace) -> bool:
     return False
 
 
+def _is_of_large_arrays(place: FaultyPlace) -> bool:
+    """Whether the kernel is right but for arrays so large that no run shows them."""
+    return place.finding.code == TV.INDEX_WRAPS
+
+
 def _of_single_lanes(place: FaultyPlace) -> bool:
     """Of lanes that meet, a scatter keeps one; atomics count them all."""
     return not place.codes & {TV.DUPLICATE_LANES}
@@ -329,7 +373,11 @@ _PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], Found], Callable[[Fau
     ("pad-load", _pad_sums, _always),
     ("pad-load", _pad_others, _never),
     ("use-atomic", _store_by_atomic, _never),
-    ("widen-index", _widen_index, _never),  # where an index wrapped, another element is touched than before
+    (
+        "widen-index",
+        _widen_index,
+        _is_of_large_arrays,
+    ),  # where an index wrapped, another element is touched than before
     ("split-output-index", _split_output_index, _never),
     ("mend-loop", _mend_loop, _never),
     ("mask-lanes", _mask_lanes, _never),

@@ -17,6 +17,7 @@ from ...results.codes import TV
 from ...system.errors import TileVerifyError
 from ...system.notebook_cells import cell_text
 from ...system.readings import text_of
+from ...verifier.large_arrays import NOT_FOUND_OUT
 from .catalogue import KINDS
 from .edits import edited
 from .kernel_source import KernelSource
@@ -71,7 +72,7 @@ def with_repairs(
 
 def can_be_mended(finding: Finding) -> bool:
     """Whether edits are looked for."""
-    return finding.witness is not None or finding.code == TV.SYNCHRONISATION_PROTOCOL
+    return finding.witness is not None or finding.code in (TV.SYNCHRONISATION_PROTOCOL, TV.INDEX_WRAPS)
 
 
 def repaired(finding: Finding, proposed: Iterable[Proposal], trials: Trials) -> Finding:
@@ -79,9 +80,10 @@ def repaired(finding: Finding, proposed: Iterable[Proposal], trials: Trials) -> 
     if not can_be_mended(finding):
         return finding
     for proposal in proposed:
-        hint = trials.hint(proposal, determined=finding.code in WARNINGS)
+        hint = trials.hint(proposal, warning=finding.code if finding.code in WARNINGS else None)
         if hint is not None:
-            return replace(finding, hints=(*finding.hints, hint))
+            others = (known for known in finding.hints if known.id != hint.id)  # advice without edits
+            return replace(finding, hints=(*others, hint))
     other_grid = tuple(trials.other_grid(finding))
     advice = () if any(hint.id == "one-block" for hint in other_grid) else _advice(finding)
     return replace(finding, hints=(*finding.hints, *other_grid, *advice))
@@ -112,8 +114,10 @@ class Trials:
         """Texts that were tried."""
         return len(self._known)
 
-    def hint(self, proposal: Proposal, *, determined: bool = False) -> Hint | None:
-        """The hint for a proposal that proves the kernel, also to be ``determined``, and then gives what was meant."""
+    def hint(self, proposal: Proposal, *, warning: str | None = None) -> Hint | None:
+        """The hint for a proposal that proves the kernel, without the ``warning`` that it is for; a kernel that is
+        determined then has to give what was meant."""
+        determined = warning == TV.UNDETERMINED
         text = edited(self.text, proposal.edits)
         seen = self.compared(text, True) if self.compared is not None and determined else None
         if seen is Comparison.OTHER:
@@ -122,6 +126,8 @@ class Trials:
         if outcome is None or outcome.verdict is not Verdict.PROVED:
             return None
         if determined and (outcome.findings or outcome.deterministic is False):
+            return None
+        if warning == TV.INDEX_WRAPS and not _fits_large_arrays(outcome):
             return None
         if self.compared is not None and proposal.same_results and not determined:
             seen = self.compared(text, False)
@@ -206,6 +212,11 @@ class _Changed:
             except TileVerifyError:
                 self._units[text] = None
         return self._units[text]
+
+
+def _fits_large_arrays(outcome: KernelResult) -> bool:
+    """Whether the proof comes without the warning that an index wraps in large arrays, which was asked to its end."""
+    return NOT_FOUND_OUT not in outcome.notes and all(each.code != TV.INDEX_WRAPS for each in outcome.findings)
 
 
 _DOUBTS: Final[Mapping[Comparison, str]] = {

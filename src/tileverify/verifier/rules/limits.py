@@ -17,6 +17,8 @@ contract within limits has a grid left: `grid.x <= cdiv(N, 4)` speaks of the gri
 and narrows.  A grid that the contract's own facts do not let be one block is not open.  The solver answers; what it
 cannot tell counts as a narrowing.
 
+The arrays in a list are arrays: what limits say of one of them, `xs.shape[0] >= 1`, they say of each.
+
 A size that is made of names (`K // 64`, `N - start`) may be 0 in usual launches, and so may one of which the contract
 says so (`B == N or B == 0`): that these arrays are not empty is no limit.
 """
@@ -30,6 +32,7 @@ from typing import Final, TypeAlias
 
 from ...contract import terms as t
 from ...contract.as_terms import Contract, array_layout
+from ...contract.list_terms import described_member
 from ...contract.terms import Sort, Term, TermKind
 from ...contract.terms.evaluate import evaluate
 from ...contract.variables import GRID, list_length
@@ -67,6 +70,13 @@ class ContractParts:
     def alone(self) -> tuple[Term, ...]:
         """What limits say of each size, stride and scalar alone."""
         return self._possible(self._told(self._alone()))
+
+    @cached_property
+    def of_sizes(self) -> tuple[Term, ...]:
+        """The same without scalars that are no size, stride or part of the grid: they are data, of any value."""
+        members = (each for shape, strides in self._members for each in (*shape, *strides))
+        sizes = {leaf for fact in (*self._sizes, *self._counts, *members) for leaf in fact.free}
+        return tuple(each for each in self.alone if each.free <= sizes)
 
     @cached_property
     def filled(self) -> tuple[Term, ...]:
@@ -118,11 +128,15 @@ class ContractParts:
         """Whether a launch decides nothing but what is open."""
         return not self.written
 
-    def is_limit(self, clause: Term, *, alone: bool = False) -> bool:
-        """Whether every launch within limits satisfies the clause; ``alone``: by the limits of single sizes."""
+    def is_limit(self, clause: Term) -> bool:
+        """Whether every launch within limits satisfies the clause."""
+        return self.is_implied_by(self.limits, clause)
+
+    def is_implied_by(self, limits: Sequence[Term], clause: Term) -> bool:
+        """Whether these of the limits are enough for the clause."""
         if self._is_broken_by_a_sample(clause) or not self.has_limits:
             return False
-        return self.implies(self.alone if alone else self.limits, clause)
+        return self.implies(limits, clause)
 
     def is_open(self, clause: Term) -> bool:
         """Whether the clause restricts nothing that the contract speaks of by name."""
@@ -162,11 +176,29 @@ class ContractParts:
     def _layouts(self) -> list[tuple[tuple[Term, ...], tuple[Term, ...]]]:
         return [array_layout(array) for array in self.contract.arrays.values()]
 
+    @cached_property
+    def _members(self) -> list[tuple[tuple[Term, ...], tuple[Term, ...]]]:
+        """Sizes and strides of the arrays in lists, as a condition on every one of them has them; not of lists whose
+        arrays are described one by one, in numbers."""
+        named = [listed for listed in self.contract.lists.values() if not listed.each]
+        return [
+            (
+                tuple(described_member(each, f"shape[{d}]") for d in range(len(each.element.shape))),
+                tuple(described_member(each, f"strides[{d}]") for d in range(len(each.element.shape))),
+            )
+            for each in named
+        ]
+
     @property
     def _sizes(self) -> Iterator[Term]:
         """Sizes and the strides that somebody described, in terms of the contract."""
         for array, (shape, strides) in zip(self.contract.arrays.values(), self._layouts, strict=True):
             yield from (t.substitute(each, self._values) for each in (*shape, *(strides if array.strides else ())))
+
+    @property
+    def _counts(self) -> Iterator[Term]:
+        """Lengths of lists, and the axes of the grid, in terms of the contract."""
+        yield from (self._values.get(each, each) for each in (*GRID, *map(list_length, self.contract.lists)))
 
     def _alone(self) -> Iterator[Term]:
         most, least = t.const(USUAL), t.const(-USUAL)
@@ -179,6 +211,9 @@ class ContractParts:
             if variable.sort is Sort.INT:
                 yield from (t.lt(variable, most), t.lt(least, variable))
         yield from (t.lt(list_length(name), most) for name in self.contract.lists)
+        for shape, strides in self._members:
+            yield from (t.le(t.ONE, size) for size in shape if _is_variable(size) and not self._may_be_zero(size))
+            yield from (t.lt(each, most) for each in (*shape, *strides) if _is_variable(each))
 
     def _is_named(self, number: Term) -> bool:
         return self._values.get(number, number).kind is TermKind.VAR
@@ -209,6 +244,9 @@ class ContractParts:
             last = (t.mul(t.sub(size, t.ONE), stride) for size, stride in zip(shape, strides, strict=True))
             span = t.product(shape) if array.strides is None else t.add(t.ONE, *last)
             yield t.lt(span, t.const(most))
+        for shape, strides in self._members:
+            last = (t.mul(t.sub(size, t.ONE), stride) for size, stride in zip(shape, strides, strict=True))
+            yield t.lt(t.add(t.ONE, *last), t.const(most))
 
     def _is_broken_by_a_sample(self, clause: Term) -> bool:
         """Whether one of a few usual launches of the contract breaks it: most clauses are, and no solver is needed."""
@@ -225,6 +263,10 @@ class ContractParts:
 
 
 _NO: Final = Answer.UNSATISFIABLE
+
+
+def _is_variable(size: Term) -> bool:
+    return size.kind is TermKind.VAR
 
 
 def is_left_open(leaf: Term) -> bool:

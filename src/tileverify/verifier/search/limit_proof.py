@@ -17,6 +17,7 @@ from ..case import CLAUSE_LIMITS, Case, Open
 from ..messages import is_readable
 from ..rules.answers import Answer
 from ..rules.clause_search import Closes, fewest
+from ..rules.list_facts import about_lists, element_facts
 from ..rules.obligations import Obligation, every_obligation
 from .clauses import Clause
 from .mining import fitting_bounds
@@ -81,7 +82,14 @@ class WithinLimits:
             opened.obligation, opened.conditions, self.case.decider.facts, self.case.contract, self.case.lane_counts()
         )
         with self.case.question(opened, FIT_LIMITS) as closes:
-            return self._chosen(chain.from_iterable(groups), closes)
+            return self._chosen(
+                chain.from_iterable(groups), lambda limits: closes(self._of_arrays(limits, opened.conditions))
+            )
+
+    def _of_arrays(self, limits: Sequence[Term], conditions: Sequence[Term]) -> list[Term]:
+        """The limits, and what those on the arrays of lists say of the ones that ``conditions`` mention."""
+        contract = self.case.contract
+        return [*limits, *element_facts(conditions, about_lists(limits, contract.lists), contract)]
 
     def _chosen(self, natural: Iterable[Term], closes: Closes) -> list[Clause]:
         parts = self.case.parts
@@ -118,7 +126,8 @@ class WithinLimits:
         """Whether limits make ``wrap`` fit, by which they are adopted."""
 
         def closes(limits: Sequence[Term]) -> bool:
-            asked = self.case.decider.decide([outside, guard, *limits], limits=FIT_LIMITS)
+            known = self._of_arrays(limits, [outside, guard])
+            asked = self.case.decider.decide([outside, guard, *known], limits=FIT_LIMITS)
             return asked.answer is Answer.UNSATISFIABLE
 
         found = self._chosen(chain.from_iterable(fitting_bounds(wrap)), closes)

@@ -34,6 +34,7 @@ from .clauses import Clause, ignored_axes, launch_clause
 from .implied import related
 from .kept_work import KeptWork
 from .narrowing import offers
+from .shortest import shortest
 
 FOR_DATA = 4
 """Groups of clauses that are tried where the contents of arrays matter, and mostly a fact about them is missing."""
@@ -181,7 +182,8 @@ class Narrowing:
         people to judge."""
         if opened.obligation.blocked is not None or not any(self.quantities()):
             return []
-        return [clause.text for clause in self.found(opened, self.kept.demands(opened.obligation)[:1], idle=True)]
+        found = self.found(opened, self.kept.demands(opened.obligation)[:1], idle=True)
+        return [clause.text for clause in shortest(found, self.case.parts.implies, facts=self.case.contract.facts)]
 
     def quantities(self) -> Iterator[Term]:
         """What a launch decides within the contract; nothing where all is numbers."""

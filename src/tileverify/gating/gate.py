@@ -246,6 +246,7 @@ def _looked_at(
         reasons += [Reason("block-order", _unsteady(each)) for each in trial.launches if each.unsteady][:1]
     if not reasons and options.complete:
         reasons += incomplete(trial.launches)
+    unseen = [_too_narrow(each) for each in trial.unseen[:1]]
     del trial
     if reasons or reference is None:
         return told, reasons
@@ -256,7 +257,13 @@ def _looked_at(
     problem = answer.usage or answer.failed
     if problem is not None:
         return told, [Reason("not-compared", printable(problem))]
-    return told, [silent] if answer.unreadable else list(answer.reasons)
+    return told, [silent] if answer.unreadable else list(answer.reasons) or unseen
+
+
+def _too_narrow(unseen: str) -> Reason:
+    """What is stored is another number in launches of the contract than in all that were tried."""
+    message = f"{unseen}, what it stores hangs on it, and no trial is so large; widen it, or bound the sizes in the spec"
+    return Reason("overflow-not-tried", printable(message))
 
 
 def _unsteady(tried: Tried) -> str:

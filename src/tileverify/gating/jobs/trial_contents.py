@@ -159,10 +159,14 @@ def _each_in_turn(source: np.random.Generator, turning: Array, others: Array) ->
 
 
 def _whole_range(source: np.random.Generator, filling: str, shape: tuple[int, ...], held: np.dtype[Any]) -> Array:
-    """As many between 2^14 and 2^15 as between the last two powers, of both signs; or the ends, and numbers beside."""
+    """As many between 2^14 and 2^15 as between the last two powers, of both signs and with all digits, which no float
+    of the width holds; or the ends, and numbers beside."""
     limits = np.iinfo(held)
     low, high = int(limits.min), int(limits.max)
     if filling == "ends":
         return np.asarray(source.choice(np.asarray([low, low + 1, high - 1, high, 0, 1], object), shape).astype(held))
-    size = np.floor(2.0 ** source.uniform(0, limits.bits - (low < 0) - 0.01, shape)).astype(object)
+    bits = limits.bits - (low < 0)
+    digits = source.integers(0, 1 << bits, shape, np.uint64) if bits < 64 else source.integers(0, high, shape, np.uint64)
+    most = source.choice(np.asarray([bits, bits // 8], np.uint64), shape)
+    size = (digits >> source.integers(0, most, shape, np.uint64)).astype(object)
     return np.asarray((size * source.choice([-1, 1] if low else [1], shape)).astype(held))

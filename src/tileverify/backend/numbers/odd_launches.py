@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from ...contract.expressions import GRID_NAMES
-from ...contract.launch import GRID_MAX, Apply, EntryParameter, Name
+from ...contract.launch import GRID_MAX, Apply, EntryParameter, Expression, Name
 from ...contract.operators import Undefined
 from ...contract.strides import strides_of
 from ...frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
@@ -23,6 +23,7 @@ from ...frontend.bytecode.uses import NOWHERE, Use, uses_of
 from .conditions import ContractInNumbers
 from .elements import Array
 from .extents import cost, extent
+from .launch_steps import launch_steps
 from .launch_integers import Axes, Launches, computed, evaluated
 from .trial_launches import MOST_ELEMENTS, Chosen
 
@@ -33,15 +34,17 @@ WITHIN_LIMITS: Final = 1 << 30
 """What sizes, strides and scalars are below in a usual launch."""
 MOST_SPANNED: Final = 1 << 31
 """Elements that an array of a usual launch spans, less one."""
-SAMPLED: Final = 1 << 14
+SAMPLED: Final = 1 << 16
 """Lanes of launches that are cheap, among which rare ones are looked for."""
 LARGEST_SAMPLED: Final = 1 << 11
 MOST_RARE: Final = 4
 MOST_ODD: Final = 8
 MOST_ODD_BLOCKS: Final = 3 << 11
 """Of all launches that are added, together."""
-FEW_VALUES: Final = 8
-RARE: Final = 1 / 64
+FEW_VALUES: Final = 3
+RARE: Final = 1 / 128
+_TURNING: Final = frozenset({"cmpi", "cmpf", "andi", "ori", "xori", "divi", "remi", "shri", "select"})
+"""Ops of which few numbers come though many go in."""
 _BLOCKS: Final = 4
 """Looked at of each launch that is large."""
 _RATIO: Final = 1.02
@@ -123,20 +126,17 @@ class _Looking:
             return
         seen, uses = computed(self.entry, self.parameters, self.contract, launches), uses_of(self.entry)
         allowed, order = self.within_limits(launches), self.costs(launches)
-        told: set[tuple[tuple[int, ...], int | None]] = set()
-        for op, lanes in seen.narrow.items():
+        chosen = np.zeros(launches.count, np.bool_)
+        for op, lanes in sorted(seen.narrow.items(), key=lambda each: np.min(order[each[1] & allowed], initial=np.inf)):
             use = uses.get(op.result, NOWHERE)
             must = bool(use & (Use.VALUE | Use.BRANCH | Use.BOUND)) or (use is not NOWHERE and _bits(op) < 32)
-            if use is NOWHERE or not (lanes & allowed).any():
+            if use is NOWHERE or (lanes & chosen).any():
                 continue
             for lane in self.cheapest(lanes & allowed, order):
                 values = {name: int(column[lane]) for name, column in launches.values.items()}
                 if self.legal(values):
-                    found = Narrow(values, _line(op), _bits(op), self.words(values, launches, lane))
-                    key = tuple(values.values()), found.line
-                    if key not in told:
-                        told.add(key)
-                        yield found, must
+                    chosen |= np.logical_and.reduce([column == column[lane] for column in launches.values.values()])
+                    yield Narrow(values, _line(op), _bits(op), self.words(values, launches, lane)), must
                     break
 
     def large(self) -> Launches | None:
@@ -176,7 +176,8 @@ class _Looking:
         told: list[Mapping[str, int]] = []
         for op, numbers in seen.lanes.items():
             reached = seen.reached[op] & allowed
-            if not numbers.launched or uses.get(op.result, NOWHERE) is NOWHERE or not reached.any():
+            turning = numbers.launched and op.name in _TURNING
+            if not turning or uses.get(op.result, NOWHERE) is NOWHERE or not reached.any():
                 continue
             found, counts = np.unique(numbers.held[reached], return_counts=True)
             if len(found) > FEW_VALUES or numbers.held.dtype.kind == "f":
@@ -193,7 +194,7 @@ class _Looking:
 
     def cheap(self) -> Launches | None:
         """Sizes up to some thousands, small ones as often as large ones, and scalars of any size."""
-        if not self.roots:
+        if not self.roots or not launch_steps(self.entry):
             return None
         values = {}
         for name in self.roots:
@@ -257,11 +258,12 @@ class _Looking:
             allowed &= spanned < MOST_SPANNED
         return allowed
 
-    def numbers(self, expression: object, launches: Launches) -> Array:
+    def numbers(self, expression: Expression, launches: Launches) -> Array:
         try:
-            return evaluated(self.contract.resolved(expression), launches.values).astype(np.float64)  # type: ignore[arg-type]
+            found = evaluated(self.contract.resolved(expression), launches.values).astype(np.float64)
         except Undefined:
             return np.ones(launches.count)
+        return np.broadcast_to(found, (launches.count,))
 
     def costs(self, launches: Launches) -> Array:
         """As `extents.cost` has it."""

@@ -1,4 +1,5 @@
-"""Where the values of an entry end up: in memory, in a condition, in a bound of a loop, or in an address."""
+"""Where the values of an entry end up: in memory, in a condition, in a bound of a loop, or in an address; and what they
+are made of: the launch, or what arrays and float scalars hold."""
 
 from __future__ import annotations
 
@@ -6,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from enum import Flag, auto
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
-from .model import Block, Entry, Op, Value
+from .model import Block, Entry, Op, ScalarType, TileType, Value
 
 
 class Use(Flag):
@@ -21,7 +22,16 @@ class Use(Flag):
     ADDRESS = auto()
 
 
+class Origin(Flag):
+    """``LAUNCH``: sizes, strides, integer scalars and block ids; ``CONTENTS``: what a load gives, and float scalars."""
+
+    LAUNCH = auto()
+    CONTENTS = auto()
+
+
+F = TypeVar("F", Use, Origin)
 NOWHERE: Final = Use(0)
+CONSTANT: Final = Origin(0)
 _BROUGHT: Final = {
     "store_view_tko": ("tile",), "store_ptr_tko": ("val",), "atomic_rmw_tko": ("arg",),
     "atomic_cas_tko": ("cmp", "val"), "atomic_red_view_tko": ("value",), "multimem_reduce_view_tko": ("tile",),
@@ -33,16 +43,27 @@ _TOUCHING: Final = frozenset({"read", "write", "read_write"})
 @lru_cache(maxsize=64)
 def uses_of(entry: Entry) -> Mapping[Value, Use]:
     """What every value of the entry is used for in the end, by whatever is computed of it."""
-    flow = _Flow()
-    flow.block(entry.body, ())
-    return flow.solved()
+    return _Flow(entry).uses()
+
+
+@lru_cache(maxsize=64)
+def origins_of(entry: Entry) -> Mapping[Value, Origin]:
+    """What every value of the entry is made of; those of constants alone are left out."""
+    return _Flow(entry).origins()
 
 
 class _Flow:
-    def __init__(self) -> None:
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
         self.sources: defaultdict[Value, list[Value]] = defaultdict(list)
         """Of a value, those that it is made of."""
         self.seeds: defaultdict[Value, Use] = defaultdict(lambda: NOWHERE)
+        self.given: dict[Value, Origin] = {}
+        for parameter in entry.parameters:
+            element = parameter.type.element if isinstance(parameter.type, TileType) else None
+            if isinstance(element, ScalarType):
+                self.given[parameter] = Origin.CONTENTS if element.is_float else Origin.LAUNCH
+        self.block(entry.body, ())
 
     def block(self, block: Block, around: tuple[Op, ...]) -> None:
         for op in block.ops:
@@ -55,11 +76,15 @@ class _Flow:
         match op.name:
             case "if":
                 self.seeds[op.value("c")] |= Use.BOUND if _leaves_loop(op, around) else Use.BRANCH
+                for result in op.results:
+                    self.sources[result].append(op.value("c"))
+            case "get_tile_block_id" | "get_num_tile_blocks":
+                self.given |= dict.fromkeys(op.results, Origin.LAUNCH)
             case "for":
                 for bound in ("lower", "upper", "step"):
                     self.seeds[op.value(bound)] |= Use.BOUND
                 counter, *carried = op.regions[0].blocks[0].arguments
-                self.sources[counter] += [op.value("lower"), op.value("step")]
+                self.sources[counter] += [op.value("lower"), op.value("step"), op.value("upper")]
                 self.pairs(op.group("inits"), carried, op.results)
             case "loop":
                 self.pairs(op.group("inits"), op.regions[0].blocks[0].arguments)
@@ -80,6 +105,7 @@ class _Flow:
                     self.sources[made] += operands
 
     def access(self, op: Op) -> None:
+        self.given |= dict.fromkeys(op.results, Origin.CONTENTS)
         brought = {each for name in _BROUGHT.get(op.name, ()) for each in [op.value(name)]}
         pad = op.optional("pad") if "pad" in op.operands else None
         for value in _operands(op):
@@ -96,17 +122,28 @@ class _Flow:
             for source, made in zip(given, values, strict=False):
                 self.sources[made].append(source)
 
-    def solved(self) -> Mapping[Value, Use]:
-        found = dict(self.seeds)
-        left = list(found)
-        while left:
-            value = left.pop()
-            for source in self.sources.get(value, ()):
-                more = found.get(source, NOWHERE) | found[value]
-                if more != found.get(source, NOWHERE):
-                    found[source] = more
-                    left.append(source)
-        return found
+    def uses(self) -> Mapping[Value, Use]:
+        return _spread(dict(self.seeds), self.sources, NOWHERE)
+
+    def origins(self) -> Mapping[Value, Origin]:
+        made: defaultdict[Value, list[Value]] = defaultdict(list)
+        for value, sources in self.sources.items():
+            for source in sources:
+                made[source].append(value)
+        return _spread(dict(self.given), made, CONSTANT)
+
+
+def _spread(found: dict[Value, F], along: Mapping[Value, list[Value]], nothing: F) -> dict[Value, F]:
+    """``found`` with what goes along from value to value."""
+    left = list(found)
+    while left:
+        value = left.pop()
+        for other in along.get(value, ()):
+            before = found.get(other, nothing)
+            if (more := before | found[value]) != before:
+                found[other] = more
+                left.append(other)
+    return found
 
 
 def _operands(op: Op) -> list[Value]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 
-from ...contract.launch import Apply, EntryParameter, Expression, Name, Number, Role
+from ...contract.launch import EntryParameter, Expression, Name, Number, Role
 from ...contract.operators import Undefined
 from ...contract.strides import strides_of
 from ...frontend.bytecode.model import Block, Entry, Op, ScalarType, TensorViewType, TileType, Value
@@ -37,7 +37,7 @@ _OFF: Final = 2.0**-10
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """One value: ``held`` by the machine, and the ``number`` that is meant.  ``lost``: lanes of which that is not known;
+    """One value: ``held`` by the machine, and the ``number`` that is meant.  ``lost``: lanes in which that is unknown;
     ``launched``: it differs with the launch or the block, not with the place in a tile alone."""
 
     held: Array
@@ -135,7 +135,9 @@ _GROWING: Final[dict[str, Callable[[Array, Array], Array]]] = {
     "addi": np.add, "subi": np.subtract, "muli": np.multiply,
 }  # fmt: skip
 _MEANINGS: Final[dict[str, Meaning]] = {
-    **{name: (lambda rule: lambda op, a, b: rule(a, b))(rule) for name, rule in _GROWING.items()},
+    "addi": lambda op, a, b: a + b,
+    "subi": lambda op, a, b: a - b,
+    "muli": lambda op, a, b: a * b,
     "shli": _shifted_left,
     "shri": lambda op, a, b: a >> np.clip(b, 0, 63),
     "divi": lambda op, a, b: divide(a, _some(b), op.attributes["rnd"]),
@@ -166,7 +168,7 @@ _MEANINGS: Final[dict[str, Meaning]] = {
     "floor": lambda op, a: np.floor(a),
     "ceil": lambda op, a: np.ceil(a),
     "sqrt": lambda op, a: np.sqrt(a),
-    "select": lambda op, c, t, f: np.where(c != 0, t, f),
+    "select": lambda op, c, t, f: np.asarray(np.where(c != 0, t, f)),
 }
 _MOVING: Final = frozenset({"broadcast", "reshape", "permute", "assume", "extract"})
 """A lane has a place in a tile; which one does not matter."""
@@ -287,7 +289,8 @@ class _Run:
             sides = [each.number.astype(np.float64) for each in operands]
             lost = lost | (np.abs(rule(*sides) if rule else _shifted_left(op, *sides)) > _FAR)
         launched = any(each.launched for each in operands)
-        found = Lanes(*np.broadcast_arrays(held, number, lost), launched)
+        held, number, lost = np.broadcast_arrays(held, number, lost)
+        found = Lanes(held, number, lost, launched)
         self.known[op.result] = found
         self.found.lanes[op] = found
         self.found.reached[op] = active
@@ -385,7 +388,9 @@ class _Run:
     ) -> Iterable[tuple[Value, Lanes, Lanes | None, int]]:
         """What a loop carries and adds a number to that it does not carry, None for nothing."""
         made = {result: op for op in body.ops for result in op.results}
-        for place, (argument, start, end) in enumerate(zip(carried, starts, body.terminator.group("args"), strict=True)):
+        for place, (argument, start, end) in enumerate(
+            zip(carried, starts, body.terminator.group("args"), strict=True)
+        ):
             first, adding = self.known.get(start), made.get(end)
             if first is None or not _is_number(argument) or _scalar(argument).is_float:
                 continue

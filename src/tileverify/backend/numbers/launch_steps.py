@@ -1,8 +1,9 @@
 """Ops that make an integer of the launch alone by which no law goes on: remainders, quotients by what is no constant,
-shifts, bits, and casts to narrower words.
+shifts, bits, casts to narrower words, and whether such or a product is one number.
 
-What is right at a few launches says nothing of others there: ``1 // (1 + (m * m + 3 * n * n) % 10007)`` is 0 in nearly all
-of them.  Sums, products and the quotient of a sum by a constant are left out: their borders are tried (`odd_launches`).
+What is right at a few launches says nothing of others there: ``1 // (1 + (m * m + 3 * n * n) % 10007)`` is 0 in nearly
+all of them.  Sums, products and the quotient of a sum by a constant are left out: their borders are tried
+(`odd_launches`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ...frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
 from ...frontend.bytecode.traverse import walk
 from ...frontend.bytecode.uses import CONSTANT, NOWHERE, Origin, Use, origins_of, uses_of
 
-STEPPING: Final = frozenset({"remi", "divi", "shri", "andi", "ori", "xori", "mulhii", "trunci", "exti"})
+STEPPING: Final = frozenset({"remi", "divi", "shri", "andi", "ori", "xori", "mulhii", "trunci", "exti", "cmpi"})
 _STEERING: Final = Use.BRANCH | Use.BOUND
 
 
@@ -44,7 +45,7 @@ def steered_by_steps(entry: Entry) -> bool:
     uses, origins = uses_of(entry), origins_of(entry)
     steps = launch_steps(entry)
     return any(
-        uses.get(op.result, NOWHERE) & _STEERING
+        uses.get(op.result, NOWHERE) & (Use.BRANCH if op.name == "cmpi" else _STEERING)
         or (op.result in uses and op.name == "divi" and op.value("lhs") not in origins)
         or (op.result in uses and op.name == "exti")
         for op in steps
@@ -66,6 +67,8 @@ def _steps(op: Op, made_of: list[Origin], of_bent: bool) -> bool:
             return _bits(op.result) > 1
         case "exti":  # a condition as a number
             return of_bent and _bits(op.value("s")) == 1
+        case "cmpi":  # most ask whether an index is inside
+            return of_bent and op.attributes["pred"] in ("equal", "not_equal")
         case "trunci":
             return _bits(op.result) < 32
     return True

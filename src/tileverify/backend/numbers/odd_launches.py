@@ -23,8 +23,8 @@ from ...frontend.bytecode.uses import NOWHERE, Use, uses_of
 from .conditions import ContractInNumbers
 from .elements import Array
 from .extents import cost, extent
-from .launch_steps import launch_steps
 from .launch_integers import Axes, Launches, computed, evaluated
+from .launch_steps import launch_steps
 from .trial_launches import MOST_ELEMENTS, Chosen
 
 BlockOf: TypeAlias = "Callable[[Array], Array]"
@@ -295,5 +295,3 @@ def _bits(op: Op) -> int:
 
 def _line(op: Op) -> int | None:
     return None if op.location is None else op.location.line
-
-

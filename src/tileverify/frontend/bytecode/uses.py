@@ -147,8 +147,8 @@ def _spread(found: dict[Value, F], along: Mapping[Value, list[Value]], nothing: 
 
 
 def _operands(op: Op) -> list[Value]:
-    values = (each for operand in op.operands.values() for each in (operand if isinstance(operand, tuple) else [operand]))
-    return [each for each in values if each is not None]
+    groups = (operand if isinstance(operand, tuple) else (operand,) for operand in op.operands.values())
+    return [each for group in groups for each in group if each is not None]
 
 
 def _arguments(op: Op) -> list[Value]:

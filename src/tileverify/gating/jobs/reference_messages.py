@@ -25,5 +25,7 @@ class ReferenceAnswer:
     usage: str | None = None
     failed: str | None = None
     unreadable: bool = False
+    undefined: tuple[int, ...] = ()
+    """Launches that did not run to their end, by number, at which the reference has no value either."""
     reasons: tuple[Reason, ...] = ()
     equal: dict[str, Any] | None = None

@@ -1,5 +1,5 @@
-"""Cheats by integers of the launch: words that are too narrow for sizes and block ids, numbers that few launches give, and
-contents that floats do not hold.  What no trial reaches is refused, or told; honest uses of the same are accepted."""
+"""Cheats by integers of the launch: words that are too narrow for sizes and block ids, numbers that few launches give,
+and contents that floats do not hold.  What no trial reaches is refused, or told; honest uses are accepted."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def double(x): return {"out": 2.0 * x}
 def same(x): return {"out": x.copy()}
 def mean(x): return {"out": x / len(x)}
 def steps(x, a): return {"out": np.trunc(x / a).astype(np.int32)}
+def clipped(x, a): return np.clip(np.floor(x / a), -9, 9).astype(np.int32)
 def scaled(x, a): return {"out": np.trunc(x * 0 + 1).astype(np.int32)}
 """
 HEAD = "import cuda.tile as ct\n\n\n@ct.kernel\ndef k({}):\n    b = ct.bid(0)\n    t = ct.load(x, (b,), (32,))\n"
@@ -79,7 +80,8 @@ def test_what_no_trial_reaches_is_refused_and_a_bounded_size_is_not(tmp_path: Pa
     [
         "v = x.shape[0]\nr = ct.where((v * v + 3 * b) % 1000003 == 500009, t, 2.0 * t)\nct.store(out, (b,), r)",
         "v = x.shape[0]\nr = 2.0 * t\nif (v * 31 + 5) % 1000003 == 500009:\n    r = t\nct.store(out, (b,), r)",
-        "v = x.shape[0]\nr = 2.0 * t\nfor q in range(1 // (1 + (v * 31 + 5) % 1000003)):\n    r = r + 1.0\nct.store(out, (b,), r)",
+        "v = x.shape[0]\nr = 2.0 * t\nfor q in range(1 // (1 + (v * 31 + 5) % 1000003)):\n    r = r + 1.0\n"
+        "ct.store(out, (b,), r)",
     ],
     ids=["choice", "branch", "loop"],
 )  # fmt: skip
@@ -138,5 +140,7 @@ def test_a_scale_of_0_is_excused_where_the_reference_has_no_value(tmp_path: Path
     assert kernel.accepted, kernel.reasons
     assert kernel.trial is not None
     assert any(each.endswith("floats: zeros: the reference has no value there") for each in kernel.trial.not_tried)
+    clipped = "q = ct.minimum(ct.maximum(ct.floor(t / a), -9.0), 9.0)\nct.store(out, (b,), ct.astype(q, ct.int32))"
+    assert judged(clipped, WITH_SCALE, "clipped", tmp_path, one_sandbox).accepted
     refused = judged(body, WITH_SCALE, "scaled", tmp_path, one_sandbox)
     assert [each.id for each in refused.reasons] == ["trial-stopped"]

@@ -23,7 +23,7 @@ from .jobs.exactness import with_equality, worth_asking
 from .jobs.proved import ProofAnswer, read_proof
 from .jobs.references import ReferenceProcess, own_reference
 from .jobs.requests import SubmissionRequest, TrialRequest
-from .jobs.trial_contents import ZEROS
+from .jobs.trial_contents import SPECIAL, ZEROS
 from .jobs.tried import Tried, incomplete, read_trial, summary
 from .sandbox.orders import CutOff, JobKind, JobLimits
 from .sandbox.sandbox import JobOutcome, Sandbox
@@ -243,12 +243,13 @@ def _looked_at(
     if not trial.launches:
         return told, [Reason("no-trial", "no small launch of its contract was found to try it with")]
     stops = {number: each for number, each in enumerate(trial.launches) if each.stopped}
-    at_zeros = reference is not None and all(each.filling == ZEROS for each in stops.values())
-    reasons = [] if at_zeros else [_stop_of(each) for each in stops.values()][:1]
+    perhaps = reference is not None and all(each.filling in (ZEROS, SPECIAL) for each in stops.values())
+    reasons = [] if perhaps else [_stop_of(each) for each in stops.values()][:1]
     if not reasons:
         reasons += [Reason("block-order", _unsteady(each)) for each in trial.launches if each.unsteady][:1]
     if not reasons and options.complete:
         reasons += incomplete(trial.launches)
+    places = [each.where for each in trial.launches]
     unseen = [_too_narrow(each) for each in trial.unseen[:1]]
     del trial
     if reasons or reference is None:
@@ -263,7 +264,7 @@ def _looked_at(
     if answer.unreadable:
         return told, [silent]
     reasons = [_stop_of(each) for number, each in stops.items() if number not in answer.undefined][:1]
-    nothing = tuple(f"{stops[number].where}: the reference has no value there" for number in answer.undefined)
+    nothing = tuple(f"{places[number]}: the reference has no value there" for number in answer.undefined)
     told = replace(told, not_tried=(*told.not_tried, *nothing))
     return told, reasons or list(answer.reasons) or unseen
 

@@ -26,6 +26,6 @@ class ReferenceAnswer:
     failed: str | None = None
     unreadable: bool = False
     undefined: tuple[int, ...] = ()
-    """Launches that did not run to their end, by number, at which the reference has no value either."""
+    """Launches by number at which the reference has no value, so that nothing is compared."""
     reasons: tuple[Reason, ...] = ()
     equal: dict[str, Any] | None = None

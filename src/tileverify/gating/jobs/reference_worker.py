@@ -32,7 +32,7 @@ from ..sandbox.frames import BrokenFrame, read_frame, write_frame
 from ..screen.plain_values import whole
 from .comparing import NotComparable, Reference, disagreements
 from .reference_messages import ReferenceAnswer, ReferenceRequest
-from .trial_contents import ZEROS
+from .trial_contents import SPECIAL, ZEROS
 from .tried import Tried, read_trial
 
 LARGEST_PAYLOAD: Final = 1 << 30
@@ -104,8 +104,9 @@ def _compared(reference: Reference, payload: bytes) -> ReferenceAnswer:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ReferenceAnswer(unreadable=True)
     try:
-        ended = [each for each in trial.launches if each.stopped is None]
         undefined = _undefined(trial.launches, reference)
+        defined = (each for number, each in enumerate(trial.launches) if number not in undefined)
+        ended = [each for each in defined if each.stopped is None]
         reasons = list(disagreements(ended, reference, _called)) if ended else []
     except (NotComparable, MemoryError) as error:
         return ReferenceAnswer(failed=whole(str(error)) or "the reference took more memory than it may")
@@ -113,11 +114,12 @@ def _compared(reference: Reference, payload: bytes) -> ReferenceAnswer:
 
 
 def _undefined(launches: Sequence[Tried], reference: Reference) -> tuple[int, ...]:
-    """Launches of zeros at which the reference divides by 0, or makes an integer of what is none: no spec can say that a
-    scale is positive."""
+    """Launches with a scalar of 0, and those of zeros or with NaN that did not run to their end, at which the reference
+    divides by 0 or makes an integer of what is none: no spec can say that a scale is positive."""
     found = []
     for number, each in enumerate(launches):
-        if each.stopped is None or each.filling != ZEROS:
+        by_zero = each.filling == ZEROS and any(value == 0.0 for value in each.others.values())
+        if not by_zero and (each.stopped is None or each.filling not in (ZEROS, SPECIAL)):
             continue
         arrays = {name: np.array(numbers(held.before, held.dtype)) for name, held in each.arguments.items()}
         try:

@@ -15,11 +15,12 @@ from ...backend.numbers.trial_launches import Constants
 from ...contract.element_types import ELEMENT_TYPES
 
 ZEROS: Final = "zeros"
+SPECIAL: Final = "special"
 EXTREME: Final = ("whole", "ends", "huge", "faint")
 """Integers of the whole range of their type, and at its ends, floats whose squares and cubes f32 just holds, and floats
 whose squares it does not hold any more.  What overflows there says nothing, whichever side it is of."""
 FILLINGS: Final = (
-    "normal", "borders", "turns", "wide", ZEROS, "equal", "large", "tiny", "negative", "special", "other", *EXTREME,
+    "normal", "borders", "turns", "wide", ZEROS, "equal", "large", "tiny", "negative", SPECIAL, "other", *EXTREME,
 )  # fmt: skip
 """Of the first launch all; of the others the first, and one more in turn."""
 _OF_INTEGERS: Final = ("borders", "turns", "wide", "negative", "whole", "ends")
@@ -168,6 +169,6 @@ def _whole_range(source: np.random.Generator, filling: str, shape: tuple[int, ..
         return np.asarray(source.choice(np.asarray([low, low + 1, high - 1, high, 0, 1], object), shape).astype(held))
     bits = limits.bits - (low < 0)
     digits = source.integers(0, high, shape, np.uint64, endpoint=True)
-    most = source.choice(np.asarray([bits, bits // 8], np.uint64), shape)
+    most = source.choice(np.asarray([bits, max(1, bits // 8)], np.uint64), shape)
     size = (digits >> source.integers(0, most, shape, np.uint64)).astype(object)
     return np.asarray((size * source.choice([-1, 1] if low else [1], shape)).astype(held))

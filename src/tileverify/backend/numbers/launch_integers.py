@@ -83,7 +83,7 @@ def computed(
 
 
 def evaluated(expression: Expression, values: Mapping[str, Array]) -> Array:
-    """The expression for each lane.
+    """The expression for each lane, where `operators.Operator.value` knows one launch.
 
     :raises Undefined: it has an operator that is not followed, or a name without a value.
     """
@@ -425,7 +425,8 @@ def _parted(op: Op, element: ScalarType, found: Lanes, operands: Sequence[Lanes]
     if element.is_float:
         machine = held.astype(np.float64)
         if op.name in ("itof", "ftof"):
-            return np.asarray(np.isfinite(number) & ~np.isfinite(machine))
+            # No format rounds by a quarter: the word was read with another sign, or is beyond the largest float.
+            return np.asarray(np.isfinite(number) & ~(np.abs(machine - number) <= np.abs(number) / 4))
         if op.name not in ("addf", "subf", "fma"):
             return np.zeros(held.shape, np.bool_)
         whole = np.logical_and.reduce([each.number == np.floor(each.number) for each in operands])

@@ -13,10 +13,10 @@ from typing import Final
 
 from ...frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
 from ...frontend.bytecode.traverse import walk
-from ...frontend.bytecode.uses import CONSTANT, NOWHERE, Origin, Use, origins_of, uses_of
+from ...frontend.bytecode.uses import CONSTANT, NOWHERE, ValueOrigin, ValueUse, origins_of, uses_of
 
 STEPPING: Final = frozenset({"remi", "divi", "shri", "andi", "ori", "xori", "mulhii", "trunci", "exti", "cmpi"})
-_STEERING: Final = Use.BRANCH | Use.BOUND
+_STEERING: Final = ValueUse.BRANCH | ValueUse.BOUND
 
 
 @lru_cache(maxsize=64)
@@ -28,7 +28,11 @@ def launch_steps(entry: Entry) -> frozenset[Op]:
     for op in walk(entry.body):
         operands = [value for value in op.operands.values() if isinstance(value, Value)]
         made_of = [origins.get(value, CONSTANT) for value in operands]
-        if op.regions or not any(Origin.LAUNCH in each for each in made_of) or Origin.CONTENTS in _joined(made_of):
+        if (
+            op.regions
+            or not any(ValueOrigin.LAUNCH in each for each in made_of)
+            or ValueOrigin.CONTENTS in _joined(made_of)
+        ):
             continue
         of_bent = not bent.isdisjoint(operands)
         if op.name in STEPPING and _steps(op, made_of, of_bent):
@@ -45,21 +49,21 @@ def steered_by_steps(entry: Entry) -> bool:
     uses, origins = uses_of(entry), origins_of(entry)
     steps = launch_steps(entry)
     return any(
-        uses.get(op.result, NOWHERE) & (Use.BRANCH if op.name == "cmpi" else _STEERING)
+        uses.get(op.result, NOWHERE) & (ValueUse.BRANCH if op.name == "cmpi" else _STEERING)
         or (op.result in uses and op.name == "divi" and op.value("lhs") not in origins)
         or (op.result in uses and op.name == "exti")
         for op in steps
     )
 
 
-def _joined(origins: list[Origin]) -> Origin:
+def _joined(origins: list[ValueOrigin]) -> ValueOrigin:
     whole = CONSTANT
     for each in origins:
         whole |= each
     return whole
 
 
-def _steps(op: Op, made_of: list[Origin], of_bent: bool) -> bool:
+def _steps(op: Op, made_of: list[ValueOrigin], of_bent: bool) -> bool:
     match op.name:
         case "divi":
             return of_bent or made_of[1] is not CONSTANT

@@ -19,7 +19,7 @@ from ...contract.launch import GRID_MAX, Apply, EntryParameter, Expression, Name
 from ...contract.operators import Undefined
 from ...contract.strides import strides_of
 from ...frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
-from ...frontend.bytecode.uses import NOWHERE, Use, uses_of
+from ...frontend.bytecode.uses import NOWHERE, ValueUse, uses_of
 from .conditions import ContractInNumbers
 from .elements import Array
 from .extents import cost, extent
@@ -129,7 +129,9 @@ class _Looking:
         chosen = np.zeros(launches.count, np.bool_)
         for op, lanes in sorted(seen.narrow.items(), key=lambda each: np.min(order[each[1] & allowed], initial=np.inf)):
             use = uses.get(op.result, NOWHERE)
-            must = bool(use & (Use.VALUE | Use.BRANCH | Use.BOUND)) or (use is not NOWHERE and _bits(op) < 32)
+            must = bool(use & (ValueUse.VALUE | ValueUse.BRANCH | ValueUse.BOUND)) or (
+                use is not NOWHERE and _bits(op) < 32
+            )
             if use is NOWHERE or (lanes & chosen).any():
                 continue
             for lane in self.cheapest(lanes & allowed, order):

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from .model import Block, Entry, Op, ScalarType, TileType, Value
 
 
-class Use(Flag):
+class ValueUse(Flag):
     """``VALUE``: what a store or an atomic brings to memory; ``BRANCH``: what an ``if`` asks for; ``BOUND``: how often
     a loop runs; ``ADDRESS``: which elements are touched."""
 
@@ -22,16 +22,16 @@ class Use(Flag):
     ADDRESS = auto()
 
 
-class Origin(Flag):
+class ValueOrigin(Flag):
     """``LAUNCH``: sizes, strides, integer scalars and block ids; ``CONTENTS``: what a load gives, and float scalars."""
 
     LAUNCH = auto()
     CONTENTS = auto()
 
 
-F = TypeVar("F", Use, Origin)
-NOWHERE: Final = Use(0)
-CONSTANT: Final = Origin(0)
+F = TypeVar("F", ValueUse, ValueOrigin)
+NOWHERE: Final = ValueUse(0)
+CONSTANT: Final = ValueOrigin(0)
 _BROUGHT: Final = {
     "store_view_tko": ("tile",), "store_ptr_tko": ("val",), "atomic_rmw_tko": ("arg",),
     "atomic_cas_tko": ("cmp", "val"), "atomic_red_view_tko": ("value",), "multimem_reduce_view_tko": ("tile",),
@@ -41,13 +41,13 @@ _TOUCHING: Final = frozenset({"read", "write", "read_write"})
 
 
 @lru_cache(maxsize=64)
-def uses_of(entry: Entry) -> Mapping[Value, Use]:
+def uses_of(entry: Entry) -> Mapping[Value, ValueUse]:
     """What every value of the entry is used for in the end, by whatever is computed of it."""
     return _Flow(entry).uses()
 
 
 @lru_cache(maxsize=64)
-def origins_of(entry: Entry) -> Mapping[Value, Origin]:
+def origins_of(entry: Entry) -> Mapping[Value, ValueOrigin]:
     """What every value of the entry is made of; those of constants alone are left out."""
     return _Flow(entry).origins()
 
@@ -57,12 +57,12 @@ class _Flow:
         self.entry = entry
         self.sources: defaultdict[Value, list[Value]] = defaultdict(list)
         """Of a value, those that it is made of."""
-        self.seeds: defaultdict[Value, Use] = defaultdict(lambda: NOWHERE)
-        self.given: dict[Value, Origin] = {}
+        self.seeds: defaultdict[Value, ValueUse] = defaultdict(lambda: NOWHERE)
+        self.given: dict[Value, ValueOrigin] = {}
         for parameter in entry.parameters:
             element = parameter.type.element if isinstance(parameter.type, TileType) else None
             if isinstance(element, ScalarType):
-                self.given[parameter] = Origin.CONTENTS if element.is_float else Origin.LAUNCH
+                self.given[parameter] = ValueOrigin.CONTENTS if element.is_float else ValueOrigin.LAUNCH
         self.block(entry.body, ())
 
     def block(self, block: Block, around: tuple[Op, ...]) -> None:
@@ -75,14 +75,14 @@ class _Flow:
     def op(self, op: Op, around: tuple[Op, ...]) -> None:
         match op.name:
             case "if":
-                self.seeds[op.value("c")] |= Use.BOUND if _leaves_loop(op, around) else Use.BRANCH
+                self.seeds[op.value("c")] |= ValueUse.BOUND if _leaves_loop(op, around) else ValueUse.BRANCH
                 for result in op.results:
                     self.sources[result].append(op.value("c"))
             case "get_tile_block_id" | "get_num_tile_blocks":
-                self.given |= dict.fromkeys(op.results, Origin.LAUNCH)
+                self.given |= dict.fromkeys(op.results, ValueOrigin.LAUNCH)
             case "for":
                 for bound in ("lower", "upper", "step"):
-                    self.seeds[op.value(bound)] |= Use.BOUND
+                    self.seeds[op.value(bound)] |= ValueUse.BOUND
                 counter, *carried = op.regions[0].blocks[0].arguments
                 self.sources[counter] += [op.value("lower"), op.value("step"), op.value("upper")]
                 self.pairs(op.group("inits"), carried, op.results)
@@ -105,16 +105,16 @@ class _Flow:
                     self.sources[made] += operands
 
     def access(self, op: Op) -> None:
-        self.given |= dict.fromkeys(op.results, Origin.CONTENTS)
+        self.given |= dict.fromkeys(op.results, ValueOrigin.CONTENTS)
         brought = {each for name in _BROUGHT.get(op.name, ()) for each in [op.value(name)]}
         pad = op.optional("pad") if "pad" in op.operands else None
         for value in _operands(op):
             if value in brought:
-                self.seeds[value] |= Use.VALUE
+                self.seeds[value] |= ValueUse.VALUE
             elif value is pad:
                 self.sources[op.results[0]].append(value)
             else:
-                self.seeds[value] |= Use.ADDRESS
+                self.seeds[value] |= ValueUse.ADDRESS
 
     def pairs(self, given: Iterable[Value], *taken: Iterable[Value]) -> None:
         given = tuple(given)
@@ -122,10 +122,10 @@ class _Flow:
             for source, made in zip(given, values, strict=False):
                 self.sources[made].append(source)
 
-    def uses(self) -> Mapping[Value, Use]:
+    def uses(self) -> Mapping[Value, ValueUse]:
         return _spread(dict(self.seeds), self.sources, NOWHERE)
 
-    def origins(self) -> Mapping[Value, Origin]:
+    def origins(self) -> Mapping[Value, ValueOrigin]:
         made: defaultdict[Value, list[Value]] = defaultdict(list)
         for value, sources in self.sources.items():
             for source in sources:

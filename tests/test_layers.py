@@ -155,6 +155,7 @@ OPERATORS = {
 }  # fmt: skip
 
 TABLES = {
+    "tileverify/backend/numbers/launch_integers.py": "what it is for many launches at once",
     "tileverify/contract/expressions.py": "how an operator of a launch spec is written",
     "tileverify/contract/operators.py": "what it is: value, term and Python",
     "tileverify/reports/html/words.py": "what pages print in its place",

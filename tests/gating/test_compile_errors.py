@@ -20,6 +20,13 @@ WRONG = {  # source, line of the error, a word of cuTile's sentence
     "format": (KERNEL + '    ct.printf("%s", t)\n    ct.store(out, (i,), t)\n', "", "%s", 8),
     "dimension": (KERNEL + "    ct.store(out, (i,), t + ct.zeros((32,), ct.float32))\n", "", "32", 8),
     "recursion": (KERNEL + "    ct.store(out, (i,), h(t))\n", "def h(t):\n    return h(t + 1)\n\n", "do not end", 5),
+    "endless": (KERNEL + "    while True:\n        t = t + 1.0\n    ct.store(out, (i,), t)\n", "", "never left", 8),
+    "endless-count": (
+        KERNEL + "    n = 0\n    while 1 < 2:\n        n += 1\n        t = t * 2.0\n    ct.store(out, (i,), t)\n",
+        "",
+        "never left",
+        None,
+    ),
     "mutual-recursion": (
         KERNEL + "    ct.store(out, (i,), g(t))\n",
         "def g(t):\n    return h(t)\n\ndef h(t):\n    return g(t)\n\n",

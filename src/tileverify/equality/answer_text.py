@@ -73,7 +73,8 @@ def sentence(found: ExactAnswer) -> str:
         case Decision.EQUAL:
             where = f"{_count(len(found.launches), 'launch', 'launches')}, {_count(found.points, 'point', 'points')}"
             if found.tried:
-                why = "may hang on a rounding, a cast or integers of arrays, of which no law is known"
+                why = "may hang on a rounding, a cast, integers of arrays or integers computed of sizes and block ids"
+                why += ", of which no law is known"
                 return f"equal at {where} that were tried, without a probability: {', '.join(found.tried)} {why}"
             return (
                 f"equal over the real numbers at {where} "

@@ -37,6 +37,7 @@ from ..backend.interpreter.values import (
     with_taint,
     wrapped,
 )
+from ..backend.numbers.launch_steps import STEPPING, launch_steps
 from ..frontend.bytecode.model import Block, Op, ScalarType, TileType, Value
 from . import constants, exact, formulas, reducing, touching
 from .branches import STEPPED
@@ -345,7 +346,13 @@ def _without_rule(name: str) -> Rule:
     return rule
 
 
-RULES: Final[dict[str, Rule]] = {
+def _of_launches(rule: Rule) -> Rule:
+    """Of an op that makes an integer of the launch alone, of which no law is known either."""
+    stepping = _stepped(rule)
+    return lambda run, op: (stepping if op in launch_steps(run.program.entry) else rule)(run, op)
+
+
+_RULES: Final[dict[str, Rule]] = {
     **MACHINE,
     **{name: _FLOATS.get(name, _without_rule(name)) for name in floats.RULES},
     **touching.RULES,
@@ -364,3 +371,4 @@ RULES: Final[dict[str, Rule]] = {
     **{name: _bits_of_floats(name) for name in ("pack", "unpack")},
     "bitcast": _bitcast,
 }
+RULES: Final[dict[str, Rule]] = {**_RULES, **{name: _of_launches(_RULES[name]) for name in STEPPING}}

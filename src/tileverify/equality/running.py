@@ -13,6 +13,7 @@ from ..backend.interpreter.conduct import RUN, Conduct
 from ..backend.interpreter.machine import Rule
 from ..backend.interpreter.values import OVERFLOWED, UNSPECIFIED, Tile
 from ..backend.numbers.inputs import Inputs
+from ..backend.numbers.launch_steps import steered_by_steps
 from ..contract.launch import EntryParameter
 from ..frontend.bytecode.model import Entry, Module, ScalarType, TileType
 from . import exact
@@ -99,6 +100,8 @@ def _run(
         changed = allocation.name in data and after[allocation.name].tobytes() != data[allocation.name].tobytes()
         if changed and after[allocation.name].dtype.kind in "iu":
             kernel.ways.stepped.add(allocation.name)
+    if steered_by_steps(kernel.entry):
+        kernel.ways.stepped |= {name for name, array in contents.items() if array.tobytes() != held[name].tobytes()}
     return after
 
 

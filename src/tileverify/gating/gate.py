@@ -23,6 +23,7 @@ from .jobs.exactness import with_equality, worth_asking
 from .jobs.proved import ProofAnswer, read_proof
 from .jobs.references import ReferenceProcess, own_reference
 from .jobs.requests import SubmissionRequest, TrialRequest
+from .jobs.trial_contents import SPECIAL, ZEROS
 from .jobs.tried import Tried, incomplete, read_trial, summary
 from .sandbox.orders import CutOff, JobKind, JobLimits
 from .sandbox.sandbox import JobOutcome, Sandbox
@@ -241,11 +242,15 @@ def _looked_at(
     told = summary(trial, seed)
     if not trial.launches:
         return told, [Reason("no-trial", "no small launch of its contract was found to try it with")]
-    reasons = [Reason("trial-stopped", f"{each.stopped} ({each.where})") for each in trial.launches if each.stopped][:1]
+    stops = {number: each for number, each in enumerate(trial.launches) if each.stopped}
+    perhaps = reference is not None and all(each.filling in (ZEROS, SPECIAL) for each in stops.values())
+    reasons = [] if perhaps else [_stop_of(each) for each in stops.values()][:1]
     if not reasons:
         reasons += [Reason("block-order", _unsteady(each)) for each in trial.launches if each.unsteady][:1]
     if not reasons and options.complete:
         reasons += incomplete(trial.launches)
+    places = [each.where for each in trial.launches]
+    unseen = [_too_narrow(each) for each in trial.unseen[:1]]
     del trial
     if reasons or reference is None:
         return told, reasons
@@ -256,7 +261,22 @@ def _looked_at(
     problem = answer.usage or answer.failed
     if problem is not None:
         return told, [Reason("not-compared", printable(problem))]
-    return told, [silent] if answer.unreadable else list(answer.reasons)
+    if answer.unreadable:
+        return told, [silent]
+    reasons = [_stop_of(each) for number, each in stops.items() if number not in answer.undefined][:1]
+    nothing = tuple(f"{places[number]}: the reference has no value there" for number in answer.undefined)
+    told = replace(told, not_tried=(*told.not_tried, *nothing))
+    return told, reasons or list(answer.reasons) or unseen
+
+
+def _stop_of(tried: Tried) -> Reason:
+    return Reason("trial-stopped", f"{tried.stopped} ({tried.where})")
+
+
+def _too_narrow(unseen: str) -> Reason:
+    """What is stored is another number in launches of the contract than in all that were tried."""
+    why = "what it stores hangs on it, and no trial is so large; widen it, or bound the sizes in the spec"
+    return Reason("overflow-not-tried", printable(f"{unseen}: {why}"))
 
 
 def _unsteady(tried: Tried) -> str:

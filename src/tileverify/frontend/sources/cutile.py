@@ -25,7 +25,7 @@ from ...system.errors import SourceError, SpecError, TileVerifyError
 from .abi import entry_parameters
 from .importing import import_file
 from .python_scan import PythonScan
-from .refused import described
+from .refused import described, unexplained
 from .signature import compiled_array_facts, kernel_signature
 from .tampering import remember
 
@@ -167,7 +167,7 @@ def compile_error(kernel: CutileKernel, spec: LaunchSpec, error: Exception) -> T
     if isinstance(error, TileError):
         place = _user_place(kernel, error.loc)
         # Errors within errors bring their own, unknown, place along.
-        message = " ".join(error.message.replace("Unknown location", "").split())
+        message = " ".join(error.message.replace("Unknown location", "").split()) or unexplained(error, *place)
         told = f"cuTile rejects '{kernel.name}': {message}"
         return SourceError(told, *place, also=described(spec, *place, message))
     text = " ".join(str(error).split())

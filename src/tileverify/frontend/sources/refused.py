@@ -32,13 +32,26 @@ def described(spec: LaunchSpec, file: str, line: int | None, column: int | None,
     return tuple((spec.file, *place) for place in dict.fromkeys(found) if place is not None)
 
 
-def _names_at(file: str, line: int, column: int) -> Iterator[str]:
-    """The names in what begins at a place."""
+def unexplained(error: Exception, file: str, line: int | None, column: int | None) -> str:
+    """What is wrong where cuTile's compiler fails without a message: it has no code for a loop that is never left."""
+    loops = (node for node in _nodes(file) if isinstance(node, ast.While) and node.lineno == line)
+    if any(not any(isinstance(node, ast.Break | ast.Return) for node in ast.walk(loop)) for loop in loops):
+        return "this `while` loop is never left; give it a condition that becomes false, or a `break`"
+    cause = type(error.__cause__ or error).__name__
+    return f"its compiler fails here without a message ({cause}); write this line in another way"
+
+
+def _nodes(file: str) -> Iterator[ast.AST]:
     try:
         tree = syntax_tree(text_of(Path(file)))
     except (OSError, SyntaxError, ValueError, RecursionError):
         return
-    for node in ast.walk(tree):
+    yield from ast.walk(tree)
+
+
+def _names_at(file: str, line: int, column: int) -> Iterator[str]:
+    """The names in what begins at a place."""
+    for node in _nodes(file):
         if isinstance(node, ast.expr) and (node.lineno, node.col_offset) == (line, column):
             yield from (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 

@@ -25,5 +25,7 @@ class ReferenceAnswer:
     usage: str | None = None
     failed: str | None = None
     unreadable: bool = False
+    undefined: tuple[int, ...] = ()
+    """Launches by number at which the reference has no value, so that nothing is compared."""
     reasons: tuple[Reason, ...] = ()
     equal: dict[str, Any] | None = None

@@ -15,13 +15,13 @@ import os
 import resource
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from ...backend.numbers.elements import Array
+from ...backend.numbers.elements import Array, numbers
 from ...equality.answer_text import difference, fields
 from ...equality.sent_answers import answer_to
 from ...equality.sent_points import NoPoints
@@ -32,6 +32,7 @@ from ..sandbox.frames import BrokenFrame, read_frame, write_frame
 from ..screen.plain_values import whole
 from .comparing import NotComparable, Reference, disagreements
 from .reference_messages import ReferenceAnswer, ReferenceRequest
+from .trial_contents import SPECIAL, ZEROS
 from .tried import Tried, read_trial
 
 LARGEST_PAYLOAD: Final = 1 << 30
@@ -103,10 +104,32 @@ def _compared(reference: Reference, payload: bytes) -> ReferenceAnswer:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ReferenceAnswer(unreadable=True)
     try:
-        reasons = list(disagreements(trial.launches, reference, _called))
+        undefined = _undefined(trial.launches, reference)
+        defined = (each for number, each in enumerate(trial.launches) if number not in undefined)
+        ended = [each for each in defined if each.stopped is None]
+        reasons = list(disagreements(ended, reference, _called)) if ended else []
     except (NotComparable, MemoryError) as error:
         return ReferenceAnswer(failed=whole(str(error)) or "the reference took more memory than it may")
-    return ReferenceAnswer(reasons=tuple(reasons))
+    return ReferenceAnswer(reasons=tuple(reasons), undefined=undefined)
+
+
+def _undefined(launches: Sequence[Tried], reference: Reference) -> tuple[int, ...]:
+    """Launches with a scalar of 0, and those of zeros or with NaN that did not run to their end, at which the reference
+    divides by 0 or makes an integer of what is none: no spec can say that a scale is positive."""
+    found = []
+    for number, each in enumerate(launches):
+        by_zero = each.filling == ZEROS and any(value == 0.0 for value in each.others.values())
+        if not by_zero and (each.stopped is None or each.filling not in (ZEROS, SPECIAL)):
+            continue
+        arrays = {name: np.array(numbers(held.before, held.dtype)) for name, held in each.arguments.items()}
+        try:
+            with np.errstate(divide="raise", invalid="raise"):
+                reference(**_taken(reference, {**each.others, **each.values, **arrays}))
+        except FloatingPointError:
+            found.append(number)
+        except (Exception, SystemExit):
+            continue  # which is told by whoever compares
+    return tuple(found)
 
 
 def _exactly(reference: Reference, payload: bytes) -> ReferenceAnswer:
@@ -137,17 +160,15 @@ def _called(reference: Reference, given: Mapping[str, Array], tried: Tried) -> t
     """Every argument after the launch, as the reference has it, and those that it leaves alone."""
     arrays = {name: np.array(array) for name, array in given.items()}
     named = {**tried.others, **tried.values, **arrays}
-    parameters = _parameters(reference)
-    takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
-    taken = named if takes_all else {p.name: named[p.name] for p in parameters if p.name in named}
     try:
         with np.errstate(all="ignore"):
-            result = reference(**taken)
+            result = reference(**_taken(reference, named))
     except (Exception, SystemExit) as error:
         said = " ".join(str(error).split())[:_LONGEST]
         raise NotComparable(f"the reference failed ({tried.where}): {type(error).__name__}: {said}") from None
-    unnamed = [name for name in arrays if name not in {p.name for p in parameters}]
-    table = _table(result, [] if takes_all else unnamed)
+    parameters = {parameter.name for parameter in _parameters(reference)}
+    unnamed = [name for name in arrays if name not in parameters]
+    table = _table(result, [] if _takes_all(reference) else unnamed)
     strange = [name for name in table if name not in arrays]
     if strange:
         raise NotComparable(f"the reference returns '{strange[0]}', which is no array of the launch")
@@ -159,6 +180,17 @@ def _called(reference: Reference, given: Mapping[str, Array], tried: Tried) -> t
         raise NotComparable(f"the reference returns an array of another shape ({tried.where}): {error}") from None
     kept = (name for name in arrays if name not in new and arrays[name].tobytes() == given[name].tobytes())
     return {**arrays, **new}, frozenset(kept)
+
+
+def _takes_all(reference: Reference) -> bool:
+    return any(each.kind is inspect.Parameter.VAR_KEYWORD for each in _parameters(reference))
+
+
+def _taken(reference: Reference, named: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments that it asks for."""
+    return (
+        named if _takes_all(reference) else {p.name: named[p.name] for p in _parameters(reference) if p.name in named}
+    )
 
 
 def _table(result: object, unnamed: list[str]) -> Mapping[str, object]:

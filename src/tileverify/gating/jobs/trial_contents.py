@@ -14,11 +14,13 @@ from ...backend.numbers.inputs import Given, Inputs, make_inputs
 from ...backend.numbers.trial_launches import Constants
 from ...contract.element_types import ELEMENT_TYPES
 
+ZEROS: Final = "zeros"
+SPECIAL: Final = "special"
 EXTREME: Final = ("whole", "ends", "huge", "faint")
 """Integers of the whole range of their type, and at its ends, floats whose squares and cubes f32 just holds, and floats
 whose squares it does not hold any more.  What overflows there says nothing, whichever side it is of."""
 FILLINGS: Final = (
-    "normal", "borders", "turns", "wide", "zeros", "equal", "large", "tiny", "negative", "special", "other", *EXTREME,
+    "normal", "borders", "turns", "wide", ZEROS, "equal", "large", "tiny", "negative", SPECIAL, "other", *EXTREME,
 )  # fmt: skip
 """Of the first launch all; of the others the first, and one more in turn."""
 _OF_INTEGERS: Final = ("borders", "turns", "wide", "negative", "whole", "ends")
@@ -159,10 +161,14 @@ def _each_in_turn(source: np.random.Generator, turning: Array, others: Array) ->
 
 
 def _whole_range(source: np.random.Generator, filling: str, shape: tuple[int, ...], held: np.dtype[Any]) -> Array:
-    """As many between 2^14 and 2^15 as between the last two powers, of both signs; or the ends, and numbers beside."""
+    """As many between 2^14 and 2^15 as between the last two powers, of both signs and with all digits, which no float
+    of the width holds; or the ends, and numbers beside."""
     limits = np.iinfo(held)
     low, high = int(limits.min), int(limits.max)
     if filling == "ends":
         return np.asarray(source.choice(np.asarray([low, low + 1, high - 1, high, 0, 1], object), shape).astype(held))
-    size = np.floor(2.0 ** source.uniform(0, limits.bits - (low < 0) - 0.01, shape)).astype(object)
+    bits = limits.bits - (low < 0)
+    digits = source.integers(0, high, shape, np.uint64, endpoint=True)
+    most = source.choice(np.asarray([bits, max(1, bits // 8)], np.uint64), shape)
+    size = (digits >> source.integers(0, most, shape, np.uint64)).astype(object)
     return np.asarray((size * source.choice([-1, 1] if low else [1], shape)).astype(held))

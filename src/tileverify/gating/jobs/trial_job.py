@@ -23,6 +23,7 @@ from ...backend.numbers.conditions import ContractInNumbers
 from ...backend.numbers.elements import Array
 from ...backend.numbers.extents import extent
 from ...backend.numbers.inputs import Inputs, view
+from ...backend.numbers.odd_launches import Narrow, odd_launches, with_odd
 from ...backend.numbers.small_launches import sibling
 from ...backend.numbers.trial_launches import MOST_TOLD, NARROW, at_turning_points, chosen_launches, constants_of
 from ...backend.numbers.turning_contents import with_turning_points
@@ -65,12 +66,15 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
     entry = entry_of(module, unit)
     contract = ContractInNumbers(unit.launch, request.requires)
     constants, seed = constants_of(entry), request.seed
+    narrow: tuple[Narrow, ...] = ()
     chosen = chosen_launches(contract, constants, np.random.default_rng(seed), NARROW)
     if chosen.launches:
         usual = chosen.launches[0]
         constants = with_turning_points(module, entry, unit.parameters, contract, usual, constants)
         chosen = at_turning_points(contract, chosen, constants)
-    not_tried, one_order = list(chosen.not_tried), False
+        odd = odd_launches(entry, unit.parameters, contract, usual, np.random.default_rng(seed))
+        chosen, narrow = with_odd(contract, chosen, odd)
+    not_tried, one_order, ran = list(chosen.not_tried), False, []
     for number, values in enumerate((*chosen.launches, *chosen.scalars[:MOST_SCALARS])):
         if process_time() > LONGEST_S:
             not_tried.append(f"{_words(values)} (it takes too long)")
@@ -87,6 +91,7 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
             line = _tried(unit, module, entry, contract, inputs, filling)
             if line.stopped is not None and filling in EXTREME:
                 continue
+            ran.append(sizes)
             if prod(inputs.launch.grid) > 1 and not (request.deterministic and (number or place)):
                 in_time = not few and process_time() < ORDERS_S
                 orders = _in_orders(unit, module, entry, inputs, seed + number) if in_time else None
@@ -95,7 +100,9 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
             send(msgspec.json.encode(line) + b"\n")
     if one_order and not request.deterministic:
         not_tried.insert(0, "other orders of the blocks of large launches")
-    send(msgspec.json.encode(TrialEnd(tuple(map(harmless_text, not_tried[:MOST_TOLD])))) + b"\n")
+    unseen = [str(each) for each in narrow if each.values not in ran][:MOST_TOLD]
+    end = TrialEnd(tuple(map(harmless_text, not_tried[:MOST_TOLD])), tuple(map(harmless_text, unseen)))
+    send(msgspec.json.encode(end) + b"\n")
 
 
 # ------------------------------------------------------------------------------------------------- results

@@ -44,9 +44,11 @@ class LaunchLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrialEnd(msgspec.Struct, frozen=True):
-    """The last line: what was not tried, in words."""
+    """The last line: what was not tried, in words; ``unseen``: words of the kernel that are too narrow in launches that
+    were not tried, and what it stores hangs on them."""
 
     not_tried: tuple[str, ...]
+    unseen: tuple[str, ...] = ()
 
 
 def said(value: bool | int | float) -> Said:
@@ -89,17 +91,19 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class KernelTrial:
-    """All launches; ``not_tried``: what would have been too large, in words."""
+    """All launches; ``not_tried`` and ``unseen`` as in `TrialEnd`."""
 
     launches: tuple[Tried, ...]
     not_tried: tuple[str, ...]
+    unseen: tuple[str, ...] = ()
 
 
 def read_trial(data: bytes) -> KernelTrial:
     """The lines that `trial_job` sent; raises ValueError, KeyError or RecursionError for anything else."""
     *lines, last = data.split(b"\n")[:-1]
     end = msgspec.json.decode(last, type=TrialEnd)
-    return KernelTrial(tuple(_tried(msgspec.json.decode(line, type=LaunchLine)) for line in lines), end.not_tried)
+    launches = tuple(_tried(msgspec.json.decode(line, type=LaunchLine)) for line in lines)
+    return KernelTrial(launches, end.not_tried, end.unseen)
 
 
 def _tried(line: LaunchLine) -> Tried:

@@ -43,8 +43,10 @@ from .branches import STEPPED
 from .field import Array
 from .float_bits import Bits
 from .integer_branches import integer_branches
+from .kinks import NATURES, Nature
 from .memory import ExactMemory
 from .reduction_laws import require_laws
+from .signs import never_negative
 from .undecided import Undecided
 
 Combine: TypeAlias = "Callable[..., Lanes]"
@@ -125,14 +127,14 @@ def _compare(run: BlockRun, op: Op) -> Tile:
 
 
 def _of_integers(name: str) -> Rule:
-    """A comparison, or which operand an extreme is, noted where a branch may hang on it."""
+    """A comparison, or which operand an extreme or a magnitude is, noted where a branch may hang on it."""
     machine = MACHINE[name]
 
     def rule(run: BlockRun, op: Op) -> Result:
         found = machine(run, op)
         if isinstance(found, Tile) and op in integer_branches(run.program.entry):
-            taken = found.data if name == "cmpi" else np.asarray(found.data == run.tile(op, "lhs").data)
-            return _marked(run, op, found, taken)
+            operand = run.tile(op, "s" if name == "absi" else "lhs").data
+            return _marked(run, op, found, found.data if name == "cmpi" else np.asarray(found.data == operand))
         return found
 
     return rule
@@ -248,8 +250,20 @@ def _combined(
         if inputs[0].taint is not None:
             # Every lane takes part in the result, or in one of those behind it.
             results = (results[0].tainted(taint_bits(inputs[0].taint)),)
+        if first.name in ("maxf", "minf"):
+            results = (_with_winner(run, op, results[0], data, 1 if first.name == "maxf" else -1),)
     require_laws(run, op, combiner(run, op, evaluate)[0], results, known=order_free(op, _ORDER_FREE))
     return results
+
+
+def _with_winner(run: BlockRun, op: Op, found: Tile, data: Array, wanted: int) -> Tile:
+    """The extreme of lanes asks which it is: noted is whether it is the first."""
+    axis = op.attributes["dim"]
+    if data.shape[axis] == 1:
+        return found
+    first = np.take(data["s"], 0, axis) * wanted
+    rest = np.take(data["s"], range(1, data.shape[axis]), axis) * wanted
+    return _marked(run, op, found, first >= rest.max(axis), exact.has_variables(data).any(axis))
 
 
 def _reduce(run: BlockRun, op: Op) -> Result:
@@ -313,16 +327,13 @@ _FLOATS: Final[dict[str, Rule]] = {
     "mulf": _binary(exact.multiply),
     "divf": _binary(exact.divide),
     "fma": _fma,
-    "maxf": _extreme(1),
-    "minf": _extreme(-1),
-    "cmpf": _compare,
-    "remf": _stepped(_binary(lambda x, y: formulas.remainder(x, y, np.trunc))),
+    "remf": _binary(lambda x, y: formulas.remainder(x, y, np.trunc)),
     "fpowf": _binary(formulas.power),
     "fpowi": _integer_power,
     "absf": _unary(formulas.absolute),
     "negf": _unary(exact.negative),
-    "ceil": _stepped(_unary(lambda x: formulas.rounded(x, np.ceil))),
-    "floor": _stepped(_unary(lambda x: formulas.rounded(x, np.floor))),
+    "ceil": _unary(lambda x: formulas.rounded(x, np.ceil)),
+    "floor": _unary(lambda x: formulas.rounded(x, np.floor)),
     "sqrt": _unary(formulas.sqrt),
     "rsqrt": _unary(formulas.rsqrt),
     "exp": _unary(formulas.exp),
@@ -345,22 +356,89 @@ def _without_rule(name: str) -> Rule:
     return rule
 
 
-RULES: Final[dict[str, Rule]] = {
+# ------------------------------------------------------------------------------- what asks something (`kinks`)
+Asked: TypeAlias = "Callable[[BlockRun, Op], tuple[Array, Array] | None]"
+"""The lanes in which the answer is yes, and those that ask it of a variable; None where nothing is asked."""
+
+
+def _of_operand(yes: Callable[[Array], Array], *, beside_squares: bool = False) -> Asked:
+    """``beside_squares``: nothing is asked of what is never negative."""
+
+    def asked(run: BlockRun, op: Op) -> tuple[Array, Array] | None:
+        if beside_squares and op.value("s") in never_negative(run.program.entry):
+            return None
+        data = run.tile(op, "s").data
+        return yes(data), exact.has_variables(data)
+
+    return asked
+
+
+def _is_negative(x: Array) -> Array:
+    return np.asarray(x["s"] < 0)
+
+
+def _base_is_negative(run: BlockRun, op: Op) -> tuple[Array, Array] | None:
+    """Of powers with exponents that are no integers."""
+    exponents = run.tile(op, "rhs").data["s"]
+    if op.value("lhs") in never_negative(run.program.entry) or (exponents % 1 == 0).all():
+        return None
+    data, broken = np.broadcast_arrays(run.tile(op, "lhs").data, exponents % 1 != 0)
+    return _is_negative(data) & broken, exact.has_variables(data)
+
+
+_ASKED: Final[dict[str, Asked]] = {
+    "absf": _of_operand(lambda x: np.asarray(x["s"] >= 0)),
+    "exp": _of_operand(formulas.exp_vanishes),
+    "exp2": _of_operand(formulas.exp2_vanishes),
+    "fpowf": _base_is_negative,
+    **dict.fromkeys(("sqrt", "rsqrt", "log", "log2"), _of_operand(_is_negative, beside_squares=True)),
+}
+"""Beside ops whose rules note it themselves."""
+
+
+def _asking(name: str, rule: Rule) -> Rule:
+    def noting(run: BlockRun, op: Op) -> Result:
+        found = rule(run, op)
+        asked = _ASKED[name](run, op)
+        assert isinstance(found, Tile)
+        return found if asked is None else _marked(run, op, found, *asked)
+
+    return noting
+
+
+_ASKING_THEMSELVES: Final[dict[str, Rule]] = {
+    "cmpf": _compare,
+    "maxf": _extreme(1),
+    "minf": _extreme(-1),
+    "reduce": _reduce,
+    **dict.fromkeys(("andi", "ori"), _joined),
+    **{name: _of_integers(name) for name in ("absi", "cmpi", "maxi", "mini")},
+}
+
+
+def _by_nature(name: str, rule: Rule) -> Rule:
+    nature = NATURES[name]
+    if nature is Nature.ASKING:
+        return _ASKING_THEMSELVES.get(name) or _asking(name, rule)
+    return _stepped(rule) if nature is Nature.STEPPED else rule
+
+
+_PLAIN: Final[dict[str, Rule]] = {
     **MACHINE,
     **{name: _FLOATS.get(name, _without_rule(name)) for name in floats.RULES},
     **touching.RULES,
-    **dict.fromkeys(("andi", "ori"), _joined),
-    **{name: _of_integers(name) for name in ("cmpi", "maxi", "mini")},
     "constant": _constant,
     "itof": _integer_to_float,
-    "ftoi": _stepped(_float_to_integer),
+    "ftoi": _float_to_integer,
     "ftof": _unchanged,
     "mmaf": _product,
     "mmaf_scaled": _scaled_product,
-    "reduce": _reduce,
     "scan": _scan,
     "print_tko": _no_print,
     "assume": _assume,
     **{name: _bits_of_floats(name) for name in ("pack", "unpack")},
     "bitcast": _bitcast,
+}
+RULES: Final[dict[str, Rule]] = {
+    name: _by_nature(name, rule) for name, rule in {**_PLAIN, **_ASKING_THEMSELVES}.items()
 }

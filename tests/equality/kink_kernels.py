@@ -1,6 +1,7 @@
 """Kernels with decisions inside functions: twice their input, but where ``gap`` is small; and honest ones."""
 
 import cuda.tile as ct
+
 import tileverify
 
 VECTOR = {"x": "f32[N]", "out": "f32[N]"}

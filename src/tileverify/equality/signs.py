@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-
 from ..backend.interpreter.reductions import only_op
 from ..backend.interpreter.tiles import constant_tile
 from ..backend.interpreter.uniform import uniform_ops
@@ -38,7 +37,7 @@ def never_negative(entry: Entry) -> frozenset[Value]:
         wrong = {value for value, sources in handed.items() if value in known and not known.issuperset(sources)}
         for op in ops:
             if not op.regions or op.name in ("reduce", "scan"):
-                fine = op in uniform and op.name == "itof" or _holds(op, known.__contains__)
+                fine = (op in uniform and op.name == "itof") or _holds(op, known.__contains__)
                 wrong |= set() if fine else known.intersection(op.results)
         known -= wrong
         left = bool(wrong)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice, product
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -57,6 +57,8 @@ _DIVIDING: Final = frozenset({"divi", "remi"})
 _SHIFTING: Final = frozenset({"shli", "shri"})
 
 Values = Mapping[str, int]
+TurningPlace: TypeAlias = Mapping[str, float]
+"""What the arrays of floats hold, by name, where something turns that is computed of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,9 @@ class Constants:
     floats: tuple[float, ...]
     turning_integers: tuple[int, ...] = ()
     turning_floats: tuple[float, ...] = ()
+    turning_places: tuple[TurningPlace, ...] = ()
+    turning_rows: tuple[TurningPlace, ...] = ()
+    """The same, those first that whole arrays of one number turn at."""
 
 
 @dataclass(frozen=True, slots=True)

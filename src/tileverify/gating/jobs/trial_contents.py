@@ -4,6 +4,7 @@ nothing useful can be copied from there."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -12,13 +13,16 @@ from ...backend.numbers.conditions import ContractInNumbers, scalars
 from ...backend.numbers.elements import Array, rounded, storage_type
 from ...backend.numbers.inputs import Given, Inputs, make_inputs
 from ...backend.numbers.trial_launches import Constants
+from ...backend.numbers.turning_contents import TURNING_SCALAR
 from ...contract.element_types import ELEMENT_TYPES
 
 EXTREME: Final = ("whole", "ends", "huge", "faint")
 """Integers of the whole range of their type, and at its ends, floats whose squares and cubes f32 just holds, and floats
 whose squares it does not hold any more.  What overflows there says nothing, whichever side it is of."""
+PLACES: Final = ("places", "rows of places", "other rows", "more rows")
+"""Arrays that hold together what they held where something turned: element by element, or one in each row."""
 FILLINGS: Final = (
-    "normal", "borders", "turns", "wide", "zeros", "equal", "large", "tiny", "negative", "special", "other", *EXTREME,
+    "normal", "borders", "turns", "wide", "zeros", "equal", "large", "tiny", "negative", "special", "other", *PLACES, *EXTREME,
 )  # fmt: skip
 """Of the first launch all; of the others the first, and one more in turn."""
 _OF_INTEGERS: Final = ("borders", "turns", "wide", "negative", "whole", "ends")
@@ -50,17 +54,39 @@ def inputs_of(
         for scalar in scalars(contract.spec)
         if ELEMENT_TYPES[scalar.dtype].kind == "f"
     }
+    if filling in PLACES:
+        floats = dict.fromkeys(floats, TURNING_SCALAR)
     own = int(source.integers(1 << 62))
     plain = make_inputs(contract, Given(dict(values), floats, {}, None, own))
     arrays = {}
     spoken_of = {name for fact in (*contract.spec.data, *contract.spec.observed) for name in (fact.array, fact.other)}
     for array in contract.spec.arrays():
         shape, kind = plain.launch.arrays[array.name].shape, ELEMENT_TYPES[array.dtype].kind
-        if kind == "f" and filling not in ("normal", "other"):
+        if kind == "f" and filling in PLACES and constants.turning_places:
+            arrays[array.name] = _placed(array.name, filling, shape, array.dtype, constants, own)
+        elif kind == "f" and filling not in ("normal", "other"):
             arrays[array.name] = _floats(source, filling, shape, array.dtype, constants)
         elif kind in "iu" and filling in _OF_INTEGERS and array.name not in spoken_of:
             arrays[array.name] = _integers(source, filling, shape, array.dtype, constants)
     return make_inputs(contract, Given(dict(values), floats, {}, None, own, drawn=arrays)) if arrays else plain
+
+
+def _placed(name: str, filling: str, shape: tuple[int, ...], dtype: str, constants: Constants, seed: int) -> Array:
+    """Arrays of one shape hold the same place in each element, or in each row; of one axis, there is one row."""
+    source = np.random.default_rng(seed)
+    if filling == PLACES[0]:
+        held = np.asarray([place[name] for place in constants.turning_places])
+        numbers = source.permutation(np.resize(held, prod(shape))).reshape(shape)
+    else:
+        held = np.asarray([place[name] for place in constants.turning_rows])
+        first = PLACES.index(filling) - 1
+        if len(shape) == 1:
+            numbers = np.full(shape, held[first % len(held)])
+        else:
+            rows = np.resize(np.roll(held, -first * shape[0]), shape[0])
+            numbers = np.broadcast_to(rows.reshape(-1, *(1,) * (len(shape) - 1)), shape)
+    with np.errstate(over="ignore"):
+        return rounded(numbers, dtype).reshape(shape)
 
 
 def _scalar(source: np.random.Generator, filling: str, dtype: str, constants: Constants) -> float:

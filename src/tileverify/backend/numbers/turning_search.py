@@ -1,0 +1,146 @@
+"""Numbers at which something that a kernel computes of an element changes its sign, has a peak, or ends to be finite.
+
+No formula is known of it: ``t * t * t - 5`` has no polynomial of degree 2.  But most kernels compute each element of its
+own, so that a run shows what every op makes of as many numbers as a tile has lanes.  Between two neighbours where
+something turns further numbers are asked, until there are none between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from .elements import Array
+
+if TYPE_CHECKING:
+    from ...frontend.bytecode.model import Op
+
+Seen: TypeAlias = "Mapping[Op, Array]"
+"""What each op gave when it first ran, all lanes in order."""
+Run: TypeAlias = "Callable[[Array], Seen | None]"
+"""The kernel on arrays that hold these numbers over and over; None where it stopped."""
+
+_LOADS: Final = ("load_view_tko", "load_ptr_tko")
+_FEW: Final = 16
+"""Fewer lanes show nothing."""
+_MOST: Final = 12
+"""Places that are looked at more closely."""
+_ROUNDS: Final = 14
+_FLAT: Final = 1e-6
+
+
+class Turn(IntEnum):
+    """The likeliest comes first."""
+
+    SIGN = 0
+    END = 1
+    PEAK = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    turn: Turn
+    op: Op
+    below: float
+    above: float
+
+
+def turning_numbers(run: Run, count: int) -> list[float]:
+    """The likeliest first, each with its neighbour; ``count``: the elements of the array."""
+    found: list[float] = []
+    for grid in (_even(count), _growing(count)):
+        places = _chosen(_places(run, grid))
+        for _ in range(_ROUNDS):
+            if all(_is_narrow(place) for place in places):
+                break
+            places = _closer(run, places, count)
+        found += [number for place in places for number in (place.below, place.above)]
+    return list(dict.fromkeys(found))
+
+
+def _even(count: int) -> Array:
+    return np.linspace(-8.0, 8.0, max(_FEW, min(count, 256))).astype(np.float32).astype(np.float64) + 0.03125
+
+
+def _growing(count: int) -> Array:
+    half = 2.0 ** np.linspace(-24, 40, max(_FEW, min(count, 256)) // 2)
+    return np.concatenate([-half[::-1], half])
+
+
+def _is_narrow(place: _Place) -> bool:
+    below, above = np.float32(place.below), np.float32(place.above)
+    return bool(np.nextafter(below, above) >= above)
+
+
+# ------------------------------------------------------------------------------------------------ one run
+def _rows(run: Run, numbers: Array) -> Iterator[tuple[Op, Array, Array]]:
+    """Of each op with a lane for each element that it was made of: the numbers, rising and each once, and its values."""
+    seen = run(numbers)
+    if seen is None:
+        return
+    first: dict[int, tuple[Array, Array]] = {}
+    for op, lanes in seen.items():
+        if op.name in _LOADS and lanes.size not in first:
+            held, places = np.unique(lanes, return_index=True)
+            if held.size >= _FEW:
+                first[lanes.size] = held, places
+    for op, lanes in seen.items():
+        if op.name not in _LOADS and lanes.size in first:
+            held, places = first[lanes.size]
+            yield op, held, lanes[places]
+
+
+def _places(run: Run, numbers: Array) -> Iterator[_Place]:
+    for op, held, values in _rows(run, numbers):
+        for turn, place in _turns(values):
+            below, above = place, place + 1
+            if turn is Turn.PEAK:
+                below = place - 1
+            yield _Place(turn, op, float(held[below]), float(held[above]))
+
+
+def _turns(values: Array) -> Iterator[tuple[Turn, int]]:
+    finite = np.isfinite(values)
+    signs = np.sign(np.where(finite, values, 0))
+    both = finite[1:] & finite[:-1]
+    for place in np.flatnonzero(both & (signs[1:] != signs[:-1]) & (signs[:-1] != 0)):
+        yield Turn.SIGN, int(place)
+    for place in np.flatnonzero(finite[1:] != finite[:-1]):
+        yield Turn.END, int(place)
+    steps = np.diff(np.where(finite, values, 0))
+    size = float(np.abs(values[finite]).max(initial=0.0))
+    peaks = (steps[1:] * steps[:-1] < 0) & both[1:] & both[:-1]
+    peaks &= np.minimum(np.abs(steps[1:]), np.abs(steps[:-1])) > _FLAT * size
+    for place in np.flatnonzero(peaks):
+        yield Turn.PEAK, int(place) + 1
+
+
+def _chosen(places: Iterator[_Place]) -> list[_Place]:
+    """The likeliest, one of each kind in an interval; several ops have one root."""
+    found: dict[tuple[Turn, float, float], _Place] = {}
+    for place in places:
+        found.setdefault((place.turn, place.below, place.above), place)
+    return sorted(found.values(), key=lambda place: (place.turn, abs(place.below + place.above)))[:_MOST]
+
+
+def _closer(run: Run, places: list[_Place], count: int) -> list[_Place]:
+    """The same turns between numbers that are closer; a place at which nothing turns any more stays as it is."""
+    each = max(3, min(count, 256) // max(1, len(places)))
+    asked = [np.linspace(place.below, place.above, each).astype(np.float32).astype(np.float64) for place in places]
+    rows = {op: (held, values) for op, held, values in _rows(run, np.concatenate(asked))}
+    closer = []
+    for place in places:
+        held, values = rows.get(place.op, (np.zeros(0), np.zeros(0)))
+        inside = (held >= np.float32(place.below)) & (held <= np.float32(place.above))
+        held, values = held[inside], values[inside]
+        turn = next((at for turn, at in _turns(values) if turn is place.turn), None) if held.size > 2 else None
+        if turn is None:
+            closer.append(place)
+            continue
+        below = turn - 1 if place.turn is Turn.PEAK else turn
+        closer.append(_Place(place.turn, place.op, float(held[below]), float(held[turn + 1])))
+    return closer

@@ -23,9 +23,9 @@ _PASSING: Final = {
 
 @lru_cache(maxsize=64)
 def integer_branches(entry: Entry) -> frozenset[Op]:
-    """Comparisons, maxima, minima and magnitudes of integers: of sizes and scalars alone; with a number that the bytecode holds
-    (but 0, the least index); and those that an ``if`` or a choice of elements asks for.  Not those of numbers alone,
-    nor the signs by which a compiler makes Python's remainder of the machine's."""
+    """Comparisons, maxima, minima and magnitudes of integers: of sizes and scalars alone; with a number that the
+    bytecode holds (but 0, the least index); and those that an ``if`` or a choice of elements asks for.  Not those of
+    numbers alone, nor the signs by which a compiler makes Python's remainder of the machine's."""
     ops = list(walk(entry.body))
     made = {result: op for op in ops for result in op.results}
     uniform = uniform_ops(entry)

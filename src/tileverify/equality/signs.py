@@ -6,7 +6,7 @@ count as not negative: scalars of either sign are tried one at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -27,7 +27,7 @@ _FOLDED: Final = frozenset({"addf", "maxf", "minf", "mulf"})
 
 @lru_cache(maxsize=64)
 def never_negative(entry: Entry) -> frozenset[Value]:
-    """What cannot be shown to be so is taken out until nothing changes, so that what loops hand on may rest on itself."""
+    """What cannot be shown to be so is taken out until nothing changes: what loops hand on may rest on itself."""
     ops = list(walk(entry.body))
     handed = dict(_handed_on(ops))
     known = {*entry.parameters, *handed, *(result for op in ops for result in op.results)}
@@ -83,8 +83,12 @@ def _handed_on(ops: list[Op]) -> Iterator[tuple[Value, list[Value]]]:
             left = [begin, *handed]
         if op.name != "if":
             carried = op.regions[0].blocks[0].arguments[op.name == "for" :]
-            yield from ((each, list(found)) for each, found in zip(carried, zip(begin, *handed), strict=False))
-        yield from ((each, list(found)) for each, found in zip(op.results, zip(*left), strict=False))
+            yield from _columns(carried, [begin, *handed])
+        yield from _columns(op.results, left)
+
+
+def _columns(names: Sequence[Value], rows: Sequence[Sequence[Value]]) -> Iterator[tuple[Value, list[Value]]]:
+    return ((name, [row[place] for row in rows]) for place, name in enumerate(names))
 
 
 def _ends(block: Block) -> Iterator[Op]:

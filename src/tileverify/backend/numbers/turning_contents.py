@@ -205,18 +205,17 @@ class _Probe:
         return {name: number if name in (*source.arrays, source.scalar) else each for name, each in held.items()}
 
     def _plain(self) -> Inputs:
-        floats = {
-            each.name: TURNING_SCALAR for each in scalars(self.contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"
-        }
-        return make_inputs(self.contract, Given(dict(self.values), floats, {}))
+        return make_inputs(self.contract, Given(dict(self.values), self._float_scalars(), {}))
+
+    def _float_scalars(self) -> dict[str, float]:
+        names = (each.name for each in scalars(self.contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f")
+        return dict.fromkeys(names, TURNING_SCALAR)
 
     def _inputs(self, source: _Source, numbers: Array) -> Inputs:
         """``numbers``: what it holds over and over; of a scalar there is one."""
         values = dict(self.values)
         number = float(numbers[0])
-        floats = {
-            each.name: TURNING_SCALAR for each in scalars(self.contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"
-        }
+        floats = self._float_scalars()
         if source.scalar is not None and source.integer:
             values[source.scalar] = int(number)
         elif source.scalar is not None:

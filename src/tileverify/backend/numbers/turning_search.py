@@ -1,8 +1,8 @@
-"""Numbers at which something that a kernel computes of an element changes its sign, has a peak, or ends to be finite.
+"""Numbers at which something that a kernel computes of an element changes its sign, has a peak, or is infinite.
 
-No formula is known of it: ``t * t * t - 5`` has no polynomial of degree 2.  But most kernels compute each element of its
-own, so that a run shows what every op makes of as many numbers as a tile has lanes.  Between two neighbours where
-something turns further numbers are asked, until there are none between.
+A polynomial of degree 2 does not tell where ``t * t * t - 5`` is 0.  But most kernels compute each element of one
+element, so a run shows what every op makes of as many numbers as a tile has lanes.  Where something turns between two
+of them, the next run asks for numbers between these, until there are none.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _is_narrow(place: _Place) -> bool:
 
 # ------------------------------------------------------------------------------------------------ one run
 def _rows(run: Run, numbers: Array) -> Iterator[tuple[Op, Array, Array]]:
-    """Of each op with a lane for each element that it was made of: the numbers, rising and each once, and its values."""
+    """Of each op with a lane for each element that was loaded: the numbers, rising and each once, and its values."""
     seen = run(numbers)
     if seen is None:
         return

@@ -22,7 +22,8 @@ whose squares it does not hold any more.  What overflows there says nothing, whi
 PLACES: Final = ("places", "rows of places", "other rows", "more rows")
 """Arrays that hold together what they held where something turned: element by element, or one in each row."""
 FILLINGS: Final = (
-    "normal", "borders", "turns", "wide", "zeros", "equal", "large", "tiny", "negative", "special", "other", *PLACES, *EXTREME,
+    "normal", "borders", "turns", "wide", "zeros", "equal", "large", "tiny", "negative", "special", "other", *PLACES,
+    *EXTREME,
 )  # fmt: skip
 """Of the first launch all; of the others the first, and one more in turn."""
 _OF_INTEGERS: Final = ("borders", "turns", "wide", "negative", "whole", "ends")

@@ -48,6 +48,8 @@ class WaysTaken:
     conditions: set[Value] = field(default_factory=set)
     """Results of comparisons, and what ops make of these."""
     stepped: set[str] = field(default_factory=set)
+    flushing: set[Op] = field(default_factory=set)
+    """Ops that make subnormal numbers 0, which over the real numbers they do not."""
     rounds: bool = False
     """A reference rounded something to an integer."""
     _of_variables: set[Op] = field(default_factory=set)
@@ -134,14 +136,15 @@ class WaysTaken:
         return {op: ways for op, ways in self._of_numbers.items() if op not in self._of_variables}
 
     def one_way(self) -> Iterator[str]:
-        """Those that came out in one way alone, in words, each once, and loops that were never entered.  That a loop
-        always was is what loops are like."""
+        """Those that came out in one way alone, in words, each once, ops that flush, and loops that were never entered.
+        That a loop always was is what loops are like."""
         told = (
             _words(asked, yes) if isinstance(asked, Op) else asked.told(yes)
             for asked, (yes, no) in {**self._numbers_alone(), **self.seen}.items()
             if yes != no
         )
         yield from dict.fromkeys(filter(None, told))
+        yield from dict.fromkeys(f"the {op.name}{_place(op)} makes subnormal numbers 0" for op in self.flushing)
         never = (f"the loop{_place(op)} {_NEVER[op.name]}" for op, entered in self.entered.items() if not entered)
         yield from dict.fromkeys(never)
 

@@ -38,6 +38,7 @@ from ..backend.interpreter.values import (
     wrapped,
 )
 from ..frontend.bytecode.model import Block, Op, ScalarType, TileType, Value
+from ..frontend.bytecode.optable import BY_NAME
 from . import constants, exact, formulas, reducing, touching
 from .branches import STEPPED
 from .field import Array
@@ -416,7 +417,23 @@ _ASKING_THEMSELVES: Final[dict[str, Rule]] = {
 }
 
 
+def _flushing(rule: Rule) -> Rule:
+    def noting(run: BlockRun, op: Op) -> Result:
+        if "ftz" in op.flags:
+            assert isinstance(run.memory, ExactMemory)
+            run.memory.ways.flushing.add(op)
+        return rule(run, op)
+
+    return noting
+
+
 def _by_nature(name: str, rule: Rule) -> Rule:
+    """The rule of an op with what has to be noted of it."""
+    found = _noted(name, rule)
+    return _flushing(found) if any(flag.name == "ftz" for flag in BY_NAME[name].flags) else found
+
+
+def _noted(name: str, rule: Rule) -> Rule:
     nature = NATURES[name]
     if nature is Nature.ASKING:
         return _ASKING_THEMSELVES.get(name) or _asking(name, rule)

@@ -16,9 +16,10 @@ from ...backend.numbers.trial_launches import Constants
 from ...backend.numbers.turning_contents import TURNING_SCALAR
 from ...contract.element_types import ELEMENT_TYPES
 
-EXTREME: Final = ("whole", "ends", "huge", "faint")
-"""Integers of the whole range of their type, and at its ends, floats whose squares and cubes f32 just holds, and floats
-whose squares it does not hold any more.  What overflows there says nothing, whichever side it is of."""
+EXTREME: Final = ("whole", "ends", "huge", "vast", "brim", "faint")
+"""Integers of the whole range of their type, and at its ends, floats whose cubes f32 just holds, whose squares it does,
+that it just holds themselves, and floats whose squares are too small for it.  What a reference loses there in its own
+type says nothing, nor does what stops a launch, which is told."""
 PLACES: Final = ("places", "rows of places", "other rows", "more rows")
 """Arrays that hold together what they held where something turned: element by element, or one in each row."""
 FILLINGS: Final = (
@@ -32,7 +33,10 @@ _SPECIAL: Final = (np.inf, -np.inf, np.nan, -0.0, 1e-40, -1e-45, 60000.0, 6e-8)
 
 
 _BORDERS: Final = 64
-_HUGE: Final = {"f32": 12.0, "tf32": 12.0, "bf16": 12.0, "f64": 100.0}
+_HUGE: Final = {
+    filling: {**dict.fromkeys(("f32", "tf32", "bf16"), singles), "f64": doubles}
+    for filling, singles, doubles in (("huge", 12.0, 100.0), ("vast", 18.0, 150.0), ("brim", 35.0, 300.0))
+}
 """Decimal exponents; of other types "large" is all."""
 _FACTORS: Final = np.asarray([1.0, 1.0, 1.25, 0.75, 3.0, -1.0, -1.25, -3.0])
 
@@ -107,7 +111,7 @@ def _scalar(source: np.random.Generator, filling: str, dtype: str, constants: Co
             number = -number
         case "wide":
             number = sign * 2.0 ** float(source.uniform(-8, 4))
-        case "large" | "huge":
+        case "large" | "huge" | "vast" | "brim":
             number = sign * 10.0 ** float(source.uniform(1, 4))
         case "tiny" | "faint":
             number = sign * 2.0 ** -float(source.uniform(8, 24))
@@ -132,8 +136,8 @@ def _floats(
             numbers = signs * 10.0 ** source.uniform(2, 4, shape)
         case "tiny":
             numbers = signs * 2.0 ** source.uniform(-24, -12, shape)
-        case "huge":
-            numbers = signs * 10.0 ** source.uniform(4.5, _HUGE.get(dtype, 4.5), shape)
+        case "huge" | "vast" | "brim":
+            numbers = signs * 10.0 ** source.uniform(4.5, _HUGE[filling].get(dtype, 4.5), shape)
         case "faint":
             numbers = signs * 2.0 ** -source.uniform(24, 140, shape)
         case "turns" if constants.turning_floats:

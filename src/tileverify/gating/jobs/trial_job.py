@@ -31,6 +31,7 @@ from ...contract.concrete import ConcreteArray
 from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
+from ...frontend.bytecode.traverse import walk
 from ...pipeline import entry_of
 from ...system.errors import UsageError
 from ..screen.plain_values import harmless_text
@@ -71,6 +72,7 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
         constants = with_turning_points(module, entry, unit.parameters, contract, usual, constants)
         chosen = at_turning_points(contract, chosen, constants)
     not_tried, one_order = list(chosen.not_tried), False
+    stopped: dict[str, str] = {}
     for number, values in enumerate((*chosen.launches, *chosen.scalars[:MOST_SCALARS])):
         if process_time() > LONGEST_S:
             not_tried.append(f"{_words(values)} (it takes too long)")
@@ -86,6 +88,7 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
                 continue  # contents that the contract rules out
             line = _tried(unit, module, entry, contract, inputs, filling)
             if line.stopped is not None and filling in EXTREME:
+                stopped.setdefault(filling, f"{filling} floats: {line.stopped}")
                 continue
             if prod(inputs.launch.grid) > 1 and not (request.deterministic and (number or place)):
                 in_time = not few and process_time() < ORDERS_S
@@ -95,6 +98,7 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
             send(msgspec.json.encode(line) + b"\n")
     if one_order and not request.deterministic:
         not_tried.insert(0, "other orders of the blocks of large launches")
+    not_tried[:0] = dict.fromkeys(stopped.values())
     send(msgspec.json.encode(TrialEnd(tuple(map(harmless_text, not_tried[:MOST_TOLD])))) + b"\n")
 
 
@@ -113,6 +117,7 @@ def _tried(
         stopped=None if run.stopped is None else harmless_text(str(run.stopped)),
         arrays={name: _array(array, inputs, run) for name, array in inputs.launch.arrays.items()},
         filling=filling,
+        flushes=any("ftz" in op.flags for op in walk(entry.body)),
     )
 
 

@@ -41,6 +41,7 @@ class LaunchLine(msgspec.Struct, frozen=True, kw_only=True):
     arrays: dict[str, ArrayBytes]
     filling: str
     unsteady: str | None = None
+    flushes: bool = False
 
 
 class TrialEnd(msgspec.Struct, frozen=True):
@@ -70,7 +71,8 @@ class TriedArray:
 class Tried:
     """One launch.  ``values``: sizes and integer scalars; ``others``: float scalars, and constants that are numbers.
     ``lists``: arguments that are lists of arrays, which are not compared.  ``stopped``: why a block could not go on,
-    where that is.  ``unsteady``: what another order of its blocks changes, in words."""
+    where that is.  ``unsteady``: what another order of its blocks changes, in words.  ``flushes``: it has ops that make
+    subnormal numbers 0, which the answer tells."""
 
     values: Mapping[str, int]
     others: Mapping[str, float]
@@ -79,6 +81,7 @@ class Tried:
     lists: tuple[str, ...]
     stopped: str | None
     unsteady: str | None = None
+    flushes: bool = False
 
     @property
     def where(self) -> str:
@@ -113,7 +116,7 @@ def _tried(line: LaunchLine) -> Tried:
         )
         arguments[name] = TriedArray(array.dtype, before, after, written)
     others = {name: _number(each) for name, each in {**line.constants, **line.floats}.items()}
-    return Tried(line.values, others, line.filling, arguments, line.lists, line.stopped, line.unsteady)
+    return Tried(line.values, others, line.filling, arguments, line.lists, line.stopped, line.unsteady, line.flushes)
 
 
 def _number(value: Said) -> bool | int | float:

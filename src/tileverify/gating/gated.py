@@ -17,6 +17,8 @@ REJECTED: Final = "rejected"
 """The verdict on a submission that the screen or the sandbox stopped, or that broke a limit."""
 
 
+MASKED: Final = "masked"
+"""What differs where contents are as large as what a kernel masks with: it is told."""
 ROUNDING: Final = "rounding"
 """What is off by a few roundings of 1: no reason against a kernel that is its reference over the real numbers."""
 

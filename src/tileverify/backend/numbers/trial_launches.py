@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice, product
+from math import inf
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -73,6 +74,8 @@ class Constants:
     turning_places: tuple[TurningPlace, ...] = ()
     turning_rows: tuple[TurningPlace, ...] = ()
     """The same, those first that whole arrays of one number turn at."""
+    largest: float = inf
+    """What contents may hold beside the constants that the kernel masks with (`masks`), which ``floats`` lacks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, zip_longest
-from math import prod
+from math import prod, sqrt
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
@@ -30,6 +30,7 @@ from ..interpreter.values import Tile, as_signed
 from .conditions import ContractInNumbers, scalars
 from .elements import Array, rounded, storage_type
 from .inputs import Given, Inputs, make_inputs
+from .masks import masks
 from .trial_launches import Constants, TurningPlace
 from .turning_search import turning_numbers
 
@@ -72,7 +73,11 @@ def with_turning_points(
     module: Module, entry: Entry, parameters: Sequence[EntryParameter], contract: ContractInNumbers,
     values: Mapping[str, int], known: Constants,
 ) -> Constants:  # fmt: skip
-    """``known`` with the numbers at which the kernel turns at the launch ``values``."""
+    """``known`` with the numbers at which the kernel turns at the launch ``values``, without those it masks with."""
+    masking = masks(entry)
+    if masking:
+        floats_left = tuple(each for each in known.floats if each not in masking)
+        known = replace(known, floats=floats_left, largest=sqrt(min(map(abs, masking))))
     probe = _Probe(module, entry, parameters, contract, values, Budget(STEPS))
     floats: list[tuple[int, float]] = []
     integers: list[tuple[int, int]] = []

@@ -30,7 +30,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from ...backend.numbers.elements import Array, numbers
-from ..gated import ROUNDING, Reason
+from ..gated import MASKED, ROUNDING, Reason
 from .noisy_reference import noisy
 from .trial_contents import EXTREME
 from .tried import Tried, TriedArray
@@ -63,6 +63,8 @@ _FORMATS: Final = {
 }
 _MOVED: Final = 3
 _BESIDE_ONE: Final = 16
+_LEAST_LOST: Final = 1 / 8
+"""Roundings of 1 that are lost beside it, at some contents at least, and at most."""
 _LUCKY: Final = 8
 """Roundings by which those of the inputs move what is as certain as they are."""
 _SHAKY: Final = 1 / 8
@@ -94,7 +96,7 @@ def disagreements(tried: Sequence[Tried], reference: Reference, call: Call) -> I
         yield Reason("not-compared", f"lists of arrays are not compared with a reference ({', '.join(tried[0].lists)})")
     told: set[str] = set()
     wrong: list[Reason] = []
-    working, compared = [], []
+    working, compared, beside_one = [], [], []
     for each in tried:
         try:
             expected = _expected(each, reference, call)
@@ -105,9 +107,15 @@ def disagreements(tried: Sequence[Tried], reference: Reference, call: Call) -> I
         compared.append(each)
         working.append({name: array.working for name, array in expected.items()})
         for reason in _differences(each, expected):
+            if each.beyond_masks and reason.id not in (ROUNDING, "written-elsewhere"):
+                reason = Reason(MASKED, f"contents beside which its mask is not large: {reason.message}")
+            if reason.id == ROUNDING:
+                beside_one.append(_most_lost(each, expected) >= _LEAST_LOST)
             if reason.id not in told:
                 told.add(reason.id)
                 wrong.append(reason)
+    if not any(beside_one):  # it is no number near 1 that hides those digits
+        wrong = [Reason("wrong-result", reason.message) if reason.id == ROUNDING else reason for reason in wrong]
     if wrong and _is_constant(compared, working):
         yield Reason("constant-output", "what it writes does not depend on its inputs, what it should write does")
     yield from wrong
@@ -215,6 +223,20 @@ def _of_array(name: str, argument: TriedArray, expected: _Expected, tried: Tried
         yield Reason(ROUNDING, f"{place} is {after[where]} instead of {expected.exact[where]} ({tried.where})")
 
 
+def _most_lost(tried: Tried, expected: Mapping[str, _Expected]) -> float:
+    """In roundings of 1, of all elements that are off by so many."""
+    most = 0.0
+    for name, argument in tried.arguments.items():
+        if argument.dtype not in _FORMATS or expected[name].untouched:
+            continue
+        after = numbers(argument.after, argument.dtype)
+        with np.errstate(all="ignore"):
+            near, loose = _close(after, expected[name], argument.dtype, tried)
+            off = np.abs(after.astype(np.float64) - expected[name].exact)[loose & ~near]
+        most = max(most, float(off.max(initial=0.0)) / _FORMATS[argument.dtype].unit)
+    return most
+
+
 def _bits(array: Array) -> Array:
     plain = np.ascontiguousarray(array)
     return plain.view(f"u{plain.dtype.itemsize}").reshape(array.shape)
@@ -273,7 +295,7 @@ def _close(values: Array, expected: _Expected, dtype: str, tried: Tried) -> tupl
     known_there = np.logical_and.reduce([np.isfinite(each) for each in (working, off, *noise)])
     unknown = np.isnan(wanted) | (fits & ~known_there)
     if filling in EXTREME:
-        unknown |= ~fits | ~np.isfinite(wide) & (own > _SHAKY * np.abs(wanted))
+        unknown |= ~fits | (~np.isfinite(wide) & (own > _SHAKY * np.abs(wanted)))
     other = beyond | unknown
     near, loose = (other | (fits & (apart <= most)) for most in (room, room + _BESIDE_ONE * known.unit))
     return np.asarray(near), np.asarray(loose)

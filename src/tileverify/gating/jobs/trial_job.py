@@ -86,7 +86,7 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
                 inputs = inputs_of(contract, sizes, filling, constants, seed + number)
             except UsageError:
                 continue  # contents that the contract rules out
-            line = _tried(unit, module, entry, contract, inputs, filling)
+            line = _tried(unit, module, entry, contract, inputs, filling, constants.largest)
             if line.stopped is not None and filling in EXTREME:
                 stopped.setdefault(filling, f"{filling} floats: {line.stopped}")
                 continue
@@ -104,7 +104,13 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
 
 # ------------------------------------------------------------------------------------------------- results
 def _tried(
-    unit: KernelUnit, module: Module, entry: Entry, contract: ContractInNumbers, inputs: Inputs, filling: str
+    unit: KernelUnit,
+    module: Module,
+    entry: Entry,
+    contract: ContractInNumbers,
+    inputs: Inputs,
+    filling: str,
+    largest: float,
 ) -> LaunchLine:
     with np.errstate(all="ignore"):
         run = execute_launch(module, entry, unit.parameters, inputs.launch, inputs.memory, RUN)
@@ -118,6 +124,7 @@ def _tried(
         arrays={name: _array(array, inputs, run) for name, array in inputs.launch.arrays.items()},
         filling=filling,
         flushes=any("ftz" in op.flags for op in walk(entry.body)),
+        largest=said(largest),
     )
 
 

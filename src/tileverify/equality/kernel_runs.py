@@ -158,7 +158,8 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
         for given in other_float_scalars(contract, known):
             yield from made.searching(0, launches[0], (SCALARS,), given)
         yield from made.in_formats(launches[0])
-    left_out = [*beyond_masks(known), *plan.left_out, *(words(values) for values in plan.launches if values not in launches)]
+    unseen = (words(values) for values in plan.launches if values not in launches)
+    left_out = [*beyond_masks(known), *plan.left_out, *unseen]
     narrow = tuple((each.op, each.format, each.line) for each in narrow_sums(kernel.entry))
     one_way, tried = tuple(kernel.ways.one_way()), tuple(sorted(kernel.ways.stepped))
     yield SentEnd(stopped=stopped, left_out=tuple(left_out), steps=spent, one_way=one_way, narrow=narrow, tried=tried)

@@ -11,14 +11,14 @@ from ...frontend.bytecode.model import Constant, Entry, Op, ScalarType, Value
 from ...frontend.bytecode.traverse import walk
 from ..interpreter.tiles import constant_tile
 
-_LEAST: Final = 1e3
+_LEAST: Final = 1e4
 _MASKING: Final = {"select": ("t", "f"), "mulf": ("lhs", "rhs"), "fma": ("lhs", "rhs")}
 """Operands that are a mask: chosen, or times 0 or 1.  A loop begins with one, too."""
 _MOVING: Final = frozenset({"broadcast", "reshape"})
 
 
 def masks(entry: Entry) -> frozenset[float]:
-    """The numbers below -1000 that the kernel masks with, and does nothing else with."""
+    """The numbers of -10000 and below that the kernel masks with, and does nothing else with."""
     ops = list(walk(entry.body))
     users: dict[Value, list[tuple[Op, str]]] = {}
     for op in ops:

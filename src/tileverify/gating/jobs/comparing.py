@@ -32,7 +32,7 @@ import numpy as np
 from ...backend.numbers.elements import Array, numbers
 from ..gated import MASKED, ROUNDING, Reason
 from .noisy_reference import noisy
-from .trial_contents import EXTREME
+from .trial_contents import EXTREME, LARGE
 from .tried import Tried, TriedArray
 
 Reference: TypeAlias = Callable[..., object]
@@ -62,6 +62,7 @@ _FORMATS: Final = {
     "f8e5m2": _Format(2.0**-3, 3, 2.0**-16, 57344.0, 2.0**-16),
 }
 _MOVED: Final = 3
+_SHORTEST_UNIT: Final = 2.0**-11
 _BESIDE_ONE: Final = 16
 _LEAST_LOST: Final = 1 / 8
 """Roundings of 1 that are lost beside it, at some contents at least, and at most."""
@@ -107,7 +108,7 @@ def disagreements(tried: Sequence[Tried], reference: Reference, call: Call) -> I
         compared.append(each)
         working.append({name: array.working for name, array in expected.items()})
         for reason in _differences(each, expected):
-            if each.beyond_masks and reason.id not in (ROUNDING, "written-elsewhere"):
+            if each.filling in LARGE and reason.id == "wrong-result" and each.beyond_masks:
                 reason = Reason(MASKED, f"contents beside which its mask is not large: {reason.message}")
             if reason.id == ROUNDING:
                 beside_one.append(_most_lost(each, expected) >= _LEAST_LOST)
@@ -297,7 +298,8 @@ def _close(values: Array, expected: _Expected, dtype: str, tried: Tried) -> tupl
     if filling in EXTREME:
         unknown |= ~fits | (~np.isfinite(wide) & (own > _SHAKY * np.abs(wanted)))
     other = beyond | unknown
-    near, loose = (other | (fits & (apart <= most)) for most in (room, room + _BESIDE_ONE * known.unit))
+    lost = _BESIDE_ONE * min(known.unit, _SHORTEST_UNIT)
+    near, loose = (other | (fits & (apart <= most)) for most in (room, room + lost))
     return np.asarray(near), np.asarray(loose)
 
 

@@ -20,6 +20,8 @@ EXTREME: Final = ("whole", "ends", "huge", "vast", "brim", "faint")
 """Integers of the whole range of their type, and at its ends, floats whose cubes f32 just holds, whose squares it does,
 that it just holds themselves, and floats whose squares are too small for it.  What a reference loses there in its own
 type says nothing, nor does what stops a launch, which is told."""
+LARGE: Final = ("borders", "large", "huge", "vast", "brim")
+"""Floats that may be as large as what a kernel masks with."""
 PLACES: Final = ("places", "rows of places", "other rows", "more rows")
 """Arrays that hold together what they held where something turned: element by element, or one in each row."""
 FILLINGS: Final = (

@@ -192,12 +192,14 @@ class WaysOfBoth(TypedDict):
 
 
 def at_turns(
-    kernel: ExactKernel, contract: ContractInNumbers, launches: Sequence[Mapping[str, int]], known: Constants
-) -> Constants:
+    kernel: ExactKernel, contract: ContractInNumbers, launches: Sequence[Mapping[str, int]], known: Constants,
+    *, search: bool = True,
+) -> Constants:  # fmt: skip
     """``known`` with the numbers at which the kernel turns at the usual launch."""
     if not launches:
         return known
-    return with_turning_points(kernel.module, kernel.entry, kernel.parameters, contract, launches[0], known)
+    module, entry = kernel.module, kernel.entry
+    return with_turning_points(module, entry, kernel.parameters, contract, launches[0], known, search=search)
 
 
 def beyond_masks(known: Constants) -> list[str]:

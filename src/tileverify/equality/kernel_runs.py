@@ -134,7 +134,7 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
     known = constants_of(kernel.entry)
     plan = planned(contract, known, options)
     launches = [*plan.launches[:1], *siblings(contract, plan.launches), *plan.launches[1:]][: options.launches]
-    known = at_turns(kernel, contract, launches, known)
+    known = at_turns(kernel, contract, launches, known, search=False)  # what the trial of floats did
     made = _Runs(unit, kernel, contract, known, options, Budget(options.steps))
     stopped = ""
     taken: list[tuple[int, Mapping[str, int]]] = []

@@ -49,6 +49,8 @@ _BLOCKS: Final = 2
 _LANES: Final = 32
 _WIDE: Final = 1 << 12
 """Lanes that are looked at; of a search, all of most tiles."""
+_JOINING: Final = frozenset({"reduce", "scan", "mmaf", "mmaf_scaled"})
+"""Of several elements: without one, whole rows of one number show no more than elements."""
 _LOADS: Final = ("load_view_tko", "load_ptr_tko")
 TURNING_SCALAR: Final = 1.5
 _BESIDE_FLOATS: Final = 0.5
@@ -71,9 +73,11 @@ Lanes: TypeAlias = "dict[tuple[Op, int], Array]"
 
 def with_turning_points(
     module: Module, entry: Entry, parameters: Sequence[EntryParameter], contract: ContractInNumbers,
-    values: Mapping[str, int], known: Constants,
+    values: Mapping[str, int], known: Constants, *, search: bool = True,
 ) -> Constants:  # fmt: skip
-    """``known`` with the numbers at which the kernel turns at the launch ``values``, without those it masks with."""
+    """``known`` with the numbers at which the kernel turns at the launch ``values``, without those it masks with.
+
+    ``search``: whether other roots than those of polynomials are looked for, which takes more runs."""
     masking = masks(entry)
     if masking:
         floats_left = tuple(each for each in known.floats if each not in masking)
@@ -93,7 +97,7 @@ def with_turning_points(
         for start, step in _LATTICES:
             found += _roots_of_floats(probe.at(source, _lattice(start, step)), start, step)
         roots = [_tidy(each) for each in _likeliest(found)]
-        searched = probe.searched(source) if source.arrays else []
+        searched = probe.searched(source, roots) if source.arrays and search else []
         floats += [*found, *((0, each) for each in searched)]
         alone = [each for each in roots if not np.isclose(each, searched, rtol=1e-3).any()]
         places.append([probe.place(source, each) for each in _once([*searched, *alone])])
@@ -105,7 +109,7 @@ def with_turning_points(
         turning_floats=_once(new),
         turning_integers=_once(whole),
         turning_places=_in_turn(places),
-        turning_rows=_in_turn(rows),
+        turning_rows=_in_turn(rows) if any(op.name in _JOINING for op in walk(entry.body)) else (),
     )
 
 
@@ -191,7 +195,7 @@ class _Probe:
                 return []
         return found
 
-    def searched(self, source: _Source) -> list[float]:
+    def searched(self, source: _Source, known: Sequence[float]) -> list[float]:
         """Numbers at which elements of arrays turn, each computed of one number."""
         counts = [prod(array.shape) for array in self._plain().launch.arrays.values()]
 
@@ -202,7 +206,7 @@ class _Probe:
                 return None
             return {op: lanes for (op, time), lanes in seen.items() if time == 0 and lanes.dtype == np.float64}
 
-        return turning_numbers(run, max(counts, default=0))
+        return turning_numbers(run, max(counts, default=0), known)
 
     def place(self, source: _Source, number: float) -> TurningPlace:
         """What arrays and float scalars hold where ``source`` is ``number``."""

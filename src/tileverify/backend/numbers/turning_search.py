@@ -7,7 +7,7 @@ of them, the next run asks for numbers between these, until there are none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -31,6 +31,10 @@ _MOST: Final = 12
 """Places that are looked at more closely."""
 _ROUNDS: Final = 14
 _FLAT: Final = 1e-6
+_BESIDE: Final = 0.02
+"""Of an interval, within which a root is one that is known."""
+_PARTS: Final = 8
+"""Of an interval, in each of which one root is looked for."""
 
 
 class Turn(IntEnum):
@@ -47,19 +51,30 @@ class _Place:
     op: Op
     below: float
     above: float
+    near: float
+    """Where between them it is, if the function is a line."""
+
+    def is_at(self, number: float) -> bool:
+        width = self.above - self.below
+        return abs(self.near - number) <= width * (_BESIDE if self.turn is Turn.SIGN else 0.5)
 
 
-def turning_numbers(run: Run, count: int) -> list[float]:
-    """The likeliest first, each with its neighbour; ``count``: the elements of the array."""
-    found: list[float] = []
-    for grid in (_even(count), _growing(count)):
-        places = _chosen(_places(run, grid))
-        for _ in range(_ROUNDS):
-            if all(_is_narrow(place) for place in places):
-                break
-            places = _closer(run, places, count)
-        found += [number for place in places for number in (place.below, place.above)]
-    return list(dict.fromkeys(found))
+def turning_numbers(run: Run, count: int, known: Sequence[float]) -> list[float]:
+    """The likeliest first, each with its neighbour; ``count``: the elements of the array; ``known``: numbers beside
+    which nothing is looked for, and 0 is one."""
+    rows = [*_rows(run, _even(count))]
+    if not rows:
+        return []
+    places = _chosen([*_places(rows), *_places(_rows(run, _growing(count)))], [0.0, *known])
+    for _ in range(_ROUNDS):
+        left = [place for place in places if not _is_narrow(place)]
+        if not left:
+            break
+        closer = dict(zip(left, _closer(run, left, count), strict=True))
+        places = [closer.get(place, place) for place in places]
+        if all(closer[place] == place for place in left):
+            break
+    return list(dict.fromkeys(number for place in places for number in (place.below, place.above)))
 
 
 def _even(count: int) -> Array:
@@ -94,13 +109,21 @@ def _rows(run: Run, numbers: Array) -> Iterator[tuple[Op, Array, Array]]:
             yield op, held, lanes[places]
 
 
-def _places(run: Run, numbers: Array) -> Iterator[_Place]:
-    for op, held, values in _rows(run, numbers):
+def _places(rows: Iterable[tuple[Op, Array, Array]]) -> Iterator[_Place]:
+    for op, held, values in rows:
         for turn, place in _turns(values):
             below, above = place, place + 1
             if turn is Turn.PEAK:
                 below = place - 1
-            yield _Place(turn, op, float(held[below]), float(held[above]))
+            yield _place(turn, op, held, values, below, above)
+
+
+def _place(turn: Turn, op: Op, held: Array, values: Array, below: int, above: int) -> _Place:
+    first, last = float(held[below]), float(held[above])
+    near = (first + last) / 2
+    if turn is Turn.SIGN:
+        near = first - float(values[below]) * (last - first) / float(values[above] - values[below])
+    return _Place(turn, op, first, last, near)
 
 
 def _turns(values: Array) -> Iterator[tuple[Turn, int]]:
@@ -119,11 +142,13 @@ def _turns(values: Array) -> Iterator[tuple[Turn, int]]:
         yield Turn.PEAK, int(place) + 1
 
 
-def _chosen(places: Iterator[_Place]) -> list[_Place]:
+def _chosen(places: Iterable[_Place], known: Sequence[float]) -> list[_Place]:
     """The likeliest, one of each kind in an interval; several ops have one root."""
-    found: dict[tuple[Turn, float, float], _Place] = {}
+    found: dict[tuple[Turn, float, float, int], _Place] = {}
     for place in places:
-        found.setdefault((place.turn, place.below, place.above), place)
+        if place.turn is Turn.END or not any(map(place.is_at, known)):
+            part = int(_PARTS * (place.near - place.below) / (place.above - place.below))
+            found.setdefault((place.turn, place.below, place.above, part), place)
     return sorted(found.values(), key=lambda place: (place.turn, abs(place.below + place.above)))[:_MOST]
 
 
@@ -142,5 +167,5 @@ def _closer(run: Run, places: list[_Place], count: int) -> list[_Place]:
             closer.append(place)
             continue
         below = turn - 1 if place.turn is Turn.PEAK else turn
-        closer.append(_Place(place.turn, place.op, float(held[below]), float(held[turn + 1])))
+        closer.append(_place(place.turn, place.op, held, values, below, turn + 1))
     return closer

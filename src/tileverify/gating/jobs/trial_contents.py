@@ -16,11 +16,11 @@ from ...backend.numbers.trial_launches import Constants
 from ...backend.numbers.turning_contents import TURNING_SCALAR
 from ...contract.element_types import ELEMENT_TYPES
 
-EXTREME: Final = ("whole", "ends", "huge", "vast", "brim", "faint")
-"""Integers of the whole range of their type, and at its ends, floats whose cubes f32 just holds, whose squares it does,
-that it just holds themselves, and floats whose squares are too small for it.  What a reference loses there in its own
+EXTREME: Final = ("whole", "ends", "huge", "brim", "faint")
+"""Integers of the whole range of their type, and at its ends, floats whose squares f32 just holds, that it just holds
+themselves, and floats whose squares are too small for it.  What a reference loses there in its own
 type says nothing, nor does what stops a launch, which is told."""
-LARGE: Final = ("borders", "large", "huge", "vast", "brim")
+LARGE: Final = ("borders", "large", "huge", "brim")
 """Floats that may be as large as what a kernel masks with."""
 PLACES: Final = ("places", "rows of places", "other rows", "more rows")
 """Arrays that hold together what they held where something turned: element by element, or one in each row."""
@@ -37,18 +37,20 @@ _SPECIAL: Final = (np.inf, -np.inf, np.nan, -0.0, 1e-40, -1e-45, 60000.0, 6e-8)
 _BORDERS: Final = 64
 _HUGE: Final = {
     filling: {**dict.fromkeys(("f32", "tf32", "bf16"), singles), "f64": doubles}
-    for filling, singles, doubles in (("huge", 12.0, 100.0), ("vast", 18.0, 150.0), ("brim", 35.0, 300.0))
+    for filling, singles, doubles in (("huge", 18.0, 150.0), ("brim", 35.0, 300.0))
 }
 """Decimal exponents; of other types "large" is all."""
 _FACTORS: Final = np.asarray([1.0, 1.0, 1.25, 0.75, 3.0, -1.0, -1.25, -3.0])
 
 
-def fillings_of(number: int, large: bool) -> tuple[str, ...]:
+def fillings_of(number: int, large: bool, constants: Constants) -> tuple[str, ...]:
     """The contents that the ``number``-th launch is tried with; of a ``large`` one, or one of many blocks, the first
-    alone."""
+    alone.  Of places, as many as there are."""
+    places = PLACES[: bool(constants.turning_places)] + PLACES[1 : 1 + len(constants.turning_rows)]
+    first, *others = (each for each in FILLINGS if each in places or each not in PLACES)
     if number == 0:
-        return FILLINGS
-    return FILLINGS[:1] if large else (FILLINGS[0], FILLINGS[1 + number % (len(FILLINGS) - 1)])
+        return (first, *others)
+    return (first,) if large else (first, others[number % len(others)])
 
 
 def inputs_of(
@@ -113,7 +115,7 @@ def _scalar(source: np.random.Generator, filling: str, dtype: str, constants: Co
             number = -number
         case "wide":
             number = sign * 2.0 ** float(source.uniform(-8, 4))
-        case "large" | "huge" | "vast" | "brim":
+        case "large" | "huge" | "brim":
             number = sign * 10.0 ** float(source.uniform(1, 4))
         case "tiny" | "faint":
             number = sign * 2.0 ** -float(source.uniform(8, 24))
@@ -138,7 +140,7 @@ def _floats(
             numbers = signs * 10.0 ** source.uniform(2, 4, shape)
         case "tiny":
             numbers = signs * 2.0 ** source.uniform(-24, -12, shape)
-        case "huge" | "vast" | "brim":
+        case "huge" | "brim":
             numbers = signs * 10.0 ** source.uniform(4.5, _HUGE[filling].get(dtype, 4.5), shape)
         case "faint":
             numbers = signs * 2.0 ** -source.uniform(24, 140, shape)

@@ -79,7 +79,7 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
             continue
         elements, blocks = extent(contract, values)
         few = elements > LARGE or blocks > MANY or number >= len(chosen.launches)
-        for place, filling in enumerate(fillings_of(number, few)):
+        for place, filling in enumerate(fillings_of(number, few, constants)):
             # What contents do hardly hangs on sizes, and for two hundred rows it takes as long as all else.
             sizes = sibling(contract, chosen.launches[0], values) if number and place else values
             try:

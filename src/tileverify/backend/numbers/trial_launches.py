@@ -77,6 +77,10 @@ class Constants:
     largest: float = inf
     """What contents may hold beside the constants that the kernel masks with (`masks`), which ``floats`` lacks."""
 
+    def allows(self, number: float) -> bool:
+        """Whether a product with few such numbers is far from the kernel's masks, too."""
+        return abs(number) <= self.largest / 16
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:

@@ -96,8 +96,10 @@ def with_turning_points(
         found: list[tuple[int, float]] = []
         for start, step in _LATTICES:
             found += _roots_of_floats(probe.at(source, _lattice(start, step)), start, step)
+        found = [each for each in found if known.allows(each[1])]
         roots = [_tidy(each) for each in _likeliest(found)]
         searched = probe.searched(source, roots) if source.arrays and search else []
+        searched = [each for each in searched if known.allows(each)]
         floats += [*found, *((0, each) for each in searched)]
         alone = [each for each in roots if not np.isclose(each, searched, rtol=1e-3).any()]
         places.append([probe.place(source, each) for each in _once([*searched, *alone])])

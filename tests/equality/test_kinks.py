@@ -13,6 +13,7 @@ from tileverify.equality import op_rules
 from tileverify.equality.deciding import Decision, ExactAnswer
 from tileverify.equality.field import Array
 from tileverify.equality.kinks import NATURES, Nature
+from tileverify.equality.questions import ASKED
 from tileverify.frontend.bytecode.optable import BY_NAME
 
 KERNELS = Path(__file__).with_name("kink_kernels.py")
@@ -33,7 +34,7 @@ def test_every_op_has_its_place_in_the_table() -> None:
 
 def test_what_asks_has_a_rule_that_notes_it() -> None:
     asking = {name for name, nature in NATURES.items() if nature is Nature.ASKING}
-    assert asking == {*op_rules._ASKED, *op_rules._ASKING_THEMSELVES}
+    assert asking == {*ASKED, *op_rules._ASKING_THEMSELVES}
 
 
 @pytest.mark.parametrize(

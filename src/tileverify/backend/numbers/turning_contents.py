@@ -237,7 +237,8 @@ class _Probe:
             shape = plain.launch.arrays[name].shape
             if ELEMENT_TYPES[dtype].kind == "f":
                 held = numbers if name in source.arrays else np.asarray([_BESIDE_FLOATS + place])
-                drawn[name] = rounded(np.resize(held, shape), dtype).reshape(shape)
+                with np.errstate(over="ignore"):
+                    drawn[name] = rounded(np.resize(held, shape), dtype).reshape(shape)
             elif ELEMENT_TYPES[dtype].kind in "iu":
                 drawn[name] = np.full(shape, int(number) if name in source.arrays else _BESIDE, storage_type(dtype))
         return make_inputs(self.contract, Given(values, floats, {}, drawn=drawn))
@@ -249,7 +250,8 @@ class _Probe:
         bound.program.rules = {name: _recording(rule, seen, lanes) for name, rule in RULES.items()}
         memory, grid = Memory(bound.image), inputs.launch.grid
         for block in dict.fromkeys(((0, 0, 0), (grid[0] - 1, grid[1] - 1, grid[2] - 1))):
-            run_block(bound.program, bound.arguments, memory, grid, block, self.budget, conduct=KEEP_GOING)
+            with np.errstate(all="ignore"):
+                run_block(bound.program, bound.arguments, memory, grid, block, self.budget, conduct=KEEP_GOING)
             if self.budget.left < 0:
                 break
         return seen

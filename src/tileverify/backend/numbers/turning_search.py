@@ -37,7 +37,7 @@ _PARTS: Final = 8
 """Of an interval, in each of which one root is looked for."""
 
 
-class Turn(IntEnum):
+class TurnKind(IntEnum):
     """The likeliest comes first."""
 
     SIGN = 0
@@ -47,7 +47,7 @@ class Turn(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    turn: Turn
+    turn: TurnKind
     op: Op
     below: float
     above: float
@@ -56,7 +56,7 @@ class _Place:
 
     def is_at(self, number: float) -> bool:
         width = self.above - self.below
-        return abs(self.near - number) <= width * (_BESIDE if self.turn is Turn.SIGN else 0.5)
+        return abs(self.near - number) <= width * (_BESIDE if self.turn is TurnKind.SIGN else 0.5)
 
 
 def turning_numbers(run: Run, count: int, known: Sequence[float]) -> list[float]:
@@ -113,40 +113,40 @@ def _places(rows: Iterable[tuple[Op, Array, Array]]) -> Iterator[_Place]:
     for op, held, values in rows:
         for turn, place in _turns(values):
             below, above = place, place + 1
-            if turn is Turn.PEAK:
+            if turn is TurnKind.PEAK:
                 below = place - 1
             yield _place(turn, op, held, values, below, above)
 
 
-def _place(turn: Turn, op: Op, held: Array, values: Array, below: int, above: int) -> _Place:
+def _place(turn: TurnKind, op: Op, held: Array, values: Array, below: int, above: int) -> _Place:
     first, last = float(held[below]), float(held[above])
     near = (first + last) / 2
-    if turn is Turn.SIGN:
+    if turn is TurnKind.SIGN:
         near = first - float(values[below]) * (last - first) / float(values[above] - values[below])
     return _Place(turn, op, first, last, near)
 
 
-def _turns(values: Array) -> Iterator[tuple[Turn, int]]:
+def _turns(values: Array) -> Iterator[tuple[TurnKind, int]]:
     finite = np.isfinite(values)
     signs = np.sign(np.where(finite, values, 0))
     both = finite[1:] & finite[:-1]
     for place in np.flatnonzero(both & (signs[1:] != signs[:-1]) & (signs[:-1] != 0)):
-        yield Turn.SIGN, int(place)
+        yield TurnKind.SIGN, int(place)
     for place in np.flatnonzero(finite[1:] != finite[:-1]):
-        yield Turn.END, int(place)
+        yield TurnKind.END, int(place)
     steps = np.diff(np.where(finite, values, 0))
     size = float(np.abs(values[finite]).max(initial=0.0))
     peaks = (steps[1:] * steps[:-1] < 0) & both[1:] & both[:-1]
     peaks &= np.minimum(np.abs(steps[1:]), np.abs(steps[:-1])) > _FLAT * size
     for place in np.flatnonzero(peaks):
-        yield Turn.PEAK, int(place) + 1
+        yield TurnKind.PEAK, int(place) + 1
 
 
 def _chosen(places: Iterable[_Place], known: Sequence[float]) -> list[_Place]:
     """The likeliest, one of each kind in an interval; several ops have one root."""
-    found: dict[tuple[Turn, float, float, int], _Place] = {}
+    found: dict[tuple[TurnKind, float, float, int], _Place] = {}
     for place in places:
-        if place.turn is Turn.END or not any(map(place.is_at, known)):
+        if place.turn is TurnKind.END or not any(map(place.is_at, known)):
             part = int(_PARTS * (place.near - place.below) / (place.above - place.below))
             found.setdefault((place.turn, place.below, place.above, part), place)
     return sorted(found.values(), key=lambda place: (place.turn, abs(place.below + place.above)))[:_MOST]
@@ -166,6 +166,6 @@ def _closer(run: Run, places: list[_Place], count: int) -> list[_Place]:
         if turn is None:
             closer.append(place)
             continue
-        below = turn - 1 if place.turn is Turn.PEAK else turn
+        below = turn - 1 if place.turn is TurnKind.PEAK else turn
         closer.append(_place(place.turn, place.op, held, values, below, turn + 1))
     return closer

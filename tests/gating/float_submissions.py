@@ -14,6 +14,7 @@ import numpy as np
 def double(x): return x * 2
 def double_first(x, y): return {"out": x * 2}
 def gelu(x): return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+def relu(x): return np.maximum(x, 0)
 def elu(x): return np.where(x > 0, x, np.expm1(x))
 def softplus(x): return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 def power(x): return np.exp2(x)
@@ -63,6 +64,7 @@ HONEST = {
     ),
     "elu-without-expm1": vector("ct.where(t > 0, t, ct.exp(t) - 1)", "elu"),
     "softplus-without-log1p": vector("ct.where(t > 20, t, ct.log(1 + ct.exp(t)))", "softplus"),
+    "relu-in-f16": vector("ct.maximum(t, ct.float16(0))", "relu", 'x = "f16[N]", out = "f16[N]"'),
     "steps-that-may-be-0": Case(
         "x, step, out",
         LOAD + "q = ct.minimum(ct.maximum(ct.floor(t / step + 0.5), -128.0), 127.0)\n"

@@ -1,4 +1,4 @@
-"""What ops that are no comparisons ask of their operands (`kinks`): where the answer is yes, and where of a variable."""
+"""What ops that are no comparisons ask of their operands (`kinks`): where the answer is yes, and who asks it."""
 
 from __future__ import annotations
 

@@ -101,6 +101,7 @@ def _rows(run: Run, numbers: Array) -> Iterator[tuple[Op, Array, Array]]:
     for op, lanes in seen.items():
         if op.name in _LOADS and lanes.size not in first:
             held, places = np.unique(lanes, return_index=True)
+            held, places = held[np.isfinite(held)], places[np.isfinite(held)]
             if held.size >= _FEW:
                 first[lanes.size] = held, places
     for op, lanes in seen.items():

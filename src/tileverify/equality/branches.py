@@ -1,7 +1,7 @@
 """Which way comparisons come out: what was never seen is no part of an answer.
 
-Comparisons of floats are all told.  Of integers there are many that say whether a lane lies in an array; told are those
-that a branch may hang on (`integer_branches`).
+Comparisons of floats are all told, and what other functions ask of theirs (`kinks`).  Of integers there are many that
+say whether a lane lies in an array; told are those that a branch may hang on (`integer_branches`).
 
 A way was taken where a lane went it that *reaches* something: what is stored, a branch, an address or a mask; and of
 floats, where a variable was compared.  Padding behind the end of an array, and contents that are numbers, tell nothing.
@@ -48,6 +48,8 @@ class WaysTaken:
     conditions: set[Value] = field(default_factory=set)
     """Results of comparisons, and what ops make of these."""
     stepped: set[str] = field(default_factory=set)
+    flushing: set[Op] = field(default_factory=set)
+    """Ops that make subnormal numbers 0, which over the real numbers they do not."""
     rounds: bool = False
     """A reference rounded something to an integer."""
     _of_variables: set[Op] = field(default_factory=set)
@@ -68,7 +70,7 @@ class WaysTaken:
     def marked(self, op: Op, lanes: Array, variable: Array | None = None) -> Array | None:
         """The marks of the lanes of a comparison's result, None for none; ``variable``: the lanes that compare one,
         None where any number counts."""
-        if op.name not in _EXTREMES:
+        if op.name in _CONDITIONS:
             self.conditions.add(op.result)
         held = np.asarray(lanes)
         count = np.ones((), np.bool_) if variable is None else variable
@@ -134,19 +136,33 @@ class WaysTaken:
         return {op: ways for op, ways in self._of_numbers.items() if op not in self._of_variables}
 
     def one_way(self) -> Iterator[str]:
-        """Those that came out in one way alone, in words, each once, and loops that were never entered.  That a loop
-        always was is what loops are like."""
-        yield from dict.fromkeys(
+        """Those that came out in one way alone, in words, each once, ops that flush, and loops that were never entered.
+        That a loop always was is what loops are like."""
+        told = (
             _words(asked, yes) if isinstance(asked, Op) else asked.told(yes)
             for asked, (yes, no) in {**self._numbers_alone(), **self.seen}.items()
             if yes != no
         )
+        yield from dict.fromkeys(filter(None, told))
+        yield from dict.fromkeys(f"the {op.name}{_place(op)} makes subnormal numbers 0" for op in self.flushing)
         never = (f"the loop{_place(op)} {_NEVER[op.name]}" for op, entered in self.entered.items() if not entered)
         yield from dict.fromkeys(never)
 
 
 _NEVER: Final = {"for": "was never entered", "loop": "ended in its first round at every point"}
 _EXTREMES: Final = {"maxf": "maximum", "minf": "minimum", "maxi": "maximum", "mini": "minimum"}
+_CONDITIONS: Final = frozenset({"cmpf", "cmpi", "andi", "ori"})
+_FIRST: Final = ("was its first lane at every point", "was never its first lane")
+_NEVER_NEGATIVE: Final = ("", "never had a negative operand")
+_VANISHED: Final = ("was 0 at every point, of a large negative number", "")
+_ASKED: Final = {
+    "absf": ("never had a negative operand", "had a negative operand at every point"),
+    "absi": ("never had a negative operand", "had a negative operand at every point"),
+    "reduce": _FIRST,
+    **dict.fromkeys(("exp", "exp2"), _VANISHED),
+    **dict.fromkeys(("sqrt", "rsqrt", "log", "log2", "fpowf"), _NEVER_NEGATIVE),
+}
+"""What is said of an op for which the answer was always yes, and always no; nothing where that is as it should be."""
 _JOINS: Final = {"andi": "and", "ori": "or"}
 _PREDICATES: Final = {
     "equal": "==", "not_equal": "!=", "less_than": "<", "less_than_or_equal": "<=", "greater_than": ">",
@@ -158,6 +174,9 @@ def _words(op: Op, yes: bool) -> str:
     place = _place(op)
     if op.name in _EXTREMES:
         return f"the {_EXTREMES[op.name]}{place} was its {'first' if yes else 'second'} operand at every point"
+    if op.name in _ASKED:
+        said = _ASKED[op.name][not yes]
+        return said and f"the {op.name}{place} {said}"
     what = f"condition {_JOINS[op.name]}" if op.name in _JOINS else f"comparison {_predicate(op)}"
     return f"the {what}{place} was {'true' if yes else 'false'} at every point"
 

@@ -30,6 +30,8 @@ DIGITS: Final = {"f64": 53, "f32": 24, "tf32": 11, "f16": 11, "bf16": 8}
 _FEW: Final = {53: 12, 24: 6, 11: 4, 8: 3}
 """Decimal digits that a constant may have before it is taken for something else than what it says."""
 _SMALL: Final = {53: 4096, 24: 96, 11: 4, 8: 1}
+_WRITTEN: Final = (Fraction("1.0507009873554805"), Fraction("1.6732632423543772"))
+"""Of selu: numbers that have no shorter form, and stand in programs with all their digits."""
 _ROOTS: Final = {53: 1 << 20, 24: 1 << 12, 11: 4, 8: 1}
 
 
@@ -78,6 +80,9 @@ def _candidates(size: float, bits: int) -> Iterator[tuple[float, Array, Fraction
     factor = _fraction(size, small, bits)
     if factor is not None:
         yield float(factor), one, factor, Fraction(1)
+    for written in _WRITTEN:
+        if abs(float(written) / size - 1) < 2.0**-bits:
+            yield float(written), one, written, Fraction(1)
     inverse = _fraction(1 / size, 1, bits) if size < 1 else None
     if inverse is not None and inverse < 1 << (bits // 2 + 1):
         yield float(1 / inverse), one, 1 / inverse, Fraction(1)

@@ -127,6 +127,7 @@ def decide(
     launches, left_out = [*plan.launches], [*plan.left_out]
     share = options.steps if len(launches) == 1 else max(min(SHARE, options.steps), options.steps // 2)
     known = at_turns(kernel, contract, launches, _with_numbers(known, other))
+    left_out += beyond_masks(known)
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
     done: list[Mapping[str, int]] = []
     points, bits, reasons, refused = 0, float("inf"), [], []
@@ -191,12 +192,19 @@ class WaysOfBoth(TypedDict):
 
 
 def at_turns(
-    kernel: ExactKernel, contract: ContractInNumbers, launches: Sequence[Mapping[str, int]], known: Constants
-) -> Constants:
+    kernel: ExactKernel, contract: ContractInNumbers, launches: Sequence[Mapping[str, int]], known: Constants,
+    *, search: bool = True,
+) -> Constants:  # fmt: skip
     """``known`` with the numbers at which the kernel turns at the usual launch."""
     if not launches:
         return known
-    return with_turning_points(kernel.module, kernel.entry, kernel.parameters, contract, launches[0], known)
+    module, entry = kernel.module, kernel.entry
+    return with_turning_points(module, entry, kernel.parameters, contract, launches[0], known, search=search)
+
+
+def beyond_masks(known: Constants) -> list[str]:
+    """Contents that nobody looks at, in words: a mask is no mask beside what is as large."""
+    return [] if known.largest == float("inf") else [f"numbers above {known.largest:.3g}, as it masks with large ones"]
 
 
 def _with_numbers(known: Constants, other: Other) -> Constants:

@@ -39,11 +39,20 @@ HALF: Final = constants.numbers_of(np.asarray(0.5))
 
 # -------------------------------------------------------------------------------------------- powers of e
 def exp2(x: Array) -> Array:
-    return _power(x, np.exp2, VANISHING / math.log(2))
+    return _power(x, np.exp2, exp2_vanishes(x))
 
 
-def _power(x: Array, shadow: Callable[[Array], Array], vanishing: float) -> Array:
-    """2 to the power of the residues; ``shadow`` of the shadows, and 0 where they are below ``vanishing``."""
+def exp_vanishes(x: Array) -> Array:
+    """Where a power of e is 0: what goes there, and what does not, is asked by every power."""
+    return np.asarray(x["s"] < VANISHING)
+
+
+def exp2_vanishes(x: Array) -> Array:
+    return np.asarray(x["s"] < VANISHING / math.log(2))
+
+
+def _power(x: Array, shadow: Callable[[Array], Array], vanishes: Array) -> Array:
+    """2 to the power of the residues; ``shadow`` of the shadows, and 0 where it ``vanishes``."""
     a = parts(x)
     lanes = unpacked(a.dead)
     exponent = a.r.copy()
@@ -66,7 +75,7 @@ def _power(x: Array, shadow: Callable[[Array], Array], vanishing: float) -> Arra
     dead = np.asarray(dead | _LAST_DEAD | (a.dead & exact.LOST))
     beyond = np.isfinite(a.s) & ((s < _SMALLEST) | np.isposinf(s))
     result = built(Parts(field.exponential(exponent), s, dead, a.n + a.d + 1, a.d), a.s, lost=beyond)
-    zero = (a.s < vanishing) & ~exact.is_lost(x)
+    zero = vanishes & ~exact.is_lost(x)
     if zero.any():
         result[zero] = integers(0)
     return result
@@ -75,7 +84,7 @@ def _power(x: Array, shadow: Callable[[Array], Array], vanishing: float) -> Arra
 def exp(x: Array) -> Array:
     scaled = exact.multiply(x, constants.log2e())
     scaled["s"] = x["s"]
-    return _power(scaled, np.exp, VANISHING)
+    return _power(scaled, np.exp, exp_vanishes(x))
 
 
 def expm1(x: Array) -> Array:

@@ -13,7 +13,7 @@ from ..backend.interpreter.uniform import uniform_ops
 from ..frontend.bytecode.model import Constant, Entry, Op, Value
 from ..frontend.bytecode.traverse import walk
 
-_ASKING: Final = frozenset({"cmpi", "maxi", "mini"})
+_ASKING: Final = frozenset({"absi", "cmpi", "maxi", "mini"})
 _CHOOSING: Final = frozenset({"if", "select"})
 _PASSING: Final = {
     "broadcast": ("s",), "reshape": ("s",), "andi": ("lhs", "rhs"), "ori": ("lhs", "rhs"), "xori": ("lhs", "rhs"),
@@ -23,9 +23,9 @@ _PASSING: Final = {
 
 @lru_cache(maxsize=64)
 def integer_branches(entry: Entry) -> frozenset[Op]:
-    """Comparisons, maxima and minima of integers: of sizes and scalars alone; with a number that the bytecode holds
-    (but 0, the least index); and those that an ``if`` or a choice of elements asks for.  Not those of numbers alone,
-    nor the signs by which a compiler makes Python's remainder of the machine's."""
+    """Comparisons, maxima, minima and magnitudes of integers: of sizes and scalars alone; with a number that the
+    bytecode holds (but 0, the least index); and those that an ``if`` or a choice of elements asks for.  Not those of
+    numbers alone, nor the signs by which a compiler makes Python's remainder of the machine's."""
     ops = list(walk(entry.body))
     made = {result: op for op in ops for result in op.results}
     uniform = uniform_ops(entry)
@@ -70,7 +70,7 @@ def _is_zero(made: Mapping[Value, Op], value: Value) -> bool:
 
 
 def _holds_number(made: Mapping[Value, Op], op: Op) -> bool:
-    return any(_number(made, op.value(side)) for side in ("lhs", "rhs"))
+    return op.name != "absi" and any(_number(made, op.value(side)) for side in ("lhs", "rhs"))
 
 
 def _number(made: Mapping[Value, Op], value: Value) -> int:

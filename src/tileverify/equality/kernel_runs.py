@@ -19,7 +19,7 @@ from ..backend.numbers.small_launches import siblings
 from ..backend.numbers.trial_launches import Constants, constants_of
 from ..contract.launch import KernelUnit
 from ..system.errors import UsageError
-from .deciding import TRIES, at_turns, constants_among, worth_searching
+from .deciding import TRIES, at_turns, beyond_masks, constants_among, worth_searching
 from .exact_arrays import is_numbers
 from .field import Array
 from .narrow_sums import narrow_sums
@@ -134,7 +134,7 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
     known = constants_of(kernel.entry)
     plan = planned(contract, known, options)
     launches = [*plan.launches[:1], *siblings(contract, plan.launches), *plan.launches[1:]][: options.launches]
-    known = at_turns(kernel, contract, launches, known)
+    known = at_turns(kernel, contract, launches, known, search=False)  # what the trial of floats did
     made = _Runs(unit, kernel, contract, known, options, Budget(options.steps))
     stopped = ""
     taken: list[tuple[int, Mapping[str, int]]] = []
@@ -158,7 +158,8 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
         for given in other_float_scalars(contract, known):
             yield from made.searching(0, launches[0], (SCALARS,), given)
         yield from made.in_formats(launches[0])
-    left_out = [*plan.left_out, *(words(values) for values in plan.launches if values not in launches)]
+    unseen = (words(values) for values in plan.launches if values not in launches)
+    left_out = [*beyond_masks(known), *plan.left_out, *unseen]
     narrow = tuple((each.op, each.format, each.line) for each in narrow_sums(kernel.entry))
     one_way, tried = tuple(kernel.ways.one_way()), tuple(sorted(kernel.ways.stepped))
     yield SentEnd(stopped=stopped, left_out=tuple(left_out), steps=spent, one_way=one_way, narrow=narrow, tried=tried)

@@ -39,12 +39,15 @@ from ..backend.interpreter.values import (
 )
 from ..backend.numbers.launch_steps import STEPPING, launch_steps
 from ..frontend.bytecode.model import Block, Op, ScalarType, TileType, Value
+from ..frontend.bytecode.optable import BY_NAME
 from . import constants, exact, formulas, reducing, touching
 from .branches import STEPPED
 from .field import Array
 from .float_bits import Bits
 from .integer_branches import integer_branches
+from .kinks import NATURES, Nature
 from .memory import ExactMemory
+from .questions import ASKED
 from .reduction_laws import require_laws
 from .undecided import Undecided
 
@@ -126,14 +129,14 @@ def _compare(run: BlockRun, op: Op) -> Tile:
 
 
 def _of_integers(name: str) -> Rule:
-    """A comparison, or which operand an extreme is, noted where a branch may hang on it."""
+    """A comparison, or which operand an extreme or a magnitude is, noted where a branch may hang on it."""
     machine = MACHINE[name]
 
     def rule(run: BlockRun, op: Op) -> Result:
         found = machine(run, op)
         if isinstance(found, Tile) and op in integer_branches(run.program.entry):
-            taken = found.data if name == "cmpi" else np.asarray(found.data == run.tile(op, "lhs").data)
-            return _marked(run, op, found, taken)
+            operand = run.tile(op, "s" if name == "absi" else "lhs").data
+            return _marked(run, op, found, found.data if name == "cmpi" else np.asarray(found.data == operand))
         return found
 
     return rule
@@ -249,8 +252,20 @@ def _combined(
         if inputs[0].taint is not None:
             # Every lane takes part in the result, or in one of those behind it.
             results = (results[0].tainted(taint_bits(inputs[0].taint)),)
+        if first.name in ("maxf", "minf"):
+            results = (_with_winner(run, op, results[0], data, 1 if first.name == "maxf" else -1),)
     require_laws(run, op, combiner(run, op, evaluate)[0], results, known=order_free(op, _ORDER_FREE))
     return results
+
+
+def _with_winner(run: BlockRun, op: Op, found: Tile, data: Array, wanted: int) -> Tile:
+    """The extreme of lanes asks which it is: noted is whether it is the first."""
+    axis = op.attributes["dim"]
+    if data.shape[axis] == 1:
+        return found
+    first = np.take(data["s"], 0, axis) * wanted
+    rest = np.take(data["s"], range(1, data.shape[axis]), axis) * wanted
+    return _marked(run, op, found, first >= rest.max(axis), exact.has_variables(data).any(axis))
 
 
 def _reduce(run: BlockRun, op: Op) -> Result:
@@ -314,16 +329,13 @@ _FLOATS: Final[dict[str, Rule]] = {
     "mulf": _binary(exact.multiply),
     "divf": _binary(exact.divide),
     "fma": _fma,
-    "maxf": _extreme(1),
-    "minf": _extreme(-1),
-    "cmpf": _compare,
-    "remf": _stepped(_binary(lambda x, y: formulas.remainder(x, y, np.trunc))),
+    "remf": _binary(lambda x, y: formulas.remainder(x, y, np.trunc)),
     "fpowf": _binary(formulas.power),
     "fpowi": _integer_power,
     "absf": _unary(formulas.absolute),
     "negf": _unary(exact.negative),
-    "ceil": _stepped(_unary(lambda x: formulas.rounded(x, np.ceil))),
-    "floor": _stepped(_unary(lambda x: formulas.rounded(x, np.floor))),
+    "ceil": _unary(lambda x: formulas.rounded(x, np.ceil)),
+    "floor": _unary(lambda x: formulas.rounded(x, np.floor)),
     "sqrt": _unary(formulas.sqrt),
     "rsqrt": _unary(formulas.rsqrt),
     "exp": _unary(formulas.exp),
@@ -352,23 +364,66 @@ def _of_launches(rule: Rule) -> Rule:
     return lambda run, op: (stepping if op in launch_steps(run.program.entry) else rule)(run, op)
 
 
-_RULES: Final[dict[str, Rule]] = {
+def _asking(name: str, rule: Rule) -> Rule:
+    def noting(run: BlockRun, op: Op) -> Result:
+        found = rule(run, op)
+        asked = ASKED[name](run, op)
+        assert isinstance(found, Tile)
+        return found if asked is None else _marked(run, op, found, *asked)
+
+    return noting
+
+
+_ASKING_THEMSELVES: Final[dict[str, Rule]] = {
+    "cmpf": _compare,
+    "maxf": _extreme(1),
+    "minf": _extreme(-1),
+    "reduce": _reduce,
+    **dict.fromkeys(("andi", "ori"), _joined),
+    **{name: _of_integers(name) for name in ("absi", "cmpi", "maxi", "mini")},
+}
+
+
+def _flushing(rule: Rule) -> Rule:
+    def noting(run: BlockRun, op: Op) -> Result:
+        if "ftz" in op.flags:
+            assert isinstance(run.memory, ExactMemory)
+            run.memory.ways.flushing.add(op)
+        return rule(run, op)
+
+    return noting
+
+
+def _by_nature(name: str, rule: Rule) -> Rule:
+    """The rule of an op with what has to be noted of it."""
+    found = _noted(name, rule)
+    return _flushing(found) if any(flag.name == "ftz" for flag in BY_NAME[name].flags) else found
+
+
+def _noted(name: str, rule: Rule) -> Rule:
+    nature = NATURES[name]
+    if nature is Nature.ASKING:
+        return _ASKING_THEMSELVES.get(name) or _asking(name, rule)
+    return _stepped(rule) if nature is Nature.STEPPED else rule
+
+
+_PLAIN: Final[dict[str, Rule]] = {
     **MACHINE,
     **{name: _FLOATS.get(name, _without_rule(name)) for name in floats.RULES},
     **touching.RULES,
-    **dict.fromkeys(("andi", "ori"), _joined),
-    **{name: _of_integers(name) for name in ("cmpi", "maxi", "mini")},
     "constant": _constant,
     "itof": _integer_to_float,
-    "ftoi": _stepped(_float_to_integer),
+    "ftoi": _float_to_integer,
     "ftof": _unchanged,
     "mmaf": _product,
     "mmaf_scaled": _scaled_product,
-    "reduce": _reduce,
     "scan": _scan,
     "print_tko": _no_print,
     "assume": _assume,
     **{name: _bits_of_floats(name) for name in ("pack", "unpack")},
     "bitcast": _bitcast,
 }
-RULES: Final[dict[str, Rule]] = {**_RULES, **{name: _of_launches(_RULES[name]) for name in STEPPING}}
+_BY_NATURE: Final[dict[str, Rule]] = {
+    name: _by_nature(name, rule) for name, rule in {**_PLAIN, **_ASKING_THEMSELVES}.items()
+}
+RULES: Final[dict[str, Rule]] = {**_BY_NATURE, **{name: _of_launches(_BY_NATURE[name]) for name in STEPPING}}

@@ -315,4 +315,5 @@ def _large(source: np.random.Generator, count: int, known: Constants) -> Array:
     if borders:
         near = source.choice(np.asarray(borders), count) * source.choice([1.25, 0.75], count)
         found = np.where(source.random(count) < 0.25, near, found)
-    return np.asarray(np.where((found > 600) & (found < 3600), found * 8, found))
+    found = np.where((found > 600) & (found < 3600), found * 8, found)
+    return np.asarray(np.minimum(found, known.largest * source.uniform(0.25, 1, count)))

@@ -17,7 +17,7 @@ from ..pipeline.unread import told_apart
 from ..results import WARNINGS, Finding, KernelResult, Verdict
 from ..system.errors import UsageError
 from ..system.printable import printable
-from .gated import GatedKernel, GateOptions, GateResult, Limits, Reason, TrialSummary
+from .gated import MASKED, ROUNDING, GatedKernel, GateOptions, GateResult, Limits, Reason, TrialSummary
 from .hints import with_hints
 from .jobs.exactness import with_equality, worth_asking
 from .jobs.proved import ProofAnswer, read_proof
@@ -224,6 +224,13 @@ def _tried(
     if stopped is not None:
         return replace(kernel, accepted=False, reasons=(stopped,), bundle=None, trial=None)
     trial, reasons = _looked_at(outcome.data, reference, options, seed)
+    rounding = tuple(each.message for each in reasons if each.id == ROUNDING)
+    masked = tuple(each.message for each in reasons if each.id == MASKED)
+    reasons = [each for each in reasons if each.id not in (ROUNDING, MASKED)]
+    if rounding and not options.exact:
+        reasons += [Reason("wrong-result", message) for message in rounding]
+    if trial is not None:
+        trial = replace(trial, rounding=rounding, not_tried=(*masked, *trial.not_tried))
     if reference is not None and not reasons and not options.allow_undetermined:
         reasons += _more_than_one_result(kernel.result)
     bundle = None if reasons else kernel.bundle

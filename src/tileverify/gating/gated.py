@@ -17,6 +17,12 @@ REJECTED: Final = "rejected"
 """The verdict on a submission that the screen or the sandbox stopped, or that broke a limit."""
 
 
+MASKED: Final = "masked"
+"""What differs where contents are as large as what a kernel masks with: it is told."""
+ROUNDING: Final = "rounding"
+"""What is off by a few roundings of 1: no reason against a kernel that is its reference over the real numbers."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """Why something is not accepted.  ``id`` is stable; ``line`` is 1-based and ``column`` 0-based, in the source."""
@@ -106,12 +112,13 @@ class GivenGateOptions(TypedDict, total=False):
 @dataclass(frozen=True, slots=True)
 class TrialSummary:
     """How a proved kernel was tried: the number of launches, how much of each array they wrote at least and at most,
-    what was too large to be tried (in words), and the seed of the inputs."""
+    what was too large to be tried (in words), the seed of the inputs, and elements that lost digits beside 1."""
 
     launches: int
     written: Mapping[str, tuple[float, float]]
     not_tried: tuple[str, ...]
     seed: int
+    rounding: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

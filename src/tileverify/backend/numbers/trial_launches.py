@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
 from itertools import islice, product
-from typing import Final
+from math import inf
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -57,6 +58,8 @@ _DIVIDING: Final = frozenset({"divi", "remi"})
 _SHIFTING: Final = frozenset({"shli", "shri"})
 
 Values = Mapping[str, int]
+TurningPlace: TypeAlias = Mapping[str, float]
+"""What the arrays of floats hold, by name, where something turns that is computed of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,15 @@ class Constants:
     floats: tuple[float, ...]
     turning_integers: tuple[int, ...] = ()
     turning_floats: tuple[float, ...] = ()
+    turning_places: tuple[TurningPlace, ...] = ()
+    turning_rows: tuple[TurningPlace, ...] = ()
+    """The same, those first that whole arrays of one number turn at."""
+    largest: float = inf
+    """What contents may hold beside the constants that the kernel masks with (`masks`), which ``floats`` lacks."""
+
+    def allows(self, number: float) -> bool:
+        """Whether a product with few such numbers is far from the kernel's masks, too."""
+        return abs(number) <= self.largest / 16
 
 
 @dataclass(frozen=True, slots=True)

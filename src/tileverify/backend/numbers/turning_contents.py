@@ -3,15 +3,16 @@
 A condition need hold no number that stands in the bytecode: ``((b | -b) >> 31) + 1`` of ``b = 3 * x + 300003`` is 1 at
 -100001 alone, ``floor(1 / (1 + a * a))`` where ``a`` is 0.  So the launch runs with all elements of an array (or all
 arrays, or a scalar) one number, at several numbers that lie evenly.  What every op gives there is fitted by a
-polynomial of degree 1 or 2, integers modulo the width of their type, and its roots are told.  Nothing rests on them:
-they are contents to be tried.
+polynomial of degree 1 or 2, integers modulo the width of their type, and its roots are told.  What each element makes
+of itself alone is searched for turns besides (`turning_search`).  Nothing rests on them: they are contents to be tried.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
+from math import prod, sqrt
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
@@ -29,7 +30,9 @@ from ..interpreter.values import Tile, as_signed
 from .conditions import ContractInNumbers, scalars
 from .elements import Array, rounded, storage_type
 from .inputs import Given, Inputs, make_inputs
-from .trial_launches import Constants
+from .masks import masks
+from .trial_launches import Constants, TurningPlace
+from .turning_search import turning_numbers
 
 if TYPE_CHECKING:
     from ...contract.launch import EntryParameter
@@ -40,9 +43,18 @@ STEPS: Final = 1 << 22
 """Of the interpreter, for all runs."""
 MOST: Final = 48
 """Numbers of either kind."""
+MOST_PLACES: Final = 128
 _SOURCES: Final = 6
 _BLOCKS: Final = 2
 _LANES: Final = 32
+_WIDE: Final = 1 << 12
+"""Lanes that are looked at; of a search, all of most tiles."""
+_JOINING: Final = frozenset({"reduce", "scan", "mmaf", "mmaf_scaled"})
+"""Of several elements: without one, whole rows of one number show no more than elements."""
+_LOADS: Final = ("load_view_tko", "load_ptr_tko")
+TURNING_SCALAR: Final = 1.5
+_BESIDE_FLOATS: Final = 0.5
+"""What scalars and the first array hold that are not looked at; each further array 1 more."""
 _TIMES: Final = 3
 """How often an op is looked at, in the rounds of loops."""
 _LATTICES: Final = ((0.75, 0.5), (-3000.0, 1900.0))
@@ -61,21 +73,50 @@ Lanes: TypeAlias = "dict[tuple[Op, int], Array]"
 
 def with_turning_points(
     module: Module, entry: Entry, parameters: Sequence[EntryParameter], contract: ContractInNumbers,
-    values: Mapping[str, int], known: Constants,
+    values: Mapping[str, int], known: Constants, *, search: bool = True,
 ) -> Constants:  # fmt: skip
-    """``known`` with the numbers at which the kernel turns at the launch ``values``."""
+    """``known`` with the numbers at which the kernel turns at the launch ``values``, without those it masks with.
+
+    ``search``: whether other roots than those of polynomials are looked for, which takes more runs."""
+    masking = masks(entry)
+    if masking:
+        floats_left = tuple(each for each in known.floats if each not in masking)
+        known = replace(known, floats=floats_left, largest=sqrt(min(map(abs, masking))))
     probe = _Probe(module, entry, parameters, contract, values, Budget(STEPS))
     floats: list[tuple[int, float]] = []
     integers: list[tuple[int, int]] = []
+    places: list[list[TurningPlace]] = []
+    rows: list[list[TurningPlace]] = []
     levels = sorted({0, *(1 << each for each in _shifts(entry)), *(-(1 << each) for each in _shifts(entry))}, key=abs)
     for source in list(probe.sources())[:_SOURCES]:
         if source.integer:
             integers += _roots_of_integers(probe.at(source, _lattice(*_INTEGERS)), levels)
-        for start, step in () if source.integer else _LATTICES:
-            floats += _roots_of_floats(probe.at(source, _lattice(start, step)), start, step)
+        if source.integer:
+            continue
+        found: list[tuple[int, float]] = []
+        for start, step in _LATTICES:
+            found += _roots_of_floats(probe.at(source, _lattice(start, step)), start, step)
+        found = [each for each in found if known.allows(each[1])]
+        roots = [_tidy(each) for each in _likeliest(found)]
+        searched = probe.searched(source, roots) if source.arrays and search else []
+        searched = [each for each in searched if known.allows(each)]
+        floats += [*found, *((0, each) for each in searched)]
+        alone = [each for each in roots if not np.isclose(each, searched, rtol=1e-3).any()]
+        places.append([probe.place(source, each) for each in _once([*searched, *alone])])
+        rows.append([probe.place(source, each) for each in _once([*alone, *searched])])
     new = [each for each in map(_tidy, _likeliest(floats)) if each and each not in known.floats]
     whole = [each for each in _likeliest(integers) if each not in known.integers]
-    return replace(known, turning_floats=_once(new), turning_integers=_once(whole))
+    return replace(
+        known,
+        turning_floats=_once(new),
+        turning_integers=_once(whole),
+        turning_places=_in_turn(places),
+        turning_rows=_in_turn(rows) if any(op.name in _JOINING for op in walk(entry.body)) else (),
+    )
+
+
+def _in_turn(places: Iterable[Sequence[TurningPlace]]) -> tuple[TurningPlace, ...]:
+    return tuple(place for each in zip_longest(*places) for place in each if place is not None)[:MOST_PLACES]
 
 
 def _likeliest(roots: list[tuple[int, _N]]) -> list[_N]:
@@ -151,14 +192,41 @@ class _Probe:
         found = []
         for number in numbers:
             try:
-                found.append(self._run(self._inputs(source, number)))
+                found.append(self._run(self._inputs(source, np.asarray([number]))))
             except (InterpreterStop, UsageError):
                 return []
         return found
 
-    def _inputs(self, source: _Source, number: float) -> Inputs:
+    def searched(self, source: _Source, known: Sequence[float]) -> list[float]:
+        """Numbers at which elements of arrays turn, each computed of one number."""
+        counts = [prod(array.shape) for array in self._plain().launch.arrays.values()]
+
+        def run(numbers: Array) -> dict[Op, Array] | None:
+            try:
+                seen = self._run(self._inputs(source, numbers), _WIDE)
+            except (InterpreterStop, UsageError):
+                return None
+            return {op: lanes for (op, time), lanes in seen.items() if time == 0 and lanes.dtype == np.float64}
+
+        return turning_numbers(run, max(counts, default=0), known)
+
+    def place(self, source: _Source, number: float) -> TurningPlace:
+        """What arrays and float scalars hold where ``source`` is ``number``."""
+        held = {name: _BESIDE_FLOATS + place for place, name in enumerate(self.arrays)}
+        return {name: number if name in (*source.arrays, source.scalar) else each for name, each in held.items()}
+
+    def _plain(self) -> Inputs:
+        return make_inputs(self.contract, Given(dict(self.values), self._float_scalars(), {}))
+
+    def _float_scalars(self) -> dict[str, float]:
+        names = (each.name for each in scalars(self.contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f")
+        return dict.fromkeys(names, TURNING_SCALAR)
+
+    def _inputs(self, source: _Source, numbers: Array) -> Inputs:
+        """``numbers``: what it holds over and over; of a scalar there is one."""
         values = dict(self.values)
-        floats = {each.name: 1.5 for each in scalars(self.contract.spec) if ELEMENT_TYPES[each.dtype].kind == "f"}
+        number = float(numbers[0])
+        floats = self._float_scalars()
         if source.scalar is not None and source.integer:
             values[source.scalar] = int(number)
         elif source.scalar is not None:
@@ -168,29 +236,32 @@ class _Probe:
         for place, (name, dtype) in enumerate(self.arrays.items()):
             shape = plain.launch.arrays[name].shape
             if ELEMENT_TYPES[dtype].kind == "f":
-                held = number if name in source.arrays else 0.5 + place
-                drawn[name] = rounded(np.full(shape, held), dtype).reshape(shape)
+                held = numbers if name in source.arrays else np.asarray([_BESIDE_FLOATS + place])
+                with np.errstate(over="ignore"):
+                    drawn[name] = rounded(np.resize(held, shape), dtype).reshape(shape)
             elif ELEMENT_TYPES[dtype].kind in "iu":
                 drawn[name] = np.full(shape, int(number) if name in source.arrays else _BESIDE, storage_type(dtype))
         return make_inputs(self.contract, Given(values, floats, {}, drawn=drawn))
 
-    def _run(self, inputs: Inputs) -> Lanes:
+    def _run(self, inputs: Inputs, lanes: int = _LANES) -> Lanes:
         data = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in inputs.memory.items()}
         bound = bind_launch(self.module, self.entry, self.parameters, inputs.launch, data)
         seen: Lanes = {}
-        bound.program.rules = {name: _recording(rule, seen) for name, rule in RULES.items()}
+        bound.program.rules = {name: _recording(rule, seen, lanes) for name, rule in RULES.items()}
         memory, grid = Memory(bound.image), inputs.launch.grid
         for block in dict.fromkeys(((0, 0, 0), (grid[0] - 1, grid[1] - 1, grid[2] - 1))):
-            run_block(bound.program, bound.arguments, memory, grid, block, self.budget, conduct=KEEP_GOING)
+            with np.errstate(all="ignore"):
+                run_block(bound.program, bound.arguments, memory, grid, block, self.budget, conduct=KEEP_GOING)
             if self.budget.left < 0:
                 break
         return seen
 
 
-def _recording(rule: Rule, seen: Lanes) -> Rule:
+def _recording(rule: Rule, seen: Lanes, lanes: int) -> Rule:
     def recorded(run: BlockRun, op: Op) -> Result:
         result = rule(run, op)
-        if isinstance(result, Tile) and (values := _numbers(run, op, result)) is not None:
+        tile = result[0] if op.name in _LOADS and isinstance(result, tuple) else result
+        if isinstance(tile, Tile) and (values := _numbers(run, op, tile, lanes)) is not None:
             time = next((time for time in range(_TIMES * _BLOCKS) if (op, time) not in seen), None)
             if time is not None:
                 seen[op, time] = values
@@ -199,19 +270,19 @@ def _recording(rule: Rule, seen: Lanes) -> Rule:
     return recorded
 
 
-def _numbers(run: BlockRun, op: Op, result: Tile) -> Array | None:
+def _numbers(run: BlockRun, op: Op, result: Tile, most: int) -> Array | None:
     """What turns in the op: its result, or the difference of what it compares."""
     if op.name in ("cmpi", "cmpf"):
-        lhs, rhs = (_plain(run.tile(op, side), op.value(side).type) for side in ("lhs", "rhs"))
+        lhs, rhs = (_plain(run.tile(op, side), op.value(side).type, most) for side in ("lhs", "rhs"))
         return None if lhs is None or rhs is None else np.asarray(lhs - rhs)
-    return _plain(result, op.results[0].type)
+    return _plain(result, op.results[0].type, most)
 
 
-def _plain(tile: Tile, type_: object) -> Array | None:
+def _plain(tile: Tile, type_: object, most: int) -> Array | None:
     element = type_.element if isinstance(type_, TileType) else None
     if not isinstance(element, ScalarType) or tile.data.dtype == np.bool_:
         return None
-    lanes = tile.data.reshape(-1)[:: max(1, tile.data.size // _LANES)]
+    lanes = tile.data.reshape(-1)[:: max(1, tile.data.size // most)]
     if element.is_float:
         return np.asarray(lanes, np.float64)
     return np.asarray(as_signed(np.ascontiguousarray(lanes), element.bits), np.int64)

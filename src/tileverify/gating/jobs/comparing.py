@@ -1,12 +1,19 @@
 """What a kernel computed beside what its reference says, element by element.  Runs with the reference, not in the gate.
 
-The reference is asked in float64 for the exact result e, in the type of the arrays for w, and again in both with every
-float input moved by one rounding for e1, e2, e3 and w1, w2, w3.  An element may differ from e by
+The reference is asked in float64 for the exact result e, in the type of the arrays for w, again in both with every
+float input moved by one rounding for e1, e2, e3 and w1, w2, w3, and with every operation moved by one
+(`noisy_reference`) for n1, n2, n3.  An element may differ from e by
 
-    room = F * (u * |e| + d) + 4 * max_k |ek - wk| + smallest  with  d = max(max_k |ek - e|, median of the array / 10)
+    room = F * (u * |e| + d) + 4 * max_k (|ek - wk|, |e - nk|) + smallest  with  d = max_k |ek - e|
 
 where u is the rounding of the element's type.  So it is as wide as the element itself is uncertain, however large its
-neighbours are.  Beside that, bits are compared:
+neighbours are.  An element that its inputs' roundings move by more than its own may have been lucky three times: for it
+d is at least a tenth of the array's median.  What is farther off, but by less than a few roundings of 1, may be what a
+formula loses beside 1 (`exp(x) - 1`): it is told, and right only where the kernel is proved to be its reference over
+the real numbers (`ROUNDING`).
+
+An infinity or NaN is right where the reference has one, in float64 or in the types of the arrays, is too large for the
+element's type, or, of extreme contents, as good as lost in its own type.  Beside that, bits are compared:
 
 * what the reference changes by more than one and a half roundings must be written;
 * of an array that must change somewhere, something must change;
@@ -15,15 +22,17 @@ neighbours are.  Beside that, bits are compared:
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from ...backend.numbers.elements import Array, numbers
-from ..gated import Reason
-from .trial_contents import EXTREME
+from ..gated import MASKED, ROUNDING, Reason
+from .noisy_reference import noisy
+from .trial_contents import EXTREME, LARGE
 from .tried import Tried, TriedArray
 
 Reference: TypeAlias = Callable[..., object]
@@ -34,26 +43,37 @@ Call: TypeAlias = Callable[[Reference, Mapping[str, Array], Tried], tuple[Mappin
 @dataclass(frozen=True, slots=True)
 class _Format:
     """``unit``: of a rounding, relative; ``factor``: roundings that a kernel may be off; ``least``: smallest normal or,
-    of short formats, smallest number; ``most``: largest number."""
+    of short formats, smallest number; ``most``: largest number; ``last``: smallest subnormal."""
 
     unit: float
     factor: float
     least: float
     most: float
+    last: float
 
 
 _FORMATS: Final = {
-    "f64": _Format(2.0**-53, 64, 2.0**-1022, 1.7976931348623157e308),
-    "f32": _Format(2.0**-24, 64, 2.0**-126, 3.4028234e38),
-    "tf32": _Format(2.0**-11, 16, 2.0**-126, 3.4e38),
-    "f16": _Format(2.0**-11, 16, 2.0**-24, 65504.0),
-    "bf16": _Format(2.0**-8, 8, 2.0**-126, 3.38e38),
-    "f8e4m3": _Format(2.0**-4, 4, 2.0**-9, 448.0),
-    "f8e5m2": _Format(2.0**-3, 3, 2.0**-16, 57344.0),
+    "f64": _Format(2.0**-53, 64, 2.0**-1022, 1.7976931348623157e308, 2.0**-1074),
+    "f32": _Format(2.0**-24, 64, 2.0**-126, 3.4028234e38, 2.0**-149),
+    "tf32": _Format(2.0**-11, 16, 2.0**-126, 3.4e38, 2.0**-136),
+    "f16": _Format(2.0**-11, 16, 2.0**-24, 65504.0, 2.0**-24),
+    "bf16": _Format(2.0**-8, 8, 2.0**-126, 3.38e38, 2.0**-133),
+    "f8e4m3": _Format(2.0**-4, 4, 2.0**-9, 448.0, 2.0**-9),
+    "f8e5m2": _Format(2.0**-3, 3, 2.0**-16, 57344.0, 2.0**-16),
 }
 _MOVED: Final = 3
+_SHORTEST_UNIT: Final = 2.0**-11
+_BESIDE_ONE: Final = 16
+_LEAST_LOST: Final = 1 / 8
+"""Roundings of 1 that are lost beside it, at some contents at least, and at most."""
+_LUCKY: Final = 8
+"""Roundings by which those of the inputs move what is as certain as they are."""
+_SHAKY: Final = 1 / 8
 _FEW: Final = 8
 """Elements that must change before it counts that none did."""
+
+
+_SEVERE: Final = frozenset({"wrong-result", "not-written", "written-elsewhere"})
 
 
 class NotComparable(Exception):
@@ -63,12 +83,15 @@ class NotComparable(Exception):
 @dataclass(frozen=True, slots=True)
 class _Expected:
     """Of one array.  ``moved``: results for inputs that are off by a rounding, in float64 and in the type of the
-    arrays; ``untouched``: the reference neither changed nor returned it."""
+    arrays; ``noisy``: where each operation is; ``untouched``: the reference neither changed nor returned it;
+    ``cast``: it cast NaN or what is too large to integers, of which nobody knows what comes."""
 
     exact: Array
     working: Array
     moved: tuple[tuple[Array, Array], ...]
+    noisy: tuple[Array, ...]
     untouched: bool
+    cast: bool
 
 
 def disagreements(tried: Sequence[Tried], reference: Reference, call: Call) -> Iterator[Reason]:
@@ -77,26 +100,46 @@ def disagreements(tried: Sequence[Tried], reference: Reference, call: Call) -> I
         yield Reason("not-compared", f"lists of arrays are not compared with a reference ({', '.join(tried[0].lists)})")
     told: set[str] = set()
     wrong: list[Reason] = []
-    working, compared = [], []
+    working, compared, beside_one = [], [], []
     for each in tried:
         try:
-            expected = _expected(each, reference, call)
+            expected = _expected(each, reference, call, closely=False)
+            reasons = [*_differences(each, expected)]
+            if reasons:  # so it is worth asking how uncertain the elements are
+                expected = _expected(each, reference, call, closely=True)
+                reasons = [*_differences(each, expected)]
         except NotComparable:
             if each.filling not in EXTREME:
                 raise
             continue  # what the caller would never pass: the same sizes with other contents are compared
         compared.append(each)
         working.append({name: array.working for name, array in expected.items()})
-        for reason in _differences(each, expected):
+        for reason in reasons:
+            if each.filling in LARGE and reason.id == "wrong-result" and each.beyond_masks:
+                reason = Reason(MASKED, f"contents beside which its mask is not large: {reason.message}")
+            if reason.id == ROUNDING:
+                beside_one.append(_most_lost(each, expected) >= _LEAST_LOST)
             if reason.id not in told:
                 told.add(reason.id)
                 wrong.append(reason)
+    if not any(beside_one):  # it is no number near 1 that hides those digits
+        lost = [Reason("wrong-result", each.message) for each in wrong if each.id == ROUNDING and not told & _SEVERE]
+        wrong = [*(each for each in wrong if each.id != ROUNDING), *lost]
     if wrong and _is_constant(compared, working):
         yield Reason("constant-output", "what it writes does not depend on its inputs, what it should write does")
     yield from wrong
 
 
-def _expected(tried: Tried, reference: Reference, call: Call) -> dict[str, _Expected]:
+def _expected(tried: Tried, reference: Reference, call: Call, *, closely: bool) -> dict[str, _Expected]:
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        found = _asked(tried, reference, call, _MOVED if closely else 0)
+    cast = any("invalid value encountered in cast" in str(each.message) for each in warned)
+    return {name: replace(array, cast=cast) for name, array in found.items()}
+
+
+def _asked(tried: Tried, reference: Reference, call: Call, times: int) -> dict[str, _Expected]:
+    """``times``: how often it is asked with what is moved; each time leaves more room."""
     given = {name: numbers(each.before, each.dtype) for name, each in tried.arguments.items()}
     working, untouched = call(reference, given, tried)
     try:
@@ -106,15 +149,26 @@ def _expected(tried: Tried, reference: Reference, call: Call) -> dict[str, _Expe
         exact, widened = working, _as_they_are
     source = np.random.default_rng(0)
     moved = []
-    for _ in range(_MOVED):
+    for _ in range(times):
         shifted = {name: _shifted(array, tried.arguments[name].dtype, source) for name, array in given.items()}
         try:
             moved.append((call(reference, widened(shifted), tried)[0], call(reference, shifted, tried)[0]))
         except NotComparable:  # odd, but no reason to be less strict
             break
+    noise: list[Mapping[str, Array]] = []
+    for number in range(times):
+        try:
+            noise.append(call(reference, noisy(given, number), tried)[0])
+        except NotComparable:  # it takes plain arrays alone
+            break
     return {
         name: _Expected(
-            exact[name], working[name], tuple((one[name], other[name]) for one, other in moved), name in untouched
+            exact[name],
+            working[name],
+            tuple((one[name], other[name]) for one, other in moved),
+            tuple(np.asarray(each[name]) for each in noise),
+            name in untouched,
+            cast=False,
         )
         for name in given
     }
@@ -157,7 +211,8 @@ def _of_array(name: str, argument: TriedArray, expected: _Expected, tried: Tried
         if not same.all():
             yield Reason("written-elsewhere", f"{at(~same)[1]} is written, but should stay as it is ({tried.where})")
         return
-    wrong = ~_close(after, expected, argument.dtype, tried.filling)
+    near, loose = _close(after, expected, argument.dtype, tried)
+    wrong = ~loose
     must = _must_change(before, expected, argument.dtype)
     skipped = must & ~argument.written
     if skipped.any():
@@ -173,6 +228,23 @@ def _of_array(name: str, argument: TriedArray, expected: _Expected, tried: Tried
     elif int(must.sum()) >= _FEW and same[must].all():
         count = int(must.sum())
         yield Reason("not-written", f"{at(must)[1]} is left as it was, as are all {count} that change ({tried.where})")
+    elif not near.all():
+        where, place = at(~near)
+        yield Reason(ROUNDING, f"{place} is {after[where]} instead of {expected.exact[where]} ({tried.where})")
+
+
+def _most_lost(tried: Tried, expected: Mapping[str, _Expected]) -> float:
+    """In roundings of 1, of all elements that are off by so many."""
+    most = 0.0
+    for name, argument in tried.arguments.items():
+        if argument.dtype not in _FORMATS or expected[name].untouched:
+            continue
+        after = numbers(argument.after, argument.dtype)
+        with np.errstate(all="ignore"):
+            near, loose = _close(after, expected[name], argument.dtype, tried)
+            off = np.abs(after.astype(np.float64) - expected[name].exact)[loose & ~near]
+        most = max(most, float(off.max(initial=0.0)) / _FORMATS[argument.dtype].unit)
+    return most
 
 
 def _bits(array: Array) -> Array:
@@ -195,38 +267,49 @@ def _must_change(before: Array, expected: _Expected, dtype: str) -> Array:
     return np.asarray(np.isfinite(new) & np.isfinite(old) & (np.abs(new - old) > room) & rounded)
 
 
-def _close(values: Array, expected: _Expected, dtype: str, filling: str) -> Array:
-    """Where ``values`` are what is expected, as far as that can be said."""
-    exact, working = expected.exact, expected.working
+def _close(values: Array, expected: _Expected, dtype: str, tried: Tried) -> tuple[Array, Array]:
+    """Where ``values`` are what is expected, as far as that can be said, and where they are but for roundings of 1."""
+    exact, working, filling = expected.exact, expected.working, tried.filling
     if dtype not in _FORMATS:
-        if filling in ("special", "huge", "faint"):  # what a comparison or a cast makes of NaN or overflow differs
-            return np.ones(values.shape, np.bool_)
+        # What a comparison or a cast makes of NaN or overflow differs.
+        if expected.cast or filling in ("special", "huge", "brim", "faint"):
+            return np.ones(values.shape, np.bool_), np.ones(values.shape, np.bool_)
         if filling in ("whole", "ends") and values.dtype.kind in "iu" and exact.dtype.kind in "iu":
             exact, working = exact.astype(values.dtype), working.astype(values.dtype)  # a sum in wider integers
         alike = _equal(values, exact) | _equal(values, working)
         for moved, _ in expected.moved:
             # An input's rounding decides it: nobody can say which is right.
             alike |= ~_equal(moved, exact)
-        return np.asarray(alike)
+        return np.asarray(alike), np.asarray(alike)
     known = _FORMATS[dtype]
     wide, wanted = values.astype(np.float64), exact.astype(np.float64)
     shifts = [np.abs(moved.astype(np.float64) - wanted) for moved, _ in expected.moved]
     # What one run in the type of the arrays is off by is luck where values cancel.
     pairs = ((working, wanted), *((rounded, moved) for moved, rounded in expected.moved))
-    own = np.maximum.reduce([_apart(one.astype(np.float64), other.astype(np.float64)) for one, other in pairs])
+    noise = [each.astype(np.float64) for each in expected.noisy]
+    own = np.maximum.reduce(
+        [*(_apart(one.astype(np.float64), other.astype(np.float64)) for one, other in pairs)]
+        + [_apart(each, wanted) for each in noise]
+    )
     off = np.maximum.reduce(shifts) if shifts else np.zeros(wanted.shape)
     finite = off[np.isfinite(off)]
     typical = float(np.median(finite)) / 10 if finite.size else 0.0
-    doubt = np.maximum(np.where(np.isfinite(off), off, 0.0), typical)
-    room = known.factor * (known.unit * np.abs(wanted) + doubt) + 4 * own
+    lucky = np.where(off <= _LUCKY * known.unit * np.abs(wanted), 0.0, typical)
+    doubt = np.maximum(np.where(np.isfinite(off), off, 0.0), lucky)
+    smallest = 2 * (known.least if tried.flushes else known.last)
+    room = known.factor * (known.unit * np.abs(wanted) + doubt) + 4 * own + smallest
     fits = np.abs(wanted) <= 0.99 * known.most
-    near = fits & (np.abs(wide - wanted) <= room + 2 * known.least)
+    apart = np.abs(wide - wanted)
     beyond = ~fits & ~(np.abs(wide) < 0.5 * known.most)  # rounded to infinity, or to the largest number
     # Where the reference has no number, or may have none for want of a rounding, nothing can be said.
-    unknown = np.isnan(wanted) | (fits & ~(np.isfinite(working) & np.isfinite(off)))
+    known_there = np.logical_and.reduce([np.isfinite(each) for each in (working, off, *noise)])
+    unknown = np.isnan(wanted) | (fits & ~known_there)
     if filling in EXTREME:
-        unknown |= ~np.isfinite(wide)
-    return np.asarray(near | beyond | unknown)
+        unknown |= ~fits | (~np.isfinite(wide) & (own > _SHAKY * np.abs(wanted)))
+    other = beyond | unknown
+    lost = _BESIDE_ONE * min(known.unit, _SHORTEST_UNIT)
+    near, loose = (other | (fits & (apart <= most)) for most in (room, room + lost))
+    return np.asarray(near), np.asarray(loose)
 
 
 def _apart(one: Array, other: Array) -> Array:

@@ -33,7 +33,14 @@ def with_equality(kernel: GatedKernel, data: bytes, stopped: Reason | None, refe
         if stopped.id in _LIMITS:
             return _not_decided(kernel, _undecided(stopped.message))
         return _refused(kernel, stopped)
-    answer: ReferenceAnswer = reference.compare(data, exact=True)
+    found = _with_answer(kernel, reference.compare(data, exact=True))
+    lost = () if found.trial is None else found.trial.rounding
+    if lost and (found.equal is None or found.equal["answer"] != "equal"):
+        return _refused(found, Reason("wrong-result", lost[0]))
+    return found
+
+
+def _with_answer(kernel: GatedKernel, answer: ReferenceAnswer) -> GatedKernel:
     if answer.unreadable:
         return _refused(kernel, Reason("crash", "running it on exact numbers gave no answer"))
     if answer.equal is None:

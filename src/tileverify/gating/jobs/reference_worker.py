@@ -158,10 +158,10 @@ def _look_at_parameters(reference: Reference, tried: Tried) -> None:
 
 def _called(reference: Reference, given: Mapping[str, Array], tried: Tried) -> tuple[dict[str, Array], frozenset[str]]:
     """Every argument after the launch, as the reference has it, and those that it leaves alone."""
-    arrays = {name: np.array(array) for name, array in given.items()}
+    arrays = {name: np.array(array, subok=True) for name, array in given.items()}
     named = {**tried.others, **tried.values, **arrays}
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore", invalid="warn"):
             result = reference(**_taken(reference, named))
     except (Exception, SystemExit) as error:
         said = " ".join(str(error).split())[:_LONGEST]

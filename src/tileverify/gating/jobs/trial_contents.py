@@ -4,6 +4,7 @@ nothing useful can be copied from there."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -12,15 +13,22 @@ from ...backend.numbers.conditions import ContractInNumbers, scalars
 from ...backend.numbers.elements import Array, rounded, storage_type
 from ...backend.numbers.inputs import Given, Inputs, make_inputs
 from ...backend.numbers.trial_launches import Constants
+from ...backend.numbers.turning_contents import TURNING_SCALAR
 from ...contract.element_types import ELEMENT_TYPES
 
 ZEROS: Final = "zeros"
 SPECIAL: Final = "special"
-EXTREME: Final = ("whole", "ends", "huge", "faint")
-"""Integers of the whole range of their type, and at its ends, floats whose squares and cubes f32 just holds, and floats
-whose squares it does not hold any more.  What overflows there says nothing, whichever side it is of."""
+EXTREME: Final = ("whole", "ends", "huge", "brim", "faint")
+"""Integers of the whole range of their type, and at its ends, floats whose squares f32 just holds, that it just holds
+themselves, and floats whose squares are too small for it.  What a reference loses there in its own
+type says nothing, nor does what stops a launch, which is told."""
+LARGE: Final = ("borders", "large", "huge", "brim")
+"""Floats that may be as large as what a kernel masks with."""
+PLACES: Final = ("places", "rows of places", "other rows", "more rows")
+"""Arrays that hold together what they held where something turned: element by element, or one in each row."""
 FILLINGS: Final = (
-    "normal", "borders", "turns", "wide", ZEROS, "equal", "large", "tiny", "negative", SPECIAL, "other", *EXTREME,
+    "normal", "borders", "turns", "wide", ZEROS, "equal", "large", "tiny", "negative", SPECIAL, "other", *PLACES,
+    *EXTREME,
 )  # fmt: skip
 """Of the first launch all; of the others the first, and one more in turn."""
 _OF_INTEGERS: Final = ("borders", "turns", "wide", "negative", "whole", "ends")
@@ -29,17 +37,22 @@ _SPECIAL: Final = (np.inf, -np.inf, np.nan, -0.0, 1e-40, -1e-45, 60000.0, 6e-8)
 
 
 _BORDERS: Final = 64
-_HUGE: Final = {"f32": 12.0, "tf32": 12.0, "bf16": 12.0, "f64": 100.0}
+_HUGE: Final = {
+    filling: {**dict.fromkeys(("f32", "tf32", "bf16"), singles), "f64": doubles}
+    for filling, singles, doubles in (("huge", 18.0, 150.0), ("brim", 35.0, 300.0))
+}
 """Decimal exponents; of other types "large" is all."""
 _FACTORS: Final = np.asarray([1.0, 1.0, 1.25, 0.75, 3.0, -1.0, -1.25, -3.0])
 
 
-def fillings_of(number: int, large: bool) -> tuple[str, ...]:
+def fillings_of(number: int, large: bool, constants: Constants) -> tuple[str, ...]:
     """The contents that the ``number``-th launch is tried with; of a ``large`` one, or one of many blocks, the first
-    alone."""
+    alone.  Of places, as many as there are."""
+    places = PLACES[: bool(constants.turning_places)] + PLACES[1 : 1 + len(constants.turning_rows)]
+    first, *others = (each for each in FILLINGS if each in places or each not in PLACES)
     if number == 0:
-        return FILLINGS
-    return FILLINGS[:1] if large else (FILLINGS[0], FILLINGS[1 + number % (len(FILLINGS) - 1)])
+        return (first, *others)
+    return (first,) if large else (first, others[number % len(others)])
 
 
 def inputs_of(
@@ -52,17 +65,39 @@ def inputs_of(
         for scalar in scalars(contract.spec)
         if ELEMENT_TYPES[scalar.dtype].kind == "f"
     }
+    if filling in PLACES:
+        floats = dict.fromkeys(floats, TURNING_SCALAR)
     own = int(source.integers(1 << 62))
     plain = make_inputs(contract, Given(dict(values), floats, {}, None, own))
     arrays = {}
     spoken_of = {name for fact in (*contract.spec.data, *contract.spec.observed) for name in (fact.array, fact.other)}
     for array in contract.spec.arrays():
         shape, kind = plain.launch.arrays[array.name].shape, ELEMENT_TYPES[array.dtype].kind
-        if kind == "f" and filling not in ("normal", "other"):
+        if kind == "f" and filling in PLACES and constants.turning_places:
+            arrays[array.name] = _placed(array.name, filling, shape, array.dtype, constants, own)
+        elif kind == "f" and filling not in ("normal", "other"):
             arrays[array.name] = _floats(source, filling, shape, array.dtype, constants)
         elif kind in "iu" and filling in _OF_INTEGERS and array.name not in spoken_of:
             arrays[array.name] = _integers(source, filling, shape, array.dtype, constants)
     return make_inputs(contract, Given(dict(values), floats, {}, None, own, drawn=arrays)) if arrays else plain
+
+
+def _placed(name: str, filling: str, shape: tuple[int, ...], dtype: str, constants: Constants, seed: int) -> Array:
+    """Arrays of one shape hold the same place in each element, or in each row; of one axis, there is one row."""
+    source = np.random.default_rng(seed)
+    if filling == PLACES[0]:
+        held = np.asarray([place[name] for place in constants.turning_places])
+        numbers = source.permutation(np.resize(held, prod(shape))).reshape(shape)
+    else:
+        held = np.asarray([place[name] for place in constants.turning_rows])
+        first = PLACES.index(filling) - 1
+        if len(shape) == 1:
+            numbers = np.full(shape, held[first % len(held)])
+        else:
+            rows = np.resize(np.roll(held, -first * shape[0]), shape[0])
+            numbers = np.broadcast_to(rows.reshape(-1, *(1,) * (len(shape) - 1)), shape)
+    with np.errstate(over="ignore"):
+        return rounded(numbers, dtype).reshape(shape)
 
 
 def _scalar(source: np.random.Generator, filling: str, dtype: str, constants: Constants) -> float:
@@ -82,7 +117,7 @@ def _scalar(source: np.random.Generator, filling: str, dtype: str, constants: Co
             number = -number
         case "wide":
             number = sign * 2.0 ** float(source.uniform(-8, 4))
-        case "large" | "huge":
+        case "large" | "huge" | "brim":
             number = sign * 10.0 ** float(source.uniform(1, 4))
         case "tiny" | "faint":
             number = sign * 2.0 ** -float(source.uniform(8, 24))
@@ -107,8 +142,8 @@ def _floats(
             numbers = signs * 10.0 ** source.uniform(2, 4, shape)
         case "tiny":
             numbers = signs * 2.0 ** source.uniform(-24, -12, shape)
-        case "huge":
-            numbers = signs * 10.0 ** source.uniform(4.5, _HUGE.get(dtype, 4.5), shape)
+        case "huge" | "brim":
+            numbers = signs * 10.0 ** source.uniform(4.5, _HUGE[filling].get(dtype, 4.5), shape)
         case "faint":
             numbers = signs * 2.0 ** -source.uniform(24, 140, shape)
         case "turns" if constants.turning_floats:

@@ -32,6 +32,7 @@ from ...contract.concrete import ConcreteArray
 from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
+from ...frontend.bytecode.traverse import walk
 from ...pipeline import entry_of
 from ...system.errors import UsageError
 from ..screen.plain_values import harmless_text
@@ -75,21 +76,23 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
         odd = odd_launches(entry, unit.parameters, contract, usual, np.random.default_rng(seed))
         chosen, narrow = with_odd(contract, chosen, odd)
     not_tried, one_order, ran = list(chosen.not_tried), False, []
+    stopped: dict[str, str] = {}
     for number, values in enumerate((*chosen.launches, *chosen.scalars[:MOST_SCALARS])):
         if process_time() > LONGEST_S:
             not_tried.append(f"{_words(values)} (it takes too long)")
             continue
         elements, blocks = extent(contract, values)
         few = elements > LARGE or blocks > MANY or number >= len(chosen.launches)
-        for place, filling in enumerate(fillings_of(number, few)):
+        for place, filling in enumerate(fillings_of(number, few, constants)):
             # What contents do hardly hangs on sizes, and for two hundred rows it takes as long as all else.
             sizes = sibling(contract, chosen.launches[0], values) if number and place else values
             try:
                 inputs = inputs_of(contract, sizes, filling, constants, seed + number)
             except UsageError:
                 continue  # contents that the contract rules out
-            line = _tried(unit, module, entry, contract, inputs, filling)
+            line = _tried(unit, module, entry, contract, inputs, filling, constants.largest)
             if line.stopped is not None and filling in EXTREME:
+                stopped.setdefault(filling, f"{filling} floats: {line.stopped}")
                 continue
             ran.append(sizes)
             if prod(inputs.launch.grid) > 1 and not (request.deterministic and (number or place)):
@@ -100,6 +103,7 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
             send(msgspec.json.encode(line) + b"\n")
     if one_order and not request.deterministic:
         not_tried.insert(0, "other orders of the blocks of large launches")
+    not_tried[:0] = dict.fromkeys(stopped.values())
     unseen = [str(each) for each in narrow if each.values not in ran][:MOST_TOLD]
     end = TrialEnd(tuple(map(harmless_text, not_tried[:MOST_TOLD])), tuple(map(harmless_text, unseen)))
     send(msgspec.json.encode(end) + b"\n")
@@ -107,7 +111,13 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
 
 # ------------------------------------------------------------------------------------------------- results
 def _tried(
-    unit: KernelUnit, module: Module, entry: Entry, contract: ContractInNumbers, inputs: Inputs, filling: str
+    unit: KernelUnit,
+    module: Module,
+    entry: Entry,
+    contract: ContractInNumbers,
+    inputs: Inputs,
+    filling: str,
+    largest: float,
 ) -> LaunchLine:
     with np.errstate(all="ignore"):
         run = execute_launch(module, entry, unit.parameters, inputs.launch, inputs.memory, RUN)
@@ -120,6 +130,8 @@ def _tried(
         stopped=None if run.stopped is None else harmless_text(str(run.stopped)),
         arrays={name: _array(array, inputs, run) for name, array in inputs.launch.arrays.items()},
         filling=filling,
+        flushes=any("ftz" in op.flags for op in walk(entry.body)),
+        largest=said(largest),
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Literal, TypeAlias
 
 import msgspec
 import numpy as np
 
-from ...backend.numbers.elements import Array, storage_type
+from ...backend.numbers.elements import Array, numbers, storage_type
 from ..gated import Reason, TrialSummary
 
 NoJson: TypeAlias = Literal["inf", "-inf", "nan"]
@@ -41,6 +41,8 @@ class LaunchLine(msgspec.Struct, frozen=True, kw_only=True):
     arrays: dict[str, ArrayBytes]
     filling: str
     unsteady: str | None = None
+    flushes: bool = False
+    largest: Said = "inf"
 
 
 class TrialEnd(msgspec.Struct, frozen=True):
@@ -72,7 +74,8 @@ class TriedArray:
 class Tried:
     """One launch.  ``values``: sizes and integer scalars; ``others``: float scalars, and constants that are numbers.
     ``lists``: arguments that are lists of arrays, which are not compared.  ``stopped``: why a block could not go on,
-    where that is.  ``unsteady``: what another order of its blocks changes, in words."""
+    where that is.  ``unsteady``: what another order of its blocks changes, in words.  ``flushes``: it has ops that make
+    subnormal numbers 0, which the answer tells.  ``largest``: what contents may hold beside its masks."""
 
     values: Mapping[str, int]
     others: Mapping[str, float]
@@ -81,6 +84,14 @@ class Tried:
     lists: tuple[str, ...]
     stopped: str | None
     unsteady: str | None = None
+    flushes: bool = False
+    largest: float = inf
+
+    @property
+    def beyond_masks(self) -> bool:
+        floats = (numbers(each.before, each.dtype) for each in self.arguments.values())
+        held = (array[np.isfinite(array)] for array in floats if array.dtype.kind == "f")
+        return any(np.abs(array).max(initial=0.0) > self.largest / 16 for array in held)
 
     @property
     def where(self) -> str:
@@ -117,7 +128,10 @@ def _tried(line: LaunchLine) -> Tried:
         )
         arguments[name] = TriedArray(array.dtype, before, after, written)
     others = {name: _number(each) for name, each in {**line.constants, **line.floats}.items()}
-    return Tried(line.values, others, line.filling, arguments, line.lists, line.stopped, line.unsteady)
+    return Tried(
+        line.values, others, line.filling, arguments, line.lists, line.stopped, line.unsteady, line.flushes,
+        float(line.largest),
+    )  # fmt: skip
 
 
 def _number(value: Said) -> bool | int | float:

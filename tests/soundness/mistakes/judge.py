@@ -79,11 +79,13 @@ class Contract:
 
     @cached_property
     def truths(self) -> WrittenTruths:
-        return WrittenTruths(Subject(self.unit.kernel, self.unit, recorded=False), self.given)
+        seen = tuple(fact.text for fact in self.unit.launch.observed)
+        return WrittenTruths(Subject(self.unit.kernel, self.unit, recorded=False), self.given, seen)
 
     @property
     def spec(self) -> LaunchSpec:
-        return self.unit.launch
+        """With what was observed: the proof is of that."""
+        return self.truths.unit.launch
 
     def judge(self, unit: KernelUnit, prover: Prover) -> Judged:
         """``unit``: the kernel, or a changed one under the same contract."""
@@ -108,7 +110,7 @@ class Contract:
         for fault in self._faults(unit, truth):
             green = self._green(unit, result, fault)
             return (*green, self._told(fault)) if green else ("open parts", "", self._told(fault))
-        if TV.UNDETERMINED not in {finding.code for finding in result.findings}:
+        if not _told_open(result):
             use = next(self._open_uses(unit), "")
             if use:
                 return "green, padding", f"proved without TV403, but {use}", ""
@@ -185,3 +187,9 @@ class Contract:
                 for use in uses(log):
                     if use.source is not None and is_claimed(ops[use.source]):
                         yield f"{use} in block {block} of {told(drawn)}"
+
+
+def _told_open(result: KernelResult) -> bool:
+    """Whether the verdict says, as a finding or in a note, that values which are left open may decide something."""
+    code = TV.UNDETERMINED
+    return code in {each.code for each in result.findings} or any(f"({code.value})" in note for note in result.notes)

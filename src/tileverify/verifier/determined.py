@@ -21,7 +21,8 @@ from ..results.claim import Confirm
 from ..results.codes import TV
 from . import messages
 from .case import Case, Open, Outcome
-from .refute.witness import FoundWitness, Search, describe
+from .refute.shown_witness import describe
+from .refute.witness import FoundWitness, Search
 from .rules.answers import Answer
 from .rules.prepare import Preparer, contract_values, launch_facts
 from .search.clauses import Clause

@@ -26,7 +26,8 @@ from .determined import Determined
 from .effort import LACKING_SHARE, SOON_SHARE, WIDER_SHARE, Effort
 from .large_arrays import LargeArrays
 from .of_recording import HOPELESS, as_recorded
-from .refute.witness import FoundWitness, describe
+from .refute.shown_witness import describe
+from .refute.witness import FoundWitness
 from .rules.answers import Answer, Limits
 from .rules.consistency import elements, promises
 from .rules.fact_instances import loaded_values

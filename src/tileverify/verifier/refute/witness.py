@@ -9,27 +9,24 @@ from math import prod
 
 from ...contract import terms as t
 from ...contract.as_terms import Contract, array_layout
-from ...contract.concrete import ConcreteArray, ConcreteLaunch
+from ...contract.concrete import ConcreteLaunch
 from ...contract.facts.contents import WIDE
 from ...contract.facts.statements import DataTerm
 from ...contract.launch import LaunchSpec
 from ...contract.terms import Scope, Term, TermKind
-from ...contract.terms.evaluate import Value, evaluate
-from ...contract.variables import BID, GRID
+from ...contract.variables import GRID
 from ...frontend.symbolic.summary import Origin
-from ...results import TILE_INDEX, Witness
-from ...results.claim import Claim, Confirm, Confirmation, claim_to_json
+from ...results.claim import Claim, Confirm, Confirmation
 from ...results.codes import TV
 from ..rules.answers import Answer, Model
 from ..rules.fact_instances import loaded_values
-from ..rules.footprint_overlap import PreparedSite, overlap_distance
-from ..rules.layout import IndexFootprint
+from ..rules.footprint_overlap import overlap_distance
 from ..rules.nesting import nested_layouts
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
 from ..rules.two_blocks import OTHER, CopyLevel, Second
 from ..smt import Decider
-from .described import DescribedNumbers, NoLaunch, block_ids, concrete_claim, concrete_launch, mentioned, numbered_facts
+from .described import DescribedNumbers, NoLaunch, block_ids, concrete_claim, concrete_launch, numbered_facts
 from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
 from .sampled_contents import SPACIOUS, SampledContents, possible, room
 from .turning_points import TurningPoints, marks
@@ -45,9 +42,6 @@ RACES = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED, TV.UNORD
 
 BOUNDS = (TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCATION, TV.INBOUNDS_PROMISE)
 """The last condition of such an obligation says that the access is outside, those before it that it is made."""
-
-MOST_SHOWN = 64
-"""Elements of an index array that are shown to people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,99 +363,3 @@ def _list_words(conditions: Sequence[Term], contract: Contract) -> Iterator[Term
     leaves = sorted({leaf for condition in conditions for leaf in condition.free if leaf.kind is TermKind.APPLY})
     prefixes = tuple(f"{name}[].{part}[" for name in contract.lists for part in ("shape", "strides"))
     return (leaf for leaf in leaves if leaf.function.scope is Scope.LAUNCH and leaf.function.name.startswith(prefixes))
-
-
-# ---------------------------------------------------------------------------------------- for people
-def describe(
-    found: FoundWitness, obligation: Obligation, contract: Contract, prepared: Mapping[int, PreparedSite]
-) -> Witness:
-    """The witness as reports show it."""
-    number = DescribedNumbers(found.model)
-    names = {variable.symbol.name: variable for variable in contract.variables}
-    scalars = dict(found.launch.scalars)
-    strides = {
-        f"{name}.strides[{d}]": stride
-        for name, array in found.launch.arrays.items()
-        if contract.arrays[name].strides is not None
-        for d, stride in enumerate(array.strides)
-    }
-    data = {name: contents for name, array in found.launch.arrays.items() if (contents := _shown(name, array, found))}
-    return Witness(
-        sizes={n: number(v) for n, v in names.items() if n not in scalars and v.sort is t.Sort.INT}
-        | dict(_listed_sizes(found))
-        | dict(_distances(found.launch, contract)),
-        grid=found.launch.grid,
-        block_a=found.claim.block_a,
-        block_b=found.claim.block_b,
-        element=found.confirmation.element,
-        scalars=scalars,
-        strides=strides,
-        data=data,
-        variables=() if found.elsewhere else tuple(_variables(obligation, found.model, prepared)),
-        confirmed_by=found.confirmation.replayed_by,
-        launch=claim_to_json(found.launch, found.claim),
-        elements=found.confirmation.elements,
-        values=found.confirmation.values(),
-    )
-
-
-def _shown(name: str, array: ConcreteArray, found: FoundWitness) -> tuple[int, ...]:
-    """The contents of a small array; of a large one those elements that the question is about."""
-    contents = array.contents
-    if len(contents) > MOST_SHOWN:
-        contents = mentioned(found.model, name, array.shape, array.strides)
-    return tuple(value for _, value in sorted(contents.items()))
-
-
-def _listed_sizes(found: FoundWitness) -> Iterator[tuple[str, int]]:
-    """The sizes of those arrays in lists that the question is about."""
-    mentioned = {(f.name, arguments) for f, arguments in found.model.applications}
-    for name, arrays in found.launch.lists.items():
-        for index, array in enumerate(arrays):
-            for d, size in enumerate(array.shape):
-                if (f"{name}[].shape[{d}]", (index,)) in mentioned:
-                    yield f"{name}[{index}].shape[{d}]", size
-
-
-def _distances(launch: ConcreteLaunch, contract: Contract) -> Iterator[tuple[str, int]]:
-    """How many bytes lie between the first elements of arrays that overlap."""
-    for second, array in launch.arrays.items():
-        first = array.allocation
-        if first != second and contract.may_overlap(first, second) and not contract.is_same(first, second):
-            yield f"{second}.address - {first}.address", array.byte_offset - launch.arrays[first].byte_offset
-
-
-def _variables(
-    obligation: Obligation, model: Model, prepared: Mapping[int, PreparedSite]
-) -> Iterator[tuple[str, int | None, int | None]]:
-    """Block ids, loop iterations and tile numbers on both sides."""
-    copy = Second(obligation.level or CopyLevel.LANE, OTHER)
-    first = prepared.get(obligation.first.number) if obligation.first else None
-    second = prepared.get(obligation.second.number) if obligation.second else first
-    if first is None or second is None:
-        return
-    shared: dict[Term, None] = dict.fromkeys(BID if obligation.level == CopyLevel.BLOCK else ())
-    shared.update((loop.iteration, None) for side in (first, second) for loop in side.site.loops)
-    for variable in shared:
-        a, b = model.variables.get(variable), model.variables.get(copy(variable))
-        if a is not None or b is not None:
-            yield variable.symbol.name, _number(a), _number(b)
-    for d, (index, other) in enumerate(zip(_tiles(first), _tiles(second), strict=False)):
-        yield f"{TILE_INDEX} {d}", _try(index, model), _try(copy(other), model) if obligation.level else None
-
-
-def _tiles(prepared: PreparedSite) -> list[Term]:
-    place = prepared.place
-    tiles = place.tile_index if isinstance(place, IndexFootprint) else None
-    return [index for index, _ in tiles or ()]
-
-
-def _number(value: Value | None) -> int | None:
-    return None if value is None else int(value)
-
-
-def _try(term: Term, model: Model) -> int | None:
-    try:
-        return int(evaluate(term, model.variables, lambda f, a: model.applications[f, a]))
-    except (KeyError, ZeroDivisionError):
-        return None

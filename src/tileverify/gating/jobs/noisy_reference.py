@@ -19,6 +19,8 @@ _EXACT: Final = frozenset({
     "negative", "positive", "remainder", "rint", "sign", "trunc",
 })  # fmt: skip
 _CONTRACTING: Final = frozenset({"dot", "einsum", "inner", "outer", "tensordot", "vdot"})
+_MIXING: Final = ("numpy.fft", "numpy.linalg")
+"""Whose functions lose of each element what the largest one has roundings of."""
 _ADDING: Final = frozenset({"reduce", "accumulate", "reduceat"})
 
 
@@ -43,6 +45,15 @@ class Noise:
             moved = np.where(np.abs(moved) > limits.max, np.copysign(np.inf, moved), moved)
             whole = (values == np.rint(values)) & (np.abs(values) <= 1 / limits.eps)
         return np.asarray(np.where(whole, values, moved), values.dtype)
+
+    def across(self, values: Array) -> Array:
+        """``values``, real or complex, each off by about one rounding of the largest."""
+        if values.dtype.kind not in "fc" or not values.size:
+            return values
+        with np.errstate(all="ignore"):
+            largest = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+            step = largest * float(np.finfo(self.widest).eps)
+            return np.asarray(values + self.source.uniform(-step, step, values.shape), values.dtype)
 
 
 class NoisyArray(np.ndarray[Any, np.dtype[Any]]):
@@ -75,6 +86,8 @@ class NoisyArray(np.ndarray[Any, np.dtype[Any]]):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         found = super().__array_function__(function, types, args, kwargs)
+        if self.noise is not None and function.__module__.startswith(_MIXING) and isinstance(found, np.ndarray):
+            return _wrapped(self.noise.across(_plain(found)), self.noise, exact=True)
         noisy = self.noise is not None and function.__name__ in _CONTRACTING
         return _wrapped(found, self.noise) if noisy and self.noise is not None else found
 

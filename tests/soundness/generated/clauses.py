@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
 
-from tileverify.contract.expressions import evaluate, parse_condition, print_expression
+from tileverify.contract.expressions import evaluate, free_names, parse_condition, print_expression
 from tileverify.contract.launch import Expression, SameArray
 from tileverify.contract.operators import Undefined
 from tileverify.system.errors import SpecError
@@ -24,13 +25,28 @@ def read_clauses(texts: Sequence[str]) -> list[Expression] | None:
 
 
 def holds(clause: Expression, names: Names) -> bool:
-    """Whether a launch with these numbers satisfies the clause."""
+    """Whether a launch with these numbers satisfies the clause; what it says of the arrays of a list, of each."""
     try:
-        return bool(evaluate(clause, names))
+        return all(bool(evaluate(clause, each)) for each in _of_each(clause, names))
     except Undefined:
         return False
     except KeyError as error:
         raise AssertionError(f"{print_expression(clause)} names {error}") from None
+
+
+def _of_each(clause: Expression, names: Names) -> Iterator[Names]:
+    """The numbers as the clause calls them: once for each array of a list that it speaks of."""
+    listed = {name for name in free_names(clause) if name not in names and "." in name}
+    lists = sorted({name.partition(".")[0] for name in listed})
+    if not lists:
+        yield names
+        return
+    for member in range(sum(1 for name in names if re.fullmatch(rf"{lists[0]}\[\d+\]\.address", name))):
+        own = {f"{each}[{member}].": f"{each}." for each in lists}
+        yield {
+            **names,
+            **{name.replace(a, b): value for a, b in own.items() for name, value in names.items() if a in name},
+        }
 
 
 def separating(right: Sequence[Names], faulty: Sequence[Names], tile: int) -> str | None:

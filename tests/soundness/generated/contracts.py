@@ -249,9 +249,10 @@ def _own_layouts(array: ArrayArgument, names: Mapping[str, int]) -> Sequence[tup
 
 
 def _members(launch: ConcreteLaunch) -> dict[str, int]:
-    """``x.shape[0]``, ``x.strides[0]``, ``x.address`` and the grid; allocations begin at a page."""
+    """``x.shape[0]``, ``x.strides[0]``, ``x.address`` and the grid, of arrays in lists ``xs[0].shape[0]``; allocations
+    begin at a page."""
     members = dict(zip(("grid.x", "grid.y", "grid.z"), launch.grid, strict=True))
-    for name, array in launch.arrays.items():
+    for name, array in launch.named_arrays():
         members[f"{name}.address"] = array.byte_offset
         members |= {f"{name}.shape[{axis}]": size for axis, size in enumerate(array.shape)}
         members |= {f"{name}.strides[{axis}]": stride for axis, stride in enumerate(array.strides)}

@@ -1,7 +1,8 @@
 """Which values of an entry decide where its accesses go, and which it only computes with.
 
 A value *steers* if it reaches an address, an index, a mask, a branch, a loop bound, an atomic, an assumption or the
-host.  What is merely stored does not, unless the entry stores it to an array that it loads a steering value from.
+host, or an op that is not defined for all numbers.  What is merely stored does not, unless the entry stores it to an
+array that it loads a steering value from.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from .traverse import walk
 STORED: Final = {"store_ptr_tko": "val", "store_view_tko": "tile"}
 """What a plain store writes, by op."""
 _COMBINING: Final = frozenset({"reduce", "scan"})
+_INDEXED: Final = frozenset({"extract", "insert"})
+_BY_A_NUMBER: Final = {"divi": "rhs", "remi": "rhs", "shli": "rhs", "shri": "rhs"}
+"""Defined for most numbers of this operand."""
 
 
 @lru_cache(maxsize=64)
@@ -26,27 +30,29 @@ def beside_addresses(entry: Entry) -> frozenset[Op]:
 
     Among them are whole loops; ops inside of these are not listed.  A loop that might not end is none of them.
     """
-    steering = _Steering(entry).values()
-    return frozenset(_beside(entry.body, steering))
+    steering = _Steering(entry)
+    return frozenset(_beside(entry.body, steering.values(), steering.partial))
 
 
-def _beside(block: Block, steering: set[Value]) -> Iterator[Op]:
+def _beside(block: Block, steering: set[Value], partial: frozenset[Op]) -> Iterator[Op]:
     for op in block.ops:
-        if _computes(op) and not steering.intersection(op.results):
+        if _computes(op, partial) and not steering.intersection(op.results):
             yield op
             continue
         for region in op.regions:
             for body in region.blocks:
-                yield from _beside(body, steering)
+                yield from _beside(body, steering, partial)
 
 
-def _computes(op: Op) -> bool:
-    """Whether the op does nothing but give tiles of numbers."""
+def _computes(op: Op, partial: frozenset[Op]) -> bool:
+    """Whether the op does nothing but give tiles of numbers; ``partial``: not all ops are defined for all numbers."""
     inner = [each for region in op.regions for body in region.blocks for each in walk(body)]
     leaves = any(each.name in ("return", "loop", "assert") for each in inner) or (
         op.name == "if" and any(each.name in ("break", "continue") for each in inner)
     )
-    pure = all(each.declaration.effect == "none" and each.name != "assume" for each in (op, *inner))
+    pure = all(
+        each.declaration.effect == "none" and each.name != "assume" and each not in partial for each in (op, *inner)
+    )
     numbers = all(isinstance(r.type, TileType) and not isinstance(r.type.element, PointerType) for r in op.results)
     return pure and not leaves and numbers and bool(op.results) and op.name not in ("loop", "assume")
 
@@ -56,6 +62,7 @@ class _Steering:
         self.ops = list(walk(entry.body))
         self.parameters = frozenset(entry.parameters)
         self.maker = {result: op for op in self.ops for result in op.results}
+        self.partial = frozenset(filter(self._may_be_undefined, self.ops))
         self.alike: defaultdict[Value, set[Value]] = defaultdict(set)
         self._carry(entry.body, None, None)
         self.found: set[Value] = set()
@@ -66,7 +73,7 @@ class _Steering:
                 continue
             if op.regions:
                 self._mark(*(value for name in ("c", "lower", "upper", "step") if (value := _one(op, name))))
-            elif op.declaration.effect != "none" or op.name == "assume":
+            elif op.declaration.effect != "none" or op.name == "assume" or op in self.partial:
                 self._mark(*(value for value in operands(op) if value is not self._stored(op)))
         while marked := [value for op in self.ops if (value := self._stored(op)) and self._is_loaded(op)]:
             before = len(self.found)
@@ -74,6 +81,19 @@ class _Steering:
             if len(self.found) == before:
                 break
         return self.found
+
+    def _may_be_undefined(self, op: Op) -> bool:
+        """Whether there are numbers for which the op has undefined behaviour."""
+        if op.attributes.get("ovf", "none") != "none" or op.name in _INDEXED:
+            return True
+        by = _BY_A_NUMBER.get(op.name)
+        return by is not None and not self._is_constant(op.value(by))
+
+    def _is_constant(self, value: Value) -> bool:
+        op = self.maker.get(value)
+        if op is not None and op.name in ("broadcast", "reshape"):
+            return all(map(self._is_constant, operands(op)))
+        return op is not None and op.name == "constant"
 
     def _stored(self, op: Op) -> Value | None:
         return op.value(STORED[op.name]) if op.name in STORED else None

@@ -137,6 +137,20 @@ def test_order_dependence_without_a_race_is_an_outcome() -> None:
     assert {each.array for outcome in found.outcomes for each in outcome.differences} == {"b"}
 
 
+def test_no_number_is_no_number() -> None:
+    """An infinity less an infinity may be NaN of either sign, in one order or another."""
+
+    def build(f: BodyBuilder) -> None:
+        out, parts = f.parameters
+        value, _ = f.op("load_ptr_tko", ptr=at(f, parts, f.op("get_tile_block_id")[0]))
+        f.op("atomic_rmw_tko", ptr=out, arg=value, ord="relaxed", scope="device", mode="addf")
+
+    module, entry = hand_made([tile(pointer(F32))] * 2, build)
+    concrete = launch((3, 1, 1), a=array("f32", 1), b=array("f32", 3))
+    parts = np.array([np.inf, -np.inf, np.nan], np.float32)
+    assert explore(module, entry, pointers("a", "b"), concrete, {"b": parts}, schedules=12).agrees
+
+
 def test_rounding_of_float_sums_is_told_apart() -> None:
     """0.1, 1e6 and -1e6 in another order give another last bit; a store in another order gives another value."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.gating.small_submissions import CHEATS, HONEST, PLACES, REFERENCES, Case
+from tests.gating.small_submissions import CHEATS, HONEST, PLACES, REFERENCES, Case, vector
 
 from tileverify.gating import GatedKernel, GateOptions, Sandbox, Submission, judge
 
@@ -73,3 +73,11 @@ def test_honest_kernels_are_accepted_whatever_is_drawn(
     name: str, seed: int, references: Path, one_sandbox: Sandbox
 ) -> None:
     assert judged(HONEST[name], references, one_sandbox, seed).accepted
+
+
+def test_an_assertion_that_narrows_the_contract_is_refused(references: Path, one_sandbox: Sandbox) -> None:
+    """What fails it is no input of the kernel, and one of the operator."""
+    kernel = judged(vector('ct.assert_(ct.sum(t * t) < 100.0, "too large")\nt * 2'), references, one_sandbox)
+    assert not kernel.accepted
+    (reason,) = kernel.reasons
+    assert (reason.id, "assertion" in reason.message) == ("trial-stopped", True), reason

@@ -76,7 +76,17 @@ def _differences(types: Mapping[str, str], first: ScheduledRun, second: Schedule
                 places = np.unique((left[inside] + allocation.base - origin.base) // origin.element_bytes)
                 left = left[~inside]
                 dtype = types.get(origin.name, f"u{8 * origin.element_bytes}")
-                yield _difference(origin, places, dtype, first, second, number in summed)
+                places = places[~_no_numbers(origin, places, dtype, first, second)]
+                if len(places):
+                    yield _difference(origin, places, dtype, first, second, number in summed)
+
+
+def _no_numbers(
+    origin: Provenance, places: Array, dtype: str, first: ScheduledRun, second: ScheduledRun
+) -> Array:  # fmt: skip
+    """Which elements are NaN in both runs: of its sign and its other bits nothing is promised."""
+    one, other = (_values(origin, places, dtype, run)[0] for run in (first, second))
+    return np.asarray(np.isnan(one) & np.isnan(other)) if one.dtype.kind == "f" else np.zeros(len(places), np.bool_)
 
 
 def _accesses(run: ScheduledRun) -> Iterator[DynamicAccess]:

@@ -127,12 +127,20 @@ def _tried(
         floats={name: said(value) for name, value in inputs.launch.floats.items()},
         constants={each.name: said(each.value) for each in flat(unit.launch.arguments) if _is_number(each)},
         lists=tuple(inputs.launch.lists),
-        stopped=None if run.stopped is None else harmless_text(str(run.stopped)),
+        stopped=_why_stopped(run),
         arrays={name: _array(array, inputs, run) for name, array in inputs.launch.arrays.items()},
         filling=filling,
         flushes=any("ftz" in op.flags for op in walk(entry.body)),
         largest=said(largest),
     )
+
+
+def _why_stopped(run: Executed) -> str | None:
+    """Why the launch did not come to its end, or would not on a device, where a failed assertion ends the program."""
+    if run.stopped is not None:
+        return harmless_text(str(run.stopped))
+    failed = next((each for told in run.told for each in told.assertions), None)
+    return None if failed is None else harmless_text(f"an assertion of the kernel fails: {failed.message}")
 
 
 def _words(values: Mapping[str, int]) -> str:

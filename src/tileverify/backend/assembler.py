@@ -19,6 +19,7 @@ from typing import Final
 
 from ..system.errors import TileVerifyError
 from .split_loads import why_not_assembled
+from .toolkit import HOST, KEPT_IN, PTX, keeping_ptx
 
 ARCHITECTURES: Final = (
     "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_100", "sm_103", "sm_107", "sm_110", "sm_120", "sm_121",
@@ -30,6 +31,16 @@ _SECONDS: Final = 600.0
 
 class AssemblyError(TileVerifyError):
     """There is no assembler, or it does not take the bytecode."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """What one run of ``tileiras`` made.  ``ptx``: the text that the cubin was made of, ``host``: the object with the
+    host code that fills tensor maps; ``None`` where they were not seen."""
+
+    cubin: bytes
+    ptx: str | None
+    host: bytes | None
 
 
 @dataclass(frozen=True)
@@ -49,19 +60,32 @@ class Assembler:
 
     def assemble(self, bytecode: bytes, architecture: str) -> bytes:
         """The cubin of ``bytecode`` for ``sm_90`` or the like; raises `AssemblyError`, also for `split_loads`."""
+        return self.assembled(bytecode, architecture).cubin
+
+    def assembled(self, bytecode: bytes, architecture: str) -> Assembled:
+        """The same with what it was made of."""
         refuse_split_loads(bytecode)
+        watched = keeping_ptx(self.path)
         with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
             source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
             source.write_bytes(bytecode)
-            command = [str(self.path), "--gpu-name", architecture, str(source), "-o", str(target)]
+            command = [str(watched or self.path), "--gpu-name", architecture, str(source), "-o", str(target)]
+            environment = {**os.environ, KEPT_IN: folder}
             try:
-                done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS)
+                done = subprocess.run(
+                    command, capture_output=True, text=True, check=False, timeout=_SECONDS, env=environment
+                )
             except subprocess.TimeoutExpired:
                 raise AssemblyError(f"tileiras took more than {_SECONDS:.0f} s for {architecture}") from None
             if done.returncode or not target.is_file():
                 said = done.stderr.strip().splitlines()
                 raise AssemblyError(f"tileiras refused the bytecode for {architecture}: {said[0] if said else '?'}")
-            return target.read_bytes()
+            ptx, host = Path(folder, PTX), Path(folder, HOST)
+            return Assembled(
+                target.read_bytes(),
+                ptx.read_text() if ptx.is_file() else None,
+                host.read_bytes() if host.is_file() else None,
+            )
 
 
 def refuse_split_loads(bytecode: bytes) -> None:

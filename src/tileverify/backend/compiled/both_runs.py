@@ -1,0 +1,101 @@
+"""One small launch in the interpreter and on the machine, on the same memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from ...contract.launch import EntryParameter
+from ...frontend.bytecode.model import Entry, Module
+from ..interpreter import BlockLog, BoundLaunch, Budget, Memory, bind_launch, run_block
+from ..interpreter.conduct import KEEP_GOING
+from ..interpreter.memory import Allocation
+from ..interpreter.values import Tile
+from ..numbers.inputs import Inputs
+from .machine.machine import ThreadMachine, Unfollowed
+from .machine.memory import GlobalMemory
+from .machine.threads import Block
+from .machine.types import Array
+from .ptx.model import PtxEntry, PtxModule
+
+STEPS = 1 << 28
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What Tile IR does: a log for each block, in order, and the memory after the last."""
+
+    bound: BoundLaunch
+    grid: Block
+    blocks: tuple[Block, ...]
+    logs: tuple[BlockLog, ...]
+    memory: Memory
+    types: Mapping[str, str]
+    """Of the elements of each array."""
+
+
+def reference(module: Module, entry: Entry, parameters: Sequence[EntryParameter], inputs: Inputs) -> Reference:
+    """Blocks one after another, x first; raises `Unfollowed` where one of them does not end."""
+    data = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in inputs.memory.items()}
+    bound = bind_launch(module, entry, parameters, inputs.launch, data)
+    memory, budget, grid = Memory(bound.image), Budget(STEPS), inputs.launch.grid
+    blocks = tuple((x, y, z) for z, y, x in product(*(range(size) for size in reversed(grid))))
+    logs = []
+    for block in blocks:
+        log = run_block(bound.program, bound.arguments, memory, grid, block, budget, conduct=KEEP_GOING)
+        if log.stopped is not None:
+            raise Unfollowed(f"the interpreter stops: {log.stopped}")
+        if log.events or log.left_out:
+            raise Unfollowed("the launch has undefined behaviour")
+        logs.append(log)
+    types = {name.partition("[")[0]: array.dtype for name, array in inputs.launch.named_arrays()}
+    return Reference(bound, grid, blocks, tuple(logs), memory, types)
+
+
+def machine_for(ptx: PtxModule, entry: PtxEntry, against: Reference, blocks: Sequence[Block]) -> ThreadMachine:
+    """The same launch on the machine, before its first instruction."""
+    image = against.bound.image
+    allocations = [(each.base, _initial(each)) for each in image.allocations]
+    symbols: dict[str, int] = {}
+    top = max((base + len(data) for base, data in allocations), default=1 << 44) + (1 << 40)
+    known = {each.name: each.base for each in image.allocations}
+    for variable in ptx.variables:
+        if variable.name in known:  # a variable of the bytecode's module
+            symbols[variable.name] = known[variable.name]
+        elif variable.space in ("global", "const"):
+            data = np.zeros(variable.size, "u1")
+            data[: len(variable.data)] = np.frombuffer(variable.data, "u1")
+            symbols[variable.name] = top
+            allocations.append((top, data))
+            top += 1 << 32
+    return ThreadMachine(entry, against.grid, blocks, GlobalMemory(allocations), _parameters(entry, against), symbols)
+
+
+def _initial(allocation: Allocation) -> Array:
+    whole = allocation.image if allocation.dense else allocation.initial(np.arange(allocation.size))
+    return np.array(whole[: allocation.size])
+
+
+def _parameters(entry: PtxEntry, against: Reference) -> Mapping[str, bytes]:
+    """The bytes of each parameter: parameter i of the PTX is parameter i of the bytecode's entry."""
+    bound = against.bound
+    values = [bound.arguments[value] for value in bound.program.entry.parameters]
+    visible = [each for each in entry.parameters if not each.hidden]
+    if len(visible) != len(values):
+        raise Unfollowed(f"the PTX has {len(visible)} parameters, the bytecode {len(values)}")
+    found = {}
+    for parameter, value in zip(visible, values, strict=True):
+        assert isinstance(value, Tile)
+        found[parameter.name] = _bytes_of(value, parameter.size)
+    return found
+
+
+def _bytes_of(value: Tile, width: int) -> bytes:
+    data = np.ascontiguousarray(value.data)
+    if data.dtype.kind == "f" and data.dtype.itemsize != width:
+        data = data.astype(f"f{width}")
+    raw = data.tobytes()
+    return (raw + bytes(width))[:width] if len(raw) < width else raw[:width]

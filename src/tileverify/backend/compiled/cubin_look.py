@@ -1,0 +1,140 @@
+"""The PTX of a cubin held against the bytecode that it was made of, in a few small launches of the contract."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
+
+from ...contract.launch import EntryParameter, LaunchSpec
+from ...frontend.bytecode import decode
+from ...frontend.bytecode.model import Entry, Module
+from ...frontend.bytecode.traverse import walk
+from ...results.codes import TV
+from ..assembler import Assembled, AssemblyError
+from ..audit.legal_launches import drawn
+from ..interpreter import InterpreterStop
+from ..numbers.conditions import ContractInNumbers
+from ..numbers.inputs import Inputs
+from .beside_bytecode import compared
+from .both_runs import Reference, reference
+from .code_differences import CodeDifference, DifferenceKind
+from .machine.machine import Unfollowed
+from .ptx.ptx_reader import PtxError, read
+
+LAUNCHES: Final = 2
+DRAWN: Final = 6
+"""Launches that are looked at until each loop went round twice in one of them."""
+MOST_THREADS: Final = 1 << 13
+"""Of one launch: blocks times threads."""
+
+_ADVICE: Final = {
+    DifferenceKind.ORDER: "add with `atomic_add`, take another tile, or store in a second launch",
+    DifferenceKind.TIMES: "hand over with an atomic operation, as `atomic_xchg(flag, ...)`",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What was seen of one cubin: ``both_runs`` that were compared, what differs, and ``why_not`` where a launch could
+    not be followed.  ``ptx_sha256``: of the text that the cubin was made of; empty where it was not seen."""
+
+    architecture: str
+    launches: int
+    differences: tuple[CodeDifference, ...]
+    why_not: str
+    ptx_sha256: str
+
+    def __str__(self) -> str:
+        """As bundles tell it."""
+        if self.differences:
+            return "differs from the bytecode"
+        if not self.launches:
+            return f"not looked at ({self.why_not})"
+        return f"compared at {self.launches} launch{'es' if self.launches > 1 else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """What the cubin was made of: an entry of some bytecode, and the contract under which it is proved."""
+
+    bytecode: bytes
+    symbol: str
+    parameters: Sequence[EntryParameter]
+    launch: LaunchSpec
+    requires: tuple[str, ...] = ()
+
+
+def looked(proved: Proved, assembled: Assembled, architecture: str) -> Looked:
+    """Never raises: what could not be looked at is told."""
+    nothing = Looked(architecture, 0, (), "", "")
+    if assembled.ptx is None:
+        return replace(nothing, why_not="the assembler's PTX was not seen")
+    nothing = replace(nothing, ptx_sha256=hashlib.sha256(assembled.ptx.encode()).hexdigest())
+    try:
+        ptx, module = read(assembled.ptx), decode(proved.bytecode)
+        entry = next(each for each in module.entries if each.name == proved.symbol)
+        compiled = ptx.entry(entry.name)
+    except (PtxError, StopIteration) as error:
+        return replace(nothing, why_not=str(error) or "the PTX has no such entry")
+    done, why = 0, ""
+    for launch in _launches(proved, module, entry):
+        if isinstance(launch, str):
+            why = launch
+            continue
+        if compiled.threads * len(launch.blocks) > MOST_THREADS and done:
+            continue
+        try:
+            found = compared(ptx, compiled, launch)
+        except Unfollowed as end:
+            why = end.why
+            continue
+        if found:
+            return replace(nothing, launches=done + 1, differences=tuple(found))
+        done += 1
+    return replace(nothing, launches=done, why_not="" if done else why or "no small launch was found")
+
+
+def _launches(proved: Proved, module: Module, entry: Entry) -> Iterator[Reference | str]:
+    """Small launches of the contract as the interpreter has them: some, and more until each loop went round twice."""
+    loops = {id(op) for op in walk(entry.body) if op.name in ("for", "loop")}
+    given = 0
+    contract = ContractInNumbers(proved.launch, proved.requires)
+    for inputs in islice(drawn(contract, entry, DRAWN, Counter()), DRAWN):
+        launch = _reference(proved, module, entry, inputs)
+        if isinstance(launch, str):
+            yield launch
+            continue
+        rounds = {id(run.op) for log in launch.logs for run in log.loops if run.entered > 1}
+        if given < LAUNCHES or rounds & loops:
+            loops -= rounds
+            given += 1
+            yield launch
+        if given >= LAUNCHES and not loops:
+            return
+
+
+def _reference(proved: Proved, module: Module, entry: Entry, inputs: Inputs) -> Reference | str:
+    try:
+        return reference(module, entry, proved.parameters, inputs)
+    except Unfollowed as end:
+        return end.why
+    except InterpreterStop as stop:
+        return str(stop)
+
+
+def refuse_differences(seen: Looked) -> None:
+    """Raises `AssemblyError` (TV503) where compiled code does other than its bytecode."""
+    if not seen.differences:
+        return
+    first = seen.differences[0]
+    advice = f"; {_ADVICE[first.kind]}" if first.kind in _ADVICE else ""
+    message = (
+        f"what tileiras makes of this kernel for {seen.architecture} does other than the bytecode that is proved: "
+        f"{first} ({TV.LAUNCH_ARTIFACT.value}){advice}"
+    )
+    file, line = first.place or (None, None)
+    raise AssemblyError(message, file, line)

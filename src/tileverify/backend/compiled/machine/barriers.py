@@ -1,0 +1,46 @@
+"""Barriers in shared memory (``mbarrier``): arrivals and bytes that are awaited, phase by phase."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .types import Array
+
+
+@dataclass
+class Mbarrier:
+    """``count`` arrivals end a phase, once all bytes that were announced have come.  ``known``: what those that arrived
+    in the phase knew (`clocks`), ``over``: in the one before."""
+
+    count: int
+    pending: int = field(init=False)
+    bytes: int = 0
+    phase: int = 0
+    known: Array | None = None
+    over: Array | None = None
+
+    def __post_init__(self) -> None:
+        self.pending = self.count
+
+    def arrive(self, times: int, known: Array) -> None:
+        self.pending -= times
+        self.known = known if self.known is None else np.maximum(self.known, known)
+        self._turn()
+
+    def expect(self, bytes_: int) -> None:
+        self.bytes += bytes_
+
+    def complete(self, bytes_: int) -> None:
+        self.bytes -= bytes_
+        self._turn()
+
+    def is_over(self, parity: int) -> bool:
+        """Whether the phase of that parity is complete."""
+        return self.phase & 1 != parity & 1
+
+    def _turn(self) -> None:
+        if self.pending <= 0 and self.bytes <= 0:
+            self.phase += 1
+            self.pending, self.over, self.known = self.count, self.known, None

@@ -1,0 +1,140 @@
+"""One launch on the machine: threads, memory, clocks, and what its accesses were."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from ..ptx.model import Instruction, Operand, PtxAddress, PtxEntry, PtxSymbol, Register
+from .barriers import Mbarrier
+from .clocks import Clocks
+from .memory import SHARED_START, GlobalMemory, Space, ThreadAccess, Windows
+from .threads import ALL, RACY, UNKNOWN, WARP, Block, Lanes, Threads
+from .types import Array
+
+Step: TypeAlias = "Callable[[ThreadMachine, Lanes], None]"
+
+
+class Unfollowed(Exception):
+    """The run ends: an instruction is not known, or a value that is not known decides about an access."""
+
+    def __init__(self, why: str, instruction: Instruction | None = None) -> None:
+        super().__init__(why)
+        self.why, self.instruction = why, instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """A value read too early, or too late, decides something: in ``thread`` at ``instruction``."""
+
+    instruction: Instruction
+    number: int
+    thread: int
+    what: str
+
+
+@dataclass
+class ThreadMachine:
+    """``racy``: by the time of a load, its threads whose values are marked (`thread_races`).  ``skipped``: what was
+    executed without being followed, by opcode."""
+
+    entry: PtxEntry
+    grid: Block
+    blocks: Sequence[Block]
+    memory: GlobalMemory
+    parameters: Mapping[str, bytes]
+    symbols: Mapping[str, int]
+    racy: Mapping[int, Array] = field(default_factory=dict)
+    time: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    sinks: list[Sink] = field(default_factory=list)
+    mbarriers: dict[int, Mbarrier] = field(default_factory=dict)
+    threads: Threads = field(init=False)
+    shared: Windows = field(init=False)
+    local: Windows = field(init=False)
+    clocks: Clocks = field(init=False)
+
+    def __post_init__(self) -> None:
+        places, at = dict(self.symbols), {"shared": SHARED_START, "local": 0}
+        for variable in self.entry.variables:
+            start = -(-at[variable.space] // variable.align) * variable.align
+            places[variable.name], at[variable.space] = start, start + variable.size
+        self.threads = Threads(self.entry, self.grid, self.blocks, places)
+        self.shared = Windows("shared", len(self.blocks), at["shared"] - SHARED_START, SHARED_START)
+        self.local = Windows("local", self.threads.count, at["local"])
+        self.clocks = Clocks(len(self.blocks), self.threads.size // WARP)
+
+    # --------------------------------------------------------------------------------------- marks
+    def marks_of(self, operands: Sequence[Operand], lanes: Lanes) -> Array | None:
+        """What the registers among ``operands`` are marked with, together; ``None`` where they are not."""
+        held = self.threads.marks
+        found: Array | None = None
+        for operand in operands:
+            name = operand.name if isinstance(operand, Register) else None
+            if name in held:
+                found = held[name][lanes] if found is None else found | held[name][lanes]
+        return found
+
+    def mark(self, operand: Operand | None, marks: Array | None, lanes: Lanes) -> None:
+        if not isinstance(operand, Register):
+            return
+        held = self.threads.marks.get(operand.name)
+        if held is None:
+            if marks is None or not marks.any():
+                return
+            held = self.threads.marks[operand.name] = np.zeros(self.threads.count, "u1")
+        held[lanes] = 0 if marks is None else marks
+        if not held.any():
+            del self.threads.marks[operand.name]
+
+    def decides(self, instruction: Instruction, number: int, marks: Array | None, lanes: Lanes, what: str) -> None:
+        """``marks`` of what decides about an access: unknown values end the run, racy ones are noted."""
+        if marks is None:
+            return
+        if (marks & UNKNOWN).any():
+            raise Unfollowed(f"{what} hangs on a value that is not followed", instruction)
+        racy = np.flatnonzero(marks & RACY)
+        if len(racy):
+            thread = int(self.threads.numbers[lanes][racy[0]])
+            self.sinks.append(Sink(instruction, number, thread, what))
+
+    # --------------------------------------------------------------------------------------- memory
+    def address(self, operand: PtxAddress, lanes: Lanes, count: int) -> Array:
+        """One address for each thread."""
+        base = operand.base
+        if isinstance(base, PtxSymbol):
+            return np.full(count, self.threads.symbols[base.name] + operand.offset, "i8").view("u8")
+        if not isinstance(base, Register):
+            return np.full(count, base.bits + operand.offset, "i8").view("u8")
+        held = self.threads.register(base.name)[lanes]
+        if held.dtype.itemsize < 8:  # an address of shared memory
+            return (held.astype("i8") + operand.offset).view("u8")
+        return held + np.uint64(operand.offset & 0xFFFF_FFFF_FFFF_FFFF)
+
+    def places(self, space: str, addresses: Array, width: int, numbers: Array) -> tuple[Space, Array]:
+        if space == "shared":
+            return self.shared, self.shared.places(addresses, width, self.threads.block[numbers], numbers)
+        if space == "local":
+            return self.local, self.local.places(addresses, width, numbers, numbers)
+        return self.memory, self.memory.places(addresses, width, numbers)
+
+    def logged(
+        self, space: Space, number: int, numbers: Array, places: Array, width: int, *, reads: bool = False,
+        writes: bool = False, atomic: bool = False, scoped: bool = False, values: Array | None = None,
+    ) -> int:  # fmt: skip
+        """The time of the access."""
+        self.time += 1
+        if space is not self.local:
+            warps = self.threads.warp[numbers]
+            clocks = self.clocks
+            known = clocks.row[warps], clocks.own[warps], clocks.turn[warps]
+            access = (number, self.time, numbers, places, width, reads, writes, *known, atomic, scoped, values)
+            space.log.append(ThreadAccess(*access))
+        return self.time
+
+    def numbers(self, lanes: Lanes) -> Array:
+        return self.threads.numbers if lanes is ALL else self.threads.numbers[lanes]

@@ -1,0 +1,188 @@
+"""What each instruction does, as a function of the machine and the threads that execute it together."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from ..ptx.model import Instruction, Operand, Pair, PtxEntry, PtxSymbol, Register, Vector
+from . import transfers, warps
+from .computed import UnknownInstruction, rule_of
+from .machine import Step, ThreadMachine, Unfollowed
+from .threads import Lanes
+from .types import Array, width
+
+
+class StepKind(enum.Enum):
+    PLAIN = enum.auto()
+    TOGETHER = enum.auto()
+    """Waits for all threads of a warp."""
+    BRANCH = enum.auto()
+    EXIT = enum.auto()
+    BARRIER = enum.auto()
+    """Waits for other warps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    kind: StepKind
+    instruction: Instruction
+    number: int
+    step: Step
+    target: int = -1
+    """Of a branch, the number of the instruction."""
+
+
+def compiled(entry: PtxEntry) -> list[Compiled]:
+    """Raises `Unfollowed` for an instruction that is not known."""
+    return [_compiled(instruction, number, entry) for number, instruction in enumerate(entry.instructions)]
+
+
+def _compiled(instruction: Instruction, number: int, entry: PtxEntry) -> Compiled:
+    base = instruction.opcode[0]
+    if base in ("bra", "ret", "exit", "trap"):
+        if base != "bra":
+            return Compiled(StepKind.EXIT, instruction, number, _nothing)
+        label = instruction.operands[0]
+        assert isinstance(label, PtxSymbol)
+        return Compiled(StepKind.BRANCH, instruction, number, _nothing, entry.labels[label.name])
+    if base in ("bar", "barrier") and not instruction.has("warp") and not instruction.has("cluster"):
+        if instruction.opcode[1] not in ("sync", "arrive"):
+            raise Unfollowed(f"{instruction.name} is not known", instruction)
+        return Compiled(StepKind.BARRIER, instruction, number, _nothing)
+    if "mbarrier" in instruction.opcode[:3]:
+        return Compiled(StepKind.BARRIER, instruction, number, _nothing)
+    make = _MAKE.get(base)
+    if make is None:
+        make = _computed
+    step = make(instruction, number)
+    together = base in _TOGETHER or "sync" in instruction.opcode
+    return Compiled(StepKind.TOGETHER if together else StepKind.PLAIN, instruction, number, step)
+
+
+def _nothing(machine: ThreadMachine, lanes: Lanes) -> None:
+    return
+
+
+# ------------------------------------------------------------------------------------------- values
+def _computed(instruction: Instruction, number: int) -> Step:
+    if instruction.opcode[0] == "mov" and any(isinstance(each, Vector) for each in instruction.operands):
+        return _packed(instruction)
+    try:
+        rule = rule_of(instruction)
+    except UnknownInstruction:
+        raise Unfollowed(f"{instruction.name} is not known", instruction) from None
+    target, *sources = instruction.operands
+    first, second = (target.first, target.second) if isinstance(target, Pair) else (target, None)
+    if len(sources) != len(rule.sources):
+        raise Unfollowed(f"{instruction.name} with {len(sources)} operands is not known", instruction)
+    reads = list(zip(sources, rule.sources, strict=True))
+    function, chooses = rule.function, instruction.opcode[0] == "selp"
+
+    def step(machine: ThreadMachine, lanes: Lanes) -> None:
+        threads = machine.threads
+        found = function(*[threads.read(each, type_, lanes) for each, type_ in reads])
+        threads.write(first, found, lanes)
+        if second is not None:
+            threads.write(second, ~found, lanes)
+        if threads.marks:
+            marks = _chosen(machine, sources, lanes) if chooses else machine.marks_of(sources, lanes)
+            machine.mark(first, marks, lanes)
+            machine.mark(second, marks, lanes)
+
+    return step
+
+
+def _chosen(machine: ThreadMachine, sources: list[Operand], lanes: Lanes) -> Array | None:
+    """Of a selection the marks of what was chosen, and of what chose."""
+    a, b, by = (machine.marks_of([each], lanes) for each in sources)
+    if a is None and b is None:
+        return by
+    none = np.zeros(len(machine.numbers(lanes)), "u1")
+    picked = np.where(
+        machine.threads.read(sources[2], "pred", lanes), none if a is None else a, none if b is None else b
+    )
+    return picked if by is None else picked | by
+
+
+def _packed(instruction: Instruction) -> Step:
+    """``mov.b32 %r1, {%rs1, %rs2}`` and the other way, the first element in the low bits."""
+    target, source = instruction.operands
+    whole = width(instruction.type)
+    if isinstance(target, Vector) and isinstance(source, Vector):
+        raise Unfollowed(f"{instruction.name} of two vectors is not known", instruction)
+    if isinstance(source, Vector):
+        parts = [each for each in source.elements if each is not None]
+        bits = 8 * whole // len(parts)
+
+        def pack(machine: ThreadMachine, lanes: Lanes) -> None:
+            found = np.zeros(1, f"u{whole}")
+            for place, part in enumerate(parts):
+                held = machine.threads.read(part, f"b{bits}", lanes).astype(f"u{whole}")
+                found = found | (held << found.dtype.type(bits * place))
+            machine.threads.write(target, found, lanes)
+            if machine.threads.marks:
+                machine.mark(target, machine.marks_of(parts, lanes), lanes)
+
+        return pack
+    assert isinstance(target, Vector)
+    elements = target.elements
+    bits = 8 * whole // len(elements)
+
+    def unpack(machine: ThreadMachine, lanes: Lanes) -> None:
+        held = machine.threads.read(source, f"b{8 * whole}", lanes)
+        for place, element in enumerate(elements):
+            machine.threads.write(element, (held >> held.dtype.type(bits * place)).astype(f"u{bits // 8}"), lanes)
+        if machine.threads.marks:
+            marks = machine.marks_of([source], lanes)
+            for element in elements:
+                machine.mark(element, marks, lanes)
+
+    return unpack
+
+
+# ------------------------------------------------------------------------------------------- by opcode
+Make = Callable[[Instruction, int], Step]
+
+
+def _asynchronous(instruction: Instruction, number: int) -> Step:
+    if instruction.opcode[1:2] != ("async",) or (instruction.has("bulk") and instruction.has("tensor")):
+        raise Unfollowed("bulk copies by tensor maps are not followed", instruction)
+    if instruction.has("bulk") and not ({"commit_group", "wait_group"} & set(instruction.opcode)):
+        raise Unfollowed("bulk copies are not followed", instruction)
+    if {"commit_group", "wait_group", "wait_all"} & set(instruction.opcode):
+        return _nothing
+    return transfers.copy(instruction, number)
+
+
+def _warpgroup(instruction: Instruction, number: int) -> Step:
+    return warps.unknown_result(instruction, number) if instruction.has("mma_async") else _nothing
+
+
+def _tensor_memory(instruction: Instruction, number: int) -> Step:
+    return warps.unknown_result(instruction, number) if instruction.opcode[1] == "ld" else _nothing
+
+
+_MAKE: Final[dict[str, Make]] = {
+    "ld": transfers.load, "st": transfers.store, "atom": transfers.atomic, "red": transfers.atomic,
+    "cp": _asynchronous, "shfl": warps.shuffle, "redux": warps.reduction, "vote": warps.vote, "elect": warps.elect,
+    "ldmatrix": warps.load_matrix, "stmatrix": warps.store_matrix, "mma": warps.multiply, "wgmma": _warpgroup,
+    "tcgen05": _tensor_memory, "createpolicy": warps.zero,
+    **dict.fromkeys(
+        ("fence", "membar", "griddepcontrol", "prefetch", "prefetchu", "setmaxnreg", "bar", "barrier", "nanosleep",
+         "call", "discard", "applypriority", "pmevent", "call"),
+        warps.nothing,
+    ),
+}  # fmt: skip
+_TOGETHER: Final = frozenset({"shfl", "redux", "vote", "elect", "ldmatrix", "stmatrix", "mma", "wgmma"})
+
+
+def registers(operand: Operand) -> list[Register]:
+    """All that stand in it."""
+    if isinstance(operand, Vector):
+        return [found for each in operand.elements if each is not None for found in registers(each)]
+    return [operand] if isinstance(operand, Register) else []

@@ -1,0 +1,172 @@
+"""The threads of a launch, and what their registers hold: one array for each register, one element for each thread.
+
+thread = (block * threads of a block) + tid        warp = thread // 32
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from ..ptx.model import Immediate, Negated, Operand, PtxEntry, PtxSymbol, Register
+from .types import DTYPES, Array, storage, width
+
+WARP: Final = 32
+UNSET: Final = 0x7FFA_BAD0_7FFA_BAD0
+"""What registers hold that nobody set: no number as a float, no address of anything."""
+RACY, UNKNOWN = 1, 2
+"""Marks of values: read where another thread may have written by then, or made by something that is not followed."""
+
+Block: TypeAlias = tuple[int, int, int]
+Lanes: TypeAlias = "slice | Array"
+"""Threads that execute an instruction together: all of them, or their numbers."""
+ALL: Final = slice(None)
+
+
+@dataclass
+class Threads:
+    """All threads of ``blocks``, each block with ``size`` threads."""
+
+    entry: PtxEntry
+    grid: Block
+    blocks: Sequence[Block]
+    symbols: dict[str, int]
+    values: dict[str, Array] = field(default_factory=dict)
+    marks: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return self.entry.threads
+
+    @property
+    def count(self) -> int:
+        return len(self.blocks) * self.size
+
+    @cached_property
+    def numbers(self) -> Array:
+        return np.arange(self.count)
+
+    @cached_property
+    def tid(self) -> Array:
+        return (self.numbers % self.size).astype("u4")
+
+    @cached_property
+    def block(self) -> Array:
+        """The place of each thread's block in ``blocks``."""
+        return self.numbers // self.size
+
+    @cached_property
+    def warp(self) -> Array:
+        return self.numbers // WARP
+
+    @cached_property
+    def lane(self) -> Array:
+        return (self.numbers % WARP).astype("u4")
+
+    # --------------------------------------------------------------------------------------- registers
+    def register(self, name: str) -> Array:
+        found = self.values.get(name)
+        if found is None:
+            dtype = storage(self.entry.type_of(name))
+            fill = False if dtype.kind == "b" else UNSET & ((1 << 8 * dtype.itemsize) - 1)
+            found = self.values[name] = np.full(self.count, fill, dtype)
+        return found
+
+    def read(self, operand: Operand, type_: str, lanes: Lanes) -> Array:
+        """The operand as the type has it; of a wider register the low bits, of a narrower one with zeros."""
+        if isinstance(operand, Register):
+            special = self._special(operand.name)
+            held = (special if special is not None else self.register(operand.name))[lanes]
+            return self._as(held, type_)
+        if isinstance(operand, Negated):
+            return np.asarray(~self.register(operand.register.name)[lanes])
+        if isinstance(operand, Immediate):
+            return _constant(operand, type_)
+        if isinstance(operand, PtxSymbol):
+            return np.asarray(self.symbols[operand.name], "u8").astype(f"u{width(type_)}").view(DTYPES[type_])
+        raise TypeError(operand)
+
+    def _as(self, held: Array, type_: str) -> Array:
+        wanted = DTYPES[type_]
+        if held.dtype == wanted:
+            return held
+        if held.dtype.kind == "b" or wanted.kind == "b":
+            return held.astype(wanted)
+        if held.dtype.itemsize != wanted.itemsize:
+            held = held.astype(f"u{wanted.itemsize}")
+        return held.view(wanted)
+
+    def write(self, operand: Operand | None, value: Array, lanes: Lanes) -> None:
+        """A wider register gets the sign of a signed value, or zeros."""
+        if operand is None:
+            return
+        assert isinstance(operand, Register)
+        held = self.register(operand.name)
+        if value.dtype != held.dtype:
+            if value.dtype.kind == "b" or held.dtype.kind == "b":
+                value = value.astype(held.dtype)
+            elif value.dtype.itemsize == held.dtype.itemsize:
+                value = value.view(held.dtype)
+            else:
+                if value.dtype.kind == "f":
+                    value = value.view(f"u{value.dtype.itemsize}")
+                signed = value.dtype.kind == "i"
+                value = value.astype(f"{'i' if signed else 'u'}{held.dtype.itemsize}").view(held.dtype)
+        held[lanes] = value
+
+    def _special(self, name: str) -> Array | None:
+        if name[1] in "rpf" and name[-1].isdigit():
+            return None
+        known = self.values.get(name)
+        if known is None and (made := self._made(name)) is not None:
+            known = self.values[name] = made
+        return known if name in _SPECIAL else None
+
+    def _made(self, name: str) -> Array | None:
+        axis = {"x": 0, "y": 1, "z": 2}.get(name[-1], 0)
+        places = np.array(self.blocks, "u4")[:, axis][self.block]
+        match name.removesuffix(".x").removesuffix(".y").removesuffix(".z"):
+            case "%tid":
+                return self.tid if axis == 0 else np.zeros(self.count, "u4")
+            case "%ctaid" | "%clusterid":
+                return np.asarray(places)
+            case "%nctaid" | "%nclusterid":
+                return np.full(self.count, self.grid[axis], "u4")
+            case "%ntid":
+                return np.full(self.count, self.size if axis == 0 else 1, "u4")
+            case "%laneid":
+                return self.lane
+            case "%warpid":
+                return (self.tid // WARP).astype("u4")
+            case "%cluster_ctaid" | "%cluster_ctarank":
+                return np.zeros(self.count, "u4")
+            case "%cluster_nctaid" | "%cluster_nctarank":
+                return np.ones(self.count, "u4")
+            case "%SP" | "%SPL":
+                return np.zeros(self.count, "u8")
+        return None
+
+
+_SPECIAL: Final = frozenset(
+    {f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid",
+                                     "cluster_nctaid") for axis in "xyz"}
+    | {"%laneid", "%warpid", "%cluster_ctarank", "%cluster_nctarank", "%SP", "%SPL"}
+)  # fmt: skip
+
+
+def _constant(operand: Immediate, type_: str) -> Array:
+    if operand.floating:
+        bits = np.asarray(operand.bits, f"u{operand.floating // 8}")
+        return (
+            bits.view(f"f{operand.floating // 8}").astype(DTYPES[type_])
+            if type_[0] == "f"
+            else bits.view(DTYPES[type_])
+        )
+    if type_ == "pred":
+        return np.asarray(bool(operand.bits))
+    bytes_ = width(type_)
+    return np.asarray(operand.bits & ((1 << 8 * bytes_) - 1), f"u{bytes_}").view(DTYPES[type_])

@@ -1,0 +1,288 @@
+"""PTX text to a `PtxModule`.
+
+    module      ::= directive* (variable | entry)*
+    entry       ::= ".entry" name "(" parameter,* ")" directive* "{" statement* "}"
+    statement   ::= variable ";" | label ":" | guard? opcode operand,* ";" | "{" statement* "}"
+
+Names of an inner scope (inline assembly has such) are the outer ones' where they are alike: tileiras assigns before it
+reads in each of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container
+from functools import lru_cache
+from typing import Final
+
+from ....system.errors import TileVerifyError
+from .model import (
+    Immediate,
+    Instruction,
+    Negated,
+    Operand,
+    Pair,
+    Parameter,
+    PtxAddress,
+    PtxEntry,
+    PtxModule,
+    PtxSymbol,
+    Register,
+    Variable,
+    Vector,
+)
+
+
+class PtxError(TileVerifyError):
+    """Text that is no PTX, or that this reader does not know."""
+
+
+_COMMENT: Final = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_ENTRY: Final = re.compile(r"\.entry\s+([\w$]+)\s*\(([^)]*)\)([^{;]*)\{")
+_PARAMETER: Final = re.compile(
+    r"(?P<hidden>\.hidden)?\s*\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>\w+)\s*"
+    r"(?:\.ptr(?:\s+\.\w+)*(?:\s+\.align\s+\d+)?)?\s*(?P<name>[\w$]+)\s*(?:\[(?P<count>\d+)\])?\s*$"
+)
+_VARIABLE: Final = re.compile(
+    r"\.(?P<space>shared|local|global|const)\s+(?:\.attribute\([^)]*\)\s*)?(?:\.align\s+(?P<align>\d+)\s+)?"
+    r"\.(?P<type>\w+)\s+(?P<name>[\w$]+)\s*(?:\[(?P<count>\d*)\])?\s*(?:=\s*(?P<value>.*))?$",
+    re.DOTALL,
+)
+_GUARD: Final = re.compile(r"@(!?)([%\w$.]+)\s+")
+_LABEL: Final = re.compile(r"\s*([$\w]+):(?!:)")
+_OPCODE: Final = re.compile(r"[\w.:]+")
+_OFFSET: Final = re.compile(r"^([%$\w.]+)\s*\+?\s*(-?\w+)?$")
+_FLOAT: Final = {"f": 32, "d": 64}
+_REGISTERS: Final = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.DOTALL)
+_DIRECTIVES: Final = frozenset({".param", ".pragma", ".loc", ".branchtargets", ".callprototype"})
+
+
+def read(text: str) -> PtxModule:
+    """Raises `PtxError` for what is no PTX of the kind that tileiras writes."""
+    text = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+    version, target = re.search(r"\.version\s+(\S+)", text), re.search(r"\.target\s+([\w]+)", text)
+    if version is None or target is None:
+        raise PtxError("the text has no .version and .target, so it is no PTX")
+    entries, outside, place = [], [], 0
+    for found in _ENTRY.finditer(text):
+        outside.append(text[place : found.start()])
+        place = _matching(text, found.end() - 1)
+        line = text.count("\n", 0, found.end()) + 1
+        entries.append(_entry(found, text[found.end() : place - 1], line))
+    outside.append(text[place:])
+    variables = [variable for part in outside for variable in _module_variables(part)]
+    return PtxModule(version[1], target[1], tuple(variables), tuple(entries))
+
+
+def _matching(text: str, start: int) -> int:
+    """Behind the brace that closes the one at ``start``."""
+    depth = 0
+    for found in re.compile(r"[{}]").finditer(text, start):
+        depth += 1 if found[0] == "{" else -1
+        if depth == 0:
+            return found.end()
+    raise PtxError("a brace is not closed")
+
+
+def _module_variables(text: str) -> list[Variable]:
+    found = []
+    for statement in text.split(";"):
+        start = re.search(r"\.(?:global|const|shared)\b", statement)
+        if start is not None and (variable := _variable(statement[start.start() :].strip())) is not None:
+            found.append(variable)
+    return found
+
+
+def _variable(text: str) -> Variable | None:
+    found = _VARIABLE.match(text)
+    if found is None:
+        return None
+    width = _bits(found["type"]) // 8
+    count = 1 if found["count"] is None else int(found["count"] or 0)
+    data = b""
+    if found["value"]:
+        numbers = [int(each, 0) for each in re.findall(r"-?\w+", found["value"])]
+        data = b"".join((number & ((1 << 8 * width) - 1)).to_bytes(width, "little") for number in numbers)
+    return Variable(found["name"], found["space"], width * count, int(found["align"] or width), data)
+
+
+def _bits(type_: str) -> int:
+    digits = re.search(r"\d+$", type_)
+    if digits is None:
+        raise PtxError(f"the type .{type_} has no width")
+    return int(digits[0])
+
+
+def _entry(found: re.Match[str], body: str, line: int) -> PtxEntry:
+    parameters = tuple(_parameter(text) for text in found[2].split(",") if text.strip())
+    directives = found[3]
+    threads = [int(each) for each in re.findall(r"\d+", _directive(directives, "reqntid") or "")]
+    cluster = [int(each) for each in re.findall(r"\d+", _directive(directives, "reqnctapercluster") or "1")]
+    total, each_cluster = 1, 1
+    for count in threads:
+        total *= count
+    for count in cluster:
+        each_cluster *= count
+    if not threads:
+        raise PtxError(f"{found[1]} does not say how many threads a block has (.reqntid)")
+    variables: list[Variable] = []
+    instructions: list[Instruction] = []
+    labels: dict[str, int] = {}
+    registers: dict[str, str] = {}
+    for statement, at in _statements(body, line):
+        rest, at = statement, at
+        while (label := _LABEL.match(rest)) is not None:
+            labels[label[1]] = len(instructions)
+            rest = rest[label.end() :]
+        rest = rest.strip()
+        if not rest:
+            continue
+        if rest.startswith("."):
+            if (declared := _REGISTERS.match(rest)) is not None:
+                for name in declared[2].split(","):
+                    registers[re.sub(r"<\d+>", "", name).strip()] = declared[1]
+                continue
+            if rest.split(None, 1)[0] in _DIRECTIVES:
+                continue
+            if (variable := _variable(rest)) is not None:
+                variables.append(variable)
+                continue
+            raise PtxError(f"line {at}: the directive '{rest.split(None, 1)[0]}' is not known")
+        instructions.append(_instruction(rest, at, registers))
+    return PtxEntry(
+        found[1], parameters, total, each_cluster, tuple(variables), tuple(instructions), labels, registers
+    )  # fmt: skip
+
+
+def _directive(text: str, name: str) -> str | None:
+    found = re.search(rf"\.{name}\s+([\d, ]+)", text)
+    return None if found is None else found[1]
+
+
+def _parameter(text: str) -> Parameter:
+    found = _PARAMETER.match(text.strip())
+    if found is None:
+        raise PtxError(f"the parameter '{text.strip()}' is not understood")
+    width = _bits(found["type"]) // 8
+    count = int(found["count"] or 1)
+    return Parameter(found["name"], width * count, found["hidden"] is not None, int(found["align"] or width))
+
+
+_BORDER: Final = re.compile(r"[;{}\n]")
+
+
+def _statements(body: str, line: int) -> list[tuple[str, int]]:
+    """With the line in which each ends its first word.  Braces are scopes where a statement may begin."""
+    found = []
+    start, at, depth, first = 0, line, 0, line
+    for border in _BORDER.finditer(body):
+        place, mark = border.start(), border[0]
+        if mark == "\n":
+            at += 1
+            if not body[start:place].strip():
+                start, first = place, at
+        elif mark == ";":
+            found.append((body[start:place], first))
+            start, first = place + 1, at
+        elif depth or not _begins(body[start:place]):
+            depth += 1 if mark == "{" else -1
+        else:
+            if body[start:place].strip():
+                found.append((body[start:place], first))  # labels before a scope
+            start, first = place + 1, at
+    if body[start:].strip():
+        found.append((body[start:], first))
+    return found
+
+
+def _begins(text: str) -> bool:
+    """Whether nothing of a statement but labels stands there."""
+    while (label := _LABEL.match(text)) is not None:
+        text = text[label.end() :]
+    return not text.strip()
+
+
+def _instruction(text: str, line: int, registers: Container[str]) -> Instruction:
+    """``registers``: those that are declared, as names of inner scopes look like symbols."""
+    guard, negated = None, False
+    found = _GUARD.match(text)
+    if found is not None:
+        guard, negated = Register(found[2]), found[1] == "!"
+        text = text[found.end() :]
+    opcode = _OPCODE.match(text)
+    if opcode is None:
+        raise PtxError(f"line {line}: '{text[:40]}' is no instruction")
+    try:
+        operands = tuple(
+            Register(each) if each in registers else _operand(each) for each in _split(text[opcode.end() :].strip())
+        )
+    except (PtxError, ValueError):
+        raise PtxError(f"line {line}: the operands of '{' '.join(text.split())[:80]}' are not understood") from None
+    return Instruction(_parts(opcode[0]), operands, line, guard, negated)
+
+
+@lru_cache(maxsize=4096)
+def _parts(opcode: str) -> tuple[str, ...]:
+    return tuple(opcode.split("."))
+
+
+def _split(text: str) -> list[str]:
+    """At the commas outside of brackets."""
+    if not text:
+        return []
+    if not any(mark in text for mark in "[{("):
+        return [each.strip() for each in text.split(",")]
+    parts, depth, start = [], 0, 0
+    for place, mark in enumerate(text):
+        if mark in "[{(":
+            depth += 1
+        elif mark in "]})":
+            depth -= 1
+        elif mark == "," and not depth:
+            parts.append(text[start:place].strip())
+            start = place + 1
+    return [*parts, text[start:].strip()]
+
+
+@lru_cache(maxsize=1 << 16)
+def _operand(text: str) -> Operand:
+    first = text[0]
+    if first == "{" or first == "(":
+        inner = _split(text[1:-1].strip())
+        return Vector(tuple(None if each == "_" else _operand(each) for each in inner))
+    if first == "[":
+        return _address(text[1:-1].strip())
+    if first == "!":
+        return Negated(Register(text[1:].strip()))
+    if "|" in text:
+        one, other = text.split("|")
+        return Pair(_operand(one.strip()), _operand(other.strip()))
+    if first == "%":
+        return Register(text)
+    if first.isdigit() or first == "-":
+        return _number(text)
+    if re.fullmatch(r"[\w$]+", text):
+        return PtxSymbol(text)
+    raise PtxError(text)
+
+
+def _number(text: str) -> Immediate:
+    found = re.fullmatch(r"0([fd])([0-9a-fA-F]+)", text)
+    if found is not None:
+        return Immediate(int(found[2], 16), _FLOAT[found[1]])
+    return Immediate(int(text.rstrip("U"), 0))
+
+
+def _address(text: str) -> PtxAddress:
+    base, *coordinates = _split(text)
+    found = _OFFSET.match(base)
+    if found is None:
+        raise PtxError(text)
+    inner: list[Operand] = []
+    for each in coordinates:
+        operand = _operand(each)
+        inner += [one for one in operand.elements if one is not None] if isinstance(operand, Vector) else [operand]
+    start = _operand(found[1])
+    if not isinstance(start, Register | PtxSymbol | Immediate):
+        raise PtxError(text)
+    return PtxAddress(start, int(found[2], 0) if found[2] else 0, tuple(inner))

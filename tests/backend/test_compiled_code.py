@@ -1,0 +1,280 @@
+"""PTX beside bytecode: what is read, executed and compared, on small texts, and on what the assembler really makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tileverify.backend.assembler import AssemblyError, find_assembler
+from tileverify.backend.compiled.code_differences import DifferenceKind
+from tileverify.backend.compiled.cubin_look import Proved, looked, refuse_differences
+from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
+from tileverify.backend.compiled.machine.memory import GlobalMemory
+from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
+from tileverify.backend.compiled.machine.types import Array
+from tileverify.backend.compiled.ptx.model import Immediate, PtxAddress, Register, Vector
+from tileverify.backend.compiled.ptx.ptx_reader import PtxError, read
+from tileverify.backend.compiled.thread_races import Races, races
+from tileverify.contract.launch import KernelUnit
+from tileverify.frontend.sources.discover import discover
+
+HEAD = """.version 9.4
+.target sm_90a
+.address_size 64
+.visible .entry k(
+	.param .u64 .ptr .global .align 1 k_param_0,
+	.param .u32 k_param_1
+)
+.reqntid 64
+.minnctapersm 1
+{
+	.reg .pred 	%p<9>;
+	.reg .b16 	%rs<9>;
+	.reg .b32 	%r<20>;
+	.reg .b64 	%rd<20>;
+	.shared .align 16 .b8 buffer[256];
+	ld.param.b64 	%rd1, [k_param_0];
+	ld.param.b32 	%r1, [k_param_1];
+	mov.u32 	%r2, %tid.x;
+	mul.wide.u32 	%rd2, %r2, 4;
+	add.s64 	%rd3, %rd1, %rd2;
+	shl.b32 	%r3, %r2, 2;
+"""
+BASE = 1 << 44
+
+
+def machine(body: str, racy: Mapping[int, Array] | None = None) -> ThreadMachine:
+    """The end of a launch of one block of 64 threads on the numbers 0 to 63; the scalar is 5."""
+    entry = read(HEAD + body + "\n\tret;\n}\n").entry("k")
+    memory = GlobalMemory([(BASE, np.arange(64, dtype="<i4").view("u1").copy())])
+    parameters = {"k_param_0": BASE.to_bytes(8, "little"), "k_param_1": (5).to_bytes(4, "little")}
+    made = ThreadMachine(entry, (1, 1, 1), [(0, 0, 0)], memory, parameters, {}, racy or {})
+    run(made)
+    return made
+
+
+def after(body: str) -> list[int]:
+    return [int(each) for each in machine(body).memory.bytes[:256].view("<i4")]
+
+
+def races_in(body: str) -> tuple[Races, Races]:
+    made = machine(body)
+    return tuple(races(each, made.threads, made.clocks) for each in (made.memory, made.shared))  # type: ignore[return-value]
+
+
+# ------------------------------------------------------------------------------------------------ reading
+def test_operands_are_what_they_are_written_as() -> None:
+    entry = read(HEAD + "@!%p1 ld.global.v2.b32 {%r4, _}, [%rd3+-8];\n\tmov.b32 %r5, 0f3F800000;\n\tret;\n}\n").entry(
+        "k"
+    )
+    load, move = entry.instructions[-3:-1]
+    assert (load.name, load.guard, load.negated) == ("ld.global.v2.b32", Register("%p1"), True)
+    assert load.operands == (Vector((Register("%r4"), None)), PtxAddress(Register("%rd3"), -8))
+    assert move.operands[1] == Immediate(0x3F800000, 32)
+    assert (entry.threads, entry.type_of("%rd7"), [each.size for each in entry.parameters]) == (64, "b64", [8, 4])
+
+
+def test_names_of_an_inner_scope_are_registers() -> None:
+    entry = read(HEAD + "{\n.reg .pred p;\nsetp.ne.b32 p, %r1, 0;\n@p bra $L1;\n}\n$L1:\n\tret;\n}\n").entry("k")
+    assert entry.instructions[-2].guard == Register("p")
+    assert entry.labels["$L1"] == len(entry.instructions) - 1
+
+
+@pytest.mark.parametrize(
+    "text", ["", ".version 9.4\n.target sm_90\n.entry k() .reqntid 1 {", HEAD + "add.s32 %r1, [;\n}"]
+)
+def test_what_is_no_ptx_is_told(text: str) -> None:
+    with pytest.raises(PtxError):
+        read(text)
+
+
+# ------------------------------------------------------------------------------------------------ executing
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("add.s32 %r4, %r2, -7; st.global.b32 [%rd3], %r4;", lambda t: t - 7),
+        ("mul.hi.s32 %r4, %r2, -2147483648; st.global.b32 [%rd3], %r4;", lambda t: (t * -(1 << 31)) >> 32),
+        ("sub.s32 %r4, %r2, 9; div.s32 %r4, %r4, 4; st.global.b32 [%rd3], %r4;", lambda t: int((t - 9) / 4)),
+        ("shl.b32 %r4, %r2, %r2; st.global.b32 [%rd3], %r4;", lambda t: (t << t & 0xFFFFFFFF) if t < 32 else 0),
+        ("setp.lt.u32 %p1, %r2, %r1; selp.b32 %r4, 1, 2, %p1; st.global.b32 [%rd3], %r4;", lambda t: 1 if t < 5 else 2),
+        ("setp.ge.u32 %p1, %r2, %r1; @%p1 bra $L1; st.global.b32 [%rd3], 0;\n$L1:", lambda t: 0 if t < 5 else t),
+        ("cvt.u16.u32 %rs1, %r2; cvt.s32.s8 %r4, %rs1; st.global.b32 [%rd3], %r4;", lambda t: t),
+        ("shfl.sync.bfly.b32 %r4, %r2, 1, 31, -1; st.global.b32 [%rd3], %r4;", lambda t: t ^ 1),
+        ("shfl.sync.up.b32 %r4, %r2, 1, 0, -1; st.global.b32 [%rd3], %r4;", lambda t: t if t % 32 == 0 else t - 1),
+        ("redux.sync.add.s32 %r4, 1, -1; st.global.b32 [%rd3], %r4;", lambda t: 32),
+        ("mov.b64 %rd4, {%r2, %r1}; mov.b64 {%r4, %r5}, %rd4; add.s32 %r4, %r4, %r5; st.global.b32 [%rd3], %r4;",
+         lambda t: t + 5),
+        ("atom.global.add.u32 %r4, [%rd1], 1;", lambda t: 64 if t == 0 else t),
+    ],
+)  # fmt: skip
+def test_what_instructions_do(body: str, wanted: object) -> None:
+    expected = [((wanted(t) + (1 << 31)) % (1 << 32)) - (1 << 31) for t in range(64)]  # type: ignore[operator]
+    assert after(body) == expected
+
+
+def test_threads_go_round_a_loop_as_often_as_each_wants() -> None:
+    body = (
+        "mov.b32 %r4, 0;\n$L1: add.s32 %r4, %r4, 2; setp.lt.u32 %p1, %r4, %r2; @%p1 bra $L1; st.global.b32 [%rd3], %r4;"
+    )
+    assert after(body) == [max(2, t + t % 2) for t in range(64)]
+
+
+def test_a_store_behind_a_barrier_is_seen() -> None:
+    body = (
+        "mov.b32 %r4, buffer; add.s32 %r5, %r4, %r3; st.shared.b32 [%r5], %r2; bar.sync 0;"
+        "xor.b32 %r6, %r3, 252; add.s32 %r6, %r4, %r6; ld.shared.b32 %r7, [%r6]; st.global.b32 [%rd3], %r7;"
+    )
+    assert after(body) == [63 - t for t in range(64)]
+    assert not any(each.pairs for each in races_in(body))
+    outside, inside = races_in(body.replace("bar.sync 0;", ""))
+    assert not outside.pairs
+    assert inside.pairs
+
+
+def test_what_ends_a_run() -> None:
+    with pytest.raises(WentOutside):
+        machine("st.global.b32 [%rd3+4], %r2;")
+    with pytest.raises(Hang):
+        machine("setp.lt.u32 %p1, %r2, 32; @%p1 bra $L1; bar.sync 0, 96;\n$L1: bar.sync 1, 96;")
+    with pytest.raises(Unfollowed, match=r"brkpt"):
+        machine("brkpt;")
+    with pytest.raises(Unfollowed, match="more than"):
+        machine("$L1: bra $L1;")
+
+
+# ------------------------------------------------------------------------------------------------ order
+ONE_ELEMENT = "ld.global.b32 %r4, [%rd1]; {between} add.s32 %r4, %r4, 3; {who} st.global.b32 [%rd1], %r4;"
+
+
+def test_threads_that_update_one_element_race() -> None:
+    racy, _ = races_in(ONE_ELEMENT.format(between="", who=""))
+    assert racy.reads
+    ordered, _ = races_in(ONE_ELEMENT.format(between="bar.sync 0;", who=""))
+    assert not ordered.pairs  # all store the same
+
+
+def test_a_value_that_is_thrown_away_decides_nothing() -> None:
+    first = "setp.eq.b32 %p1, %r2, 0; @%p1"
+    for who, decides in ((first, False), ("", True)):
+        body = ONE_ELEMENT.format(between="", who=who)
+        found, _ = races_in(body)
+        assert found.pairs
+        assert bool(machine(body, found.reads).sinks) is decides
+
+
+def test_stores_of_other_values_race_and_equal_ones_do_not() -> None:
+    assert races_in("st.global.b32 [%rd1], %r2;")[0].writes
+    assert not races_in("st.global.b32 [%rd1], %r1;")[0].writes
+
+
+# ------------------------------------------------------------------------------------------------ real cubins
+KERNELS = """
+import cuda.tile as ct
+
+C = ct.Constant[int]
+
+@ct.kernel
+def add_column_sums(x, out, M: C, N: C):
+    j = ct.bid(0)
+    sums = ct.sum(ct.load(x, index=(0, j), shape=(M, N)), axis=0)
+    ct.store(out, index=(j,), tile=ct.load(out, index=(j,), shape=(N,)) + sums)
+
+@ct.kernel
+def add_row_sums(x, out, M: C, N: C):
+    j = ct.bid(0)
+    sums = ct.sum(ct.load(x, index=(j, 0), shape=(M, N)), axis=1)
+    ct.store(out, index=(j,), tile=ct.load(out, index=(j,), shape=(M,)) + sums)
+
+@ct.kernel
+def turn_round(x, out, M: C, N: C):
+    j = ct.bid(0)
+    sums = ct.sum(ct.load(x, index=(0, j), shape=(M, N)), axis=0)
+    places = j * N + (N - 1 - ct.arange(N, dtype=ct.int32))
+    ct.store(out, index=(j,), tile=ct.gather(out, places) + sums)
+
+@ct.kernel
+def tell(flag, out, TILE: C):
+    ct.store(out, index=(ct.bid(0),), tile=ct.full((TILE,), 1, dtype=ct.int32))
+    ct.store(flag, index=(ct.bid(0),), tile=1, memory_order=ct.MemoryOrder.RELEASE,
+             memory_scope=ct.MemoryScope.DEVICE)
+"""
+COLUMNS = 'grid = ["W // 64"]\nrequires = ["W % 64 == 0"]\nargs = { x = "f32[64, W]", out = "f32[W]", M = 64, N = 64 }'
+SPEC = f"""
+[[launch]]
+kernel = "add_column_sums"
+{COLUMNS}
+
+[[launch]]
+kernel = "add_row_sums"
+grid = ["cdiv(W, 64)"]
+args = {{ x = "f32[W, 64]", out = "f32[W]", M = 64, N = 64 }}
+
+[[launch]]
+kernel = "turn_round"
+{COLUMNS}
+
+[[launch]]
+kernel = "tell"
+grid = ["R"]
+args = {{ flag = "i32[R]", out = "i32[32 * R]", TILE = 32 }}
+"""
+
+
+def unit_of(kernel: str, folder: Path) -> KernelUnit:
+    (folder / "kernels.py").write_text(KERNELS)
+    (folder / "kernels.tileverify.toml").write_text(SPEC)
+    (unit,) = discover([f"{folder / 'kernels.py'}::{kernel}"])
+    assert isinstance(unit, KernelUnit)
+    return unit
+
+
+@pytest.mark.assembler("tileiras")
+@pytest.mark.parametrize(
+    ("kernel", "kind", "line"),
+    [
+        ("add_column_sums", DifferenceKind.ORDER, 10),
+        ("add_row_sums", None, 0),
+        ("turn_round", DifferenceKind.ORDER, 23),
+        ("tell", DifferenceKind.TIMES, 28),
+    ],
+)
+def test_what_the_assembler_drops_is_found(kernel: str, kind: DifferenceKind | None, line: int, tmp_path: Path) -> None:
+    """Faults of tileiras 13.4 and 13.5: tokens between threads that hold one element, scoped stores once a thread."""
+    unit = unit_of(kernel, tmp_path)
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    assert made.ptx is not None
+    seen = looked(Proved(unit.bytecode, unit.symbol, unit.parameters, unit.launch), made, "sm_90")
+    assert [each.kind for each in seen.differences[:1]] == ([] if kind is None else [kind]), seen.why_not
+    if kind is None:
+        assert seen.launches == 2
+        refuse_differences(seen)
+        return
+    with pytest.raises(AssemblyError, match=r"TV503") as refused:
+        refuse_differences(seen)
+    assert (Path(str(refused.value.file)).name, refused.value.line) == ("kernels.py", line)
+
+
+CHANGES = (
+    ("st.global.b32", "st.global.b32 [%rd1], 0; st.global.b32"),
+    ("bar.sync \t0;", ""),
+    ("setp.ge.u64", "setp.gt.u64"),
+    ("setp.lt.u64", "setp.le.u64"),
+    ("add.rn.f32", "sub.rn.f32"),
+)
+
+
+@pytest.mark.assembler("tileiras")
+def test_changed_code_is_found_out(tmp_path: Path) -> None:
+    """Each change of the text, one at a time, of a kernel that compares equal as it is."""
+    unit = unit_of("add_row_sums", tmp_path)
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    assert made.ptx is not None
+    proved = Proved(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
+    for old, new in CHANGES:
+        if old in made.ptx:
+            text = made.ptx.replace(old, new, 1) if old.startswith("st.") else made.ptx.replace(old, new)
+            seen = looked(proved, type(made)(made.cubin, text, None), "sm_90")
+            assert seen.differences or seen.why_not, old

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
+import pytest
+
+from tileverify.backend.assembler import Assembled, AssemblyError
 from tileverify.launching.cubins import CubinCache
 
 
@@ -19,9 +22,9 @@ class Maker:
     version: str = "13.4.92"
     made: list[tuple[bytes, str]] = field(default_factory=list)
 
-    def assemble(self, bytecode: bytes, architecture: str) -> bytes:
+    def assembled(self, bytecode: bytes, architecture: str) -> Assembled:
         self.made.append((bytecode, architecture))
-        return b"cubin of " + bytecode + architecture.encode() + self.version.encode()
+        return Assembled(b"cubin of " + bytecode + architecture.encode() + self.version.encode(), None, None)
 
 
 def cache(folder: Path, maker: Maker, **options: int) -> CubinCache:
@@ -102,3 +105,18 @@ def test_processes_may_share_a_folder(tmp_path: Path) -> None:
     with ProcessPoolExecutor(4, mp_context=get_context("fork")) as pool:
         assert sum(pool.map(made_by_a_process, [tmp_path] * 4, (0, 10, 20, 30))) == 0
     assert {file.suffix for file in tmp_path.iterdir()} == {".cubin"}, "a file was left half"
+
+
+def test_what_is_refused_is_not_kept(tmp_path: Path) -> None:
+    """Machine code is looked at before it is kept, and what is kept is not looked at again."""
+
+    def refuse(made: Assembled) -> None:
+        raise AssemblyError("no")
+
+    maker = Maker()
+    with pytest.raises(AssemblyError):
+        cache(tmp_path, maker).cubin(b"a", "sm_90", refuse)
+    assert not list(tmp_path.glob("*.cubin"))
+    cache(tmp_path, maker).cubin(b"a", "sm_90")
+    assert cache(tmp_path, maker).cubin(b"a", "sm_90", refuse) == b"cubin of asm_9013.4.92"
+    assert len(maker.made) == 2

@@ -10,7 +10,7 @@ import pytest
 from tests.command_line import CommandLine, Ran
 from tests.forked import Forked
 
-from tileverify.backend.assembler import Assembler
+from tileverify.backend.assembler import Assembled, Assembler
 from tileverify.launching.cubins import CubinCache
 from tileverify.pipeline.cache.verdicts import ResultCache
 from tileverify.system import private_folder
@@ -147,9 +147,9 @@ class Counting(Assembler):
     def version(self) -> str:
         return "1"
 
-    def assemble(self, bytecode: bytes, architecture: str) -> bytes:
+    def assembled(self, bytecode: bytes, architecture: str) -> Assembled:
         type(self).made += 1
-        return b"\x7fELF" + bytecode
+        return Assembled(b"\x7fELF" + bytecode, None, None)
 
 
 def test_machine_code_that_others_may_write_is_made_again(tmp_path: Path) -> None:

@@ -10,15 +10,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ..backend.assembler import Assembler
+from ..backend.assembler import Assembled, Assembler
 from ..system.private_folder import is_private, read_private, write_private
 
 MOST_BYTES: Final = 512 << 20
 _HASH: Final = 32
+_LOOKED_AT: Final = "1"
+"""How cubins are looked at before they are kept; those of other numbers are not found."""
 
 
 @dataclass
@@ -31,18 +34,20 @@ class CubinCache:
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def cubin(self, bytecode: bytes, architecture: str) -> bytes:
-        """The machine code of ``bytecode``; raises `AssemblyError`."""
-        key = hashlib.sha256(f"{architecture}\0{self.assembler.version}\0".encode() + bytecode).hexdigest()
+    def cubin(self, bytecode: bytes, architecture: str, look: Callable[[Assembled], None] = lambda made: None) -> bytes:
+        """The machine code of ``bytecode``; raises `AssemblyError`, as ``look`` may, which sees what is new."""
+        words = f"{_LOOKED_AT}\0{architecture}\0{self.assembler.version}\0"
+        key = hashlib.sha256(words.encode() + bytecode).hexdigest()
         with self._lock:
             one_at_a_time = self._locks.setdefault(key, threading.Lock())
         with one_at_a_time:
             known = self._read(key)
             if known is not None:
                 return known
-            made = self.assembler.assemble(bytecode, architecture)
-            self._write(key, made)
-            return made
+            made = self.assembler.assembled(bytecode, architecture)
+            look(made)
+            self._write(key, made.cubin)
+            return made.cubin
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.cubin"

@@ -9,6 +9,7 @@ from functools import cache, cached_property, partial
 from typing import Unpack
 
 from ..backend.assembler import find_assembler
+from ..backend.compiled.cubin_look import Proved, looked, refuse_differences
 from ..backend.gpu import driver
 from ..backend.gpu.loaded import GpuKernel, Plan
 from ..backend.guard import LaunchRefused
@@ -196,7 +197,11 @@ class Launcher:
         with self._lock:
             if key not in self._loaded:
                 unit = specialisation.unit
-                cubin = self._cubins.cubin(unit.bytecode, driver.architecture(device))
+                architecture = driver.architecture(device)
+                proved = Proved(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
+                cubin = self._cubins.cubin(
+                    unit.bytecode, architecture, lambda made: refuse_differences(looked(proved, made, architecture))
+                )
                 types = parameter_types(unit.bytecode, unit.symbol, str(unit.file))
                 self._loaded[key] = GpuKernel(cubin, unit.symbol, unit.parameters, types, device)
         return self._loaded[key]

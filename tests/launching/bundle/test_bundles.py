@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.backend.assembler import Assembler, AssemblyError, find_assembler
+from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, find_assembler
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
@@ -37,8 +37,8 @@ class Pretended(Assembler):
     def version(self) -> str:
         return self.made_by
 
-    def assemble(self, bytecode: bytes, architecture: str) -> bytes:
-        return b"\x7fELF" + hashlib.sha256(bytecode + architecture.encode()).digest() * 4
+    def assembled(self, bytecode: bytes, architecture: str) -> Assembled:
+        return Assembled(b"\x7fELF" + hashlib.sha256(bytecode + architecture.encode()).digest() * 4, None, None)
 
 
 ASSEMBLER = Pretended(Path("tileiras"))

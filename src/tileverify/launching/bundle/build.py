@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...backend.assembler import Assembler
+from ...backend.compiled.cubin_look import Proved, looked, refuse_differences
 from ...contract.launch import KernelUnit
 from ...frontend.bytecode.model import Block, Op
 from ...frontend.symbolic.locations import user_frame
@@ -31,8 +32,9 @@ def build_bundle(
     assert result.holds_for is not None
     text = result.certificate.text
     certificate = read_certificate(text, result.file)
+    proved = Proved(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires)
     cubins = {
-        architecture: Cubin(architecture, assembler.version, assembler.assemble(unit.bytecode, architecture))
+        architecture: _cubin(proved, assembler, architecture)
         for architecture in (architectures if assembler is not None else ())
         if assembler is not None
     }
@@ -54,6 +56,14 @@ def build_bundle(
         lines=lines,
         sources={name: digest for name, file in files.items() if (digest := _hash_of(file)) is not None},
     )
+
+
+def _cubin(proved: Proved, assembler: Assembler, architecture: str) -> Cubin:
+    """Raises `AssemblyError` where compiled code does other than its bytecode."""
+    made = assembler.assembled(proved.bytecode, architecture)
+    seen = looked(proved, made, architecture)
+    refuse_differences(seen)
+    return Cubin(architecture, assembler.version, made.cubin, str(seen), seen.ptx_sha256)
 
 
 def _lines(unit: KernelUnit, file: str) -> Iterator[tuple[int, str, int, int]]:

@@ -53,7 +53,9 @@ def manifest_of(bundle: Bundle) -> ManifestDocument:
         bytecode=BytecodeDocument(c.semantic_sha256),
         contract=bundle.contract,
         cubins=tuple(
-            CubinDocument(each.architecture, each.assembler, _cubin_member(each.architecture))
+            CubinDocument(
+                each.architecture, each.assembler, _cubin_member(each.architecture), each.compiled, each.ptx_sha256
+            )
             for each in bundle.cubins.values()
         ),
         deterministic=bundle.deterministic,
@@ -161,7 +163,7 @@ def _bundle(document: ManifestDocument, members: Mapping[str, bytes], file: str)
         code = members[each.member]
         if not code.startswith(b"\x7fELF"):
             raise _Mismatch(f"'{each.member}' is no cubin")
-        cubins[each.architecture] = Cubin(each.architecture, each.assembler, code)
+        cubins[each.architecture] = Cubin(each.architecture, each.assembler, code, each.compiled, each.ptx_sha256)
     return Bundle(
         tool=document.tool.version,
         solver=document.tool.solver,

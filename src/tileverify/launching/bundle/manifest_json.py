@@ -31,10 +31,14 @@ class BytecodeDocument(Struct, frozen=True):
     semantic_sha256: str
 
 
-class CubinDocument(Struct, frozen=True):
+class CubinDocument(Struct, frozen=True, omit_defaults=True):
+    """``compiled``: what was seen of the PTX beside the bytecode; ``ptx_sha256``: the text that the cubin came from."""
+
     architecture: str
     assembler: str
     member: str
+    compiled: str = ""
+    ptx_sha256: str = ""
 
 
 class ManifestDocument(Struct, frozen=True):
@@ -65,7 +69,7 @@ class SignatureDocument(Struct, frozen=True):
     signature: str
 
 
-class ShownCubin(CubinDocument, frozen=True):
+class ShownCubin(CubinDocument, frozen=True, kw_only=True, omit_defaults=True):
     bytes: int
     sha256: str
 

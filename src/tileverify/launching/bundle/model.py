@@ -30,11 +30,16 @@ class BundleRefused(TileVerifyError):
 
 @dataclass(frozen=True, slots=True)
 class Cubin:
-    """Machine code for one architecture, and the ``tileiras`` that made it."""
+    """Machine code for one architecture, and the ``tileiras`` that made it.
+
+    ``compiled``: what was seen of its PTX beside the bytecode, in words; ``ptx_sha256``: of that text.
+    """
 
     architecture: str
     assembler: str
     code: bytes
+    compiled: str = ""
+    ptx_sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def bundle_json(bundle: Bundle, belief: Belief) -> Json:
     manifest = manifest_of(_stated(bundle))
     codes = (bundle.cubins[each.architecture].code for each in manifest.cubins)
     cubins = [
-        ShownCubin(each.architecture, each.assembler, each.member, len(code), hashlib.sha256(code).hexdigest())
+        ShownCubin(**to_json(each), bytes=len(code), sha256=hashlib.sha256(code).hexdigest())
         for each, code in zip(manifest.cubins, codes, strict=True)
     ]
     obligations, signed = len(bundle.certificate.obligations), bundle.signature is not None
@@ -80,6 +80,8 @@ def _lines(bundle: Bundle, file: str, belief: Belief) -> Iterator[str]:
     for cubin in bundle.cubins.values():
         digest = hashlib.sha256(cubin.code).hexdigest()
         yield f"    {cubin.architecture:10} {len(cubin.code)} bytes by tileiras {cubin.assembler}, sha256 {digest}"
+        if cubin.compiled:
+            yield f"    {'':10} compiled: {cubin.compiled}"
     if not bundle.cubins:
         yield "    cubins     none: it is assembled where it runs"
     yield f"    built by   tileverify {bundle.tool} with {bundle.solver}"

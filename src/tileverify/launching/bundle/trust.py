@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...backend.assembler import Assembler, AssemblyError, refuse_split_loads
+from ...backend.compiled.cubin_look import Proved, looked, refuse_differences
 from ...system.errors import UsageError
 from .manifest import manifest_bytes
 from .model import Bundle, BundleRefused, Signature
@@ -161,7 +162,14 @@ def trusted_cubin(
     if assembler is None:
         missing = f"has no cubin for {architecture}" if cubin is None else "is not signed by a trusted key"
         raise BundleRefused(f"the bundle {missing}, and there is no tileiras here to assemble it (TV503)", file)
-    code = assembler.assemble(bundle.bytecode, architecture)
+    made = assembler.assembled(bundle.bytecode, architecture)
+    code, c = made.cubin, bundle.certificate
+    if cubin is None:
+        proved = Proved(bundle.bytecode, c.symbol, c.parameters, c.launch, tuple(c.requires))
+        try:
+            refuse_differences(looked(proved, made, architecture))
+        except AssemblyError as error:
+            raise BundleRefused(error.message, file) from None
     if cubin is not None and cubin.assembler == assembler.version and cubin.code != code:
         raise BundleRefused(
             f"its cubin for {architecture} is not what tileiras {assembler.version} makes of the proved bytecode "

@@ -136,3 +136,30 @@ def test_the_command_tells_it(capfd: pytest.CaptureFixture[str], tmp_path: Path)
     assert array["units"] > 0.5
     assert [each["op"] for each in answer["rounding"]["narrow_sums"]] == ["for"]
     assert answer["rounding"]["reason"] is None
+
+
+COUNT = """
+import cuda.tile as ct
+
+@ct.kernel
+def positive(x, out, TILE: ct.Constant[int]):
+    r = ct.bid(0)
+    count = ct.zeros((1, TILE), dtype=ct.int8)
+    for j in range(ct.num_tiles(x, axis=1, shape=(1, TILE))):
+        tile = ct.load(x, (r, j), (1, TILE), padding_mode=ct.PaddingMode.ZERO)
+        count = count + (tile > 0.0).astype(ct.int8)
+    ct.store(out, (r,), ct.sum(count.astype(ct.float32), axis=1))
+"""
+
+
+def test_a_count_in_a_narrow_integer_is_told(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Right up to 127 tiles: no small launch shows where it wraps."""
+    kernel, reference = tmp_path / "count.py", tmp_path / "reference.py"
+    kernel.write_text(COUNT)
+    kernel.with_suffix(".tileverify.toml").write_text(
+        '[[launch]]\nkernel = "positive"\ngrid = ["M"]\nargs = { x = "f32[M, N]", out = "f32[M]", TILE = 64 }\n'
+    )
+    reference.write_text("def positive(x):\n    return {'out': (x > 0).sum(axis=1)}\n")
+    sizes = ("--size", "M=2", "--size", "N=256")
+    said = command_line(capfd)("equal", f"{kernel}::positive", "--reference", f"{reference}::positive", *sizes)
+    assert "adds up in i8, which is narrower than i32, and wraps: for at line 8" in said.out, said

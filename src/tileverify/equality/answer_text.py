@@ -53,7 +53,8 @@ def rounding_lines(found: ExactAnswer) -> Iterator[str]:
         )
     for narrow in found.rounding.narrow:
         place = "" if narrow.line is None else f" at line {narrow.line}"
-        yield f"  adds up in {narrow.format}, which is narrower than f32: {narrow.op}{place}"
+        than = "f32" if narrow.format[0] in "bf" else "i32, and wraps"
+        yield f"  adds up in {narrow.format}, which is narrower than {than}: {narrow.op}{place}"
 
 
 def _measured(error: ArrayError) -> str:

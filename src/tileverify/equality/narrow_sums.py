@@ -1,4 +1,4 @@
-"""Sums that a kernel keeps in a format narrower than f32: each addition rounds there, and the errors add up."""
+"""Sums that a kernel keeps in fewer than 32 bits: additions round or wrap there, the more the longer an array is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..frontend.bytecode.model import Block, Entry, Op, ScalarType, TileType, Value
 from ..frontend.bytecode.traverse import walk
 
-_ADDING = frozenset({"addf", "subf", "fma"})
+_ADDING = frozenset({"addf", "subf", "fma", "addi", "subi"})
 _FEWEST_BITS = 32
 
 
@@ -49,7 +49,7 @@ def _formats(op: Op) -> Iterator[str]:
 
 def _narrow(value: Value) -> Iterator[str]:
     element = value.type.element if isinstance(value.type, TileType) else None
-    if isinstance(element, ScalarType) and element.is_float and element.bits < _FEWEST_BITS:
+    if isinstance(element, ScalarType) and 1 < element.bits < _FEWEST_BITS:
         yield element.name
 
 

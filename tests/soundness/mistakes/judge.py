@@ -15,6 +15,7 @@ from functools import cached_property
 
 from tileverify.backend.interpreter import Budget, Memory, run_block
 from tileverify.backend.replay.open_replay import ONLY_OPEN, is_claimed, uses
+from tileverify.contract.expressions import constant_value
 from tileverify.contract.launch import KernelUnit, LaunchSpec
 from tileverify.frontend.bytecode.traverse import walk
 from tileverify.results import KernelResult, Verdict
@@ -120,7 +121,8 @@ class Contract:
         """Why witnesses do not count: limits exclude them, and no small launch of the contract is at fault."""
         witnesses = [each.witness.launch for each in result.findings if each.witness and each.witness.launch]
         launches = [claim_from_json(each)[0] for each in witnesses]
-        alone = truth.fault is None and not any(map(within_limits, launches))
+        empty = {each.name for each in self.spec.arrays() if any(constant_value(size) == 0 for size in each.shape)}
+        alone = truth.fault is None and not any(within_limits(each, empty) for each in launches)
         return f"refuted by launches beyond the limits alone: {launches[0]}" if alone and launches else ""
 
     def _told(self, fault: Fault | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.expressions import free_names
@@ -34,13 +34,14 @@ def limits_of(result: KernelResult) -> tuple[str, ...]:
     return result.limits
 
 
-def within_limits(launch: ConcreteLaunch) -> bool:
-    """Whether no array is empty, and none, and no number, is of a size at which 32-bit arithmetic may wrap."""
+def within_limits(launch: ConcreteLaunch, empty: Container[str] = ()) -> bool:
+    """Whether no array but those that are written as ``empty`` has no element, and none, and no number, is of a size at
+    which 32-bit arithmetic may wrap."""
     arrays = [array for _, array in launch.named_arrays()]
     numbers = [*launch.scalars.values(), *(n for array in arrays for n in (*array.shape, *array.strides))]
     spans = [1 + sum((n - 1) * abs(s) for n, s in zip(a.shape, a.strides, strict=True)) for a in arrays]
     return (
-        all(0 not in array.shape for array in arrays)
+        all(0 not in array.shape or name in empty for name, array in launch.named_arrays())
         and all(abs(number) < LARGE for number in numbers)
         and all(span < MOST_ELEMENTS for span in spans)
     )

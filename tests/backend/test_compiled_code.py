@@ -10,7 +10,7 @@ import pytest
 
 from tileverify.backend.assembler import AssemblyError, find_assembler
 from tileverify.backend.compiled.code_differences import DifferenceKind
-from tileverify.backend.compiled.cubin_look import Proved, looked, refuse_differences
+from tileverify.backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
 from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
 from tileverify.backend.compiled.machine.memory import GlobalMemory
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
@@ -246,7 +246,7 @@ def test_what_the_assembler_drops_is_found(kernel: str, kind: DifferenceKind | N
     unit = unit_of(kernel, tmp_path)
     made = find_assembler().assembled(unit.bytecode, "sm_90")
     assert made.ptx is not None
-    seen = looked(Proved(unit.bytecode, unit.symbol, unit.parameters, unit.launch), made, "sm_90")
+    seen = looked(ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch), made, "sm_90")
     assert [each.kind for each in seen.differences[:1]] == ([] if kind is None else [kind]), seen.why_not
     if kind is None:
         assert seen.launches == 2
@@ -272,7 +272,7 @@ def test_changed_code_is_found_out(tmp_path: Path) -> None:
     unit = unit_of("add_row_sums", tmp_path)
     made = find_assembler().assembled(unit.bytecode, "sm_90")
     assert made.ptx is not None
-    proved = Proved(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
+    proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
     for old, new in CHANGES:
         if old in made.ptx:
             text = made.ptx.replace(old, new, 1) if old.startswith("st.") else made.ptx.replace(old, new)

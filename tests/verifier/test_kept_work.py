@@ -103,14 +103,13 @@ args = { x = "u8[N]", out = "i32[N]", flag = "i32" }
 
 
 @pytest.mark.parametrize(
-    ("guard", "verdict"),
+    "guard",
     [
-        ("flag > 0", Verdict.REFUTED),
-        ("ct.astype(ct.load(x, index=(i,), shape=()).item(), ct.int32) < flag * 300 - 255", Verdict.UNDECIDED),
+        "flag > 0",
+        "ct.astype(ct.load(x, index=(i,), shape=()).item(), ct.int32) < flag * 300 - 255",
     ],
 )
-def test_a_flag_is_no_clause_for_the_only_write_where_that_is_always_at_fault(
-    tmp_path: Path, guard: str, verdict: Verdict
-) -> None:
+def test_a_flag_is_no_clause_for_the_only_write_where_that_is_always_at_fault(tmp_path: Path, guard: str) -> None:
+    """Whatever contents let a block get there, it goes outside."""
     result = checked(tmp_path, MARK.replace("GUARD", guard), FLAG)
-    assert (result.verdict, result.requires) == (verdict, ())
+    assert (result.verdict, result.requires) == (Verdict.REFUTED, ())

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-KEPT_IN: Final = "TILEVERIFY_PTX_FOLDER"
+KEPT_IN: Final = "PTX_KEPT_IN"
 PTX, HOST = "kernel.ptx", "host.o"
 _SCRIPT: Final = """#!/bin/sh
 if [ -n "${folder}" ]; then

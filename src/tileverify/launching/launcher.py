@@ -9,7 +9,7 @@ from functools import cache, cached_property, partial
 from typing import Unpack
 
 from ..backend.assembler import find_assembler
-from ..backend.compiled.cubin_look import Proved, looked, refuse_differences
+from ..backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
 from ..backend.gpu import driver
 from ..backend.gpu.loaded import GpuKernel, Plan
 from ..backend.guard import LaunchRefused
@@ -198,7 +198,7 @@ class Launcher:
             if key not in self._loaded:
                 unit = specialisation.unit
                 architecture = driver.architecture(device)
-                proved = Proved(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
+                proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
                 cubin = self._cubins.cubin(
                     unit.bytecode, architecture, lambda made: refuse_differences(looked(proved, made, architecture))
                 )

@@ -58,7 +58,7 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
-class Proved:
+class ProvedEntry:
     """What the cubin was made of: an entry of some bytecode, and the contract under which it is proved."""
 
     bytecode: bytes
@@ -68,7 +68,7 @@ class Proved:
     requires: tuple[str, ...] = ()
 
 
-def looked(proved: Proved, assembled: Assembled, architecture: str) -> Looked:
+def looked(proved: ProvedEntry, assembled: Assembled, architecture: str) -> Looked:
     """Never raises: what could not be looked at is told."""
     nothing = Looked(architecture, 0, (), "", "")
     if assembled.ptx is None:
@@ -98,7 +98,7 @@ def looked(proved: Proved, assembled: Assembled, architecture: str) -> Looked:
     return replace(nothing, launches=done, why_not="" if done else why or "no small launch was found")
 
 
-def _launches(proved: Proved, module: Module, entry: Entry) -> Iterator[Reference | str]:
+def _launches(proved: ProvedEntry, module: Module, entry: Entry) -> Iterator[Reference | str]:
     """Small launches of the contract as the interpreter has them: some, and more until each loop went round twice."""
     loops = {id(op) for op in walk(entry.body) if op.name in ("for", "loop")}
     given = 0
@@ -117,7 +117,7 @@ def _launches(proved: Proved, module: Module, entry: Entry) -> Iterator[Referenc
             return
 
 
-def _reference(proved: Proved, module: Module, entry: Entry, inputs: Inputs) -> Reference | str:
+def _reference(proved: ProvedEntry, module: Module, entry: Entry, inputs: Inputs) -> Reference | str:
     try:
         return reference(module, entry, proved.parameters, inputs)
     except Unfollowed as end:

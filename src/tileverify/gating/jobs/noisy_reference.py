@@ -7,8 +7,9 @@ a reference computes in: ``np.sqrt(2 / np.pi) * x`` is float64 for NumPy.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class Noise:
     """``widest``: float64 where arrays hold it, else float32: what is wider came of a Python or NumPy scalar."""
 
     source: np.random.Generator
-    widest: np.dtype[Any]
+    widest: np.dtype[np.float32] | np.dtype[np.float64]
 
     def on(self, values: Array) -> Array:
         """``values``, each off by about one rounding; integers and 0 are computed without."""
@@ -56,7 +57,7 @@ class Noise:
             return np.asarray(values + self.source.uniform(-step, step, values.shape), values.dtype)
 
 
-class NoisyArray(np.ndarray[Any, np.dtype[Any]]):
+class NoisyArray(np.ndarray[tuple[int, ...], np.dtype[np.generic]]):
     """An array of which everything that is computed is noisy, too."""
 
     noise: Noise | None = None
@@ -64,7 +65,9 @@ class NoisyArray(np.ndarray[Any, np.dtype[Any]]):
     def __array_finalize__(self, of: object) -> None:
         self.noise = getattr(of, "noise", None)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: Any, *inputs: Any, out: Any = None, **options: Any) -> Any:
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: object, out: tuple[Array, ...] | None = None, **options: object
+    ) -> object:
         noise = next(each.noise for each in (*inputs, *(out or ())) if isinstance(each, NoisyArray))
         assert noise is not None
         adding = method in _ADDING or ufunc is np.matmul
@@ -72,45 +75,56 @@ class NoisyArray(np.ndarray[Any, np.dtype[Any]]):
         if adding and ufunc.__name__ not in _EXACT:
             given = [noise.on(each) if isinstance(each, np.ndarray) else each for each in given]
         options = {name: _plain(each) for name, each in options.items()}
+        targets = () if out is None else tuple(np.asarray(_plain(each)) for each in out)
         if out is not None:
-            options["out"] = tuple(_plain(each) for each in out)
+            options["out"] = targets
         found = getattr(ufunc, method)(*given, **options)
         if out is not None:
             if ufunc.__name__ not in _EXACT:
-                for each in options["out"]:
+                for each in targets:
                     each[...] = noise.on(each)
             return out[0] if len(out) == 1 else out
         if ufunc.__name__ in _EXACT:
             return _wrapped(found, noise, exact=True)
         return _wrapped(found, noise)
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self,
+        function: Callable[..., object],
+        types: Iterable[type],
+        args: Iterable[object],
+        kwargs: Mapping[str, object],
+    ) -> object:
         found = super().__array_function__(function, types, args, kwargs)
         if self.noise is not None and function.__module__.startswith(_MIXING) and isinstance(found, np.ndarray):
-            return _wrapped(self.noise.across(_plain(found)), self.noise, exact=True)
+            return _wrapped(self.noise.across(np.asarray(_plain(found))), self.noise, exact=True)
         noisy = self.noise is not None and function.__name__ in _CONTRACTING
         return _wrapped(found, self.noise) if noisy and self.noise is not None else found
 
-    def dot(self, other: Any, out: Any = None) -> Any:
+    def dot(self, other: Array, out: None = None) -> object:  # type: ignore[override]
         return np.dot(self, other, out)
 
 
 def noisy(arrays: dict[str, Array], seed: int) -> dict[str, Array]:
     wide = any(array.dtype == np.float64 for array in arrays.values())
-    noise = Noise(np.random.default_rng(seed), np.dtype(np.float64 if wide else np.float32))
-    return {name: _wrapped(array, noise, exact=True) for name, array in arrays.items()}
+    noise = Noise(np.random.default_rng(seed), np.dtype(np.float64) if wide else np.dtype(np.float32))
+    return {name: _noisy(array, noise) for name, array in arrays.items()}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     return value.view(np.ndarray) if isinstance(value, NoisyArray) else value
 
 
-def _wrapped(found: Any, noise: Noise, *, exact: bool = False) -> Any:
+def _wrapped(found: object, noise: Noise, *, exact: bool = False) -> object:
     if isinstance(found, tuple):
         return tuple(_wrapped(each, noise, exact=exact) for each in found)
     if not isinstance(found, np.ndarray | np.generic):
         return found
     array = np.asarray(_plain(found))
-    result = (array if exact else noise.on(array)).view(NoisyArray)
+    return _noisy(array if exact else noise.on(array), noise)
+
+
+def _noisy(array: Array, noise: Noise) -> NoisyArray:
+    result = array.view(NoisyArray)
     result.noise = noise
     return result

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...backend.assembler import Assembler
-from ...backend.compiled.cubin_look import Proved, looked, refuse_differences
+from ...backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
 from ...contract.launch import KernelUnit
 from ...frontend.bytecode.model import Block, Op
 from ...frontend.symbolic.locations import user_frame
@@ -32,7 +32,7 @@ def build_bundle(
     assert result.holds_for is not None
     text = result.certificate.text
     certificate = read_certificate(text, result.file)
-    proved = Proved(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires)
+    proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires)
     cubins = {
         architecture: _cubin(proved, assembler, architecture)
         for architecture in (architectures if assembler is not None else ())
@@ -58,7 +58,7 @@ def build_bundle(
     )
 
 
-def _cubin(proved: Proved, assembler: Assembler, architecture: str) -> Cubin:
+def _cubin(proved: ProvedEntry, assembler: Assembler, architecture: str) -> Cubin:
     """Raises `AssemblyError` where compiled code does other than its bytecode."""
     made = assembler.assembled(proved.bytecode, architecture)
     seen = looked(proved, made, architecture)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...backend.assembler import Assembler, AssemblyError, refuse_split_loads
-from ...backend.compiled.cubin_look import Proved, looked, refuse_differences
+from ...backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
 from ...system.errors import UsageError
 from .manifest import manifest_bytes
 from .model import Bundle, BundleRefused, Signature
@@ -165,7 +165,7 @@ def trusted_cubin(
     made = assembler.assembled(bundle.bytecode, architecture)
     code, c = made.cubin, bundle.certificate
     if cubin is None:
-        proved = Proved(bundle.bytecode, c.symbol, c.parameters, c.launch, tuple(c.requires))
+        proved = ProvedEntry(bundle.bytecode, c.symbol, c.parameters, c.launch, tuple(c.requires))
         try:
             refuse_differences(looked(proved, made, architecture))
         except AssemblyError as error:

@@ -77,6 +77,11 @@ def test_operands_are_what_they_are_written_as() -> None:
     assert (entry.threads, entry.type_of("%rd7"), [each.size for each in entry.parameters]) == (64, "b64", [8, 4])
 
 
+def test_a_result_that_nobody_wants_goes_nowhere() -> None:
+    body = "mbarrier.init.shared.b64 [buffer], 64; bar.sync 0; mbarrier.arrive.shared.b64 _, [buffer];"
+    assert after(body) == list(range(64))
+
+
 def test_names_of_an_inner_scope_are_registers() -> None:
     entry = read(HEAD + "{\n.reg .pred p;\nsetp.ne.b32 p, %r1, 0;\n@p bra $L1;\n}\n$L1:\n\tret;\n}\n").entry("k")
     assert entry.instructions[-2].guard == Register("p")

@@ -43,13 +43,14 @@ def compared(ptx: PtxModule, entry: PtxEntry, reference: Reference) -> list[Code
     """All differences that the launch shows; raises `Unfollowed` where it cannot tell."""
     machine = machine_for(ptx, entry, reference, reference.blocks)
     try:
-        run(machine, machine.threads.block if _take_turns(entry, reference, machine.memory) else None)
+        turns = machine.threads.block if _take_turns(entry, reference, machine.memory) else None
+        run(machine, turns)
     except WentOutside as fault:
         return [CodeDifference(DifferenceKind.OUTSIDE, f"an access reaches {fault}", lines=(fault.instruction.line,))]
     except Hang as fault:
         return [CodeDifference(DifferenceKind.HANGS, f"the launch does not end: {fault}")]
     found = [*_bytes(machine, reference), *_times(machine, reference)]
-    found += _order(ptx, machine, reference)
+    found += _order(ptx, machine, reference, turns)
     if not found:
         found += [*_versions(machine, reference), *_values(machine, reference)]
     return found
@@ -197,7 +198,9 @@ def _often(count: int) -> str:
 
 
 # ------------------------------------------------------------------------------------------- order
-def _order(ptx: PtxModule, machine: ThreadMachine, reference: Reference) -> Iterator[CodeDifference]:
+def _order(
+    ptx: PtxModule, machine: ThreadMachine, reference: Reference, turns: Array | None
+) -> Iterator[CodeDifference]:
     outside, inside = (races(each, machine.threads, machine.clocks) for each in (machine.memory, machine.shared))
     for race in outside.writes[:MOST_TOLD]:
         yield _of_race(machine, reference, race, "store other values to {}, and no barrier is between them")
@@ -206,7 +209,7 @@ def _order(ptx: PtxModule, machine: ThreadMachine, reference: Reference) -> Iter
         return
     again = machine_for(ptx, machine.entry, reference, reference.blocks)
     again.racy = racy
-    run(again, again.threads.block if _take_turns(machine.entry, reference, machine.memory) else None)
+    run(again, turns)
     if not again.sinks:
         return
     for race in [each for each in outside.pairs if each.earlier.writes != each.later.writes][:MOST_TOLD]:

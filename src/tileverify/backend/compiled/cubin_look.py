@@ -92,6 +92,9 @@ def looked(proved: ProvedEntry, assembled: Assembled, architecture: str) -> Look
         except Unfollowed as end:
             why = end.why
             continue
+        except (AssertionError, LookupError, TypeError, ValueError) as error:  # PTX of a form that was never met
+            why = f"its PTX is not understood: {type(error).__name__}"
+            continue
         if found:
             return replace(nothing, launches=done + 1, differences=tuple(found))
         done += 1

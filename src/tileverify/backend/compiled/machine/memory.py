@@ -34,7 +34,7 @@ class ThreadAccess:
     ``number``: of the instruction; ``time``: the how manieth access this is; places count through the whole space.
     ``clock``: of each thread, the row of its warp's knowledge (`clocks`), ``own``: its warp's own time, ``turn``: how
     often the threads of its warp have met since.
-    ``scoped``: of an order or a scope, ``whole``: of data that memory itself moves (bulk copies).
+    ``scoped``: of an order or a scope.  ``values``: the bytes that each thread writes.
     """
 
     number: int

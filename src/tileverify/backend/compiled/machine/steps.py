@@ -164,6 +164,8 @@ def _warpgroup(instruction: Instruction, number: int) -> Step:
 
 
 def _tensor_memory(instruction: Instruction, number: int) -> Step:
+    if instruction.opcode[1] == "commit":
+        raise Unfollowed("tcgen05 arrives at barriers when it is done, which is not followed", instruction)
     return warps.unknown_result(instruction, number) if instruction.opcode[1] == "ld" else _nothing
 
 

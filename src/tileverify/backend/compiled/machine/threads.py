@@ -21,6 +21,9 @@ UNSET: Final = 0x7FFA_BAD0_7FFA_BAD0
 RACY, UNKNOWN = 1, 2
 """Marks of values: read where another thread may have written by then, or made by something that is not followed."""
 
+_SINK: Final = PtxSymbol("_")
+"""Where a result goes that nobody wants."""
+
 Block: TypeAlias = tuple[int, int, int]
 Lanes: TypeAlias = "slice | Array"
 """Threads that execute an instruction together: all of them, or their numbers."""
@@ -102,7 +105,7 @@ class Threads:
 
     def write(self, operand: Operand | None, value: Array, lanes: Lanes) -> None:
         """A wider register gets the sign of a signed value, or zeros."""
-        if operand is None:
+        if operand is None or operand == _SINK:
             return
         assert isinstance(operand, Register)
         held = self.register(operand.name)

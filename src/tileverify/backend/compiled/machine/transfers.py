@@ -13,7 +13,6 @@ from .threads import RACY, Lanes
 from .types import DTYPES, Array, from_bf16, to_bf16, width
 
 _ORDERED: Final = frozenset({"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "sc"})
-_COUNTS: Final = {"v2": 2, "v4": 4, "v8": 8}
 
 
 def space_of(instruction: Instruction) -> str:

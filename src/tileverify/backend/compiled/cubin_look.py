@@ -31,6 +31,8 @@ DRAWN: Final = 6
 MOST_THREADS: Final = 1 << 13
 """Of one launch: blocks times threads."""
 
+_PRODUCTS: Final = frozenset({"wgmma", "tcgen05"})
+
 _ADVICE: Final = {
     DifferenceKind.ORDER: "add with `atomic_add`, take another tile, or store in a second launch",
     DifferenceKind.TIMES: "hand over with an atomic operation, as `atomic_xchg(flag, ...)`",
@@ -40,13 +42,15 @@ _ADVICE: Final = {
 @dataclass(frozen=True, slots=True)
 class Looked:
     """What was seen of one cubin: ``both_runs`` that were compared, what differs, and ``why_not`` where a launch could
-    not be followed.  ``ptx_sha256``: of the text that the cubin was made of; empty where it was not seen."""
+    not be followed.  ``ptx_sha256``: of the text that the cubin was made of; empty where it was not seen.
+    ``products``: the code has products of matrices whose values are not computed."""
 
     architecture: str
     launches: int
     differences: tuple[CodeDifference, ...]
     why_not: str
     ptx_sha256: str
+    products: bool = False
 
     def __str__(self) -> str:
         """As bundles tell it."""
@@ -54,7 +58,8 @@ class Looked:
             return "differs from the bytecode"
         if not self.launches:
             return f"not looked at ({self.why_not})"
-        return f"compared at {self.launches} launch{'es' if self.launches > 1 else ''}"
+        what = ", without the values of matrix products" if self.products else ""
+        return f"compared at {self.launches} launch{'es' if self.launches > 1 else ''}{what}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,8 @@ def looked(proved: ProvedEntry, assembled: Assembled, architecture: str) -> Look
         compiled = ptx.entry(entry.name)
     except (PtxError, StopIteration) as error:
         return replace(nothing, why_not=str(error) or "the PTX has no such entry")
+    products = any(each.opcode[0] in _PRODUCTS for each in compiled.instructions)
+    nothing = replace(nothing, products=products)
     done, why = 0, ""
     for launch in _launches(proved, module, entry):
         if isinstance(launch, str):

@@ -48,6 +48,7 @@ def normed(x):
     centred = x - x.mean(axis=1, keepdims=True)
     return centred / np.sqrt((centred * centred).mean(axis=1, keepdims=True) + 1e-5)
 def rms(x, w): return {"out": x / np.sqrt((x * x).mean(axis=1, keepdims=True) + 1e-5) * w}
+def positives(x): return (x > 0).sum(axis=1).astype(np.float32)
 def row_sums(x): return x.sum(axis=1)
 def row_largest(x): return x.max(axis=1)
 def row_place(x): return x.argmax(axis=1).astype(np.int32)
@@ -216,7 +217,62 @@ HIDING = {
     "through-24-bits": integers("(t << 8) >> 8"),
     "half-of-64-bits": vector("ct.astype(ct.astype(t, ct.int32), ct.int64)", "same", 'x = "i64[N]", out = "i64[N]"'),
 }
-CHEATS = {**ORDER, **PLACES, **BRANCHES, **ARITHMETIC, **HIDING}
+LANES = "lane = ct.arange(128, dtype=ct.int32)\n"
+TWO_LANES = (
+    LANES + "p = ct.sum(ct.where(lane == 0, t, 0.0))\nq = ct.sum(ct.where(lane == 1, t, 0.0))\n"
+    "d = (p - q) * q * 1.37 - 7.013\n"
+)
+LARGE_AT_ONE = "w = 1.0 / (1.0 + 1.0e12 * d * d)\nv = 1.0e34 * w * w * w * w * w * w\n"
+IDLE = {
+    "cancels-at-two-lanes": vector(TWO_LANES + LARGE_AT_ONE + "(t * 2.0 + v) - v"),
+    "cancels-at-one-scalar": scaled(
+        "d = alpha * alpha * 3.0 - alpha * 7.0 - 1.5\n" + LARGE_AT_ONE + "(t * alpha + v) - v"
+    ),
+    "cancels-at-one-size": vector(
+        "d = (x.shape[0] * 1.0 - 3000.0) * 3.0 - 87.0 * 153.0\n" + LARGE_AT_ONE + "(t * 2.0 + v) - v"
+    ),
+    "product-of-signs": vector(
+        LANES + "turn = ct.where(lane % 2 == 0, 1.0, -1.0)\nt * 2.0 + ct.prod(ct.where(t * turn > 0.5, 1.0, 0.0))"
+    ),
+    "product-of-counts": vector(
+        LANES + "turn = ct.where(lane % 2 == 0, 1.0, -1.0)\nc = ct.sum(ct.where(t > 0.0, 1.0, -1.0) * turn)\nz = 1.0\n"
+        "for j in range(64):\n    z = z * (c * 0.5 - j * 1.0) * (c * 0.5 + j * 1.0) * 0.01\n"
+        "t * 2.0 + z"
+    ),
+    "index-of-a-scalar": Case(
+        "x, alpha, out",
+        OWN + "n = ct.astype(100000.0 / (1.0 + alpha * alpha), ct.int32)\nd = (n >> 3) - 8134\n"
+        "hit = ((d | (0 - d)) >> 31) + 1\nct.scatter(out, own, ct.gather(x, own - hit * 1073741824) * alpha)",
+        SCALED,
+        "scale",
+    ),
+    "positives-in-8-bits": Case(
+        "x, out",
+        "i = ct.bid(0)\nc = ct.zeros((1, 64), dtype=ct.int8)\n"
+        "for j in range(ct.num_tiles(x, axis=1, shape=(1, 64))):\n"
+        "    t = ct.load(x, (i, j), (1, 64), padding_mode=ct.PaddingMode.ZERO)\n"
+        "    c = c + (t > 0.0).astype(ct.int8)\n"
+        "ct.store(out, (i,), ct.sum(c.astype(ct.float32), axis=1))",
+        'x = "f32[M, N]", out = "f32[M]"',
+        "positives",
+        '["M"]',
+    ),
+    "nothing-behind-a-tile-of-zeros": Case(
+        "x, out",
+        "i = ct.bid(0)\nsums = ct.zeros((1, 1), dtype=ct.float32)\nalive = ct.full((1, 1), 1.0, dtype=ct.float32)\n"
+        "for j in range(ct.num_tiles(x, axis=1, shape=(1, 64))):\n"
+        "    t = ct.load(x, (i, j), (1, 64), padding_mode=ct.PaddingMode.ZERO)\n"
+        "    alive = alive * ct.where(ct.sum(t * t, axis=1, keepdims=True) > 0.0, 1.0, 0.0)\n"
+        "    sums = sums + alive * ct.sum(t, axis=1, keepdims=True)\n"
+        "ct.store(out, (i,), ct.reshape(sums, (1,)))",
+        'x = "f32[M, N]", out = "f32[M]"',
+        "row_sums",
+        '["M"]',
+    ),
+}
+"""Cases that no contents show: values that cancel, conditions made of products and of integers, counts that wrap."""
+
+CHEATS = {**ORDER, **PLACES, **BRANCHES, **ARITHMETIC, **HIDING, **IDLE}
 
 
 # ------------------------------------------------------------------------------------------------- honest

@@ -96,8 +96,8 @@ def test_no_probability_stands_behind_an_integer_of_sizes(body: str, tmp_path: P
 HONEST = {
     "mean": ("ct.store(out, (b,), t / ct.astype(x.shape[0], ct.float32))", ONE, "mean"),
     "rounds-of-all-tiles": (
-        "r = 0.0 * t\nfor q in range(ct.cdiv(x.shape[0], 32)):\n    r = ct.where(q == b, 2.0 * t, r)\n"
-        "ct.store(out, (b,), r)", ONE, "double"),
+        "r = ct.zeros((32,), dtype=ct.float32)\nfor q in range(ct.cdiv(x.shape[0], 32)):\n"
+        "    r = ct.where(q == b, 2.0 * t, r)\nct.store(out, (b,), r)", ONE, "double"),
     "tiles-in-groups": (
         "n = ct.cdiv(x.shape[0], 32)\ng = (b // 4) * 4\ns = min(n - g, 4)\nj = g + (b - g + 1) % s\n"
         "u = ct.load(x, (j,), (32,))\nct.store(out, (j,), 2.0 * u)", ONE, "double"),

@@ -14,6 +14,7 @@ SEED = 20
 FEW_CHEATS = (
     "a-value-for-the-next-tile", "a-running-sum-of-what-is-there", "output-first", "another-scalar-between",
     "nothing-below-1e-7", "sign-of-b-or-minus-b", "magnitude-of-a-scalar", "through-24-bits",
+    "cancels-at-two-lanes", "positives-in-8-bits",
 )  # fmt: skip
 FEW_HONEST = (
     "there-and-back", "scale", "gelu", "whole", "copy", "softmax", "counts-by-atomics", "sums-by-atomics",
@@ -46,7 +47,16 @@ def test_cheats_are_refused(name: str, references: Path, one_sandbox: Sandbox) -
     kernel = judged(CHEATS[name], references, one_sandbox)
     assert not kernel.accepted
     assert kernel.verdict == ("error" if name in PLACES else "proved"), kernel.reasons
-    wrong = {"wrong-result", "block-order", "not-written", "written-elsewhere", "different"}
+    wrong = {
+        "wrong-result",
+        "block-order",
+        "not-written",
+        "written-elsewhere",
+        "different",
+        "trial-stopped",
+        "idle-value",
+        "narrow-sum",
+    }
     expected = {"TV002"} if name in PLACES else wrong
     assert {reason.id for reason in kernel.reasons} <= expected, kernel.reasons
 

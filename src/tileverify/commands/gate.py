@@ -62,6 +62,11 @@ Exit codes:
     "or may depend on the order of their blocks.",
 )
 @click.option(
+    "--allow-idle",
+    is_flag=True,
+    help="With --reference, accept kernels that compute what changes nothing at any input that was tried.",
+)
+@click.option(
     "--allow-requires",
     is_flag=True,
     help="Without --spec, accept what is proved for a part of the inferred launches alone.",
@@ -102,6 +107,7 @@ def gate(
     seed: int | None,
     deny_requires: bool,
     allow_undetermined: bool,
+    allow_idle: bool,
     allow_requires: bool,
     isolation: str,
     hints: bool,
@@ -144,6 +150,7 @@ def gate(
         exact=exact,
         complete=complete,
         allow_undetermined=allow_undetermined,
+        allow_idle=allow_idle,
         allow_requires=allow_requires,
         seed=seed,
     )

@@ -20,6 +20,7 @@ from ..system.errors import UsageError
 )
 @click.option("--no-hints", "hints", flag_value=False, default=True, help="Look for no repairs of what is refuted.")
 @click.option("--allow-undetermined", is_flag=True, help="As for `gate`.")
+@click.option("--allow-idle", is_flag=True, help="As for `gate`.")
 @click.option("--allow-requires", is_flag=True, help="As for `gate`.")
 @click.option("--no-exact", "exact", flag_value=False, default=True, help="As for `gate`.")
 @click.option("--isolation", type=click.Choice(["auto", "bubblewrap", "landlock"]), default="auto", show_default=True)
@@ -28,6 +29,7 @@ def mcp(
     references: tuple[str, ...],
     hints: bool,
     allow_undetermined: bool,
+    allow_idle: bool,
     allow_requires: bool,
     exact: bool,
     isolation: str,
@@ -48,6 +50,7 @@ def mcp(
         isolation=isolation,
         exact=exact,
         allow_undetermined=allow_undetermined,
+        allow_idle=allow_idle,
         allow_requires=allow_requires,
     )
     serve(Desk(options, dict(map(_named, references))))

@@ -32,6 +32,7 @@ def _lines(judged: JudgedKernel) -> list[str]:
     if found.compared:
         lines.append(f"  compared: {', '.join(found.compared)}; all other arrays stay as they were")
     lines += [f"  seen one way alone: {each}" for each in found.one_way[:_SHOWN]]
+    lines += [f"  changes nothing: {each}" for each in found.idle[:_SHOWN]]
     lines += rounding_lines(found)
     lines += [f"  left out: {each}" for each in found.left_out[:_SHOWN]]
     if (more := len(found.left_out) - _SHOWN) > 0:
@@ -130,6 +131,7 @@ def fields(found: ExactAnswer) -> dict[str, Any]:
         "left_out": list(found.left_out),
         "one_way": list(found.one_way),
         "tried": list(found.tried),
+        "idle": list(found.idle),
         "compared": list(found.compared),
         "steps": found.steps,
         "difference": None,
@@ -166,7 +168,9 @@ def _rounding_fields(seen: RoundingSeen) -> dict[str, object]:
         }
         for each in seen.arrays
     ]
-    narrow = [{"op": each.op, "format": each.format, "line": each.line} for each in seen.narrow]
+    narrow = [
+        {"op": each.op, "format": each.format, "line": each.line, "widened": each.widened} for each in seen.narrow
+    ]
     return {"arrays": arrays, "narrow_sums": narrow, "reason": seen.reason or None}
 
 

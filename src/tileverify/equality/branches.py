@@ -41,10 +41,11 @@ Way: TypeAlias = tuple[Op, bool]
 @dataclass(slots=True)
 class WaysTaken:
     """Of each comparison whether it was ever true, and false; of a maximum or minimum, whether it took each operand; of
-    a loop, whether it was ever entered.  ``stepped``: arrays that hold what no law is known of."""
+    a loop, its rounds.  ``stepped``: arrays that hold what no law is known of."""
 
     seen: dict[Op | OtherComparison, tuple[bool, bool]] = field(default_factory=dict)
-    entered: dict[Op, bool] = field(default_factory=dict)
+    loop_rounds: dict[Op, int] = field(default_factory=dict)
+    """Of each loop, the most that it had."""
     conditions: set[Value] = field(default_factory=set)
     """Results of comparisons, and what ops make of these."""
     stepped: set[str] = field(default_factory=set)
@@ -129,15 +130,14 @@ class WaysTaken:
         return self._marked.get(way, 0)
 
     def note_loop(self, op: Op, rounds: int) -> None:
-        """The first round of a ``loop`` asks whether there is another one."""
-        self.entered[op] = rounds > (op.name == "loop") or self.entered.get(op, False)
+        self.loop_rounds[op] = max(rounds, self.loop_rounds.get(op, 0))
 
     def _numbers_alone(self) -> dict[Op | OtherComparison, tuple[bool, bool]]:
         return {op: ways for op, ways in self._of_numbers.items() if op not in self._of_variables}
 
     def one_way(self) -> Iterator[str]:
         """Those that came out in one way alone, in words, each once, ops that flush, and loops that were never entered.
-        That a loop always was is what loops are like."""
+        That a loop always was is what loops are like; the first round of a ``loop`` asks whether there is another."""
         told = (
             _words(asked, yes) if isinstance(asked, Op) else asked.told(yes)
             for asked, (yes, no) in {**self._numbers_alone(), **self.seen}.items()
@@ -145,7 +145,8 @@ class WaysTaken:
         )
         yield from dict.fromkeys(filter(None, told))
         yield from dict.fromkeys(f"the {op.name}{_place(op)} makes subnormal numbers 0" for op in self.flushing)
-        never = (f"the loop{_place(op)} {_NEVER[op.name]}" for op, entered in self.entered.items() if not entered)
+        entered = {op for op, rounds in self.loop_rounds.items() if rounds > (op.name == "loop")}
+        never = (f"the loop{_place(op)} {_NEVER[op.name]}" for op in self.loop_rounds if op not in entered)
         yield from dict.fromkeys(never)
 
 
@@ -182,11 +183,16 @@ def _words(op: Op, yes: bool) -> str:
 
 
 def _place(op: Op) -> str:
+    line = line_of(op)
+    return "" if line is None else f" at line {line}"
+
+
+def line_of(op: Op) -> int | None:
     """In the user's code, not in a header of the toolkit that it calls."""
     if op.location is None:
-        return ""
+        return None
     own = (frame for frame in op.location.chain() if not in_toolkit(frame))
-    return f" at line {next(own, op.location).line}"
+    return next(own, op.location).line
 
 
 def _predicate(op: Op) -> str:

@@ -21,6 +21,7 @@ from ..backend.numbers.turning_contents import with_turning_points
 from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..system.errors import UsageError
 from .exact_arrays import presented
+from .influence import idle_of
 from .launch_outcomes import UnequalElement, arrays_of, outcome
 from .planned_launches import Options, PlannedLaunches, planned, words
 from .points import (
@@ -99,6 +100,8 @@ class ExactAnswer:
     tried: tuple[str, ...] = ()
     """Arrays that hold what a rounding, a cast to integers or integers of arrays decide: they were equal at the points,
     and ``bits`` says nothing of them."""
+    idle: tuple[str, ...] = ()
+    """Of what is equal: lines of the kernel whose ops could give anything without a change of any result."""
 
 
 @dataclass(slots=True)
@@ -167,8 +170,10 @@ def decide(
         found = searched.everywhere(plan, worth_searching(contract, taken, options.steps), launches[0])
         if found is not None:
             return _different(trial, found, launches)
+    idle = idle_of(kernel, contract, taken, known, options)
+    left_out += idle.left_out()
     return replace(
-        ExactAnswer(Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps),
+        ExactAnswer(Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps, idle=idle.lines),
         **_of_ways(kernel, other),
     )
 

@@ -33,19 +33,27 @@ def integer_branches(entry: Entry) -> frozenset[Op]:
     chosen = set(_behind(made, (op.value("c") for op in choices)))
     signs = {sign for op in choices if op.name == "select" for sign in _signs_of_remainder(made, op)}
     asking = (op for op in ops if op.name in _ASKING and op not in signs)
-    fixed = _of_numbers(ops)
+    fixed = of_numbers(ops)
     return frozenset(
         op for op in asking if op.result not in fixed and (op in uniform or op in chosen or _holds_number(made, op))
     )
 
 
-def _of_numbers(ops: Iterable[Op]) -> set[Value]:
-    """What is computed of nothing but constants, and so comes out in one way whatever the launch is."""
+def of_numbers(ops: Iterable[Op], *, and_lanes: bool = False) -> set[Value]:
+    """What is computed of nothing but constants, and so comes out in one way whatever the launch is; ``and_lanes``: and
+    of the numbers of lanes."""
     fixed: set[Value] = set()
     for op in ops:
         operands = op.operands.values()
-        if op.name == "constant" or (
-            operands and op.declaration.effect == "none" and not op.regions and all(each in fixed for each in operands)
+        if (
+            op.name == "constant"
+            or (and_lanes and op.name == "iota")
+            or (
+                operands
+                and op.declaration.effect == "none"
+                and not op.regions
+                and all(each in fixed for each in operands)
+            )
         ):
             fixed.update(op.results)
     return fixed
@@ -62,6 +70,19 @@ def _signs_of_remainder(made: Mapping[Value, Op], choice: Op) -> Iterator[Op]:
     for op in _behind(made, [choice.value("c")]):
         if op.name == "cmpi" and op.value("lhs") in parts and _is_zero(made, op.value("rhs")):
             yield op
+
+
+@lru_cache(maxsize=64)
+def floor_remainders(entry: Entry) -> frozenset[Op]:
+    """The ops by which a compiler makes Python's remainder of the machine's, where signs alone decide."""
+    ops = list(walk(entry.body))
+    made = {result: op for op in ops for result in op.results}
+    found: set[Op] = set()
+    for choice in (op for op in ops if op.name == "select"):
+        signs, behind = {*_signs_of_remainder(made, choice)}, {*_behind(made, [choice.value("c")])}
+        if signs and all(op in signs or op.name in _PASSING for op in behind):
+            found |= {*behind, made[choice.value("t")]}
+    return frozenset(found)
 
 
 def _is_zero(made: Mapping[Value, Op], value: Value) -> bool:

@@ -22,6 +22,7 @@ from ..system.errors import UsageError
 from .deciding import TRIES, at_turns, beyond_masks, constants_among, worth_searching
 from .exact_arrays import is_numbers
 from .field import Array
+from .influence import Idle, idle_of
 from .narrow_sums import narrow_sums
 from .planned_launches import Options, planned, words
 from .points import SCALARS, TrialPoint, drawn_point, other_float_scalars, to_search
@@ -159,7 +160,16 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
             yield from made.searching(0, launches[0], (SCALARS,), given)
         yield from made.in_formats(launches[0])
     unseen = (words(values) for values in plan.launches if values not in launches)
-    left_out = [*beyond_masks(known), *plan.left_out, *unseen]
-    narrow = tuple((each.op, each.format, each.line) for each in narrow_sums(kernel.entry))
+    idle = Idle() if stopped else idle_of(kernel, contract, taken, known, options)
+    left_out = [*beyond_masks(known), *plan.left_out, *unseen, *idle.left_out()]
+    narrow = tuple((each.op, each.format, each.line, each.widened) for each in narrow_sums(kernel.entry))
     one_way, tried = tuple(kernel.ways.one_way()), tuple(sorted(kernel.ways.stepped))
-    yield SentEnd(stopped=stopped, left_out=tuple(left_out), steps=spent, one_way=one_way, narrow=narrow, tried=tried)
+    yield SentEnd(
+        stopped=stopped,
+        left_out=tuple(left_out),
+        steps=spent,
+        one_way=one_way,
+        narrow=narrow,
+        tried=tried,
+        idle=idle.lines,
+    )

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..frontend.bytecode.liveness import operands
 from ..frontend.bytecode.model import Block, Entry, Op, ScalarType, TileType, Value
 from ..frontend.bytecode.traverse import walk
 
 _ADDING = frozenset({"addf", "subf", "fma", "addi", "subi"})
 _FEWEST_BITS = 32
+_WIDENING = frozenset({"exti", "itof"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +21,41 @@ class NarrowSum:
     op: str
     format: str
     line: int | None
+    widened: bool = False
+    """Something is computed of it in more bits: what it lost is lost there."""
 
 
 def narrow_sums(entry: Entry) -> tuple[NarrowSum, ...]:
     """All of a kernel, each once, in the order of the program."""
     found = dict.fromkeys(
-        NarrowSum(op.name, narrow, None if op.location is None else op.location.line)
+        NarrowSum(op.name, narrow, None if op.location is None else op.location.line, _is_widened(entry, op, narrow))
         for op in walk(entry.body)
         for narrow in _formats(op)
     )
     return tuple(found)
+
+
+def _is_widened(entry: Entry, op: Op, narrow: str) -> bool:
+    """Whether a cast to more bits is made of a result of ``op`` in the format ``narrow``."""
+    users: dict[Value, list[Op]] = {}
+    for user in walk(entry.body):
+        for operand in operands(user):
+            users.setdefault(operand, []).append(user)
+    left = [result for result in op.results if _element(result) == narrow]
+    seen = {*left}
+    while left:
+        for user in users.get(left.pop(), ()):
+            if user.name in _WIDENING:
+                return True
+            fresh = [each for each in user.results if each not in seen]
+            seen.update(fresh)
+            left += fresh
+    return False
+
+
+def _element(value: Value) -> str:
+    element = value.type.element if isinstance(value.type, TileType) else None
+    return element.name if isinstance(element, ScalarType) else ""
 
 
 def _formats(op: Op) -> Iterator[str]:
@@ -59,7 +86,7 @@ def _carried(op: Op) -> Iterator[str]:
     arguments = body.arguments[1:] if op.name == "for" else body.arguments
     made = {id(result): inner for block in _blocks(body) for inner in block.ops for result in inner.results}
     for terminator in (block.terminator for block in _blocks(body) if block.terminator.name == "continue"):
-        for argument, handed in zip(arguments, _operands(terminator), strict=False):
+        for argument, handed in zip(arguments, operands(terminator), strict=False):
             if _adds_to(handed, argument, made):
                 yield from _narrow(argument)
 
@@ -74,14 +101,6 @@ def _blocks(block: Block) -> Iterator[Block]:
                     yield from _blocks(inner)
 
 
-def _operands(op: Op) -> Iterator[Value]:
-    for operand in op.operands.values():
-        if isinstance(operand, tuple):
-            yield from operand
-        elif operand is not None:
-            yield operand
-
-
 def _adds_to(value: Value, argument: Value, made: dict[int, Op]) -> bool:
     """Whether ``value`` is computed of ``argument`` by way of an addition."""
     left, seen = [(value, False)], set()
@@ -94,8 +113,8 @@ def _adds_to(value: Value, argument: Value, made: dict[int, Op]) -> bool:
             continue
         seen.add((id(one), added))
         added = added or op.name in _ADDING
-        left += [(each, added) for each in _operands(op)]
+        left += [(each, added) for each in operands(op)]
         if op.name == "if":
             yields = [inner.blocks[0].terminator for inner in op.regions if inner.blocks[0].terminator.name == "yield"]
-            left += [(each, added) for terminator in yields for each in _operands(terminator)]
+            left += [(each, added) for terminator in yields for each in operands(terminator)]
     return False

@@ -59,14 +59,15 @@ def run_exactly(
     """
     kernel.ways.begin()
     while True:
-        after = _run(kernel, inputs, contents, floats, budget)
+        after = run_once(kernel, inputs, contents, floats, budget)
         if not kernel.ways.goes_on():
             return after
 
 
-def _run(
+def run_once(
     kernel: ExactKernel, inputs: Inputs, contents: Mapping[str, Array], floats: Mapping[str, Array], budget: Budget
 ) -> dict[str, Array]:
+    """The same, whatever ways were not marked."""
     data = {
         name: np.frombuffer(array.tobytes(), np.uint8) for name, array in inputs.memory.items() if name not in contents
     }

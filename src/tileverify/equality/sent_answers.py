@@ -63,7 +63,7 @@ def answer_to(data: bytes, function: Callable[..., object]) -> ExactAnswer:
     one_way, tried = (*end.one_way, *other.one_way()), tuple(sorted({*end.tried, *other.stepped()}))
     rounding = _rounding([each for each in points if each.stored], other, end)
     compared = tuple(other.compared())
-    return replace(found, one_way=one_way, tried=tried, compared=compared, rounding=rounding)
+    return replace(found, one_way=one_way, tried=tried, compared=compared, rounding=rounding, idle=end.idle)
 
 
 def _looked_at(message: SentPoint, other: Other, launch: _Launch) -> ExactAnswer | None:

@@ -68,14 +68,15 @@ class SentGap(msgspec.Struct, frozen=True, kw_only=True, tag="gap"):
 class SentEnd(msgspec.Struct, frozen=True, kw_only=True, tag="end"):
     """The last message.  ``stopped``: why the kernel cannot be run on numbers; ``left_out``: launches beyond those that
     were chosen; ``one_way``: comparisons that came out in one way alone, in words;
-    ``narrow``: sums in narrow formats, each as a `NarrowSum` has it; ``tried``: as `ExactAnswer` has them."""
+    ``narrow``: sums in narrow formats, each as a `NarrowSum` has it; ``tried``, ``idle``: as in `ExactAnswer`."""
 
     stopped: str = ""
     left_out: tuple[str, ...] = ()
     steps: int = 0
     one_way: tuple[str, ...] = ()
-    narrow: tuple[tuple[str, str, int | None], ...] = ()
+    narrow: tuple[tuple[str, str, int | None, bool], ...] = ()
     tried: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
 
 
 Sent: TypeAlias = SentPoint | SentGap | SentEnd

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 from ..backend.interpreter.reductions import only_op
 from ..backend.interpreter.tiles import constant_tile
 from ..backend.interpreter.uniform import uniform_ops
+from ..frontend.bytecode.liveness import operands
 from ..frontend.bytecode.model import Block, Entry, Op, Value
 from ..frontend.bytecode.traverse import walk
 
@@ -52,7 +53,7 @@ def _holds(op: Op, known: _Known) -> bool:
         data = constant_tile(op.attributes["value"]).data
         return data.dtype.kind == "f" and bool((data >= 0).all())
     if op.name in _MOVING:
-        return all(map(known, _operands(op)))
+        return all(map(known, operands(op)))
     if op.name == "mulf" and op.value("lhs") is op.value("rhs"):
         return True
     if op.name in _OF_BOTH:
@@ -99,11 +100,3 @@ def _ends(block: Block) -> Iterator[Op]:
             for region in op.regions:
                 for inner in region.blocks:
                     yield from (end for end in _ends(inner) if end.name != "yield")
-
-
-def _operands(op: Op) -> Iterator[Value]:
-    for operand in op.operands.values():
-        if isinstance(operand, tuple):
-            yield from operand
-        elif operand is not None:
-            yield operand

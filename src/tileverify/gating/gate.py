@@ -99,7 +99,7 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
             if reference is not None and options.exact and worth_asking(kernel):
                 outcome = box.run(JobKind.EXACT, trial, compiled.data, _trial_limits(options.limits))
                 stopped = _stopped(outcome, "running it on exact numbers", options.limits.prove_cpu_s)
-                kernel = with_equality(kernel, outcome.data, stopped, reference)
+                kernel = with_equality(kernel, outcome.data, stopped, reference, allow_idle=options.allow_idle)
         kernels.append(kernel)
     result = GateResult(tuple(kernels), box.layers, submission.source)
     hinted = with_hints(result, request, options.limits, box) if options.hints else result

@@ -66,7 +66,8 @@ class GateOptions:
     """``spec``: the text of a launch spec (TOML) that the caller vouches for; each of its launches must be proved, and
     the submission's own specs count for nothing.  Without one the submission's own specs, or inferred launches, say
     how a kernel is launched.  ``deny_requires``: no clause beyond the contract.  ``allow_requires``: clauses that leave
-    out launches, where ``spec`` is not given.  ``allow_undetermined``: accept kernels whose results depend on what the
+    out launches, where ``spec`` is not given.  ``allow_idle``: accept kernels that compute what
+    changes nothing at all inputs of ``exact``.  ``allow_undetermined``: accept kernels whose results depend on what the
     specification leaves open (TV403), or may depend on the order of their blocks.  ``bundles``: make a bundle of each
     accepted kernel.  ``isolation``: ``auto``, or a kind of `Isolation`.  ``screen``: only the tests of the sandbox turn
     it off.  ``hints``: look for changes of the source that would be proved.
@@ -88,6 +89,7 @@ class GateOptions:
     complete: bool = False
     allow_undetermined: bool = False
     allow_requires: bool = False
+    allow_idle: bool = False
     seed: int | None = None
 
 
@@ -106,6 +108,7 @@ class GivenGateOptions(TypedDict, total=False):
     complete: bool
     allow_undetermined: bool
     allow_requires: bool
+    allow_idle: bool
     seed: int | None
 
 

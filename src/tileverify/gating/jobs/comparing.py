@@ -32,7 +32,7 @@ import numpy as np
 from ...backend.numbers.elements import Array, numbers
 from ..gated import MASKED, ROUNDING, Reason
 from .noisy_reference import noisy
-from .trial_contents import EXTREME, LARGE
+from .trial_contents import EXTREME, LARGE, SPECIAL, TOLD
 from .tried import Tried, TriedArray
 
 Reference: TypeAlias = Callable[..., object]
@@ -112,11 +112,12 @@ def disagreements(tried: Sequence[Tried], reference: Reference, call: Call) -> I
             if each.filling not in EXTREME:
                 raise
             continue  # what the caller would never pass: the same sizes with other contents are compared
+        wrong += _told_besides(each, expected, reasons)
+        if each.filling in TOLD:
+            continue
         compared.append(each)
         working.append({name: array.working for name, array in expected.items()})
-        for reason in reasons:
-            if each.filling in LARGE and reason.id == "wrong-result" and each.beyond_masks:
-                reason = Reason(MASKED, f"contents beside which its mask is not large: {reason.message}")
+        for reason in (_beside_masks(each, reason) for reason in reasons):
             if reason.id == ROUNDING:
                 beside_one.append(_most_lost(each, expected) >= _LEAST_LOST)
             if reason.id not in told:
@@ -128,6 +129,28 @@ def disagreements(tried: Sequence[Tried], reference: Reference, call: Call) -> I
     if wrong and _is_constant(compared, working):
         yield Reason("constant-output", "what it writes does not depend on its inputs, what it should write does")
     yield from wrong
+
+
+def _beside_masks(tried: Tried, reason: Reason) -> Reason:
+    if tried.filling in LARGE and reason.id == "wrong-result" and tried.beyond_masks:
+        return Reason(MASKED, f"contents beside which its mask is not large: {reason.message}")
+    return reason
+
+
+def _told_besides(tried: Tried, expected: Mapping[str, _Expected], reasons: Sequence[Reason]) -> Iterator[Reason]:
+    """What speaks against no kernel: what is wrong near the largest numbers, and the first number that a kernel has
+    where its reference has none, as a maximum with 0 does."""
+    if tried.filling in TOLD:
+        yield from (Reason(MASKED, f"numbers near the largest: {each.message}") for each in reasons[:1])
+    for name, argument in tried.arguments.items() if tried.filling == SPECIAL else ():
+        if argument.dtype in _FORMATS and not expected[name].untouched:
+            after = numbers(argument.after, argument.dtype)
+            lost = np.isnan(expected[name].exact) & ~np.isnan(after.astype(np.float64))
+            if lost.any():
+                where = tuple(int(place) for place in np.argwhere(lost)[0])
+                place = f"{name}[{', '.join(map(str, where))}]"
+                yield Reason(MASKED, f"NaN: {place} is {after[where]}, where the reference has none ({tried.where})")
+                return
 
 
 def _expected(tried: Tried, reference: Reference, call: Call, *, closely: bool) -> dict[str, _Expected]:
@@ -272,7 +295,7 @@ def _close(values: Array, expected: _Expected, dtype: str, tried: Tried) -> tupl
     exact, working, filling = expected.exact, expected.working, tried.filling
     if dtype not in _FORMATS:
         # What a comparison or a cast makes of NaN or overflow differs.
-        if expected.cast or filling in ("special", "huge", "brim", "faint"):
+        if expected.cast or filling in (SPECIAL, "huge", "brim", "faint", *TOLD):
             return np.ones(values.shape, np.bool_), np.ones(values.shape, np.bool_)
         if filling in ("whole", "ends") and values.dtype.kind in "iu" and exact.dtype.kind in "iu":
             exact, working = exact.astype(values.dtype), working.astype(values.dtype)  # a sum in wider integers

@@ -45,5 +45,6 @@ def run_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
                 one_way=tuple(map(harmless_text, message.one_way)),
                 narrow=message.narrow,
                 tried=tuple(map(harmless_text, message.tried)),
+                idle=tuple(map(harmless_text, message.idle)),
             )
         send(framed(message))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from ...system.printable import printable
 from ..gated import GatedKernel, Reason
@@ -15,6 +15,14 @@ _NOT_DECIDED: Final = "not decided"
 _LIMITS: Final = frozenset({"limit-time", "limit-cpu", "limit-memory", "limit-output"})
 """Of a run that is longer than that of floats, which says nothing else against a kernel."""
 
+_FEW: Final = 3
+_IDLE: Final = (
+    "what it computes at {} changed nothing at any input that was tried, so nobody saw what it is for: take it out, or"
+    " --allow-idle accepts it"
+)
+_NARROW: Final = (
+    "it adds up in {}, which wraps, and makes the sum wider afterwards: add up in i32, however small the trials are"
+)
 _OTHER_RESULTS: Final = frozenset({"wrong-result", "not-written", "written-elsewhere", "constant-output"})
 
 
@@ -23,9 +31,16 @@ def worth_asking(kernel: GatedKernel) -> bool:
     return kernel.trial is not None and all(reason.id in _OTHER_RESULTS for reason in kernel.reasons)
 
 
-def with_equality(kernel: GatedKernel, data: bytes, stopped: Reason | None, reference: ReferenceProcess) -> GatedKernel:
-    """The kernel with the answer: one that is different, or of which it is not decided, is not accepted, and one that
-    was refused for its floats stays so.
+def with_equality(
+    kernel: GatedKernel,
+    data: bytes,
+    stopped: Reason | None,
+    reference: ReferenceProcess,
+    *,
+    allow_idle: bool = False,
+) -> GatedKernel:
+    """The kernel with the answer: one that is different, of which it is not decided, or that computes what changes
+    nothing (unless ``allow_idle``), is not accepted, and one that was refused for its floats stays so.
 
     ``stopped``: why the run did not come to its own end.
     """
@@ -37,7 +52,20 @@ def with_equality(kernel: GatedKernel, data: bytes, stopped: Reason | None, refe
     lost = () if found.trial is None else found.trial.rounding
     if lost and (found.equal is None or found.equal["answer"] != "equal"):
         return _refused(found, Reason("wrong-result", lost[0]))
+    if found.equal is None:
+        return found
+    idle = [] if allow_idle else _list(found.equal, "idle")
+    if idle:
+        return _refused(found, Reason("idle-value", _IDLE.format(printable("; ".join(map(str, idle[:_FEW]))))))
+    for narrow in _list(found.equal.get("rounding"), "narrow_sums"):
+        if narrow["widened"] and narrow["format"][0] == "i":
+            return _refused(found, Reason("narrow-sum", _NARROW.format(narrow["format"]), narrow["line"]))
     return found
+
+
+def _list(fields: object, name: str) -> list[Any]:
+    held = fields.get(name) if isinstance(fields, Mapping) else None
+    return held if isinstance(held, list) else []
 
 
 def _with_answer(kernel: GatedKernel, answer: ReferenceAnswer) -> GatedKernel:
@@ -80,6 +108,8 @@ def _undecided(reason: str) -> Mapping[str, object]:
         "reason": printable(reason),
         "left_out": [],
         "one_way": [],
+        "tried": [],
+        "idle": [],
         "steps": 0,
         "difference": None,
     }

@@ -18,17 +18,21 @@ from ...contract.element_types import ELEMENT_TYPES
 
 ZEROS: Final = "zeros"
 SPECIAL: Final = "special"
-EXTREME: Final = ("whole", "ends", "huge", "brim", "faint")
+TOLD: Final = ("top", "great scalars")
+"""Floats up to the largest of their type, and scalars above 10^4 beside small arrays: whatever is wrong there is told
+alone, as an honest formula may end there, too."""
+EXTREME: Final = ("whole", "ends", "huge", "brim", "faint", *TOLD)
 """Integers of the whole range of their type, and at its ends, floats whose squares f32 just holds, that it just holds
-themselves, and floats whose squares are too small for it.  What a reference loses there in its own
-type says nothing, nor does what stops a launch, which is told."""
+themselves, floats whose squares are too small for it, and those that are `TOLD`.  What a reference loses there in its
+own type says nothing, nor does what stops a launch, which is told."""
+RUNS: Final = "runs of zeros"
 LARGE: Final = ("borders", "large", "huge", "brim")
 """Floats that may be as large as what a kernel masks with."""
 PLACES: Final = ("places", "rows of places", "other rows", "more rows")
 """Arrays that hold together what they held where something turned: element by element, or one in each row."""
 FILLINGS: Final = (
     "normal", "borders", "turns", "wide", ZEROS, "equal", "large", "tiny", "negative", SPECIAL, "other", *PLACES,
-    *EXTREME,
+    RUNS, *EXTREME,
 )  # fmt: skip
 """Of the first launch all; of the others the first, and one more in turn."""
 _OF_INTEGERS: Final = ("borders", "turns", "wide", "negative", "whole", "ends")
@@ -36,12 +40,18 @@ _SPECIAL: Final = (np.inf, -np.inf, np.nan, -0.0, 1e-40, -1e-45, 60000.0, 6e-8)
 """Numbers so large that their sum overflows in one order, and not in another, are not among them."""
 
 
+_STRETCHES: Final = (64, 16, 128)
 _BORDERS: Final = 64
 _HUGE: Final = {
     filling: {**dict.fromkeys(("f32", "tf32", "bf16"), singles), "f64": doubles}
     for filling, singles, doubles in (("huge", 18.0, 150.0), ("brim", 35.0, 300.0))
 }
 """Decimal exponents; of other types "large" is all."""
+_POWERS: Final = {
+    "wide": (2.0, -8.0, 4.0), "large": (10.0, 2.0, 4.0), "tiny": (2.0, -24.0, -12.0), "faint": (2.0, -140.0, -24.0),
+    "great scalars": (10.0, -6.0, -2.0),
+}  # fmt: skip
+_LARGEST_FLOAT: Final = {**dict.fromkeys(("f32", "tf32", "bf16"), 3.3e38), "f64": 1.7e308, "f16": 65504.0}
 _FACTORS: Final = np.asarray([1.0, 1.0, 1.25, 0.75, 3.0, -1.0, -1.25, -3.0])
 
 
@@ -117,8 +127,10 @@ def _scalar(source: np.random.Generator, filling: str, dtype: str, constants: Co
             number = -number
         case "wide":
             number = sign * 2.0 ** float(source.uniform(-8, 4))
-        case "large" | "huge" | "brim":
+        case "large" | "huge" | "brim" | "top":
             number = sign * 10.0 ** float(source.uniform(1, 4))
+        case "great scalars":
+            number = sign * 10.0 ** float(source.uniform(4.9, 6))
         case "tiny" | "faint":
             number = sign * 2.0 ** -float(source.uniform(8, 24))
     with np.errstate(over="ignore"):
@@ -131,31 +143,52 @@ def _floats(
 ) -> Array:
     normal = source.standard_normal(shape)
     signs = source.choice([-1.0, 1.0], shape)
+    if (powers := _powers(filling, dtype)) is not None:
+        base, low, high = powers
+        numbers = signs * base ** source.uniform(low, high, shape)
+        with np.errstate(over="ignore"):
+            return rounded(numbers, dtype).reshape(shape)
     match filling:
         case "zeros":
             numbers = np.zeros(shape)
         case "equal":
             numbers = np.full(shape, source.uniform(0.5, 4) * source.choice([-1, 1]))
-        case "wide":
-            numbers = signs * 2.0 ** source.uniform(-8, 4, shape)
-        case "large":
-            numbers = signs * 10.0 ** source.uniform(2, 4, shape)
-        case "tiny":
-            numbers = signs * 2.0 ** source.uniform(-24, -12, shape)
-        case "huge" | "brim":
-            numbers = signs * 10.0 ** source.uniform(4.5, _HUGE[filling].get(dtype, 4.5), shape)
-        case "faint":
-            numbers = signs * 2.0 ** -source.uniform(24, 140, shape)
         case "turns" if constants.turning_floats:
             numbers = _each_in_turn(source, np.asarray(constants.turning_floats), normal)
         case "negative":
             numbers = -np.abs(normal) * 4
         case "special":
             numbers = np.where(source.random(shape) < 0.2, source.choice(np.asarray(_SPECIAL), shape), normal)
+        case "runs of zeros":
+            numbers = np.where(_runs(source, shape), 0.0, normal)
         case _:
             numbers = _beside(source, shape, [*constants.floats, *map(float, constants.integers[:_BORDERS])], normal)
     with np.errstate(over="ignore"):
         return rounded(numbers, dtype).reshape(shape)
+
+
+def _powers(filling: str, dtype: str) -> tuple[float, float, float] | None:
+    """A base, and the least and the largest exponent of contents that are powers of it; of either sign."""
+    if filling in _HUGE:
+        return 10.0, 4.5, _HUGE[filling].get(dtype, 4.5)
+    if filling == "top":
+        most = float(np.log10(_LARGEST_FLOAT.get(dtype, 1e4)))
+        return 10.0, most - 3, most
+    return _POWERS.get(filling)
+
+
+def _runs(source: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Along the last axis stretches of 64, 16 or 128 elements, by rows in turn, half of which are chosen, the first one
+    too: tiles of what comes before something else."""
+    *outer, columns = shape or (1,)
+    rows = prod(outer)
+    found = np.zeros((rows, columns), np.bool_)
+    for row in range(rows):
+        length = _STRETCHES[row % len(_STRETCHES)]
+        chosen = source.random(-(-columns // length)) < 0.5
+        chosen[:1] = True
+        found[row] = np.repeat(chosen, length)[:columns]
+    return found.reshape(shape)
 
 
 def _beside(source: np.random.Generator, shape: tuple[int, ...], borders: list[float], normal: Array) -> Array:

@@ -40,13 +40,15 @@ from .compile_job import specs_of
 from .compiled import claims_of
 from .prove_job import unit_of
 from .requests import TrialRequest
-from .trial_contents import EXTREME, fillings_of, inputs_of
+from .trial_contents import EXTREME, RUNS, fillings_of, inputs_of
 from .tried import ArrayBytes, LaunchLine, TrialEnd, said
 
 Send: TypeAlias = Callable[[bytes], None]
 
 LARGE: Final = 1 << 16
 """Elements of a launch that is tried with one filling alone."""
+WITH_RUNS: Final = (128, LARGE)
+"""Elements, from so many and below so many, of one that is tried with runs of zeros, too: it has several tiles."""
 MANY: Final = 64
 """Blocks of such a launch: they run one by one, and the usual launch has shown all contents."""
 MOST_SCALARS: Final = 32
@@ -83,9 +85,13 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
             continue
         elements, blocks = extent(contract, values)
         few = elements > LARGE or blocks > MANY or number >= len(chosen.launches)
-        for place, filling in enumerate(fillings_of(number, few, constants)):
-            # What contents do hardly hangs on sizes, and for two hundred rows it takes as long as all else.
-            sizes = sibling(contract, chosen.launches[0], values) if number and place else values
+        # What contents do hardly hangs on sizes, and for two hundred rows it takes as long as all else.
+        small = sibling(contract, chosen.launches[0], values)
+        fillings = fillings_of(number, few, constants)
+        if extent(contract, small)[0] in range(*WITH_RUNS) and RUNS not in fillings:
+            fillings += (RUNS,)
+        for place, filling in enumerate(fillings):
+            sizes = small if number and place else values
             try:
                 inputs = inputs_of(contract, sizes, filling, constants, seed + number)
             except UsageError:

@@ -23,6 +23,7 @@ from tileverify.contract.launch import ArrayArgument, KernelUnit, LaunchSpec, Li
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.pipeline import entry_of
+from tileverify.system.errors import UsageError
 
 from .. import profiles
 from .fact_contents import as_observed, has_rich_facts, rich_contents, said, starts_last
@@ -114,7 +115,8 @@ def drawn_variants(
     fit = [each for each in found.values() if most_blocks is not None and 1 < _volume(each[1]) <= most_blocks]
     drawn = allowed(fit) or allowed(found.values())
     chosen = source.sample(drawn, min(count, len(drawn)))
-    return [Drawn(values, _variants(terms, values, grid, source, variants)) for values, grid in chosen]
+    every = (_drawn(terms, values, grid, source, variants) for values, grid in chosen)
+    return [each for each in every if each is not None]
 
 
 def variants_of(
@@ -126,13 +128,17 @@ def variants_of(
     grid = terms.grid(values, source)
     if grid is None or not terms.allows(values, grid, admits):
         return None
-    return Drawn(values, _variants(terms, values, grid, source, variants))
+    return _drawn(terms, values, grid, source, variants)
 
 
-def _variants(
-    terms: Terms, values: Mapping[str, int], grid: Block, source: random.Random, variants: int
-) -> tuple[ConcreteLaunch, ...]:
-    return tuple(_launch(terms, values, grid, source, variant) for variant in range(variants))
+def _drawn(terms: Terms, values: Mapping[str, int], grid: Block, source: random.Random, variants: int) -> Drawn | None:
+    """None where no contents keep the facts: the contract has no such launch."""
+    try:
+        return Drawn(values, tuple(_launch(terms, values, grid, source, variant) for variant in range(variants)))
+    except UsageError as error:
+        if error.message.startswith("no contents of"):
+            return None
+        raise
 
 
 def launch_of(spec: LaunchSpec, values: Mapping[str, int], grid: Block | None = None) -> ConcreteLaunch | None:
@@ -278,6 +284,12 @@ def _further(
     return further_contents(array.name, array.dtype, shape, terms.spec, known_values, source, _known(filled))
 
 
+def _distinct(array: ArrayArgument, source: random.Random, among: range, count: int) -> list[int]:
+    if len(among) < count:
+        raise UsageError(f"no contents of {array.name} are {count} numbers of {len(among)}")
+    return source.sample(among, count)
+
+
 def _contents(
     array: ArrayArgument, spec: LaunchSpec, values: Mapping[str, int], source: random.Random, count: int,
     variant: int = 0,
@@ -303,7 +315,11 @@ def _contents(
         elif fact.kind == "range" and fact.low is not None and fact.high is not None:
             low, high = evaluate(fact.low, values), evaluate(fact.high, values)
     distinct |= source.random() < 0.5 and high - low >= count
-    drawn = source.sample(range(low, high), count) if distinct else [source.randrange(low, high) for _ in range(count)]
+    drawn = (
+        _distinct(array, source, range(low, high), count)
+        if distinct
+        else [source.randrange(low, high) for _ in range(count)]
+    )
     step = {1: 1, 2: max(1, (high - low) // count), 3: int(distinct)}.get(variant)
     if step is not None:
         drawn = [min(low + step * i, high - 1) for i in range(count)]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import product
 from pathlib import Path
 
 import pytest
 
+from tileverify import kernels
 from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
+from tileverify.results.claim import claim_from_json
 
 KERNEL = """
 import cuda.tile as ct
@@ -111,3 +114,21 @@ def test_a_launch_whose_arrays_are_all_in_a_list_has_sizes(
     array = "0" if length == '"L"' else "i"
     result = checked(tmp_path, array, "j", grid, extra=spec, length=length)
     assert (result.verdict, result.holds_for) == (Verdict.PROVED, holds_for)
+
+
+def test_a_witness_has_no_sizes_of_billions(tmp_path: Path) -> None:
+    """The sizes of arrays in a list are lowered together: one after the other would use up the questions."""
+    device = Path(kernels.__file__).parent / "device"
+    source = (device / "grouped_products.py").read_text()
+    broken = source.replace("min(own_b.shape[1], own_out.shape[1])", "min(own_b.shape[0], own_out.shape[1])")
+    assert broken != source
+    (tmp_path / "grouped_products.py").write_text(broken)
+    shutil.copy(device / "grouped_products.tileverify.toml", tmp_path)
+    (result,) = check_paths([f"{tmp_path / 'grouped_products.py'}::matmul_list::bf16-any-sizes"]).results
+    assert result.verdict is Verdict.REFUTED
+    (witness,) = [finding.witness for finding in result.findings if finding.witness is not None]
+    assert witness.launch is not None
+    lists = claim_from_json(witness.launch)[0].lists
+    sizes = [size for members in lists.values() for each in members for size in each.shape]
+    assert sizes
+    assert max(sizes) < 1 << 12

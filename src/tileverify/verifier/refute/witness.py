@@ -21,6 +21,7 @@ from ...results.codes import TV
 from ..rules.answers import Answer, Model
 from ..rules.fact_instances import loaded_values
 from ..rules.footprint_overlap import overlap_distance
+from ..rules.limits import SMALL, USUAL
 from ..rules.nesting import nested_layouts
 from ..rules.obligations import Obligation
 from ..rules.prepare import contract_values
@@ -316,6 +317,9 @@ class Search:
         empty = [size for size in sizes if size.low == 0 and not DescribedNumbers(found.model)(size)]
         if empty:
             found = minimiser.prefer([t.le(t.ONE, size) for size in empty])
+        for bound in (SMALL, USUAL):  # all at once: one by one they would use up the questions
+            if any(DescribedNumbers(found.model)(size) >= bound for size in sizes):
+                found = minimiser.prefer([t.lt(distance_from_zero(size), t.const(bound)) for size in sizes])
         return minimiser.lower(self._goals(sizes, found))
 
     def _blocks(self) -> Goal:

@@ -9,7 +9,7 @@ a compiler makes Python's remainder of the machine's are left out (`floor_remain
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -67,11 +67,8 @@ class Idle:
     open: int = 0
 
     def left_out(self) -> list[str]:
-        return (
-            [f"whether {self.open} ops change anything (beyond the budget, or no loop of theirs had two rounds)"]
-            if self.open
-            else []
-        )
+        why = "beyond the budget, or no loop of theirs had two rounds"
+        return [f"whether {self.open} ops change anything ({why})"] if self.open else []
 
 
 @dataclass(slots=True)
@@ -80,8 +77,8 @@ class _Moved:
 
     op: Op
     by: float
+    source: np.random.Generator
     ran: bool = False
-    source: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     def rules(self, rules: Mapping[str, Rule]) -> dict[str, Rule]:
         return {**rules, self.op.name: self._moving(rules[self.op.name])}
@@ -153,7 +150,7 @@ def _without_use(ops: Sequence[Op], uniform: frozenset[Op]) -> set[Op]:
                 known |= {value for value, result in handed if result in known}
         elif op.name in _FOR_THE_HOST:
             continue
-        elif op.regions or not op.results or op.declaration.effect != "none":
+        elif (op.regions and op.name not in _FOLDING) or not op.results or op.declaration.effect != "none":
             used |= taken
             beside_conditions |= taken
         else:
@@ -172,28 +169,27 @@ def _is_scalar(op: Op) -> bool:
 
 def idle_ops(kernel: ExactKernel, points: Iterable[TrialPoint], budget: Budget) -> Idle:
     """Those whose results may be any others at all of ``points``, of which the most telling come first."""
-    left, judged, ran, rounds = movable(kernel.entry), 0, set[Op](), dict[Op, int]()
+    left, met, judged, rounds = movable(kernel.entry), set[Op](), 0, dict[Op, int]()
     for point in points:
         if not left:
             break
         try:
-            had = budget.left
-            before = _run(kernel, point, None, budget)
-            longest = _LONGER * (had - budget.left)
-            rounds |= {loop: max(count, rounds.get(loop, 0)) for loop, count in before.rounds.items()}
+            here = _Launched.of(kernel, point, budget)
             moves = _MOVES[judged % 2] if judged else (*_MOVES[1], *_MOVES[0])
-            left = [op for op in left if not _matters(kernel, point, op, moves, before, longest, budget, ran)]
-            judged += 1
+            matters = {op: here.matters(op, moves) for op in left}
         except BudgetSpent:
             if judged < _FEWEST:
                 return Idle(open=len(left))
             break
         except InterpreterStop:
             continue
+        judged += 1
+        met |= {op for op, changes in matters.items() if changes is not None}
+        left = [op for op in left if not matters[op]]
+        rounds |= {loop: max(count, rounds.get(loop, 0)) for loop, count in here.rounds.items()}
     once = {each for loop, count in rounds.items() if count < _FEWEST for each in walk(loop.regions[0].blocks[0])}
-    met = [op for op in left if op in ran]
-    idle = [op for op in met if op not in once]
-    return Idle(tuple(_by_line(idle)), len(met) - len(idle))
+    idle = [op for op in left if op in met and op not in once]
+    return Idle(tuple(_by_line(idle)), len(met.intersection(left)) - len(idle))
 
 
 def idle_of(
@@ -224,52 +220,51 @@ def _telling(
                 continue
 
 
-def _matters(
-    kernel: ExactKernel,
-    point: TrialPoint,
-    op: Op,
-    moves: Sequence[float],
-    before: _Outcome,
-    longest: int,
-    budget: Budget,
-    ran: set[Op],
-) -> bool:
-    """Whether something changes where ``op`` gives other results; ``ran`` has those that were run at some point."""
-    for number, by in enumerate(moves):
-        moved = _Moved(op, by, source=np.random.default_rng(number))
-        try:
-            after = _run(kernel, point, moved, budget.part(longest))
-        except BudgetSpent:
-            if budget.left < longest:
-                raise
-            return True
-        except NearTie:
-            continue
-        except InterpreterStop:
-            return True
-        if not moved.ran:
-            return False
-        ran.add(op)
-        if after.differs(before):
-            return True
-    return False
-
-
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Launched:
+    """A launch with its contents and what it left: the memory, the rounds of its loops, and the steps that it took."""
+
+    kernel: ExactKernel
+    point: TrialPoint
+    budget: Budget
     memory: Mapping[str, Array]
     rounds: Mapping[Op, int]
+    steps: int
 
-    def differs(self, other: _Outcome) -> bool:
-        return any(_differ(held, other.memory[name]) for name, held in self.memory.items())
+    @classmethod
+    def of(cls, kernel: ExactKernel, point: TrialPoint, budget: Budget) -> _Launched:
+        had, plain = budget.left, replace(kernel, ways=WaysTaken())
+        memory = _run(plain, point, budget)
+        return cls(kernel, point, budget, memory, plain.ways.loop_rounds, had - budget.left)
+
+    def matters(self, op: Op, moves: Sequence[float]) -> bool | None:
+        """Whether something changes where ``op`` gives other results; None where it was not run, or cannot be told."""
+        found: bool | None = None
+        most = _LONGER * self.steps
+        for number, by in enumerate(moves):
+            moved = _Moved(op, by, np.random.default_rng(number))
+            changed = replace(self.kernel, rules=moved.rules(self.kernel.rules), ways=WaysTaken())
+            try:
+                after = _run(changed, self.point, self.budget.part(most))
+            except BudgetSpent:
+                if self.budget.left < most:
+                    raise
+                return True
+            except NearTie:
+                continue
+            except InterpreterStop:
+                return True
+            if not moved.ran:
+                return None
+            if any(_differ(held, self.memory[name]) for name, held in after.items()):
+                return True
+            found = False
+        return found
 
 
-def _run(kernel: ExactKernel, point: TrialPoint, moved: _Moved | None, budget: Budget) -> _Outcome:
-    rules = kernel.rules if moved is None else moved.rules(kernel.rules)
-    tried = replace(kernel, rules=rules, ways=WaysTaken())
+def _run(kernel: ExactKernel, point: TrialPoint, budget: Budget) -> dict[str, Array]:
     with np.errstate(all="ignore"):
-        memory = run_once(tried, point.inputs, point.contents, point.floats, budget)
-    return _Outcome(memory, tried.ways.loop_rounds)
+        return run_once(kernel, point.inputs, point.contents, point.floats, budget)
 
 
 def _differ(one: Array, other: Array) -> bool:

@@ -95,6 +95,13 @@ if TYPE_CHECKING:
     "--audit", is_flag=True, help="Compare every proof with runs of the interpreter (see `recheck --replay`)."
 )
 @click.option(
+    "--compiled",
+    multiple=True,
+    metavar="SM",
+    help="Compare the code that tileiras makes of every proved kernel for sm_80 to sm_121 with its bytecode, in small "
+    "launches; may be repeated.",
+)
+@click.option(
     "--repair/--no-repair",
     default=None,
     help="Try repairs of what is refuted, and tell those that are proved.  [default: those that cost little]",
@@ -158,6 +165,7 @@ def check(
     certificate: Path | None,
     complete: bool,
     audit: bool,
+    compiled: tuple[str, ...],
     repair: bool | None,
     fix: bool,
     unsafe_fixes: bool,
@@ -225,6 +233,7 @@ def check(
         details=page,
         complete=complete,
         audit=audit,
+        compiled=_architectures(compiled),
         per_file=settings.per_file,
         skip=chosen.excludes if chosen.exclude else None,
         effort=settings.of("effort", effort, chosen.effort),
@@ -256,6 +265,19 @@ def check(
     if not no_worker:
         _start_worker()
     context.exit(settings.exit_code(report, strict, exit_zero=exit_zero))
+
+
+def _architectures(compiled: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of ``--compiled``, for which an assembler has to be here."""
+    if not compiled:
+        return ()
+    from ..backend.assembler import ARCHITECTURES, find_assembler
+
+    for name in compiled:
+        if name not in ARCHITECTURES:
+            raise UsageError(f"--compiled: '{name}' is not one of {', '.join(ARCHITECTURES)}")
+    find_assembler()
+    return tuple(dict.fromkeys(compiled))
 
 
 def _checked(

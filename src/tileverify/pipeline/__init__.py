@@ -236,10 +236,9 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
         result = audited(module, entry, unit, summary, result)
     if cache and result.verdict is not Verdict.ERROR:
         cache.store(unit, key, replace(result, second_reading=None), timed=options.timeout_s is not None)
-    if options.certificate and result.proved_launch is not None:
-        result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
-    if options.complete and result.proved_launch is not None:
-        result = _with_written(unit, entry, summary, result, left and max(left - times.prove / 1000, 0.001))
+    if result.proved_launch is not None:
+        rest = left and max(left - times.prove / 1000, 0.001)
+        result = _with_more(unit, entry, summary, result, options, rest)
     if options.details:
         from ..reports.details.collect import collect
 
@@ -251,6 +250,26 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
             if cache:
                 cache.illustrate(unit, key, result, timed=options.timeout_s is not None)
     return _shown(result, unit)
+
+
+def _with_more(
+    unit: KernelUnit,
+    entry: Entry,
+    summary: AccessSummary,
+    result: KernelResult,
+    options: CheckOptions,
+    left_s: float | None,
+) -> KernelResult:
+    """A proof with what was asked for beside its verdict."""
+    if options.certificate and result.proved_launch is not None:
+        result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
+    if options.compiled:
+        from .comparing_code import with_compared_code
+
+        result = with_compared_code(unit, result, options.compiled)
+    if options.complete:
+        result = _with_written(unit, entry, summary, result, left_s)
+    return result
 
 
 def _shown(result: KernelResult, unit: KernelUnit, kept: Illustration | None = None) -> KernelResult:

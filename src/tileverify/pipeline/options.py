@@ -25,7 +25,8 @@ class CheckOptions:
     ``quick_repairs``: the same with the likeliest few, as far as they cost little.  ``witnesses``: refute what is not
     proved; without them it is undecided, and nobody is told why.
     ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
-    ``audit``: compare what is proved with runs of the interpreter (`auditing`).  ``per_file``: other limits for some
+    ``audit``: compare what is proved with runs of the interpreter (`auditing`).  ``compiled``: and the code that the
+    assembler makes of it for these architectures (`comparing_code`).  ``per_file``: other limits for some
     files.  ``skip``: which files in folders are none of our business.  ``effort``: how many times the usual account
     (`verifier.effort`) pays for the proof of each kernel.  ``under_way`` is told what is being verified.
     ``trust``: words of `contract.trustable`, for every launch.  ``seed`` of the solver and how many times the usual
@@ -46,6 +47,7 @@ class CheckOptions:
     details: bool = False
     complete: bool = False
     audit: bool = False
+    compiled: tuple[str, ...] = ()
     per_file: tuple[FileSettings, ...] = ()
     skip: Skip | None = None
     effort: float = 1.0
@@ -70,7 +72,7 @@ class CheckOptions:
     @property
     def anew(self) -> bool:
         """Whether more is wanted of a proof than its verdict, which is all that is kept of it."""
-        return self.certificate or self.complete or self.audit
+        return self.certificate or self.complete or self.audit or bool(self.compiled)
 
     @property
     def decisive(self) -> dict[str, object]:

@@ -222,6 +222,7 @@ def _contract(result: KernelResult, detail: Detail, names: Names) -> Iterator[Te
         yield from _clauses("written", _written(result.written))
     if result.second_reading is not None:
         yield from _clauses("audited", reading_lines(result.second_reading))
+    yield from _clauses("compiled", map(str, result.compared_code))
     yield from _clauses("note", result.notes)
     if detail is Detail.VERBOSE:
         yield from _clauses("kernel", (result.kernel,) if (result.file, result.kernel) in names else ())

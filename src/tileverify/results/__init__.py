@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from .codes import TV
+from .compared_code import ComparedCode
 from .second_reading import SecondReading
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ class Finding:
         return site.array if self.witness is None or elsewhere else self.witness.element or site.array
 
 
-WARNINGS = frozenset({TV.UNDETERMINED, TV.INDEX_WRAPS})
+WARNINGS = frozenset({TV.UNDETERMINED, TV.INDEX_WRAPS, TV.LAUNCH_ARTIFACT})
 """Codes of findings that leave a proof a proof."""
 
 
@@ -343,6 +344,7 @@ class KernelResult:
     line: int | None = None
     written: WrittenArrays | None = None  # of a proof, where it was asked for
     second_reading: SecondReading | None = None  # of a proof, where it was asked for
+    compared_code: tuple[ComparedCode, ...] = ()  # of a proof, for the architectures that were asked for
     cached: bool = False  # taken from the cache: `time_ms` is that of the run that decided it
     playback: tuple[PlaybackFile, ...] = ()  # one for each refuted finding, where it was asked for; not in reports
     certificate: CertificateFiles | None = None  # of a proof, where it was asked for; not in reports

@@ -217,6 +217,14 @@ class SecondReadingDocument(Struct, frozen=True, kw_only=True):
     disagreement: str | None
 
 
+class ComparedCodeDocument(Struct, frozen=True):
+    """What `check --compiled` saw of the code for one architecture."""
+
+    architecture: str
+    assembler: str
+    said: str
+
+
 class ResultDocument(Struct, frozen=True, kw_only=True):
     file: str
     kernel: str
@@ -238,6 +246,7 @@ class ResultDocument(Struct, frozen=True, kw_only=True):
     proved_codes: list[str] = []
     written: WrittenDocument | UnsetType = UNSET
     second_reading: SecondReadingDocument | UnsetType = UNSET
+    compared_code: list[ComparedCodeDocument] | UnsetType = UNSET
     notes: list[str] = []
     bytecode_sha256: str
     time_ms: TimesDocument

@@ -30,8 +30,10 @@ from . import (
     Witness,
     WrittenArrays,
 )
+from .compared_code import ComparedCode
 from .documents import (
     SCHEMA,
+    ComparedCodeDocument,
     EditDocument,
     ElementsDocument,
     FindingDocument,
@@ -138,6 +140,10 @@ def _result(result: KernelResult) -> ResultDocument:
         proved_codes=list(result.proved_codes),
         written=UNSET if written is None else WrittenDocument(list(written.whole), list(written.open)),
         second_reading=UNSET if result.second_reading is None else reading_document(result.second_reading),
+        compared_code=[
+            ComparedCodeDocument(each.architecture, each.assembler, each.said) for each in result.compared_code
+        ]
+        or UNSET,
         notes=list(result.notes),
         bytecode_sha256=result.bytecode_sha256,
         time_ms=TimesDocument(
@@ -241,6 +247,9 @@ def _read_result(document: ResultDocument) -> KernelResult:
         line=document.line,
         written=_read_written(document.written),
         second_reading=_read_reading(document.second_reading),
+        compared_code=tuple(
+            ComparedCode(each.architecture, each.assembler, each.said) for each in _given(document.compared_code, [])
+        ),
         cached=document.cached,
         trusted=tuple(_given(document.trusted, [])),
         cut_short=_given(document.cut_short, False),

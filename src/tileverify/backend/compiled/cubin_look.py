@@ -136,12 +136,17 @@ def _reference(proved: ProvedEntry, module: Module, entry: Entry, inputs: Inputs
         return str(stop)
 
 
+def advice_on(difference: CodeDifference) -> str:
+    """What to write instead, where that is known."""
+    return _ADVICE.get(difference.kind, "")
+
+
 def refuse_differences(seen: Looked) -> None:
     """Raises `AssemblyError` (TV503) where compiled code does other than its bytecode."""
     if not seen.differences:
         return
     first = seen.differences[0]
-    advice = f"; {_ADVICE[first.kind]}" if first.kind in _ADVICE else ""
+    advice = f"; {advice_on(first)}" if advice_on(first) else ""
     message = (
         f"what tileiras makes of this kernel for {seen.architecture} does other than the bytecode that is proved: "
         f"{first} ({TV.LAUNCH_ARTIFACT.value}){advice}"

@@ -1,0 +1,51 @@
+"""The code that the assembler makes of what was proved, held against the bytecode (`check --compiled`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..backend.assembler import AssemblyError, find_assembler
+from ..backend.compiled.cubin_look import Looked, ProvedEntry, advice_on, looked
+from ..results import Finding, KernelResult, SourceSite
+from ..results.codes import TV
+from ..results.compared_code import ComparedCode
+
+if TYPE_CHECKING:
+    from ..backend.assembler import Assembler
+    from ..contract.launch import KernelUnit
+
+
+def with_compared_code(unit: KernelUnit, result: KernelResult, architectures: Sequence[str]) -> KernelResult:
+    """A proof with what was seen for each of ``architectures``, and a warning (TV503) where the code does other than
+    the bytecode: the proof is of the bytecode, and stays.
+
+    :raises UsageError: there is no assembler here.
+    """
+    assembler = find_assembler()
+    proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires)
+    compared, findings = list[ComparedCode](), list[Finding]()
+    for architecture in architectures:
+        seen = _seen(proved, assembler, architecture)
+        compared.append(ComparedCode(architecture, assembler.version, seen if isinstance(seen, str) else str(seen)))
+        findings += () if isinstance(seen, str) else _findings(seen)
+    return replace(result, compared_code=tuple(compared), findings=(*result.findings, *findings))
+
+
+def _seen(proved: ProvedEntry, assembler: Assembler, architecture: str) -> Looked | str:
+    """Why not, where the assembler refuses the kernel."""
+    try:
+        return looked(proved, assembler.assembled(proved.bytecode, architecture), architecture)
+    except AssemblyError as error:
+        return f"not looked at ({error.message})"
+
+
+def _findings(seen: Looked) -> Iterator[Finding]:
+    """One for the first difference: the others are mostly what it leads to."""
+    for difference in seen.differences[:1]:
+        file, line = difference.place or (None, None)
+        sites = () if file is None else (SourceSite(file, line, None, access="", array=""),)
+        message = f"what tileiras makes of it for {seen.architecture} does other than the bytecode: {difference}"
+        advice = advice_on(difference)
+        yield Finding(TV.LAUNCH_ARTIFACT, f"{message}; {advice}" if advice else message, sites)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.command_line import CommandLine
 
 from tileverify.backend.assembler import AssemblyError, find_assembler
 from tileverify.backend.compiled.code_differences import DifferenceKind
@@ -283,3 +285,25 @@ def test_changed_code_is_found_out(tmp_path: Path) -> None:
             text = made.ptx.replace(old, new, 1) if old.startswith("st.") else made.ptx.replace(old, new)
             seen = looked(proved, type(made)(made.cubin, text, None), "sm_90")
             assert seen.differences or seen.why_not, old
+
+
+@pytest.mark.assembler("tileiras")
+def test_check_warns_of_code_that_differs_and_keeps_the_proof(tmp_path: Path, tileverify: CommandLine) -> None:
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    (tmp_path / "kernels.tileverify.toml").write_text(SPEC)
+    wanted = [f"{tmp_path / 'kernels.py'}::{name}" for name in ("add_column_sums", "add_row_sums")]
+    code, out, err = tileverify("check", *wanted, "--compiled", "sm_90", "--no-cache", "--format", "json")
+    assert code == 0, err
+    differs, same = json.loads(out)["results"]
+    assert differs["verdict"] == same["verdict"] == "proved"
+    assert [(each["code"], each["level"]) for each in differs["findings"]] == [("TV503", "warning")]
+    assert differs["findings"][0]["sites"][0]["line"] == 10
+    assert [each["said"] for each in differs["compared_code"]] == ["differs from the bytecode"]
+    assert not same["findings"]
+    assert [each["said"] for each in same["compared_code"]] == ["compared at 2 launches"]
+
+
+def test_an_architecture_that_there_is_not_is_told(tileverify: CommandLine) -> None:
+    code, _, err = tileverify("check", __file__, "--compiled", "sm_9")
+    assert code == 2
+    assert "--compiled: 'sm_9' is not one of sm_80" in err

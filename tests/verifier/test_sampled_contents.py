@@ -180,3 +180,17 @@ def test_contents_that_no_steps_are_left_for_speak_neither_way(steps_for: int, f
     assert (variety.shows(CLAIM, replay) is not None) is found
     assert len(replay.asked) == steps_for + 1
     assert variety.escapes(CLAIM, Poor(lambda a: True)) is not found
+
+
+def test_of_a_race_no_contents_are_enough_where_steps_run_out() -> None:
+    """Ranks beside the keys that they count keep blocks apart, and no draw hits upon them."""
+
+    class Poor(Scripted):
+        def anywhere(self, launch: ConcreteLaunch, claim: Claim) -> Shown:
+            shown = super().anywhere(launch, claim)
+            return shown if len(self.asked) <= ENOUGH else Shown(claim, None, True, cut=True)
+
+    arrays = {"a": replace(array(20), allocation="a")}
+    variety = SampledContents(ConcreteLaunch((4, 1, 1), arrays, {}), frozenset(arrays), (), frozenset(), race=True)
+    assert variety.shows(CLAIM, Poor(lambda a: True)) is None
+    assert variety.escapes(CLAIM, Poor(lambda a: True))

@@ -355,3 +355,44 @@ def test_an_array_beyond_limits_takes_none_from_the_others(tmp_path: Path, unuse
     spec = f'kernel = "negate"\ngrid = ["M"]\nargs = {{ x = "f32[M, N]", out = "f32[M, N]", unused = "{unused}" }}'
     result = disguised(tmp_path, spec)
     assert (result.verdict, result.limits) == (Verdict.PROVED, ("N >= 1",))
+
+
+BLOCKS = """
+import cuda.tile as ct
+
+@ct.kernel
+def add_one(x, out):
+    i = ct.bid(0)
+    for j in range({rounds}):
+        part = i * {rounds} + j
+        ct.store(out, (part,), ct.load(x, (part,), ({tile},)) + 1.0)
+"""
+
+
+@pytest.mark.parametrize(("tile", "rounds"), [(2048, 1), (4096, 1), (8192, 1), (32768, 1), (2048, 2), (4096, 2)])
+@pytest.mark.parametrize("written", [False, True])
+def test_large_tiles_need_larger_sizes_for_two_blocks(tmp_path: Path, tile: int, rounds: int, *, written: bool) -> None:
+    """An open grid takes its clause, as that leaves two blocks work in launches of a few tiles."""
+    file = tmp_path / "blocks.py"
+    file.write_text(BLOCKS.format(tile=tile, rounds=rounds))
+    if written:
+        spec = f'requires = ["N % {tile * rounds} == 0"]\nargs = {{ x = "f32[N]", out = "f32[N]" }}\n'
+        (tmp_path / "blocks.tileverify.toml").write_text(f'[[launch]]\nkernel = "add_one"\n{spec}')
+    (result,) = check_paths([str(file)]).results
+    assert result.verdict is Verdict.PROVED, result.findings
+    assert any("grid.x" in clause for clause in result.requires)
+
+
+def test_what_the_contract_says_is_no_limit_of_the_proof(tmp_path: Path) -> None:
+    """The widest contract of recorded numbers keeps what was recorded of addresses."""
+    file = tmp_path / "blocks.py"
+    file.write_text(BLOCKS.format(tile=128, rounds=1))
+    aligned = '["x.address % 16 == 0", "out.address % 16 == 0"]'
+    (tmp_path / "blocks.tileverify.toml").write_text(
+        f'[[launch]]\nkernel = "add_one"\norigin = "recorded"\ngrid = [4]\nrequires = {aligned}\n'
+        'args = { x = "f32[512]", out = "f32[512]" }\n'
+    )
+    (result,) = check_paths([str(file)]).results
+    assert result.verdict is Verdict.PROVED
+    assert result.holds_for == "any"
+    assert not [clause for clause in (*result.limits, *result.requires) if "address" in clause]

@@ -181,7 +181,8 @@ class Case:
         def asked(conditions: Sequence[Term]) -> Answer:
             return alone.decide(conditions).answer
 
-        return ContractParts(self.contract, asked)
+        lanes = (lane.size for site in self.summary.sites for lane in site.lanes)
+        return ContractParts(self.contract, asked, max(lanes, default=1))
 
     def prepare(self, preparer: Preparer | None = None) -> None:
         if preparer is None:
@@ -379,7 +380,8 @@ class Case:
         proved = verdict is Verdict.PROVED
         open_uses = tuple(self.open_uses()) if proved else ()
         may_fail = self.open_assertions() if proved else []
-        limits = [clause for clause in self.clauses if self.parts.is_limit(clause.condition)]
+        added = [clause for clause in self.clauses if clause.condition not in self.contract.facts]
+        limits = [clause for clause in added if self.parts.is_limit(clause.condition)]
         one_result = deterministic(self.sites, self.contract, self.decider) if proved and not may_fail else None
         return Outcome(
             verdict=verdict,
@@ -387,7 +389,7 @@ class Case:
             deterministic=None if one_result and open_uses else one_result,
             one_result=one_result,
             open_uses=open_uses,
-            requires=tuple(clause.text for clause in self.clauses if clause not in limits),
+            requires=tuple(clause.text for clause in added if clause not in limits),
             limits=tuple(clause.text for clause in limits),
             assumes=tuple(data.fact.text for data in self.contract.data),
             findings=findings,

@@ -83,9 +83,14 @@ class _Trial:
     escaped: bool = False
     cut: bool = False
 
-    @property
-    def seen_enough(self) -> bool:
-        """Whether the contents that show the fault are many, and different enough."""
+    def seen_enough(self, race: bool) -> bool:
+        """Whether the contents that show the fault are many, and different enough.
+
+        Of a ``race`` they are not where steps ran out: contents that belong together, as ranks and the keys that
+        they count do, keep blocks apart, and come late among those that are drawn, or never.
+        """
+        if self.cut and race:
+            return False
         fewest = ENOUGH if self.cut else 1 if self.exhaustive else FEWEST
         return bool(self.found) and self.wanted <= self.distinct and self.seen >= fewest
 
@@ -95,6 +100,7 @@ class SampledContents:
     """The launches that differ from ``launch`` in the contents of ``varied`` arrays, which keep ``facts``.
 
     ``bounded``: arrays whose values the facts have to bound, as values without bounds break bounds of themselves.
+    ``race``: the fault is one between two accesses.
     ``far``: how far apart values are that shall lead to places which do not meet.  ``marks``: what the kernel compares
     values with.
     """
@@ -103,13 +109,14 @@ class SampledContents:
     varied: frozenset[str]
     facts: Sequence[NumberedFact]
     bounded: frozenset[str]
+    race: bool = False
     far: int = WIDE
     marks: Sequence[int] = ()
 
     def shows(self, claim: Claim, confirm: Confirm) -> Varied | None:
         """The fault as it was first seen; ``None`` if it is not in every content, or too few say so."""
         trial = self._tried(claim, confirm)
-        if trial is None or trial.escaped or not trial.seen_enough:
+        if trial is None or trial.escaped or not trial.seen_enough(self.race):
             return None
         steps = sum(each.confirmation.steps for each in trial.found)
         first = trial.found[0]
@@ -121,7 +128,7 @@ class SampledContents:
         Also where that cannot be tried: nobody has seen the fault in other contents then.
         """
         trial = self._tried(claim, confirm)
-        return trial is None or trial.escaped or (trial.cut and not trial.seen_enough)
+        return trial is None or trial.escaped or (trial.cut and not trial.seen_enough(self.race))
 
     def _tried(self, claim: Claim, confirm: Confirm) -> _Trial | None:
         """The contents in turn, up to one without the fault or the end of the steps; ``None`` if they cannot be varied.

@@ -264,7 +264,13 @@ class Search:
         facts = numbered_facts(DescribedNumbers(model), self.contract)
         far = max((self._reach(name).values for name in arrays), default=0)
         return SampledContents(
-            launch, arrays, facts, self._leading_outside(arrays), far=max(far, WIDE), marks=marks(self.conditions)
+            launch,
+            arrays,
+            facts,
+            self._leading_outside(arrays),
+            race=self.obligation.code in RACES,
+            far=max(far, WIDE),
+            marks=marks(self.conditions),
         )
 
     def _leading_outside(self, arrays: frozenset[str]) -> frozenset[str]:

@@ -52,6 +52,9 @@ HELD: Final = 1 << 38
 SMALL: Final = 1 << 12
 """Sizes of the launches that clauses have to leave (`work`)."""
 
+TILES: Final = 8
+"""And so many tiles where these are larger: two blocks of a few tiles have work."""
+
 Asked: TypeAlias = Callable[[Sequence[Term]], Answer]
 """Whether the contract has launches with these conditions."""
 
@@ -61,10 +64,12 @@ _SAMPLES: Final = (1, 2, 3, 7, 16, 64, 100, 128, 1000, 1024, 4096)
 
 @dataclass(frozen=True)
 class ContractParts:
-    """The limits of ``contract`` and its open parts; ``asked`` is the solver, which knows the contract's facts."""
+    """The limits of ``contract`` and its open parts; ``asked`` is the solver, which knows the contract's facts;
+    ``largest_tile``: the most elements along one axis of a tile that the kernel moves."""
 
     contract: Contract
     asked: Asked
+    largest_tile: int = 1
 
     @cached_property
     def alone(self) -> tuple[Term, ...]:
@@ -114,7 +119,8 @@ class ContractParts:
     def small(self) -> tuple[Term, ...]:
         """Every size is small, where the contract has such launches."""
         sizes = [*self.contract.variables, *(size for array in self._layouts for size in array[0])]
-        small = self._told(t.lt(size, t.const(SMALL)) for size in sizes if size.sort is Sort.INT)
+        below = max(SMALL, TILES * self.largest_tile)
+        small = self._told(t.lt(size, t.const(below)) for size in sizes if size.sort is Sort.INT)
         return () if not small or t.FALSE in small or self.implies(small, t.FALSE) else small
 
     @cached_property

@@ -253,6 +253,15 @@ def test_another_order_of_sums_is_right(dtype: str, references: Path, one_sandbo
     assert tried_against("rows", kernel, spec, references, one_sandbox) == []
 
 
+def test_smaller_grids_of_a_spec_without_a_grid_are_told(references: Path, one_sandbox: Sandbox) -> None:
+    for spec, told in ((SPEC, False), (SPEC.replace('grid = ["cdiv(N, 64)"]\n', ""), True)):
+        options = GateOptions(spec=spec, reference=f"{references}::add", hints=False, exact=False)
+        (kernel,) = judge(Submission((HEAD + ADD + STORE).encode()), options, one_sandbox).kernels
+        assert kernel.accepted, kernel.reasons
+        assert kernel.trial is not None
+        assert any("smaller grids" in each for each in kernel.trial.not_tried) is told
+
+
 def test_a_border_within_reach_is_reached_and_others_are_told(references: Path, either_sandbox: Sandbox) -> None:
     """A million elements can be interpreted, sixteen millions can not: the answer says so."""
     within = ADD + "    if min(x.shape[0] >> 20, 1) == 0:\n    " + STORE

@@ -109,6 +109,8 @@ def try_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
             send(msgspec.json.encode(line) + b"\n")
     if one_order and not request.deterministic:
         not_tried.insert(0, "other orders of the blocks of large launches")
+    if contract.spec.grid is None and request.requires:
+        not_tried.insert(0, "smaller grids, which a contract without a grid allows")
     not_tried[:0] = dict.fromkeys(stopped.values())
     unseen = [str(each) for each in narrow if each.values not in ran][:MOST_TOLD]
     end = TrialEnd(tuple(map(harmless_text, not_tried[:MOST_TOLD])), tuple(map(harmless_text, unseen)))

@@ -115,6 +115,10 @@ def test_what_is_no_ptx_is_told(text: str) -> None:
         ("mov.b64 %rd4, {%r2, %r1}; mov.b64 {%r4, %r5}, %rd4; add.s32 %r4, %r4, %r5; st.global.b32 [%rd3], %r4;",
          lambda t: t + 5),
         ("atom.global.add.u32 %r4, [%rd1], 1;", lambda t: 64 if t == 0 else t),
+        ("cvt.rn.f32.u32 %r4, %r2; max.f32 %r4, %r4, 0f40A00000, 0f41000000; cvt.rzi.u32.f32 %r4, %r4;"
+         " st.global.b32 [%rd3], %r4;", lambda t: max(t, 5, 8)),
+        ("cvt.rn.f32.u32 %r4, %r2; min.f32 %r4, %r4, 0f41000000; cvt.rzi.u32.f32 %r4, %r4; st.global.b32 [%rd3], %r4;",
+         lambda t: min(t, 8)),
     ],
 )  # fmt: skip
 def test_what_instructions_do(body: str, wanted: object) -> None:

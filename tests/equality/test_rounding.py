@@ -163,3 +163,33 @@ def test_a_count_in_a_narrow_integer_is_told(capfd: pytest.CaptureFixture[str], 
     sizes = ("--size", "M=2", "--size", "N=256")
     said = command_line(capfd)("equal", f"{kernel}::positive", "--reference", f"{reference}::positive", *sizes)
     assert "adds up in i8, which is narrower than i32, and wraps: for at line 8" in said.out, said
+
+
+SQUARES = """
+import cuda.tile as ct
+
+
+@ct.kernel
+def energy(x, out, TILE: ct.Constant[int]):
+    r = ct.bid(0)
+    total = ct.zeros((1, TILE), dtype={kept})
+    for j in range(ct.cdiv(x.shape[1], TILE)):
+        t = ct.load(x, (r, j), (1, TILE), padding_mode=ct.PaddingMode.ZERO).astype({kept})
+        total = total + t * t
+    ct.store(out, (r,), ct.sum(total, axis=1).astype(ct.int64))
+"""
+
+
+@pytest.mark.parametrize(("kept", "told"), [("ct.int32", True), ("ct.int64", False)])
+def test_a_sum_in_32_bits_that_is_made_wider_is_told(
+    kept: str, told: bool, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    kernel, reference = tmp_path / "energy.py", tmp_path / "reference.py"
+    kernel.write_text(SQUARES.format(kept=kept))
+    kernel.with_suffix(".tileverify.toml").write_text(
+        '[[launch]]\nkernel = "energy"\ngrid = ["M"]\nargs = { x = "u8[M, N]", out = "i64[M]", TILE = 64 }\n'
+    )
+    reference.write_text("def energy(x):\n    y = x.astype('int64')\n    return {'out': (y * y).sum(axis=1)}\n")
+    sizes = ("--size", "M=2", "--size", "N=130")
+    said = command_line(capfd)("equal", f"{kernel}::energy", "--reference", f"{reference}::energy", *sizes)
+    assert ("adds up in i32, which is narrower than i64, and wraps: for at line 9" in said.out) is told, said

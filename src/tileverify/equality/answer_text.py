@@ -54,7 +54,7 @@ def rounding_lines(found: ExactAnswer) -> Iterator[str]:
         )
     for narrow in found.rounding.narrow:
         place = "" if narrow.line is None else f" at line {narrow.line}"
-        than = "f32" if narrow.format[0] in "bf" else "i32, and wraps"
+        than = "f32" if narrow.format[0] in "bf" else f"{'i64' if narrow.format == 'i32' else 'i32'}, and wraps"
         yield f"  adds up in {narrow.format}, which is narrower than {than}: {narrow.op}{place}"
 
 

@@ -1,4 +1,5 @@
-"""Sums that a kernel keeps in fewer than 32 bits: additions round or wrap there, the more the longer an array is."""
+"""Sums that a kernel keeps in fewer than 32 bits, or in 32 where it goes on with 64: additions round or wrap there, the
+more the longer an array is."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from ..frontend.bytecode.traverse import walk
 
 _ADDING = frozenset({"addf", "subf", "fma", "addi", "subi"})
 _FEWEST_BITS = 32
+_WORD = "i32"
 _WIDENING = frozenset({"exti", "itof"})
 
 
@@ -27,16 +29,16 @@ class NarrowSum:
 
 def narrow_sums(entry: Entry) -> tuple[NarrowSum, ...]:
     """All of a kernel, each once, in the order of the program."""
-    found = dict.fromkeys(
+    sums = (
         NarrowSum(op.name, narrow, None if op.location is None else op.location.line, _is_widened(entry, op, narrow))
         for op in walk(entry.body)
         for narrow in _formats(op)
     )
-    return tuple(found)
+    return tuple(dict.fromkeys(each for each in sums if each.format != _WORD or each.widened))
 
 
 def _is_widened(entry: Entry, op: Op, narrow: str) -> bool:
-    """Whether a cast to more bits is made of a result of ``op`` in the format ``narrow``."""
+    """Whether a cast to more bits is made of a result of ``op`` in the format ``narrow``; of 32 bits, to an integer."""
     users: dict[Value, list[Op]] = {}
     for user in walk(entry.body):
         for operand in operands(user):
@@ -45,7 +47,7 @@ def _is_widened(entry: Entry, op: Op, narrow: str) -> bool:
     seen = {*left}
     while left:
         for user in users.get(left.pop(), ()):
-            if user.name in _WIDENING:
+            if user.name in (_WIDENING if narrow != _WORD else ("exti",)):
                 return True
             fresh = [each for each in user.results if each not in seen]
             seen.update(fresh)
@@ -76,7 +78,7 @@ def _formats(op: Op) -> Iterator[str]:
 
 def _narrow(value: Value) -> Iterator[str]:
     element = value.type.element if isinstance(value.type, TileType) else None
-    if isinstance(element, ScalarType) and 1 < element.bits < _FEWEST_BITS:
+    if isinstance(element, ScalarType) and (1 < element.bits < _FEWEST_BITS or element.name == _WORD):
         yield element.name
 
 

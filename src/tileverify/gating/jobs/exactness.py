@@ -16,6 +16,8 @@ _LIMITS: Final = frozenset({"limit-time", "limit-cpu", "limit-memory", "limit-ou
 """Of a run that is longer than that of floats, which says nothing else against a kernel."""
 
 _FEW: Final = 3
+_WRAPPING: Final = ("i8", "i16")
+"""Sums that are refused where something wider is made of them; of 32 bits they are told, as counts fit."""
 _IDLE: Final = (
     "what it computes at {} changed nothing at any input that was tried, so nobody saw what it is for: take it out, or"
     " --allow-idle accepts it"
@@ -58,7 +60,7 @@ def with_equality(
     if idle:
         return _refused(found, Reason("idle-value", _IDLE.format(printable("; ".join(map(str, idle[:_FEW]))))))
     for narrow in _list(found.equal.get("rounding"), "narrow_sums"):
-        if narrow["widened"] and narrow["format"][0] == "i":
+        if narrow["widened"] and narrow["format"] in _WRAPPING:
             return _refused(found, Reason("narrow-sum", _NARROW.format(narrow["format"]), narrow["line"]))
     return found
 

@@ -294,6 +294,18 @@ def _simple(count: int) -> Callable[[Instruction], ValueRule]:
     return make
 
 
+def _extreme(instruction: Instruction) -> ValueRule:
+    """Of two operands, or of three (f32 on sm_100 and later), which give what two of two would."""
+    if instruction.has("xorsign"):
+        raise UnknownInstruction(instruction.name)
+    pair = _simple(2)(instruction)
+    _, *sources = instruction.operands
+    if len(sources) == len(pair.sources):
+        return pair
+    of_two = pair.function
+    return ValueRule(lambda a, b, c: of_two(of_two(a, b), c), (*pair.sources, pair.sources[0]), pair.result)
+
+
 def _product(instruction: Instruction) -> ValueRule:
     type_ = instruction.type
     if _is_float(type_):
@@ -418,7 +430,8 @@ def _counting(function: Function) -> Callable[[Instruction], ValueRule]:
 
 
 RULES: Final[dict[str, Callable[[Instruction], ValueRule]]] = {
-    **dict.fromkeys(("add", "sub", "div", "rem", "min", "max", "and", "or", "xor", "copysign"), _simple(2)),
+    **dict.fromkeys(("add", "sub", "div", "rem", "and", "or", "xor", "copysign"), _simple(2)),
+    **dict.fromkeys(("min", "max"), _extreme),
     **dict.fromkeys(("not", "neg", "abs", "cnot"), _simple(1)),
     **dict.fromkeys(("sqrt", "rsqrt", "rcp", "ex2", "lg2", "sin", "cos", "tanh"), _simple(1)),
     "fma": lambda instruction: _float_function(instruction, 3), "mul": _product, "mad": _product_and_sum,

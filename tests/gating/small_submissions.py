@@ -272,7 +272,26 @@ IDLE = {
 }
 """Cases that no contents show: values that cancel, conditions made of products and of integers, counts that wrap."""
 
-CHEATS = {**ORDER, **PLACES, **BRANCHES, **ARITHMETIC, **HIDING, **IDLE}
+
+def by_id(row: str) -> Case:
+    """A row of a table for each id, which ``row`` makes of it."""
+    return Case(
+        "table, index, out",
+        f"i = ct.bid(0)\nrow = ct.load(index, (i,), (1,)){row}\ncols = ct.arange(64, dtype=ct.int32)\n"
+        "ct.store(out, (i, 0), ct.gather(table, (row[:, None], cols[None, :])))",
+        'table = "f32[V, 64]", index = "i32[M]", out = "f32[M, 64]"',
+        "rows_of",
+        '["M"]',
+        'requires = ["M >= 1", "V >= 1"]\ndata = ["range(index, 0, V)"]',
+    )
+
+
+TABLES = {
+    "ids-in-16-bits": by_id(".astype(ct.uint16).astype(ct.int32)"),
+    "ids-through-halves": by_id(".astype(ct.float16).astype(ct.int32)"),
+}
+"""Right for tables that are small."""
+CHEATS = {**ORDER, **PLACES, **BRANCHES, **ARITHMETIC, **HIDING, **IDLE, **TABLES}
 
 
 # ------------------------------------------------------------------------------------------------- honest
@@ -288,6 +307,7 @@ def reduced(pad: str, tile: str, reference: str, dtype: str = "f32") -> Case:
 
 
 HONEST = {
+    "row-for-each-id": by_id(""),
     "double": vector("t * 2"),
     "sum-of-itself": vector("t + t"),
     "there-and-back": vector(HIDDEN + "t * 2"),

@@ -14,7 +14,7 @@ SEED = 20
 FEW_CHEATS = (
     "a-value-for-the-next-tile", "a-running-sum-of-what-is-there", "output-first", "another-scalar-between",
     "nothing-below-1e-7", "sign-of-b-or-minus-b", "magnitude-of-a-scalar", "through-24-bits",
-    "cancels-at-two-lanes", "positives-in-8-bits",
+    "cancels-at-two-lanes", "positives-in-8-bits", "ids-in-16-bits",
 )  # fmt: skip
 FEW_HONEST = (
     "there-and-back", "scale", "gelu", "whole", "copy", "softmax", "counts-by-atomics", "sums-by-atomics",
@@ -56,6 +56,7 @@ def test_cheats_are_refused(name: str, references: Path, one_sandbox: Sandbox) -
         "trial-stopped",
         "idle-value",
         "narrow-sum",
+        "overflow-not-tried",
     }
     expected = {"TV002"} if name in PLACES else wrong
     assert {reason.id for reason in kernel.reasons} <= expected, kernel.reasons

@@ -2,7 +2,7 @@
 
 All of it is computed for many blocks of many launches at once, a lane for each: as the machine does it, by the rules
 of the interpreter, and beside that over the integers (of floats: in float64), without a width.  Where the two part,
-a word was too narrow.  No array is read; what comes of arrays is left out.
+a word was too narrow.  No array is read: what comes of arrays is left out, or any number within the `bounded_loads`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 
-from ...contract.launch import EntryParameter, Expression, Name, Number, Role
+from ...contract.launch import DataFact, EntryParameter, Expression, Name, Number, Role
 from ...contract.operators import Undefined
 from ...contract.strides import strides_of
 from ...frontend.bytecode.model import Block, Entry, Op, ScalarType, TensorViewType, TileType, Value
@@ -23,6 +23,7 @@ from ..interpreter.tiles import constant_tile
 from ..interpreter.values import Tile, as_signed, wrapped
 from .conditions import ContractInNumbers
 from .elements import Array
+from .lane_expressions import evaluated, some
 
 if TYPE_CHECKING:
     from ..interpreter.machine import BlockRun
@@ -71,42 +72,19 @@ class Computed:
 
 
 def computed(
-    entry: Entry, parameters: Sequence[EntryParameter], contract: ContractInNumbers, launches: Launches
+    entry: Entry,
+    parameters: Sequence[EntryParameter],
+    contract: ContractInNumbers,
+    launches: Launches,
+    bounded: Mapping[Op, DataFact] | None = None,
 ) -> Computed:
-    """Every op of the launch alone, for these lanes."""
-    run = _Run(contract, launches)
+    """Every op of the launch alone, for these lanes; ``bounded``: loads of which facts say what they may give."""
+    run = _Run(contract, launches, bounded or {})
     with np.errstate(all="ignore"):
         for value, parameter in zip(entry.parameters, parameters, strict=True):
             run.parameter(value, parameter)
         run.block(entry.body, np.ones(launches.count, np.bool_))
     return run.found
-
-
-def evaluated(expression: Expression, values: Mapping[str, Array]) -> Array:
-    """The expression for each lane, where `operators.Operator.value` knows one launch.
-
-    :raises Undefined: it has an operator that is not followed, or a name without a value.
-    """
-    if isinstance(expression, Number):
-        return np.asarray(expression.value, np.int64)
-    if isinstance(expression, Name):
-        if expression.name not in values:
-            raise Undefined(f"{expression.name} has no value")
-        return values[expression.name]
-    operator = _OPERATORS.get(expression.op)
-    if operator is None:
-        raise Undefined(f"'{expression.op}' is not followed")
-    return np.asarray(operator(*(evaluated(each, values) for each in expression.args)))
-
-
-def _some(divisor: Array) -> Array:
-    return np.where(divisor == 0, 1, divisor)
-
-
-_OPERATORS: Final[Mapping[str, Callable[..., Array]]] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "neg": np.negative, "min": np.minimum, "max": np.maximum,
-    "//": lambda a, b: a // _some(b), "%": lambda a, b: a % _some(b), "cdiv": lambda a, b: -(-a // _some(b)),
-}  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------- numbers
@@ -119,7 +97,7 @@ def _shifted_left(op: Op, a: Array, b: Array) -> Array:
 
 
 def _remainder(op: Op, a: Array, b: Array) -> Array:
-    return np.asarray(a - divide(a, _some(b), "zero") * _some(b))
+    return np.asarray(a - divide(a, some(b), "zero") * some(b))
 
 
 def _compared(op: Op, a: Array, b: Array) -> Array:
@@ -140,7 +118,7 @@ _MEANINGS: Final[dict[str, Meaning]] = {
     "muli": lambda op, a, b: a * b,
     "shli": _shifted_left,
     "shri": lambda op, a, b: a >> np.clip(b, 0, 63),
-    "divi": lambda op, a, b: divide(a, _some(b), op.attributes["rnd"]),
+    "divi": lambda op, a, b: divide(a, some(b), op.attributes["rnd"]),
     "remi": _remainder,
     "andi": lambda op, a, b: a & b,
     "ori": lambda op, a, b: a | b,
@@ -197,8 +175,9 @@ def _number_of(held: Array, element: ScalarType) -> Array:
 class _Run:
     """The ops of the launch alone, in their order; stands for a block's run where the interpreter's rules ask."""
 
-    def __init__(self, contract: ContractInNumbers, launches: Launches) -> None:
+    def __init__(self, contract: ContractInNumbers, launches: Launches, bounded: Mapping[Op, DataFact]) -> None:
         self.contract = contract
+        self.bounded = bounded
         self.launches = launches
         self.known: dict[Value, Lanes] = {}
         self.views: dict[Value, tuple[Lanes | None, ...]] = {}
@@ -245,6 +224,8 @@ class _Run:
                 self.loop(op, active)
             elif op.name == "if":
                 self.branch(op, active)
+            elif op in self.bounded:
+                self.load(op, self.bounded[op])
             elif op.regions:
                 for body in (body for region in op.regions for body in region.blocks):
                     self.block(body, active)
@@ -275,6 +256,20 @@ class _Run:
                 operands = [self.known.get(op.value(each)) for each in op.operands]
                 if all(each is not None for each in operands):
                     self.arithmetic(op, [each for each in operands if each is not None], active)
+
+    def load(self, op: Op, fact: DataFact) -> None:
+        """A place of the range, half of them at its ends."""
+        assert fact.low is not None
+        assert fact.high is not None
+        try:
+            low, high = (
+                evaluated(self.contract.resolved(each), self.launches.values) for each in (fact.low, fact.high)
+            )
+        except Undefined:
+            return
+        share = np.clip(self.launches.source.uniform(-0.5, 1.5, self.launches.count), 0, 1)
+        number = low + np.floor(share * np.maximum(high - 1 - low, 0)).astype(np.int64)
+        self.known[op.results[0]] = self.lanes(number, _scalar(op.results[0]))
 
     def arithmetic(self, op: Op, operands: Sequence[Lanes], active: Array) -> None:
         element = _scalar(op.result)

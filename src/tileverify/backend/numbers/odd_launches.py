@@ -20,10 +20,12 @@ from ...contract.operators import Undefined
 from ...contract.strides import strides_of
 from ...frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
 from ...frontend.bytecode.uses import NOWHERE, ValueUse, uses_of
+from .bounded_loads import bounded_loads
 from .conditions import ContractInNumbers
 from .elements import Array
 from .extents import cost, extent
-from .launch_integers import Axes, Launches, computed, evaluated
+from .lane_expressions import evaluated
+from .launch_integers import Axes, Launches, computed
 from .launch_steps import launch_steps
 from .trial_launches import MOST_ELEMENTS, Chosen
 
@@ -124,7 +126,9 @@ class _Looking:
         launches = self.large()
         if launches is None:
             return
-        seen, uses = computed(self.entry, self.parameters, self.contract, launches), uses_of(self.entry)
+        bounded = bounded_loads(self.entry, self.parameters, self.contract.spec)
+        seen = computed(self.entry, self.parameters, self.contract, launches, bounded)
+        uses = uses_of(self.entry)
         allowed, order = self.within_limits(launches), self.costs(launches)
         chosen = np.zeros(launches.count, np.bool_)
         for op, lanes in sorted(seen.narrow.items(), key=lambda each: np.min(order[each[1] & allowed], initial=np.inf)):

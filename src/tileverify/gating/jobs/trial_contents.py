@@ -11,10 +11,11 @@ import numpy as np
 
 from ...backend.numbers.conditions import ContractInNumbers, scalars
 from ...backend.numbers.elements import Array, rounded, storage_type
-from ...backend.numbers.inputs import Given, Inputs, make_inputs
+from ...backend.numbers.inputs import Given, Inputs, make_inputs, view
 from ...backend.numbers.trial_launches import Constants
 from ...backend.numbers.turning_contents import TURNING_SCALAR
 from ...contract.element_types import ELEMENT_TYPES
+from ...contract.launch import Expression
 
 ZEROS: Final = "zeros"
 SPECIAL: Final = "special"
@@ -81,6 +82,7 @@ def inputs_of(
     plain = make_inputs(contract, Given(dict(values), floats, {}, None, own))
     arrays = {}
     spoken_of = {name for fact in (*contract.spec.data, *contract.spec.observed) for name in (fact.array, fact.other)}
+    ranged = _ranged(contract)
     for array in contract.spec.arrays():
         shape, kind = plain.launch.arrays[array.name].shape, ELEMENT_TYPES[array.dtype].kind
         if kind == "f" and filling in PLACES and constants.turning_places:
@@ -89,7 +91,32 @@ def inputs_of(
             arrays[array.name] = _floats(source, filling, shape, array.dtype, constants)
         elif kind in "iu" and filling in _OF_INTEGERS and array.name not in spoken_of:
             arrays[array.name] = _integers(source, filling, shape, array.dtype, constants)
+        elif array.name in ranged:
+            ends = [contract.value(end, plain.values) for end in ranged[array.name]]
+            arrays[array.name] = _with_ends(source, plain, array.name, ends[0], ends[1] - 1)
     return make_inputs(contract, Given(dict(values), floats, {}, None, own, drawn=arrays)) if arrays else plain
+
+
+def _ranged(contract: ContractInNumbers) -> dict[str, tuple[Expression, Expression]]:
+    """The ends of arrays of integers of which a range is all that facts say."""
+    facts = (*contract.spec.data, *contract.spec.observed)
+    same = {name for group in contract.spec.same_arrays() for name in group}
+    named = [name for fact in facts for name in (fact.array, fact.other)]
+    return {
+        fact.array: (fact.low, fact.high)
+        for fact in facts
+        if fact.kind == "range" and not fact.unless and fact.low is not None and fact.high is not None
+        if named.count(fact.array) == 1 and fact.array not in same
+    }
+
+
+def _with_ends(source: np.random.Generator, plain: Inputs, name: str, low: int, high: int) -> Array:
+    """What the array holds anyhow, with both ends of its range at places of their own."""
+    array = plain.launch.arrays[name]
+    held = np.array(view(plain.memory[array.allocation], array.shape, array.strides))
+    places = source.permutation(held.size)[:2]
+    held.reshape(-1)[places] = [high, low][: len(places)]
+    return held
 
 
 def _placed(name: str, filling: str, shape: tuple[int, ...], dtype: str, constants: Constants, seed: int) -> Array:

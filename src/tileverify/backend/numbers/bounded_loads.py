@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from ...contract.facts.form import Subject
+from ...contract.facts.kinds import subject_of
 from ...contract.launch import DataFact, EntryParameter, LaunchSpec, Role
 from ...frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
 from ...frontend.bytecode.traverse import walk
@@ -19,7 +21,8 @@ _LOADING: Final = {"load_view_tko": "view", "load_ptr_tko": "ptr"}
 
 def bounded_loads(entry: Entry, parameters: Sequence[EntryParameter], spec: LaunchSpec) -> dict[Op, DataFact]:
     """The fact that bounds what each such load gives, where it is an integer."""
-    facts = {fact.array: fact for fact in (*spec.observed, *spec.data) if fact.kind == "range" and not fact.unless}
+    bounds = (fact for fact in (*spec.observed, *spec.data) if subject_of(fact) is Subject.LIMITS and not fact.unless)
+    facts = {fact.array: fact for fact in bounds}
     return dict(_bounded(entry, parameters, facts)) if facts else {}
 
 

@@ -15,6 +15,8 @@ from ...backend.numbers.inputs import Given, Inputs, make_inputs, view
 from ...backend.numbers.trial_launches import Constants
 from ...backend.numbers.turning_contents import TURNING_SCALAR
 from ...contract.element_types import ELEMENT_TYPES
+from ...contract.facts.form import Subject
+from ...contract.facts.kinds import subject_of
 from ...contract.launch import Expression
 
 ZEROS: Final = "zeros"
@@ -105,7 +107,7 @@ def _ranged(contract: ContractInNumbers) -> dict[str, tuple[Expression, Expressi
     return {
         fact.array: (fact.low, fact.high)
         for fact in facts
-        if fact.kind == "range" and not fact.unless and fact.low is not None and fact.high is not None
+        if subject_of(fact) is Subject.LIMITS and not fact.unless and fact.low is not None and fact.high is not None
         if named.count(fact.array) == 1 and fact.array not in same
     }
 

@@ -47,7 +47,7 @@ _LONGER: Final = 8
 """Times what a launch takes: one that takes more is another one."""
 _COMPUTING: Final = (Nature.SMOOTH, Nature.ASKING, Nature.STEPPED, Nature.INTEGER)
 _CHOOSING: Final = frozenset({"maxf", "minf", "maxi", "mini"})
-"""They give one of their operands, and which one is told elsewhere (`WaysTaken`)."""
+"""They give one of their operands, and `WaysTaken` tells which one."""
 _FILLINGS: Final = ("normal", "borders", "positive")
 _STEPS: Final = 16
 """Times those of all launches: what it takes where many ops change nothing; else it is a small part of that."""
@@ -134,7 +134,7 @@ def movable(entry: Entry) -> list[Op]:
 
 
 def _without_use(ops: Sequence[Op], uniform: frozenset[Op]) -> set[Op]:
-    """Ops of which nothing is computed but what the host is told (`_FOR_THE_HOST`), and of the ``uniform`` ones those
+    """Ops that lead to nothing but what the host hears (`_FOR_THE_HOST`), and of the ``uniform`` ones those
     that lead to conditions of an ``if`` alone: two ways to one result that sizes and scalars choose are no secret."""
     choices = (op for op in ops if op.name == "if")
     around = {region.blocks[0].terminator: choice for choice in choices for region in choice.regions}
@@ -199,8 +199,8 @@ def idle_of(
     known: Constants,
     options: Options,
 ) -> Idle:
-    """Of a kernel whose launches ``taken``, each with its steps, agreed with a reference; nothing is said of contents
-    that were given."""
+    """Of a kernel whose launches ``taken``, each with its steps, agreed with a reference; contents that were given
+    are no sample, so nothing follows."""
     if options.inputs is not None:
         return Idle()
     return idle_ops(kernel, _telling(contract, taken, known, options.seed), Budget(options.steps * _STEPS))

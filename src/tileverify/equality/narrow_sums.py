@@ -3,7 +3,7 @@ more the longer an array is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..frontend.bytecode.liveness import operands
@@ -29,20 +29,26 @@ class NarrowSum:
 
 def narrow_sums(entry: Entry) -> tuple[NarrowSum, ...]:
     """All of a kernel, each once, in the order of the program."""
+    users = _users(entry)
     sums = (
-        NarrowSum(op.name, narrow, None if op.location is None else op.location.line, _is_widened(entry, op, narrow))
+        NarrowSum(op.name, narrow, None if op.location is None else op.location.line, _is_widened(users, op, narrow))
         for op in walk(entry.body)
         for narrow in _formats(op)
     )
     return tuple(dict.fromkeys(each for each in sums if each.format != _WORD or each.widened))
 
 
-def _is_widened(entry: Entry, op: Op, narrow: str) -> bool:
-    """Whether a cast to more bits is made of a result of ``op`` in the format ``narrow``; of 32 bits, to an integer."""
+def _users(entry: Entry) -> Mapping[Value, list[Op]]:
+    """The ops that take each value."""
     users: dict[Value, list[Op]] = {}
     for user in walk(entry.body):
         for operand in operands(user):
             users.setdefault(operand, []).append(user)
+    return users
+
+
+def _is_widened(users: Mapping[Value, list[Op]], op: Op, narrow: str) -> bool:
+    """Whether a cast to more bits is made of a result of ``op`` in the format ``narrow``; of 32 bits, to an integer."""
     left = [result for result in op.results if _element(result) == narrow]
     seen = {*left}
     while left:

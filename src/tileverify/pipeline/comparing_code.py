@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..backend.assembler import AssemblyError, find_assembler
-from ..backend.compiled.cubin_look import Looked, ProvedEntry, advice_on, looked
+from ..backend.compiled.cubin_look import Looked, ProvedEntry, looked, with_advice
 from ..results import Finding, KernelResult, SourceSite
 from ..results.codes import TV
 from ..results.compared_code import ComparedCode
@@ -47,5 +47,4 @@ def _findings(seen: Looked) -> Iterator[Finding]:
         file, line = difference.place or (None, None)
         sites = () if file is None else (SourceSite(file, line, None, access="", array=""),)
         message = f"what tileiras makes of it for {seen.architecture} does other than the bytecode: {difference}"
-        advice = advice_on(difference)
-        yield Finding(TV.LAUNCH_ARTIFACT, f"{message}; {advice}" if advice else message, sites)
+        yield Finding(TV.LAUNCH_ARTIFACT, with_advice(message, difference), sites)

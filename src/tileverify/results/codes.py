@@ -323,8 +323,8 @@ _ALL: Final = (
     Code(
         TV.LAUNCH_ARTIFACT,
         "the artifact is the proved one",
-        "The binary that is about to run was not made from the bytecode that was proved, or the assembler made other "
-        "code of it than the bytecode says (with `check --compiled` a warning: the proof is of the bytecode).",
+        "The binary that is about to run was not made from the bytecode that was proved. Or the assembler made code "
+        "that does other than the bytecode; `check --compiled` warns then, since the proof is of the bytecode.",
         "the digests of bytecode and binary are those that the certificate names.",
         "Build and verify again. Where it is the assembler's fault: add with `atomic_add`, take another tile, or store "
         "in a second launch.",

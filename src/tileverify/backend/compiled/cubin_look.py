@@ -136,9 +136,10 @@ def _reference(proved: ProvedEntry, module: Module, entry: Entry, inputs: Inputs
         return str(stop)
 
 
-def advice_on(difference: CodeDifference) -> str:
-    """What to write instead, where that is known."""
-    return _ADVICE.get(difference.kind, "")
+def with_advice(message: str, difference: CodeDifference) -> str:
+    """``message`` and what to write instead, where that is known."""
+    advice = _ADVICE.get(difference.kind)
+    return message if advice is None else f"{message}; {advice}"
 
 
 def refuse_differences(seen: Looked) -> None:
@@ -146,10 +147,9 @@ def refuse_differences(seen: Looked) -> None:
     if not seen.differences:
         return
     first = seen.differences[0]
-    advice = f"; {advice_on(first)}" if advice_on(first) else ""
     message = (
         f"what tileiras makes of this kernel for {seen.architecture} does other than the bytecode that is proved: "
-        f"{first} ({TV.LAUNCH_ARTIFACT.value}){advice}"
+        f"{first} ({TV.LAUNCH_ARTIFACT.value})"
     )
     file, line = first.place or (None, None)
-    raise AssemblyError(message, file, line)
+    raise AssemblyError(with_advice(message, first), file, line)

@@ -159,6 +159,7 @@ TABLES = {
     "tileverify/backend/compiled/machine/transfers.py": "what atomics of PTX make of two values",
     "tileverify/backend/compiled/machine/warps.py": "what the values of a warp are reduced by",
     "tileverify/backend/numbers/lane_expressions.py": "what it is for many launches at once",
+    "tileverify/pipeline/code_footprints/ptx_values.py": "what they are as terms",
     "tileverify/contract/expressions.py": "how an operator of a launch spec is written",
     "tileverify/contract/operators.py": "what it is: value, term and Python",
     "tileverify/reports/html/words.py": "what pages print in its place",

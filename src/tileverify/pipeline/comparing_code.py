@@ -11,9 +11,9 @@ from ..backend.compiled.cubin_look import Looked, ProvedEntry, looked, with_advi
 from ..results import Finding, KernelResult, SourceSite
 from ..results.codes import TV
 from ..results.compared_code import ComparedCode
+from .code_footprints.code_proof import code_proof
 
 if TYPE_CHECKING:
-    from ..backend.assembler import Assembler
     from ..contract.launch import KernelUnit
 
 
@@ -24,21 +24,19 @@ def with_compared_code(unit: KernelUnit, result: KernelResult, architectures: Se
     :raises UsageError: there is no assembler here.
     """
     assembler = find_assembler()
-    proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires)
+    proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires, result.limits)
     compared, findings = list[ComparedCode](), list[Finding]()
     for architecture in architectures:
-        seen = _seen(proved, assembler, architecture)
-        compared.append(ComparedCode(architecture, assembler.version, seen if isinstance(seen, str) else str(seen)))
-        findings += () if isinstance(seen, str) else _findings(seen)
+        try:
+            assembled = assembler.assembled(proved.bytecode, architecture)
+        except AssemblyError as error:
+            compared.append(ComparedCode(architecture, assembler.version, f"not looked at ({error.message})"))
+            continue
+        seen = looked(proved, assembled, architecture)
+        footprints = "" if seen.differences else str(code_proof(proved, assembled))
+        compared.append(ComparedCode(architecture, assembler.version, str(seen), footprints))
+        findings += _findings(seen)
     return replace(result, compared_code=tuple(compared), findings=(*result.findings, *findings))
-
-
-def _seen(proved: ProvedEntry, assembler: Assembler, architecture: str) -> Looked | str:
-    """Why not, where the assembler refuses the kernel."""
-    try:
-        return looked(proved, assembler.assembled(proved.bytecode, architecture), architecture)
-    except AssemblyError as error:
-        return f"not looked at ({error.message})"
 
 
 def _findings(seen: Looked) -> Iterator[Finding]:

@@ -223,6 +223,7 @@ class ComparedCodeDocument(Struct, frozen=True):
     architecture: str
     assembler: str
     said: str
+    footprints: str = ""
 
 
 class ResultDocument(Struct, frozen=True, kw_only=True):

@@ -141,7 +141,8 @@ def _result(result: KernelResult) -> ResultDocument:
         written=UNSET if written is None else WrittenDocument(list(written.whole), list(written.open)),
         second_reading=UNSET if result.second_reading is None else reading_document(result.second_reading),
         compared_code=[
-            ComparedCodeDocument(each.architecture, each.assembler, each.said) for each in result.compared_code
+            ComparedCodeDocument(each.architecture, each.assembler, each.said, each.footprints)
+            for each in result.compared_code
         ]
         or UNSET,
         notes=list(result.notes),
@@ -248,7 +249,8 @@ def _read_result(document: ResultDocument) -> KernelResult:
         written=_read_written(document.written),
         second_reading=_read_reading(document.second_reading),
         compared_code=tuple(
-            ComparedCode(each.architecture, each.assembler, each.said) for each in _given(document.compared_code, [])
+            ComparedCode(each.architecture, each.assembler, each.said, each.footprints)
+            for each in _given(document.compared_code, [])
         ),
         cached=document.cached,
         trusted=tuple(_given(document.trusted, [])),

@@ -64,13 +64,15 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class ProvedEntry:
-    """What the cubin was made of: an entry of some bytecode, and the contract under which it is proved."""
+    """What the cubin was made of: an entry of some bytecode, and the contract under which it is proved; ``limits``:
+    those of the proof, which small launches keep."""
 
     bytecode: bytes
     symbol: str
     parameters: Sequence[EntryParameter]
     launch: LaunchSpec
     requires: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
 
 
 def looked(proved: ProvedEntry, assembled: Assembled, architecture: str) -> Looked:

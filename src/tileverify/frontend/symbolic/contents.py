@@ -11,6 +11,7 @@ Loads that take part in synchronisation (relaxed, acquire) are never treated as 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from ...contract.terms import (
     ONE,
@@ -41,6 +42,9 @@ from .summary import Origin, OriginKind, ViewFootprint
 from .values import Pointer, SymbolicValue, TileView
 from .written import origin_key
 
+OUTSIDE: Final = ".outside"
+"""How the names of functions end that stand for lanes outside of a view without padding: these may be anything."""
+
 
 def of_view(m: Machine, op: Op, view: TileView, place: ViewFootprint) -> SymbolicValue:
     """The tile that a ``load_view_tko`` gives."""
@@ -56,7 +60,7 @@ def of_view(m: Machine, op: Op, view: TileView, place: ViewFootprint) -> Symboli
     if view.padding == "zero":
         outside: SymbolicValue = constant_element(0, element.bits)
     else:
-        outside = m.unknown(op, op.results[0], suffix=".outside")
+        outside = m.unknown(op, op.results[0], suffix=OUTSIDE)
     return _where(inside, value, outside)
 
 
@@ -182,7 +186,7 @@ def _descriptor(m: Machine, op: Op, view: TileView, place: ViewFootprint) -> Ter
     m.list_ranks[name] = rank
     row, word = place.coordinates
     columns = ["address", *(f"shape[{d}]" for d in range(rank)), *(f"strides[{d}]" for d in range(rank))]
-    behind: SymbolicValue = ZERO if view.padding == "zero" else m.unknown(op, op.results[0], suffix=".outside")
+    behind: SymbolicValue = ZERO if view.padding == "zero" else m.unknown(op, op.results[0], suffix=OUTSIDE)
     assert isinstance(behind, Term)
     value = behind
     for number, column in reversed(list(enumerate(columns))):

@@ -11,6 +11,7 @@ from ...backend.compiled.cubin_look import ProvedEntry, looked, refuse_differenc
 from ...contract.launch import KernelUnit
 from ...frontend.bytecode.model import Block, Op
 from ...frontend.symbolic.locations import user_frame
+from ...pipeline.code_footprints.code_proof import code_proof
 from ...reports.reasons import undetermined
 from ...results import KernelResult, Verdict
 from ...system.paths import display_path
@@ -32,7 +33,7 @@ def build_bundle(
     assert result.holds_for is not None
     text = result.certificate.text
     certificate = read_certificate(text, result.file)
-    proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires)
+    proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires, result.limits)
     cubins = {
         architecture: _cubin(proved, assembler, architecture)
         for architecture in (architectures if assembler is not None else ())
@@ -63,7 +64,8 @@ def _cubin(proved: ProvedEntry, assembler: Assembler, architecture: str) -> Cubi
     made = assembler.assembled(proved.bytecode, architecture)
     seen = looked(proved, made, architecture)
     refuse_differences(seen)
-    return Cubin(architecture, assembler.version, made.cubin, str(seen), seen.ptx_sha256)
+    said = code_proof(proved, made).beside(seen)
+    return Cubin(architecture, assembler.version, made.cubin, said, seen.ptx_sha256)
 
 
 def _lines(unit: KernelUnit, file: str) -> Iterator[tuple[int, str, int, int]]:

@@ -91,6 +91,14 @@ class Preparer:
         """``term`` with the contract's values put in."""
         return t.transform(term, self._value, self._memo)
 
+    def read(self, term: Term, guard: Term) -> Term:
+        """``term`` with the contract's values put in, without the wraps that fit where ``guard`` holds."""
+        return self._discharge(self.term(term), guard)
+
+    def condition(self, guard: Term) -> Term:
+        """A condition that is asserted, never denied, with the contract's values put in, without wraps that fit."""
+        return self._reached(self.term(guard), [])
+
     def _in_grid(self, term: Term) -> Term | None:
         """A block's number divided by no less than there are blocks: 0, and itself is left over."""
         if term.kind not in (TermKind.DIV, TermKind.MOD) or term.args[0] not in BID:

@@ -1,0 +1,52 @@
+"""Whether the code of a cubin touches in all launches what the bytecode touches, for whoever built it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...backend.assembler import Assembled
+from ...backend.compiled.cubin_look import Looked, ProvedEntry
+from ...backend.compiled.ptx.ptx_reader import PtxError, read
+from ...frontend.bytecode import decode
+from ...frontend.bytecode.trusting import under_trust
+from ...frontend.symbolic.execute import summarize
+from ...system.errors import TileVerifyError
+from ...verifier.rules.clause_terms import clause_terms
+from .all_launches import NotShown, show_for_all_launches
+
+
+@dataclass(frozen=True, slots=True)
+class CodeProof:
+    """``why_not``: empty where it is proved."""
+
+    why_not: str = ""
+
+    def beside(self, seen: Looked) -> str:
+        """As bundles tell it."""
+        if seen.differences or (self.why_not and not seen.launches):
+            return str(seen)
+        return f"{seen}; footprints {self}"
+
+    def __str__(self) -> str:
+        return f"not proved for all launches ({self.why_not})" if self.why_not else "proved for all launches"
+
+
+def code_proof(proved: ProvedEntry, assembled: Assembled) -> CodeProof:
+    """Never raises: why nothing was proved is told."""
+    if assembled.ptx is None:
+        return CodeProof("the assembler's PTX was not seen")
+    try:
+        module = decode(proved.bytecode)
+        launch = proved.launch
+        entry = under_trust(next(each for each in module.entries if each.name == proved.symbol), launch.trust)
+        code = read(assembled.ptx).entry(entry.name)
+        summary = summarize(module, entry, proved.parameters, may_overlap=launch.sharing())
+        clauses = clause_terms((*proved.requires, *proved.limits), summary, launch)
+        show_for_all_launches(code, entry, summary, proved.parameters, launch, clauses)
+    except NotShown as end:
+        return CodeProof(end.why)
+    except (TileVerifyError, PtxError, StopIteration) as error:
+        return CodeProof(str(error) or "the PTX has no such entry")
+    except (AssertionError, LookupError, TypeError, ValueError) as error:  # PTX of a form that was never met
+        return CodeProof(f"its PTX is not understood: {type(error).__name__}")
+    return CodeProof()

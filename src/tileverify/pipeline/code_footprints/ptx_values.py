@@ -1,0 +1,277 @@
+"""What instructions of PTX compute, as terms.
+
+A register of N bits is the integer that its bits are in two's complement, a predicate a condition.  What is no integer,
+or of no rule here, is ``None``: whoever executes puts a value in its place of which nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import gcd, prod
+from typing import Final, TypeAlias
+
+from ...backend.compiled.ptx.model import Instruction
+from ...contract import terms as t
+from ...contract.terms import Sort, Term, TermKind
+from ...contract.terms.rendering import unsigned_reading
+
+Values: TypeAlias = "Sequence[Term]"
+Rule: TypeAlias = "Callable[[Instruction, Values], Term | None]"
+
+_WIDTHS: Final = {f"{kind}{bits}": bits for kind in "bsu" for bits in (8, 16, 32, 64)}
+
+
+def width_of(type_: str) -> int | None:
+    """Bits of an integer type; ``None`` of all other types."""
+    return _WIDTHS.get(type_)
+
+
+def value(instruction: Instruction, sources: Values) -> Term | None:
+    """What the instruction gives, of ``sources`` in the order of its operands; of a division, if that is not by 0."""
+    rule = _RULES.get(instruction.opcode[0])
+    if rule is None:
+        return None
+    integer = width_of(instruction.type) is not None or instruction.type == "pred"
+    return rule(instruction, sources) if integer else None
+
+
+def divides_by(instruction: Instruction, sources: Values) -> Term | None:
+    """What it divides by."""
+    integer = instruction.opcode[0] in ("div", "rem") and width_of(instruction.type) is not None
+    return _as(instruction.type, sources[1]) if integer else None
+
+
+# ------------------------------------------------------------------------------------------- readings
+def signed(bits: int, term: Term) -> Term:
+    """The lowest bits of ``term``, signed."""
+    reading = unsigned_reading(term)
+    return t.wrap(bits, term if reading is None or reading[0] < bits else reading[1])
+
+
+def _as(type_: str, term: Term) -> Term:
+    """The lowest bits of ``term``, signed or not, as the type says."""
+    bits = _WIDTHS[type_]
+    signed_ = signed(bits, term)
+    return t.unsigned(bits, signed_) if type_[0] == "u" else signed_
+
+
+def _number(term: Term) -> Term:
+    return t.ite(term, t.ONE, t.ZERO) if term.sort is Sort.BOOL else term
+
+
+def _as_condition(term: Term) -> Term:
+    return term if term.sort is Sort.BOOL else t.not_(t.eq(term, t.ZERO))
+
+
+def _bits(instruction: Instruction) -> int:
+    return _WIDTHS[instruction.type]
+
+
+# ------------------------------------------------------------------------------------------- arithmetic
+def _add(instruction: Instruction, s: Values) -> Term | None:
+    if instruction.has("cc") or instruction.has("sat"):
+        return None
+    return signed(_bits(instruction), t.add(s[0], s[1]))
+
+
+def _sub(instruction: Instruction, s: Values) -> Term | None:
+    if instruction.has("cc") or instruction.has("sat"):
+        return None
+    return signed(_bits(instruction), t.sub(s[0], s[1]))
+
+
+def _product(instruction: Instruction, s: Values) -> tuple[Term, int]:
+    """``mul`` without a sum: the part that the opcode asks for, and the bits of the result."""
+    type_, bits = instruction.type, _bits(instruction)
+    whole = t.mul(_as(type_, s[0]), _as(type_, s[1]))
+    if instruction.has("wide"):
+        return whole, 2 * bits
+    if instruction.has("hi"):
+        return t.floordiv(whole, t.const(1 << bits)), bits
+    return t.mul(s[0], s[1]), bits
+
+
+def _mul(instruction: Instruction, s: Values) -> Term | None:
+    product, bits = _product(instruction, s)
+    return signed(bits, product)
+
+
+def _mad(instruction: Instruction, s: Values) -> Term | None:
+    if instruction.has("cc") or instruction.has("sat"):
+        return None
+    product, bits = _product(instruction, s)
+    return signed(bits, t.add(product, s[2]))
+
+
+def _divided(by: Callable[[Term, Term], Term]) -> Rule:
+    def rule(instruction: Instruction, s: Values) -> Term | None:
+        a, b = (_as(instruction.type, each) for each in s)
+        return signed(_bits(instruction), by(a, b))
+
+    return rule
+
+
+def _least(of: Callable[[Term, Term], Term]) -> Rule:
+    def rule(instruction: Instruction, s: Values) -> Term | None:
+        found = _as(instruction.type, s[0])
+        for each in s[1:]:
+            found = of(found, _as(instruction.type, each))
+        return signed(_bits(instruction), found)
+
+    return rule
+
+
+def _neg(instruction: Instruction, s: Values) -> Term | None:
+    return signed(_bits(instruction), t.neg(s[0]))
+
+
+def _abs(instruction: Instruction, s: Values) -> Term | None:
+    return signed(_bits(instruction), t.maximum(s[0], t.neg(s[0])))
+
+
+# ------------------------------------------------------------------------------------------- bits
+def _power_in(term: Term) -> int:
+    """A power of two that divides the term, the largest that shows."""
+    match term.kind:
+        case TermKind.CONST | TermKind.SUM:
+            constant, parts = t.linear_parts(term)
+            common = gcd(constant, *(factor * _power_in(part) for factor, part in parts))
+            return common & -common if common else _EVERY
+        case TermKind.PRODUCT:
+            return prod(_power_in(each) for each in term.args)
+        case TermKind.WRAP:
+            return min(_power_in(term.args[0]), 1 << int(term.payload))
+        case TermKind.ITE | TermKind.MOD:
+            return min(map(_power_in, term.args[-2:]))
+    return 1
+
+
+_EVERY: Final = 1 << 66
+
+
+def _apart(a: Term, b: Term) -> bool:
+    """Whether no bit is set in both: one is a multiple of what the other is smaller than."""
+    return any(
+        small.low is not None and small.low >= 0 and small.high is not None and small.high < _power_in(large)
+        for large, small in ((a, b), (b, a))
+    )
+
+
+def _logic(numbers: Callable[[Term, Term], Term], conditions: Callable[[Term, Term], Term], sums: bool) -> Rule:
+    """``sums``: the operation is a sum where no bit is set in both."""
+
+    def rule(instruction: Instruction, s: Values) -> Term | None:
+        if instruction.type == "pred":
+            return conditions(_as_condition(s[0]), _as_condition(s[1]))
+        bits = _bits(instruction)
+        a, b = (signed(bits, _number(each)) for each in s)
+        if sums and _apart(a, b):
+            return signed(bits, t.add(a, b))
+        return signed(bits, numbers(a, b))
+
+    return rule
+
+
+def _exclusive(a: Term, b: Term) -> Term:
+    return t.not_(t.iff(a, b))
+
+
+def _not(instruction: Instruction, s: Values) -> Term | None:
+    if instruction.type == "pred":
+        return t.not_(_as_condition(s[0]))
+    return t.sub(t.const(-1), s[0])
+
+
+def _shl(instruction: Instruction, s: Values) -> Term | None:
+    bits, amount = _bits(instruction), t.unsigned(32, signed(32, s[1]))
+    if amount.kind is TermKind.CONST:
+        return t.ZERO if amount.value >= bits else signed(bits, t.scale(1 << amount.value, s[0]))
+    return t.ite(t.lt(amount, t.const(bits)), signed(bits, t.shift_left(s[0], amount)), t.ZERO)
+
+
+def _shr(instruction: Instruction, s: Values) -> Term | None:
+    bits, amount = _bits(instruction), t.unsigned(32, signed(32, s[1]))
+    keeps_sign = instruction.type[0] == "s"
+    read = _as(instruction.type if keeps_sign else f"u{bits}", s[0])
+    most = t.const(bits - 1 if keeps_sign else bits)
+    return signed(bits, t.shift_right(read, t.minimum(amount, most)))
+
+
+def _bfe(instruction: Instruction, s: Values) -> Term | None:
+    if s[1].kind is not TermKind.CONST or s[2].kind is not TermKind.CONST or instruction.type[0] != "u":
+        return None
+    bits, start, count = _bits(instruction), s[1].value & 0xFF, s[2].value & 0xFF
+    return signed(bits, t.floormod(t.floordiv(_as(instruction.type, s[0]), t.const(1 << start)), t.const(1 << count)))
+
+
+# ------------------------------------------------------------------------------------------- moves
+def _mov(instruction: Instruction, s: Values) -> Term | None:
+    if len(s) != 1:
+        return None
+    return _as_condition(s[0]) if instruction.type == "pred" else signed(_bits(instruction), _number(s[0]))
+
+
+def _cvt(instruction: Instruction, s: Values) -> Term | None:
+    target, source = instruction.opcode[-2:]
+    if width_of(target) is None or width_of(source) is None or instruction.has("sat"):
+        return None
+    return signed(_WIDTHS[target], _as(source, s[0]))
+
+
+def _selp(instruction: Instruction, s: Values) -> Term | None:
+    if instruction.type == "pred":
+        return t.ite(_as_condition(s[2]), _as_condition(s[0]), _as_condition(s[1]))
+    return t.ite(_as_condition(s[2]), signed(_bits(instruction), s[0]), signed(_bits(instruction), s[1]))
+
+
+_ORDERS: Final[dict[str, Callable[[Term, Term], Term]]] = {
+    "eq": t.eq,
+    "ne": lambda a, b: t.not_(t.eq(a, b)),
+    "lt": t.lt,
+    "le": t.le,
+    "gt": lambda a, b: t.lt(b, a),
+    "ge": lambda a, b: t.le(b, a),
+    "lo": t.lt,
+    "ls": t.le,
+    "hi": lambda a, b: t.lt(b, a),
+    "hs": lambda a, b: t.le(b, a),
+}
+_JOINED: Final = {"and": lambda a, b: t.and_(a, b), "or": lambda a, b: t.or_(a, b), "xor": _exclusive}
+
+
+def _setp(instruction: Instruction, s: Values) -> Term | None:
+    order, type_ = instruction.opcode[1], instruction.type
+    if order not in _ORDERS:
+        return None
+    if order in ("lo", "ls", "hi", "hs"):
+        type_ = f"u{_WIDTHS[type_]}"
+    holds = _ORDERS[order](_as(type_, s[0]), _as(type_, s[1]))
+    if len(s) == 2:
+        return holds
+    joined = _JOINED.get(instruction.opcode[2])
+    return None if joined is None else joined(holds, _as_condition(s[2]))
+
+
+_RULES: Final[dict[str, Rule]] = {
+    "abs": _abs,
+    "add": _add,
+    "and": _logic(t.bit_and, lambda a, b: t.and_(a, b), sums=False),
+    "bfe": _bfe,
+    "cvt": _cvt,
+    "div": _divided(t.truncdiv),
+    "mad": _mad,
+    "max": _least(t.maximum),
+    "min": _least(t.minimum),
+    "mov": _mov,
+    "mul": _mul,
+    "neg": _neg,
+    "not": _not,
+    "or": _logic(t.bit_or, lambda a, b: t.or_(a, b), sums=True),
+    "rem": _divided(t.truncmod),
+    "selp": _selp,
+    "setp": _setp,
+    "shl": _shl,
+    "shr": _shr,
+    "sub": _sub,
+    "xor": _logic(t.bit_xor, _exclusive, sums=True),
+}

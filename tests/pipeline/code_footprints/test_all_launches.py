@@ -1,0 +1,162 @@
+"""Code of tileiras held against the proof of its bytecode, as it is and with one change at a time.
+
+``ptx/`` holds what tileiras 13.4.92 makes of the kernels here for sm_90; where it is at hand, ``--update-golden`` makes
+it anew, and the tests marked so see whether it still does.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tileverify.backend.assembler import Assembled, find_assembler
+from tileverify.backend.compiled.cubin_look import ProvedEntry
+from tileverify.contract.launch import KernelUnit
+from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline import check_unit
+from tileverify.pipeline.code_footprints.code_proof import CodeProof, code_proof
+
+PTX = Path(__file__).parent / "ptx"
+KERNELS = """
+import cuda.tile as ct
+
+C = ct.Constant[int]
+
+@ct.kernel
+def scale(x, out, TILE: C):
+    i = ct.bid(0)
+    ct.store(out, index=(i,), tile=ct.load(x, index=(i,), shape=(TILE,)) * 2)
+
+@ct.kernel
+def turn(x, out, TILE: C):
+    i, j = ct.bid(0), ct.bid(1)
+    tile = ct.load(x, index=(i, j), shape=(TILE, TILE))
+    ct.store(out, index=(j, i), tile=ct.transpose(tile))
+
+@ct.kernel
+def rows_in_turn(x, out, TILE: C):
+    for i in range(ct.bid(0), ct.num_tiles(x, axis=0, shape=(TILE,)), ct.num_blocks(0)):
+        ct.store(out, index=(i,), tile=ct.load(x, index=(i,), shape=(TILE,)))
+
+@ct.kernel
+def take(x, places, out, TILE: C):
+    i = ct.bid(0)
+    ct.store(out, index=(i,), tile=ct.gather(x, ct.load(places, index=(i,), shape=(TILE,))))
+
+@ct.kernel
+def count(x, counts, TILE: C):
+    ct.atomic_add(counts, ct.load(x, index=(ct.bid(0),), shape=(TILE,)), 1)
+"""
+SPEC = """
+[[launch]]
+kernel = "scale"
+grid = ["cdiv(N, 256)"]
+args = { x = "f32[N]", out = "f32[N]", TILE = 256 }
+
+[[launch]]
+kernel = "turn"
+grid = ["cdiv(M, 16)", "cdiv(N, 16)"]
+args = { x = "f32[M, N]", out = "f32[N, M]", TILE = 16 }
+
+[[launch]]
+kernel = "rows_in_turn"
+names = ["G"]
+grid = ["G"]
+args = { x = "f32[N]", out = "f32[N]", TILE = 128 }
+
+[[launch]]
+kernel = "take"
+grid = ["cdiv(N, 64)"]
+args = { x = "f32[M]", places = "i32[N]", out = "f32[N]", TILE = 64 }
+
+[[launch]]
+kernel = "count"
+grid = ["cdiv(N, 64)"]
+args = { x = "i32[N]", counts = "i32[16]", TILE = 64 }
+"""
+NAMES = ("scale", "turn", "rows_in_turn", "take", "count")
+
+
+@cache
+def proved(kernel: str, folder: Path) -> ProvedEntry:
+    (folder / "kernels.py").write_text(KERNELS)
+    (folder / "kernels.tileverify.toml").write_text(SPEC)
+    (unit,) = discover([f"{folder / 'kernels.py'}::{kernel}"])
+    assert isinstance(unit, KernelUnit)
+    result = check_unit(unit)
+    assert result.verdict.value == "proved", result.findings
+    return ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires, result.limits)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kernels")
+
+
+def shown(kernel: str, ptx: str, folder: Path) -> CodeProof:
+    return code_proof(proved(kernel, folder), Assembled(b"", ptx, None))
+
+
+def text_of(kernel: str) -> str:
+    return (PTX / f"{kernel}.ptx").read_text()
+
+
+@pytest.mark.assembler("tileiras")
+@pytest.mark.parametrize("kernel", NAMES)
+def test_the_assembler_still_makes_it(kernel: str, folder: Path, request: pytest.FixtureRequest) -> None:
+    made = find_assembler().assembled(proved(kernel, folder).bytecode, "sm_90").ptx
+    assert made is not None
+    if request.config.getoption("--update-golden"):
+        (PTX / f"{kernel}.ptx").write_text(made)
+    assert not shown(kernel, made, folder).why_not
+
+
+@pytest.mark.parametrize("kernel", NAMES)
+def test_code_of_the_assembler_is_proved(kernel: str, folder: Path) -> None:
+    assert shown(kernel, text_of(kernel), folder) == CodeProof()
+
+
+WRONG = {
+    "a bound that lets one more in": ("scale", "setp.ge.u64 \t%p2, %rd4", "setp.gt.u64 \t%p2, %rd4"),
+    "no bound": ("scale", "@%p2 bra", "// bra"),
+    "the wrong bound": ("scale", "setp.ge.u64 \t%p2, %rd4, %rd1", "setp.ge.u64 \t%p2, %rd4, %rd9"),
+    "a signed bound of what may be large": ("scale", "max.u64 \t%rd22, %rd5, %rd21", "min.u64 \t%rd22, %rd5, %rd21"),
+    "a tile that is too short": ("scale", "mul.wide.u32 \t%rd3, %r1, 256", "mul.wide.u32 \t%rd3, %r1, 128"),
+    "another half": ("scale", "st.global.b32 \t[%rd8+512]", "st.global.b32 \t[%rd8+516]"),
+    "half a store": ("scale", "st.global.b32 \t[%rd8+512], %r8;", ""),
+    "a store of two bytes": ("scale", "st.global.b32 \t[%rd8+512]", "st.global.b16 \t[%rd8+512]"),
+    "a store of two elements": ("scale", "st.global.b32 \t[%rd8+512], %r8", "st.global.v2.b32 [%rd8+512], {%r8, %r8}"),
+    "the input written": ("scale", "st.global.b32 \t[%rd8], %r7", "st.global.b32 \t[%rd13], %r7"),
+    "an update in place of a store": ("scale", "st.global.b32 \t[%rd8]", "red.global.add.u32 \t[%rd8]"),
+    "a store of all blocks": ("scale", "mov.u32 \t%r1, %clusterid.x", "mov.u32 \t%r1, 0"),
+    "another way round": ("turn", "mul.wide.u32 \t%rd28, %r3, %r19", "mul.wide.u32 \t%rd28, %r3, %r18"),
+    "the stride of the other array": ("turn", "%r3, [turn_param_8]", "%r3, [turn_param_3]"),
+    "one fewer in the pipeline": ("rows_in_turn", "max.s32 \t%r46, %r45, 11", "max.s32 \t%r46, %r45, 10"),
+    "a round too few": ("rows_in_turn", "mul.lo.s32 \t%r15, %r3, 12", "mul.lo.s32 \t%r15, %r3, 13"),
+    "rows left out": ("rows_in_turn", "st.global.b32 \t[%rd39], %r68;", ""),
+    "steps that are too wide": ("rows_in_turn", "add.s32 \t%r61, %r61, %r3", "add.s32 \t%r61, %r61, %r15"),
+    "places that nobody checks": ("take", "@%p3 bra", "// bra"),
+    "places read as unsigned": ("take", "ld.global.s32 \t%rd25", "ld.global.u32 \t%rd25"),
+    "places one further": ("take", "shl.b64 \t%rd16, %rd25, 2", "add.s64 \t%rd16, %rd25, 4"),
+    "the places of the next block": ("take", "ld.global.s32 \t%rd25, [%rd3]", "ld.global.s32 \t%rd25, [%rd3+256]"),
+    "counted twice": ("count", "or.pred \t%p5, %p4, %p3", "or.pred \t%p5, %p3, %p3"),
+    "counted twice in a row": ("count", "atom.global", "atom.global.add.u32 \t%r12, [%rd5], 1;\n\tatom.global"),
+    "counted by half": ("count", "setp.ne.b32 \t%p4, %r8, 0", "setp.ne.b32 \t%p4, %r10, 0"),
+    "loaded and stored": ("count", "atom.global.acq_rel.add.u32 \t%r12, [%rd5], 1", "st.global.b32 \t[%rd5], %r12"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_code_that_touches_something_else_is_not(name: str, folder: Path) -> None:
+    kernel, old, new = WRONG[name]
+    text = text_of(kernel)
+    assert old in text
+    assert shown(kernel, text.replace(old, new, 1), folder).why_not
+
+
+def test_code_that_cannot_be_read_is_told(folder: Path) -> None:
+    assert "parameters" in shown("scale", text_of("turn").replace("turn", "scale"), folder).why_not
+    assert "no PTX" in shown("scale", "", folder).why_not
+    assert code_proof(proved("scale", folder), Assembled(b"", None, None)).why_not == "the assembler's PTX was not seen"

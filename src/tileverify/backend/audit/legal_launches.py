@@ -44,7 +44,7 @@ def drawn(contract: ContractInNumbers, entry: Entry, count: int, not_made: Count
     seen: set[tuple[tuple[str, int], ...]] = set()
     problems: Counter[str] = Counter()
     left, made = MOST_ELEMENTS, 0
-    for number, values in enumerate(_values(contract, entry, count, problems)):
+    for number, values in enumerate(drawn_values(contract, entry, count, problems)):
         key = tuple(sorted(values.items()))
         if key in seen and not contents:
             continue
@@ -69,10 +69,10 @@ def drawn(contract: ContractInNumbers, entry: Entry, count: int, not_made: Count
         not_made.update(problems)
 
 
-def _values(
+def drawn_values(
     contract: ContractInNumbers, entry: Entry, count: int, problems: Counter[str]
 ) -> Iterator[Mapping[str, int]]:
-    """Values for the names of the contract, some more than once."""
+    """Values for the names of the contract, some more than once; why there are none is counted in ``problems``."""
     try:
         yield choose(contract, {})
     except UsageError as error:

@@ -1,0 +1,100 @@
+"""Launches of a contract as numbers alone, without memory for their arrays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+from typing import Final
+
+from ...contract.concrete import ConcreteArray, ConcreteLaunch
+from ...contract.element_types import ELEMENT_TYPES
+from ...contract.expressions import GRID_NAMES
+from ...contract.launch import Name
+from ...contract.strides import strides_of
+from ...frontend.bytecode.model import Entry
+from ..audit.legal_launches import AXES, SCALARS, SIZES, drawn_values, tile_sizes
+from ..numbers.choose import Palette, check_given, draw
+from ..numbers.conditions import ContractInNumbers, scalars
+
+SMALL: Final = 14
+"""Launches with few elements, at the borders of tiles."""
+LARGE: Final = 14
+"""Launches with sizes of thousands."""
+MOST_ELEMENTS: Final = 1 << 34
+MOST_BLOCKS: Final = 1 << 16
+TRIES: Final = 4000
+USUAL: Final = (4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
+"""What a size is where nobody says one, the first that the contract allows."""
+THOUSANDS: Final = (*USUAL[:5], 8192, 16384, 1000, 3000, 4097, 1023, 5000, 777)
+MAKESHIFT: Final = (1, 2, 4, 8, 16, 32, 64, 128, 0, -1)
+"""What a scalar is where nobody says one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizedLaunch:
+    """One launch: ``values`` of the names that are free in the contract, and all that follows from them."""
+
+    values: Mapping[str, int]
+    launch: ConcreteLaunch
+
+
+def sized(contract: ContractInNumbers, values: Mapping[str, int]) -> SizedLaunch:
+    """The launch in which the free names have ``values``."""
+    arrays = {}
+    for array in contract.spec.arrays():
+        shape = tuple(contract.value(size, values) for size in array.shape)
+        strides = tuple(contract.value(stride, values) for stride in strides_of(array))
+        arrays[array.name] = ConcreteArray(array.dtype, shape, strides)
+    numbers = {
+        each.name: contract.value(Name(each.name), values)
+        for each in scalars(contract.spec)
+        if ELEMENT_TYPES[each.dtype].kind != "f"
+    }
+    x, y, z = (contract.value(axis, values) for axis in contract.grid)
+    return SizedLaunch(values, ConcreteLaunch((x, y, z), arrays, numbers))
+
+
+def usual_launch(contract: ContractInNumbers, given: Mapping[str, int]) -> SizedLaunch | None:
+    """A launch with the sizes that are given, and usual ones for the rest; ``None`` if none was found.
+
+    :raises UsageError: what is given breaks the contract.
+    """
+    check_given(contract, given)
+    alone = [(size,) for size in USUAL]
+    for tried in (*alone, *(USUAL[first:] for first in range(len(USUAL)))):
+        palette = Palette(tried, MAKESHIFT, (16, *AXES))
+        values = draw(contract, palette, elements=1 << 28, blocks=1 << 16, tries=TRIES, given=given)
+        if values is not None:
+            return sized(contract, values)
+    return None
+
+
+def trial_launches(contract: ContractInNumbers, entry: Entry) -> Iterator[SizedLaunch]:
+    """Different launches of the contract, small ones and large ones, always the same."""
+    seen: set[tuple[tuple[str, int], ...]] = set()
+    for values in (*islice(drawn_values(contract, entry, SMALL, Counter()), 3 * SMALL), *_large(contract, entry)):
+        key = tuple(sorted(values.items()))
+        if key not in seen:
+            seen.add(key)
+            yield sized(contract, values)
+
+
+def _large(contract: ContractInNumbers, entry: Entry) -> Iterator[Mapping[str, int]]:
+    tiles = tile_sizes(entry)
+    around = [size + step for tile in tiles for size in (3 * tile, 17 * tile, 40 * tile) for step in (-1, 0, 1)]
+    for number in range(LARGE):
+        source = Random(number)
+        sizes = [*THOUSANDS, *around, *(source.randrange(1, 9000) for _ in range(8)), *SIZES]
+        palette = Palette(tuple(dict.fromkeys(sizes)), SCALARS, (*AXES, 16, 64), source)
+        values = draw(contract, palette, elements=MOST_ELEMENTS, blocks=MOST_BLOCKS, tries=TRIES)
+        if values is not None:
+            yield values
+
+
+def told(values: Mapping[str, int]) -> str:
+    """``M = 4096, N = 4096``; names of the grid last."""
+    ordered = sorted(values.items(), key=lambda each: each[0] in GRID_NAMES)
+    return ", ".join(f"{name} = {value}" for name, value in ordered)

@@ -1,0 +1,212 @@
+"""The traffic of one kernel under one contract: numbers of a launch, expressions, and how they were checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ...contract.element_types import ELEMENT_TYPES
+from ...contract.expressions import GRID_NAMES, constant_value, print_expression
+from ...contract.launch import Apply, Expression, LaunchSpec, Name
+from ...frontend.bytecode.model import Entry, Module
+from ...frontend.symbolic.locations import user_frame
+from ...frontend.symbolic.summary import Access, AccessSummary, ViewFootprint
+from ...results.traffic import AccessTraffic, Amount, ArrayTraffic, Bounds, Traffic, not_counted
+from ...system.errors import UsageError
+from ..audit.legal_launches import drawn
+from ..numbers.conditions import ContractInNumbers
+from ..numbers.inputs import Inputs
+from .accounts import Account, KernelAccounts
+from .formulas import Fitting, Formula, constant, total
+from .launch_numbers import SizedLaunch, sized, trial_launches, usual_launch
+from .logged import Mode, logged
+from .regions import SiteParts
+from .values import NotCounted
+
+INTERPRETED: Final = 3
+"""Small launches that the interpreter runs."""
+MOST_INTERPRETED: Final = 12
+"""Small launches that are looked at to find so many."""
+_WORDS: Final = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
+
+
+def traffic_of(
+    module: Module, entry: Entry, parameters: Sequence[object], spec: LaunchSpec, summary: AccessSummary,
+    at: Mapping[str, int], interpreted: int = INTERPRETED,
+) -> Traffic:  # fmt: skip
+    """What a launch with the sizes ``at`` moves, or the contract's own ones, or usual ones.
+
+    :raises UsageError: ``at`` is outside the contract.
+    """
+    contract = ContractInNumbers(spec)
+    shown = usual_launch(contract, at)
+    if shown is None:
+        return not_counted("no launch of the contract was found: name its sizes with --at")
+    try:
+        accounts = KernelAccounts.of(entry, parameters, spec, summary)  # type: ignore[arg-type]
+        account = accounts.at(shown.launch)
+        compared = _compared(module, accounts, contract, interpreted)
+    except NotCounted as reason:
+        return not_counted(str(reason))
+    return _Expressions(accounts, contract, entry, shown, account).traffic(compared)
+
+
+def _compared(module: Module, accounts: KernelAccounts, contract: ContractInNumbers, wanted: int) -> int:
+    """How many small launches moved the same bytes in the interpreter.
+
+    :raises NotCounted: one did not.
+    """
+    found = 0
+    for inputs in _small(contract, accounts.entry, wanted):
+        log = logged(module, accounts.entry, accounts.parameters, inputs)
+        if log is None:
+            continue
+        problem = accounts.difference(accounts.at(inputs.launch), log)
+        if problem:
+            raise NotCounted(f"the interpreter disagrees: {problem}")
+        found += 1
+        if found == wanted:
+            break
+    return found
+
+
+def _small(contract: ContractInNumbers, entry: Entry, wanted: int) -> Iterable[Inputs]:
+    return drawn(contract, entry, MOST_INTERPRETED, Counter()) if wanted else ()
+
+
+@dataclass
+class _Expressions:
+    accounts: KernelAccounts
+    contract: ContractInNumbers
+    entry: Entry
+    shown: SizedLaunch
+    account: Account
+
+    def traffic(self, compared: int) -> Traffic:
+        launches = self._launches()
+        self.values = [each.values for each, _ in launches]
+        self.counts = [account for _, account in launches]
+        moved = {each.site.number: self._moved(each) for each in self.accounts.sites}
+        least = {mode: self._least(mode) for mode in self.account.least}
+        return Traffic(
+            values=dict(self.shown.values),
+            grid=self.shown.launch.grid,
+            moves=_sum(self.account.moved.values(), moved.values()),
+            least=_sum(self.account.least.values(), least.values()),
+            accesses=tuple(self._access(each, moved[each.site.number]) for each in self.accounts.sites),
+            arrays=tuple(
+                ArrayTraffic(
+                    mode[0], mode[1], _amount(self.account.least[mode], formula), self.account.of_array[mode]
+                )
+                for mode, formula in least.items()
+            ),
+            counted=len(launches) + 1,
+            compared=compared,
+        )
+
+    def _launches(self) -> list[tuple[SizedLaunch, Account]]:
+        found = []
+        for each in trial_launches(self.contract, self.entry):
+            try:
+                found.append((each, self.accounts.at(each.launch)))
+            except NotCounted:
+                continue
+        return found
+
+    # ---------------------------------------------------------------------------------------- expressions
+    def _moved(self, parts: SiteParts) -> Formula | None:
+        """The product of the expressions of its parts."""
+        fitting = Fitting(self.values, list(self._atoms(parts)))
+        number = parts.site.number
+        ways = 2 if parts.site.access is Access.ATOMIC else 1
+        found = constant(parts.site.footprint.element_bytes * ways)
+        for place in range(len(parts.parts)):
+            part = fitting.fit([each.parts[number][place][1] for each in self.counts])
+            if part is None:
+                return None
+            found = found.times(part)
+        whole = [(each.moved[number], values) for each, values in zip(self.counts, self.values, strict=True)]
+        return self._confirmed(found, [*whole, (self.account.moved[number], self.shown.values)])
+
+    def _least(self, mode: Mode) -> Formula | None:
+        sites = [each for each in self.accounts.sites if self.accounts.array(each.site) == mode[0]]
+        fitting = Fitting(self.values, list(dict.fromkeys(atom for each in sites for atom in self._atoms(each))))
+        found = fitting.fit([each.least[mode][1] for each in self.counts])
+        whole = [(each.least[mode], values) for each, values in zip(self.counts, self.values, strict=True)]
+        return self._confirmed(found, [*whole, (self.account.least[mode], self.shown.values)])
+
+    @staticmethod
+    def _confirmed(found: Formula | None, known: Iterable[tuple[Bounds, Mapping[str, int]]]) -> Formula | None:
+        """The expression if it is the upper bound in every launch."""
+        if found is None:
+            return None
+        try:
+            same = all(found.value(values) == bounds[1] for bounds, values in known)
+        except ValueError:
+            return None
+        return found if same else None
+
+    def _atoms(self, parts: SiteParts) -> Iterable[str]:
+        """What a count of this site may be made of: sizes first, then tiles of them, then the rest."""
+        sizes = [*map(Name, self.contract.roots)]
+        sizes += [each for each in self._shapes() if each not in sizes]
+        tiles = self._tiles(parts)
+        texts = [print_expression(each) for each in sizes]
+        yield from texts
+        yield from (f"cdiv({text}, {tile})" for tile in tiles for text in texts)
+        grid = [each for each in self.contract.grid if constant_value(each) is None]
+        yield from (print_expression(each) for each in grid)
+        yield from (f"max({text} - {gap}, 0)" for gap in (1, 2) for text in texts)
+
+    def _shapes(self) -> Iterable[Expression]:
+        for array in self.contract.spec.arrays():
+            for size in array.shape:
+                resolved = self.contract.resolved(size)
+                if isinstance(resolved, Apply) and constant_value(resolved) is None:
+                    yield resolved
+
+    def _tiles(self, parts: SiteParts) -> list[int]:
+        found = {size for size in parts.lanes.values() if size > 1}
+        place = parts.site.footprint
+        if isinstance(place, ViewFootprint):
+            found |= {size for size in (*place.tile, *place.step) if size > 1}
+        for axis in self.contract.grid:
+            found |= set(_divisors(axis))
+        return sorted(found, reverse=True)
+
+    # --------------------------------------------------------------------------------------------- words
+    def _access(self, parts: SiteParts, formula: Formula | None) -> AccessTraffic:
+        site = parts.site
+        place = user_frame(site.location)
+        return AccessTraffic(
+            number=site.number,
+            access=_WORDS[site.access],
+            array=site.origin.name,
+            file=None if place is None else place.file,
+            line=None if place is None else place.line,
+            moves=_amount(self.account.moved[site.number], formula),
+        )
+
+
+def _divisors(expression: Expression) -> Iterable[int]:
+    if isinstance(expression, Apply):
+        if expression.op in ("cdiv", "//"):
+            number = constant_value(expression.args[1])
+            if number is not None and number > 1:
+                yield number
+        for each in expression.args:
+            yield from _divisors(each)
+
+
+def _amount(bounds: Bounds, formula: Formula | None) -> Amount:
+    return Amount(bounds, "" if formula is None else str(formula))
+
+
+def _sum(bounds: Iterable[Bounds], formulas: Iterable[Formula | None]) -> Amount:
+    every = list(bounds)
+    whole = list(formulas)
+    known = [each for each in whole if each is not None]
+    numbers = sum(each[0] for each in every), sum(each[1] for each in every)
+    return _amount(numbers, total(known) if len(known) == len(whole) else None)

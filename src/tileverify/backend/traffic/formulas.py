@@ -56,18 +56,22 @@ class Formula:
             raise ValueError(total)
         return int(total)
 
-    def __str__(self) -> str:
-        """As a spec may say it: ``2 * M * K * cdiv(N, 128)``."""
+    def text(self, names: Sequence[str]) -> str:
+        """As a spec may say it, sizes in the order of ``names``: ``2 * M * K * cdiv(N, 128)``."""
         terms = {key: c for key, c in self.terms.items() if c}
         scale = reduce(lambda a, b: a * b // np.gcd(a, b), (c.denominator for c in terms.values()), 1)
         scale = int(scale)
         text = ""
-        for key, c in sorted(terms.items(), key=lambda each: (each[1] < 0, -len(each[0]), each[0])):
+        for key, c in sorted(terms.items(), key=lambda each: _rank(*each, names)):
             number = int(c * scale)
             sign = ("-" if number < 0 else "") if not text else " - " if number < 0 else " + "
-            factors = [*([str(abs(number))] if abs(number) != 1 or not key else []), *_powers(key)]
+            factors = [*([str(abs(number))] if abs(number) != 1 or not key else []), *_powers(key, names)]
             text += sign + " * ".join(factors)
         return f"({text}) // {scale}" if scale > 1 else text or "0"
+
+
+def _rank(key: Monomial, coefficient: Fraction, names: Sequence[str]) -> tuple[object, ...]:
+    return coefficient < 0, -len(key), [names.index(each) if each in names else len(names) for each in key], key
 
 
 def constant(number: int) -> Formula:
@@ -78,8 +82,9 @@ def total(formulas: Iterable[Formula]) -> Formula:
     return reduce(Formula.plus, formulas, Formula({}))
 
 
-def _powers(key: Monomial) -> list[str]:
-    plain = sorted(set(key), key=lambda each: ("(" in each, each))
+def _powers(key: Monomial, names: Sequence[str]) -> list[str]:
+    places = {name: place for place, name in enumerate(names)}
+    plain = sorted(set(key), key=lambda each: (places.get(each, len(places)), each))
     return [each if key.count(each) == 1 else f"{each}**{key.count(each)}" for each in plain]
 
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from ...contract.element_types import ELEMENT_TYPES
-from ...contract.expressions import GRID_NAMES, constant_value, print_expression
-from ...contract.launch import Apply, Expression, LaunchSpec, Name
+from ...contract.expressions import constant_value, free_names, print_expression
+from ...contract.launch import Apply, EntryParameter, Expression, LaunchSpec, Name
+from ...contract.terms import Term, TermKind
+from ...contract.variables import BID, GRID
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.symbolic.locations import user_frame
 from ...frontend.symbolic.summary import Access, AccessSummary, ViewFootprint
 from ...results.traffic import AccessTraffic, Amount, ArrayTraffic, Bounds, Traffic, not_counted
-from ...system.errors import UsageError
 from ..audit.legal_launches import drawn
 from ..numbers.conditions import ContractInNumbers
 from ..numbers.inputs import Inputs
 from .accounts import Account, KernelAccounts
 from .formulas import Fitting, Formula, constant, total
-from .launch_numbers import SizedLaunch, sized, trial_launches, usual_launch
+from .launch_numbers import SizedLaunch, trial_launches, usual_launch
 from .logged import Mode, logged
 from .regions import SiteParts
 from .values import NotCounted
@@ -29,11 +29,13 @@ INTERPRETED: Final = 3
 """Small launches that the interpreter runs."""
 MOST_INTERPRETED: Final = 12
 """Small launches that are looked at to find so many."""
+GAPS: Final = (1, 2)
+"""By how much neighbours of an element lie outside of an array."""
 _WORDS: Final = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
 
 
 def traffic_of(
-    module: Module, entry: Entry, parameters: Sequence[object], spec: LaunchSpec, summary: AccessSummary,
+    module: Module, entry: Entry, parameters: Sequence[EntryParameter], spec: LaunchSpec, summary: AccessSummary,
     at: Mapping[str, int], interpreted: int = INTERPRETED,
 ) -> Traffic:  # fmt: skip
     """What a launch with the sizes ``at`` moves, or the contract's own ones, or usual ones.
@@ -45,7 +47,7 @@ def traffic_of(
     if shown is None:
         return not_counted("no launch of the contract was found: name its sizes with --at")
     try:
-        accounts = KernelAccounts.of(entry, parameters, spec, summary)  # type: ignore[arg-type]
+        accounts = KernelAccounts.of(entry, parameters, spec, summary)
         account = accounts.at(shown.launch)
         compared = _compared(module, accounts, contract, interpreted)
     except NotCounted as reason:
@@ -83,6 +85,7 @@ class _Expressions:
     entry: Entry
     shown: SizedLaunch
     account: Account
+    _fittings: dict[tuple[str, ...], Fitting] = field(default_factory=dict)
 
     def traffic(self, compared: int) -> Traffic:
         launches = self._launches()
@@ -93,12 +96,12 @@ class _Expressions:
         return Traffic(
             values=dict(self.shown.values),
             grid=self.shown.launch.grid,
-            moves=_sum(self.account.moved.values(), moved.values()),
-            least=_sum(self.account.least.values(), least.values()),
+            moves=self._amount(_sum(self.account.moved.values()), _total(moved.values())),
+            least=self._amount(_sum(self.account.least.values()), _total(least.values())),
             accesses=tuple(self._access(each, moved[each.site.number]) for each in self.accounts.sites),
             arrays=tuple(
                 ArrayTraffic(
-                    mode[0], mode[1], _amount(self.account.least[mode], formula), self.account.of_array[mode]
+                    mode[0], mode[1], self._amount(self.account.least[mode], formula), self.account.of_array[mode]
                 )
                 for mode, formula in least.items()
             ),
@@ -118,24 +121,45 @@ class _Expressions:
     # ---------------------------------------------------------------------------------------- expressions
     def _moved(self, parts: SiteParts) -> Formula | None:
         """The product of the expressions of its parts."""
-        fitting = Fitting(self.values, list(self._atoms(parts)))
         number = parts.site.number
         ways = 2 if parts.site.access is Access.ATOMIC else 1
         found = constant(parts.site.footprint.element_bytes * ways)
-        for place in range(len(parts.parts)):
-            part = fitting.fit([each.parts[number][place][1] for each in self.counts])
-            if part is None:
+        for place, part in enumerate(parts.parts):
+            names = self._names((*part.variables, *part.conditions))
+            factor = self._fitting(parts, names).fit([each.parts[number][place][1] for each in self.counts])
+            if factor is None:
                 return None
-            found = found.times(part)
+            found = found.times(factor)
         whole = [(each.moved[number], values) for each, values in zip(self.counts, self.values, strict=True)]
         return self._confirmed(found, [*whole, (self.account.moved[number], self.shown.values)])
 
     def _least(self, mode: Mode) -> Formula | None:
         sites = [each for each in self.accounts.sites if self.accounts.array(each.site) == mode[0]]
-        fitting = Fitting(self.values, list(dict.fromkeys(atom for each in sites for atom in self._atoms(each))))
-        found = fitting.fit([each.least[mode][1] for each in self.counts])
+        found = None
+        for each in sites:
+            fitting = self._fitting(each, frozenset(self.contract.roots))
+            found = found or fitting.fit([account.least[mode][1] for account in self.counts])
         whole = [(each.least[mode], values) for each, values in zip(self.counts, self.values, strict=True)]
         return self._confirmed(found, [*whole, (self.account.least[mode], self.shown.values)])
+
+    def _fitting(self, parts: SiteParts, names: frozenset[str]) -> Fitting:
+        """For a count that ``names`` decide."""
+        atoms = tuple(self._atoms(parts, names))
+        if atoms not in self._fittings:
+            self._fittings[atoms] = Fitting(self.values, atoms)
+        return self._fittings[atoms]
+
+    def _names(self, terms: Iterable[Term]) -> frozenset[str]:
+        """The free names of the contract that decide the terms, and how many values their variables have."""
+        found: set[str] = set()
+        for leaf in frozenset[Term]().union(*(each.free for each in terms)):
+            if leaf.kind is TermKind.VAR:
+                axis = BID.index(leaf) if leaf in BID else None
+                meaning = Name(leaf.symbol.name) if axis is None else self.contract.grid[axis]
+                found |= free_names(self.contract.resolved(meaning))
+                if leaf in GRID:
+                    found |= free_names(self.contract.grid[GRID.index(leaf)])
+        return frozenset(found)
 
     @staticmethod
     def _confirmed(found: Formula | None, known: Iterable[tuple[Bounds, Mapping[str, int]]]) -> Formula | None:
@@ -148,23 +172,26 @@ class _Expressions:
             return None
         return found if same else None
 
-    def _atoms(self, parts: SiteParts) -> Iterable[str]:
+    def _atoms(self, parts: SiteParts, names: frozenset[str]) -> Iterable[str]:
         """What a count of this site may be made of: sizes first, then tiles of them, then the rest."""
-        sizes = [*map(Name, self.contract.roots)]
-        sizes += [each for each in self._shapes() if each not in sizes]
+        sizes = [Name(each) for each in self.contract.roots if each in names]
+        grid = [each for each in self.contract.grid if free_names(each) and free_names(each) <= names]
+        texts = [_spelled(each) for each in (*sizes, *self._shapes(names))]
         tiles = self._tiles(parts)
-        texts = [print_expression(each) for each in sizes]
         yield from texts
         yield from (f"cdiv({text}, {tile})" for tile in tiles for text in texts)
-        grid = [each for each in self.contract.grid if constant_value(each) is None]
-        yield from (print_expression(each) for each in grid)
-        yield from (f"max({text} - {gap}, 0)" for gap in (1, 2) for text in texts)
+        yield from (_spelled(each) for each in grid if not _is_product(each))
+        yield from (f"max({text} - {gap}, 0)" for gap in GAPS for text in texts)
+        yield from (
+            f"min({text}, max({tile} * cdiv({text}, {tile}) - {gap}, 0))"
+            for gap in GAPS for tile in tiles for text in texts
+        )  # fmt: skip
 
-    def _shapes(self) -> Iterable[Expression]:
+    def _shapes(self, names: frozenset[str]) -> Iterable[Expression]:
         for array in self.contract.spec.arrays():
             for size in array.shape:
                 resolved = self.contract.resolved(size)
-                if isinstance(resolved, Apply) and constant_value(resolved) is None:
+                if isinstance(resolved, Apply) and free_names(resolved) <= names and not _is_product(resolved):
                     yield resolved
 
     def _tiles(self, parts: SiteParts) -> list[int]:
@@ -177,6 +204,9 @@ class _Expressions:
         return sorted(found, reverse=True)
 
     # --------------------------------------------------------------------------------------------- words
+    def _amount(self, bounds: Bounds, formula: Formula | None) -> Amount:
+        return Amount(bounds, "" if formula is None or not self.values else formula.text(self.contract.roots))
+
     def _access(self, parts: SiteParts, formula: Formula | None) -> AccessTraffic:
         site = parts.site
         place = user_frame(site.location)
@@ -186,8 +216,24 @@ class _Expressions:
             array=site.origin.name,
             file=None if place is None else place.file,
             line=None if place is None else place.line,
-            moves=_amount(self.account.moved[site.number], formula),
+            moves=self._amount(self.account.moved[site.number], formula),
         )
+
+
+def _is_product(expression: Expression) -> bool:
+    """Whether its factors say as much."""
+    return not isinstance(expression, Apply) or expression.op == "*" or not free_names(expression)
+
+
+def _spelled(expression: Expression) -> str:
+    text = print_expression(expression)
+    return f"({text})" if isinstance(expression, Apply) and not text.startswith(("cdiv(", "min(", "max(")) else text
+
+
+def _total(formulas: Iterable[Formula | None]) -> Formula | None:
+    every = list(formulas)
+    known = [each for each in every if each is not None]
+    return total(known) if len(known) == len(every) else None
 
 
 def _divisors(expression: Expression) -> Iterable[int]:
@@ -200,13 +246,6 @@ def _divisors(expression: Expression) -> Iterable[int]:
             yield from _divisors(each)
 
 
-def _amount(bounds: Bounds, formula: Formula | None) -> Amount:
-    return Amount(bounds, "" if formula is None else str(formula))
-
-
-def _sum(bounds: Iterable[Bounds], formulas: Iterable[Formula | None]) -> Amount:
+def _sum(bounds: Iterable[Bounds]) -> Bounds:
     every = list(bounds)
-    whole = list(formulas)
-    known = [each for each in whole if each is not None]
-    numbers = sum(each[0] for each in every), sum(each[1] for each in every)
-    return _amount(numbers, total(known) if len(known) == len(whole) else None)
+    return sum(each[0] for each in every), sum(each[1] for each in every)

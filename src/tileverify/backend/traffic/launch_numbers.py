@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
@@ -19,13 +19,11 @@ from ..audit.legal_launches import AXES, SCALARS, SIZES, drawn_values, tile_size
 from ..numbers.choose import Palette, check_given, draw
 from ..numbers.conditions import ContractInNumbers, scalars
 
-SMALL: Final = 14
-"""Launches with few elements, at the borders of tiles."""
+SMALL: Final = 18
 LARGE: Final = 14
-"""Launches with sizes of thousands."""
 MOST_ELEMENTS: Final = 1 << 34
 MOST_BLOCKS: Final = 1 << 16
-TRIES: Final = 4000
+TRIES: Final = 1000
 USUAL: Final = (4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
 """What a size is where nobody says one, the first that the contract allows."""
 THOUSANDS: Final = (*USUAL[:5], 8192, 16384, 1000, 3000, 4097, 1023, 5000, 777)
@@ -72,14 +70,18 @@ def usual_launch(contract: ContractInNumbers, given: Mapping[str, int]) -> Sized
     return None
 
 
-def trial_launches(contract: ContractInNumbers, entry: Entry) -> Iterator[SizedLaunch]:
-    """Different launches of the contract, small ones and large ones, always the same."""
-    seen: set[tuple[tuple[str, int], ...]] = set()
-    for values in (*islice(drawn_values(contract, entry, SMALL, Counter()), 3 * SMALL), *_large(contract, entry)):
-        key = tuple(sorted(values.items()))
-        if key not in seen:
-            seen.add(key)
-            yield sized(contract, values)
+def small_values(contract: ContractInNumbers, entry: Entry) -> list[Mapping[str, int]]:
+    """Free names of different small launches, at the borders of tiles."""
+    return _different(islice(drawn_values(contract, entry, SMALL, Counter()), SMALL))
+
+
+def large_values(contract: ContractInNumbers, entry: Entry) -> list[Mapping[str, int]]:
+    """The same with sizes of thousands, of all kinds."""
+    return _different(_large(contract, entry))
+
+
+def _different(values: Iterable[Mapping[str, int]]) -> list[Mapping[str, int]]:
+    return list({tuple(sorted(each.items())): each for each in values}.values())
 
 
 def _large(contract: ContractInNumbers, entry: Entry) -> Iterator[Mapping[str, int]]:

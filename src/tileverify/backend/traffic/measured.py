@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,20 +14,18 @@ from ...frontend.bytecode.model import Entry, Module
 from ...frontend.symbolic.locations import user_frame
 from ...frontend.symbolic.summary import Access, AccessSummary, ViewFootprint
 from ...results.traffic import AccessTraffic, Amount, ArrayTraffic, Bounds, Traffic, not_counted
-from ..audit.legal_launches import drawn
+from ...system.errors import UsageError
 from ..numbers.conditions import ContractInNumbers
-from ..numbers.inputs import Inputs
+from ..numbers.inputs import Given, make_inputs
 from .accounts import Account, KernelAccounts
 from .formulas import Fitting, Formula, constant, total
-from .launch_numbers import SizedLaunch, trial_launches, usual_launch
+from .launch_numbers import SizedLaunch, large_values, sized, small_values, usual_launch
 from .logged import Mode, logged
 from .regions import SiteParts
 from .values import NotCounted
 
 INTERPRETED: Final = 3
 """Small launches that the interpreter runs."""
-MOST_INTERPRETED: Final = 12
-"""Small launches that are looked at to find so many."""
 GAPS: Final = (1, 2)
 """By how much neighbours of an element lie outside of an array."""
 _WORDS: Final = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
@@ -49,19 +46,29 @@ def traffic_of(
     try:
         accounts = KernelAccounts.of(entry, parameters, spec, summary)
         account = accounts.at(shown.launch)
-        compared = _compared(module, accounts, contract, interpreted)
+        small = small_values(contract, entry)
+        compared = _compared(module, accounts, contract, small, interpreted)
     except NotCounted as reason:
         return not_counted(str(reason))
-    return _Expressions(accounts, contract, entry, shown, account).traffic(compared)
+    trials = [sized(contract, values) for values in (*small, *large_values(contract, entry))]
+    return _Expressions(accounts, contract, shown, account, trials).traffic(compared)
 
 
-def _compared(module: Module, accounts: KernelAccounts, contract: ContractInNumbers, wanted: int) -> int:
+def _compared(
+    module: Module, accounts: KernelAccounts, contract: ContractInNumbers, small: Iterable[Mapping[str, int]], wanted: int
+) -> int:
     """How many small launches moved the same bytes in the interpreter.
 
     :raises NotCounted: one did not.
     """
     found = 0
-    for inputs in _small(contract, accounts.entry, wanted):
+    for number, values in enumerate(small):
+        if found == wanted:
+            break
+        try:
+            inputs = make_inputs(contract, Given(values, {}, {}, None, number))
+        except UsageError:
+            continue
         log = logged(module, accounts.entry, accounts.parameters, inputs)
         if log is None:
             continue
@@ -69,22 +76,16 @@ def _compared(module: Module, accounts: KernelAccounts, contract: ContractInNumb
         if problem:
             raise NotCounted(f"the interpreter disagrees: {problem}")
         found += 1
-        if found == wanted:
-            break
     return found
-
-
-def _small(contract: ContractInNumbers, entry: Entry, wanted: int) -> Iterable[Inputs]:
-    return drawn(contract, entry, MOST_INTERPRETED, Counter()) if wanted else ()
 
 
 @dataclass
 class _Expressions:
     accounts: KernelAccounts
     contract: ContractInNumbers
-    entry: Entry
     shown: SizedLaunch
     account: Account
+    trials: Sequence[SizedLaunch]
     _fittings: dict[tuple[str, ...], Fitting] = field(default_factory=dict)
 
     def traffic(self, compared: int) -> Traffic:
@@ -111,7 +112,7 @@ class _Expressions:
 
     def _launches(self) -> list[tuple[SizedLaunch, Account]]:
         found = []
-        for each in trial_launches(self.contract, self.entry):
+        for each in self.trials:
             try:
                 found.append((each, self.accounts.at(each.launch)))
             except NotCounted:

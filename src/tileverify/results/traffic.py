@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from . import SourceSite
+
 Bounds: TypeAlias = tuple[int, int]
 """At least, and at most: equal where the number is exact."""
 
@@ -76,6 +78,14 @@ class Traffic:
     def costliest(self) -> AccessTraffic | None:
         """The access that moves most, where that is more than the array has to be moved for."""
         return max(self.accesses, key=lambda each: each.moves.bytes[1], default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRemarks:
+    """What the assembler says of one access: the instruction, and why it took no other; empty where it says nothing."""
+
+    site: SourceSite
+    remarks: tuple[str, ...]
 
 
 def not_counted(reason: str) -> Traffic:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
@@ -11,7 +11,6 @@ from typing import Final
 
 from ...contract.concrete import ConcreteArray, ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.expressions import GRID_NAMES
 from ...contract.launch import Name
 from ...contract.strides import strides_of
 from ...frontend.bytecode.model import Entry
@@ -24,6 +23,8 @@ LARGE: Final = 14
 MOST_ELEMENTS: Final = 1 << 34
 MOST_BLOCKS: Final = 1 << 16
 TRIES: Final = 1000
+TRIES_OF_STRIDES: Final = 50
+"""Where strides have names: whether elements of an array are apart is then found out one by one."""
 USUAL: Final = (4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
 """What a size is where nobody says one, the first that the contract allows."""
 THOUSANDS: Final = (*USUAL[:5], 8192, 16384, 1000, 3000, 4097, 1023, 5000, 777)
@@ -61,13 +62,20 @@ def usual_launch(contract: ContractInNumbers, given: Mapping[str, int]) -> Sized
     :raises UsageError: what is given breaks the contract.
     """
     check_given(contract, given)
-    alone = [(size,) for size in USUAL]
-    for tried in (*alone, *(USUAL[first:] for first in range(len(USUAL)))):
-        palette = Palette(tried, MAKESHIFT, (16, *AXES))
-        values = draw(contract, palette, elements=1 << 28, blocks=1 << 16, tries=TRIES, given=given)
-        if values is not None:
+    sizes = [name for name in contract.sizes if name not in given]
+    for tried in ((size,) for size in USUAL):
+        values = _drawn(contract, tried, given)
+        if values is not None and all(values[name] == tried[0] for name in sizes):
             return sized(contract, values)
-    return None
+    found = (_drawn(contract, USUAL[first:], given) for first in range(len(USUAL)))
+    return next((sized(contract, values) for values in found if values is not None), None)
+
+
+def _drawn(
+    contract: ContractInNumbers, sizes: Sequence[int], given: Mapping[str, int]
+) -> Mapping[str, int] | None:
+    palette = Palette(sizes, MAKESHIFT, (16, *AXES))
+    return draw(contract, palette, elements=1 << 28, blocks=1 << 16, tries=_tries(contract), given=given)
 
 
 def small_values(contract: ContractInNumbers, entry: Entry) -> list[Mapping[str, int]]:
@@ -91,12 +99,11 @@ def _large(contract: ContractInNumbers, entry: Entry) -> Iterator[Mapping[str, i
         source = Random(number)
         sizes = [*THOUSANDS, *around, *(source.randrange(1, 9000) for _ in range(8)), *SIZES]
         palette = Palette(tuple(dict.fromkeys(sizes)), SCALARS, (*AXES, 16, 64), source)
-        values = draw(contract, palette, elements=MOST_ELEMENTS, blocks=MOST_BLOCKS, tries=TRIES)
+        values = draw(contract, palette, elements=MOST_ELEMENTS, blocks=MOST_BLOCKS, tries=_tries(contract))
         if values is not None:
             yield values
 
 
-def told(values: Mapping[str, int]) -> str:
-    """``M = 4096, N = 4096``; names of the grid last."""
-    ordered = sorted(values.items(), key=lambda each: each[0] in GRID_NAMES)
-    return ", ".join(f"{name} = {value}" for name, value in ordered)
+def _tries(contract: ContractInNumbers) -> int:
+    named = any(array.strides is not None for array in contract.spec.arrays())
+    return TRIES_OF_STRIDES if named else TRIES

@@ -152,7 +152,7 @@ class Extents:
                 bounds.extend(self._bound(condition, loop.iteration))
         if not bounds:
             where = f"the loop at line {loop.location.line}" if loop.location is not None else "a loop around it"
-            raise NotCounted(f"contents decide how often {where} runs")
+            raise NotCounted(f"nobody knows before the launch how often {where} runs")
         return max(0, min(bounds))
 
     def _bound(self, condition: Term, variable: Term) -> list[int]:

@@ -65,7 +65,8 @@ def touched_runs(parts: SiteParts, extents: Extents, *, most: bool) -> Runs | No
         at = extents.values.over(places[number], ())
         if at.open is not None:
             return None
-        boxes.append(((number,), np.array([[int(at.data)] * 2])))
+        last = int(at.data) + _beyond(parts.site)
+        boxes.append(((number,), np.array([[int(at.data), last]])))
     return _runs(boxes, dimensions, _width(parts.site))
 
 
@@ -90,6 +91,11 @@ def length(runs: Runs) -> int:
 def _width(site: Site) -> int:
     """Of what a box has along its sides: elements of a view, bytes behind a pointer."""
     return site.footprint.element_bytes if isinstance(site.footprint, ViewFootprint) else 1
+
+
+def _beyond(site: Site) -> int:
+    """How far the last thing along a side of an element lies behind the first."""
+    return site.footprint.element_bytes - 1 if _width(site) == 1 else 0
 
 
 def _none() -> Runs:
@@ -124,14 +130,13 @@ def _boxes(part: Part, dimensions: Sequence[Dimension], extents: Extents, *, mos
     for low, high in spans.values():
         live = live & (low <= high)
     columns: list[Array] = []
-    width = extents.parts.site.footprint.element_bytes
     for number in part.places:
         span = next(((each, spans[each]) for each, (_, place) in free.items() if place == number), None)
         known = [_at(dimensions[number].place, extents, axes, span, end) for end in (0, 1)]
         if any(each.open is not None and np.any(np.broadcast_to(np.asarray(each.open), shape) & live) for each in known):
             return None
         first, final = (np.broadcast_to(np.asarray(each.data, np.int64), shape)[live] for each in known)
-        columns += [first, final + (width - _width(extents.parts.site))]
+        columns += [first, final + _beyond(extents.parts.site)]
     if not columns:
         return np.zeros((int(live.any()), 0), np.int64)
     return np.unique(np.stack(columns, axis=1), axis=0)

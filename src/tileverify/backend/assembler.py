@@ -78,9 +78,8 @@ class Assembler:
                 host.read_bytes() if host.is_file() else None,
             )
 
-
     def remarks(self, bytecode: bytes, architecture: str) -> str:
-        """What tileiras says of the code that it made, as YAML (`compiled.remarks` reads it); raises `AssemblyError`."""
+        """What tileiras says of the code that it made, as YAML for `compiled.remarks`; raises `AssemblyError`."""
         refuse_split_loads(bytecode)
         with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
             source, target, said = (Path(folder, name) for name in ("kernel.tileirbc", "kernel.cubin", "remarks.yaml"))

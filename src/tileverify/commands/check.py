@@ -15,7 +15,7 @@ from ..system.version import __version__
 from .changed import changed_targets, nothing_to_check
 from .folders import checked_folders, write_playback
 from .mending import checked_options, make_fixes
-from .options import EXIT_CODES
+from .options import EXIT_CODES, architectures
 from .outputs import earlier_reports, outputs_of, pages, write_reports
 from .settings import Settings
 from .shell import INTERRUPTED, Working, emit, talk, use_color

@@ -52,7 +52,8 @@ def footprint(
     from .run import pairs, whole
 
     writable(output)
-    at = {name: whole("--at", value) for name, value in pairs("--at", [each for text in sizes for each in text.split(",")])}
+    given = pairs("--at", [each for text in sizes for each in text.split(",")])
+    at = {name: whole(f"--at {name}", value) for name, value in given}
     asked = _Asked(at if bytes_ or at else None, architectures(compiled))
     if format_ == "json":
         if asked.at is None and not asked.compiled:

@@ -38,7 +38,4 @@ def access_remarks(unit: KernelUnit, architecture: str) -> tuple[AccessRemarks, 
     module = decode(unit.bytecode, file=str(unit.file))
     summary = summary_of(module, unit)
     remarks = read_remarks(find_assembler().remarks(unit.bytecode, architecture))
-    return tuple(
-        AccessRemarks(source_site(site), remarks_at(remarks, site.location))
-        for site in summary.sites
-    )
+    return tuple(AccessRemarks(source_site(site), remarks_at(remarks, site.location)) for site in summary.sites)

@@ -13,8 +13,10 @@ from typing import Final
 
 from ...frontend.bytecode.model import Location
 
-_PLACE: Final = re.compile(r"DebugLoc:\s*\{\s*File:\s*(?P<file>'(?:[^']|'')*'|\"[^\"]*\"|[^,]*),\s*Line:\s*(?P<line>\d+)"
-                           r"(?:,\s*Column:\s*(?P<column>\d+))?")  # fmt: skip
+_PLACE: Final = re.compile(
+    r"DebugLoc:\s*\{\s*File:\s*(?P<file>'(?:[^']|'')*'|\"[^\"]*\"|[^,]*),\s*"
+    r"Line:\s*(?P<line>\d+)(?:,\s*Column:\s*(?P<column>\d+))?"
+)
 _KEY: Final = re.compile(r"\s*(?:-\s*)?(?P<key>\w+):\s*(?P<value>.*)")
 _OWN_PLACE: Final = re.compile(r"^loc\(.*?\):\s*")
 _MEMORY: Final = re.compile(r"Memory(Load|Store|Tma)")

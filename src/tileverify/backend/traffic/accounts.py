@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ...contract.concrete import ConcreteArray, ConcreteLaunch
+from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import EntryParameter, LaunchSpec
 from ...frontend.bytecode.model import Entry
 from ...frontend.symbolic.summary import Access, AccessSummary, OriginKind, Site, ViewFootprint
-from ...contract.element_types import ELEMENT_TYPES
 from ..audit.block_terms import launch_numbers
 from .counted import Bounds, lanes_touched
 from .logged import LoggedTraffic, Mode

@@ -62,7 +62,7 @@ class Formula:
         scale = reduce(lambda a, b: a * b // np.gcd(a, b), (c.denominator for c in terms.values()), 1)
         scale = int(scale)
         text = ""
-        for key, c in sorted(terms.items(), key=lambda each: _rank(*each, names)):
+        for key, c in sorted(terms.items(), key=lambda each: _rank(each[0], each[1], names)):
             number = int(c * scale)
             sign = ("-" if number < 0 else "") if not text else " - " if number < 0 else " + "
             factors = [*([str(abs(number))] if abs(number) != 1 or not key else []), *_powers(key, names)]

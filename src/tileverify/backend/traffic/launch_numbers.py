@@ -71,9 +71,7 @@ def usual_launch(contract: ContractInNumbers, given: Mapping[str, int]) -> Sized
     return next((sized(contract, values) for values in found if values is not None), None)
 
 
-def _drawn(
-    contract: ContractInNumbers, sizes: Sequence[int], given: Mapping[str, int]
-) -> Mapping[str, int] | None:
+def _drawn(contract: ContractInNumbers, sizes: Sequence[int], given: Mapping[str, int]) -> Mapping[str, int] | None:
     palette = Palette(sizes, MAKESHIFT, (16, *AXES))
     return draw(contract, palette, elements=1 << 28, blocks=1 << 16, tries=_tries(contract), given=given)
 

@@ -1,4 +1,4 @@
-"""What the interpreter's log says of one small launch: bytes that each site moved, and bytes that arrays were touched at."""
+"""What the interpreter's log says of one small launch: what each site moved, and what was touched at all."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ class LoggedTraffic:
     least: dict[Mode, int]
 
 
-def logged(
-    module: Module, entry: Entry, parameters: Sequence[EntryParameter], inputs: Inputs
-) -> LoggedTraffic | None:
+def logged(module: Module, entry: Entry, parameters: Sequence[EntryParameter], inputs: Inputs) -> LoggedTraffic | None:
     """``None`` for a launch that is too large, or that does not run to its end without undefined behaviour."""
     x, y, z = inputs.launch.grid
     if x * y * z > MOST_BLOCKS:

@@ -55,7 +55,11 @@ def traffic_of(
 
 
 def _compared(
-    module: Module, accounts: KernelAccounts, contract: ContractInNumbers, small: Iterable[Mapping[str, int]], wanted: int
+    module: Module,
+    accounts: KernelAccounts,
+    contract: ContractInNumbers,
+    small: Iterable[Mapping[str, int]],
+    wanted: int,
 ) -> int:
     """How many small launches moved the same bytes in the interpreter.
 

@@ -133,7 +133,9 @@ def _boxes(part: Part, dimensions: Sequence[Dimension], extents: Extents, *, mos
     for number in part.places:
         span = next(((each, spans[each]) for each, (_, place) in free.items() if place == number), None)
         known = [_at(dimensions[number].place, extents, axes, span, end) for end in (0, 1)]
-        if any(each.open is not None and np.any(np.broadcast_to(np.asarray(each.open), shape) & live) for each in known):
+        if any(
+            each.open is not None and np.any(np.broadcast_to(np.asarray(each.open), shape) & live) for each in known
+        ):
             return None
         first, final = (np.broadcast_to(np.asarray(each.data, np.int64), shape)[live] for each in known)
         columns += [first, final + _beyond(extents.parts.site)]
@@ -151,9 +153,7 @@ def _at(
     return extents.values.at(place, places | {span[0]: Known(span[1][end])})
 
 
-def _free(
-    part: Part, dimensions: Sequence[Dimension], extents: Extents
-) -> dict[Term, tuple[list[Term], int]]:
+def _free(part: Part, dimensions: Sequence[Dimension], extents: Extents) -> dict[Term, tuple[list[Term], int]]:
     """Variables whose interval is a side of a box: each alone in one dimension, which it passes without gaps."""
     width = extents.parts.site.footprint.element_bytes
     passed = {}
@@ -193,7 +193,9 @@ def _joined_boxes(boxes: Boxes, rank: int) -> Boxes:
         others = [column for column in range(2 * rank) if column not in own]
         keys = [boxes[:, own[0]], *(boxes[:, column] for column in others)]
         boxes = boxes[np.lexsort(keys)]
-        new = np.any(boxes[1:][:, others] != boxes[:-1][:, others], axis=1) if others else np.zeros(len(boxes) - 1, bool)
+        new = (
+            np.any(boxes[1:][:, others] != boxes[:-1][:, others], axis=1) if others else np.zeros(len(boxes) - 1, bool)
+        )
         group = np.concatenate(([0], np.cumsum(new)))
         far = int(boxes[:, own[1]].max() - boxes[:, own[1]].min()) + 1
         reach = np.maximum.accumulate(boxes[:, own[1]] + group * far) - group * far

@@ -81,11 +81,11 @@ def _is_of_launch(part: Term) -> bool:
 
 def truth(known: Known, *, most: bool) -> NDArray[np.bool]:
     """Where a condition holds; where nobody knows, ``most`` says so."""
-    data = np.asarray(known.data, bool)
+    data: NDArray[np.bool] = np.asarray(known.data, bool)
     if known.open is None:
         return data
-    unknown = np.asarray(known.open, bool)
-    return data | unknown if most else data & ~unknown
+    unknown: NDArray[np.bool] = np.asarray(known.open, bool)
+    return np.logical_or(data, unknown) if most else np.logical_and(data, ~unknown)
 
 
 def straight(term: Term, variable: Term, values: Values, axes: Sequence[tuple[Term, int]], last: int) -> Term | None:

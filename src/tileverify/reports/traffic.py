@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from ..contract.expressions import GRID_NAMES
@@ -87,6 +88,31 @@ def size_words(number: int) -> str:
         if number >= unit:
             return f"{number / unit:.3g} {name}" if number < 1000 * unit else f"{number // unit} {name}"
     return plural(number, "byte")
+
+
+@dataclass(frozen=True)
+class TrafficView:
+    """For a page: one line, and tables behind it."""
+
+    traffic: Traffic
+
+    @property
+    def headline(self) -> str:
+        costly = costliest_words(self.traffic)
+        return f"{headline(self.traffic)}{'; ' if costly else ''}{costly}"
+
+    @property
+    def totals(self) -> list[tuple[str, str]]:
+        amounts = (("moves", self.traffic.moves), ("least", self.traffic.least))
+        return [(name, words) for name, amount in amounts if (words := formula_words(amount))]
+
+    @property
+    def tables(self) -> list[list[tuple[str, ...]]]:
+        return [] if self.traffic.reason else [access_rows(self.traffic), array_rows(self.traffic)]
+
+    @property
+    def evidence(self) -> str:
+        return evidence_words(self.traffic)
 
 
 # ------------------------------------------------------------------------------------------------ text

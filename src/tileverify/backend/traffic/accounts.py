@@ -17,7 +17,7 @@ from .counted import Bounds, lanes_touched
 from .logged import LoggedTraffic, Mode
 from .regions import Extents, SiteParts, site_parts
 from .touched import Runs, joined, length, touched_runs
-from .values import NotCounted, Values
+from .values import MOST_CELLS, NotCounted, Values
 
 GLOBAL_MEMORY: Final = frozenset({OriginKind.PARAMETER, OriginKind.LIST_ELEMENT, OriginKind.GLOBAL})
 _WAYS: Final = {Access.READ: (False,), Access.WRITE: (True,), Access.ATOMIC: (False, True)}
@@ -59,9 +59,9 @@ class KernelAccounts:
         """The name of what a site touches; arrays that the contract says are one have one name."""
         return self.names.get(site.origin.name, site.origin.name)
 
-    def at(self, launch: ConcreteLaunch) -> Account:
-        """Raises `NotCounted`."""
-        values = Values(launch_numbers(self.entry, self.parameters, launch))
+    def at(self, launch: ConcreteLaunch, cells: int = MOST_CELLS) -> Account:
+        """Raises `NotCounted`, also for a launch with more than ``cells`` blocks and iterations to try."""
+        values = Values(launch_numbers(self.entry, self.parameters, launch), cells)
         moved: dict[int, Bounds] = {}
         parts: dict[int, tuple[Bounds, ...]] = {}
         runs: dict[Mode, list[tuple[Runs | None, Runs | None]]] = defaultdict(list)

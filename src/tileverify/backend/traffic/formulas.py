@@ -88,6 +88,11 @@ def _powers(key: Monomial, names: Sequence[str]) -> list[str]:
     return [each if key.count(each) == 1 else f"{each}**{key.count(each)}" for each in plain]
 
 
+def _is_bent(atom: str) -> bool:
+    """Whether it turns at a threshold: what two such summands cancel out in many launches shows nothing."""
+    return "min(" in atom or "max(" in atom
+
+
 @cache
 def _parsed(text: str) -> object:
     return parse_size(text)
@@ -139,7 +144,7 @@ class Fitting:
         return None
 
     def _sum(self, wanted: NDArray[np.object_]) -> Formula | None:
-        atoms = list(self.atoms)
+        atoms = [each for each in self.atoms if not _is_bent(each)]
         for count, few in ((2, 2 * FEW), (3, FEW)):
             columns = self._columns(atoms[:few], PAIRED)
             if len(wanted) < count + SPARE:

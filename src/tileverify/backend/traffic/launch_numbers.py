@@ -11,7 +11,7 @@ from typing import Final
 
 from ...contract.concrete import ConcreteArray, ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.launch import Name
+from ...contract.launch import Apply, Expression, Name, Number
 from ...contract.strides import strides_of
 from ...frontend.bytecode.model import Entry
 from ..audit.legal_launches import AXES, SCALARS, SIZES, drawn_values, tile_sizes
@@ -25,6 +25,10 @@ MOST_BLOCKS: Final = 1 << 16
 TRIES: Final = 1000
 TRIES_OF_STRIDES: Final = 50
 """Where strides have names: whether elements of an array are apart is then found out one by one."""
+MOST_BEYOND: Final = 5
+TRIES_BEYOND: Final = 40
+FARTHEST: Final = 1 << 24
+"""Larger sizes are not made up."""
 USUAL: Final = (4096, 2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
 """What a size is where nobody says one, the first that the contract allows."""
 THOUSANDS: Final = (*USUAL[:5], 8192, 16384, 1000, 3000, 4097, 1023, 5000, 777)
@@ -81,17 +85,35 @@ def small_values(contract: ContractInNumbers, entry: Entry) -> list[Mapping[str,
     return _different(islice(drawn_values(contract, entry, SMALL, Counter()), SMALL))
 
 
-def large_values(contract: ContractInNumbers, entry: Entry) -> list[Mapping[str, int]]:
-    """The same with sizes of thousands, of all kinds."""
-    return _different(_large(contract, entry))
+def large_values(contract: ContractInNumbers, entry: Entry, thresholds: Iterable[int]) -> list[Mapping[str, int]]:
+    """The same with sizes of thousands, of all kinds, and sizes around ``thresholds``, also counted in tiles."""
+    tiles = tile_sizes(entry)
+    turning = sorted({*thresholds, *(each for axis in contract.grid for each in numbers_in(axis))})
+    whole = {number * tile for number in turning for tile in (1, *tiles) if number * tile <= FARTHEST}
+    beyond = [size for each in sorted(whole)[-MOST_BEYOND:] for size in (each + 1, 2 * each + 5, 3 * each - 1)]
+    return _different((*_large(contract, tiles), *_beyond(contract, beyond)))
 
 
 def _different(values: Iterable[Mapping[str, int]]) -> list[Mapping[str, int]]:
     return list({tuple(sorted(each.items())): each for each in values}.values())
 
 
-def _large(contract: ContractInNumbers, entry: Entry) -> Iterator[Mapping[str, int]]:
-    tiles = tile_sizes(entry)
+def _beyond(contract: ContractInNumbers, sizes: Sequence[int]) -> Iterator[Mapping[str, int]]:
+    """One size at a time behind a threshold, the others as they come."""
+    for number, size in enumerate(sizes):
+        for name in contract.sizes:
+            palette = Palette((100, 65, 33, 9, 1), SCALARS, (*AXES, 16, 64), Random(number))
+            given = {name: size}
+            if any(condition.broken_by(given) for condition in contract.conditions):
+                continue
+            values = draw(
+                contract, palette, elements=MOST_ELEMENTS, blocks=MOST_BLOCKS, tries=TRIES_BEYOND, given=given
+            )
+            if values is not None:
+                yield values
+
+
+def _large(contract: ContractInNumbers, tiles: Sequence[int]) -> Iterator[Mapping[str, int]]:
     around = [size + step for tile in tiles for size in (3 * tile, 17 * tile, 40 * tile) for step in (-1, 0, 1)]
     for number in range(LARGE):
         source = Random(number)
@@ -100,6 +122,16 @@ def _large(contract: ContractInNumbers, entry: Entry) -> Iterator[Mapping[str, i
         values = draw(contract, palette, elements=MOST_ELEMENTS, blocks=MOST_BLOCKS, tries=_tries(contract))
         if values is not None:
             yield values
+
+
+def numbers_in(expression: Expression) -> Iterator[int]:
+    """The numbers of more than one that an expression is written with."""
+    if isinstance(expression, Number):
+        if expression.value > 1:
+            yield expression.value
+    elif isinstance(expression, Apply):
+        for each in expression.args:
+            yield from numbers_in(each)
 
 
 def _tries(contract: ContractInNumbers) -> int:

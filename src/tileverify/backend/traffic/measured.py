@@ -8,7 +8,8 @@ from typing import Final
 
 from ...contract.expressions import constant_value, free_names, print_expression
 from ...contract.launch import Apply, EntryParameter, Expression, LaunchSpec, Name
-from ...contract.terms import Term, TermKind
+from ...contract.terms import Term, TermKind, postorder
+from ...contract.terms.sums import linear_parts
 from ...contract.variables import BID, GRID
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.symbolic.locations import user_frame
@@ -26,6 +27,9 @@ from .values import NotCounted
 
 INTERPRETED: Final = 3
 """Small launches that the interpreter runs."""
+TRIAL_CELLS: Final = 1 << 17
+MOST_THRESHOLD: Final = 1 << 22
+"""Larger numbers are those of machine words."""
 GAPS: Final = (1, 2)
 """By how much neighbours of an element lie outside of an array."""
 _WORDS: Final = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
@@ -50,8 +54,22 @@ def traffic_of(
         compared = _compared(module, accounts, contract, small, interpreted)
     except NotCounted as reason:
         return not_counted(str(reason))
-    trials = [sized(contract, values) for values in (*small, *large_values(contract, entry))]
+    trials = [
+        sized(contract, values) for values in (*small, *large_values(contract, entry, _thresholds(accounts.sites)))
+    ]
     return _Expressions(accounts, contract, shown, account, trials).traffic(compared)
+
+
+def _thresholds(sites: Iterable[SiteParts]) -> frozenset[int]:
+    """Numbers that conditions and places compare sizes with."""
+    found: set[int] = set()
+    for each in sites:
+        for term in (*each.fixed, *each.conditions):
+            for part in postorder(term):
+                number = part.value if part.kind is TermKind.CONST else linear_parts(part)[0]
+                if 1 < abs(number) <= MOST_THRESHOLD:
+                    found.add(abs(number))
+    return frozenset(found)
 
 
 def _compared(
@@ -118,7 +136,7 @@ class _Expressions:
         found = []
         for each in self.trials:
             try:
-                found.append((each, self.accounts.at(each.launch)))
+                found.append((each, self.accounts.at(each.launch, TRIAL_CELLS)))
             except NotCounted:
                 continue
         return found
@@ -186,6 +204,8 @@ class _Expressions:
         yield from texts
         yield from (f"cdiv({text}, {tile})" for tile in tiles for text in texts)
         yield from (_spelled(each) for each in grid if not _is_product(each))
+        for axis in grid:
+            yield from (f"min({text}, {tile} * {_spelled(axis)})" for tile in tiles for text in texts)
         yield from (f"max({text} - {gap}, 0)" for gap in GAPS for text in texts)
         yield from (
             f"min({text}, max({tile} * cdiv({text}, {tile}) - {gap}, 0))"

@@ -19,7 +19,7 @@ from ...contract.terms.sums import sub
 from ...contract.variables import BID
 from ...frontend.symbolic.summary import Loop, Site, ViewFootprint
 from ..audit.lane_values import Known, lane
-from .values import MOST_CELLS, Array, NotCounted, Values, straight, truth
+from .values import Array, NotCounted, Values, straight, truth
 
 MOST_ITERATIONS: Final = 1 << 16
 """Of a loop that nothing but its variable's own range bounds."""
@@ -160,7 +160,7 @@ class Extents:
         if any(each not in self.sizes for each in others):
             return []
         axes = self.axes(others)
-        if np.prod([float(size) for _, size in axes]) > MOST_CELLS:
+        if np.prod([float(size) for _, size in axes]) > self.values.cells:
             return []
         if any(size == 0 for _, size in axes):
             return [0]
@@ -241,6 +241,6 @@ def chosen_intervals(part: Part, extents: Extents, allowed: Iterable[Term]) -> d
 def _is_straight(condition: Term, variable: Term, part: Part, extents: Extents, chosen: Iterable[Term]) -> bool:
     others = [each for each in part.variables if each is not variable and each in condition.free]
     axes = extents.axes(others)
-    if np.prod([float(size) for _, size in axes]) > MOST_CELLS or any(size == 0 for _, size in axes):
+    if np.prod([float(size) for _, size in axes]) > extents.values.cells or any(size == 0 for _, size in axes):
         return False
     return interval(condition, variable, extents.values, axes, extents.sizes[variable] - 1) is not None

@@ -25,16 +25,17 @@ class NotCounted(Exception):
 
 
 class Values:
-    """Terms in one launch, ``numbers`` by the names of its variables."""
+    """Terms in one launch, ``numbers`` by the names of its variables; no more than ``cells`` values at once."""
 
-    def __init__(self, numbers: Mapping[str, int]) -> None:
+    def __init__(self, numbers: Mapping[str, int], cells: int = MOST_CELLS) -> None:
+        self.cells = cells
         self._numbers = numbers
         self._launch: dict[Term, Known] = {}
 
     def over(self, term: Term, axes: Sequence[tuple[Term, int]]) -> Known:
         """The value for each of the first so many values of each variable; all others are not known."""
         rank = len(axes)
-        if np.prod([float(size) for _, size in axes]) > MOST_CELLS:
+        if np.prod([float(size) for _, size in axes]) > self.cells:
             raise NotCounted("the launch has too many blocks and iterations to be counted one by one")
         return self._value(term, {each: lane(place, size, rank) for place, (each, size) in enumerate(axes)})
 

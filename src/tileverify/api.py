@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .launching.launcher import Launcher
     from .launching.programs import Patch
     from .launching.tuning import Called, Likeness, Tuned
+    from .results.traffic import Traffic
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -310,6 +311,11 @@ def tune(
     >>> tuned = tileverify.tune([64, 128], None, lambda tile: (2,), clear, lambda tile: (out, tile))
     >>> tuned.best in (64, 128), len(tuned.trials)
     (True, 2)
+
+    ``print(tuned)`` shows each variant's time and the bytes that it moves:
+
+    >>> print(str(tuned.trials[0]).partition(", ")[2])
+    moves 1.00 times the least
     """
     from .launching.tuning import on_device
 
@@ -319,7 +325,12 @@ def tune(
         (unit, proof), (plain, earlier) = (launcher().proved_unit(*each) for each in (variant, first))
         return likeness_of((unit, proof.result), (plain, earlier.result), (variant[2], first[2]))
 
-    tuner = on_device(launcher().planned, likeness)
+    def count(called: Called) -> Callable[[], Traffic] | None:
+        from .launching.moved import counting
+
+        return counting(launcher(), called)
+
+    tuner = on_device(launcher().planned, likeness, count)
     return tuner.tune(search_space, stream, grid_fn, kernel, args_fn, hints_fn, record=record, equal=equal)
 
 

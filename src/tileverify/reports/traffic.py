@@ -63,6 +63,12 @@ def access_words(access: AccessTraffic) -> str:
     return f"{access.access} {access.array}{place}"
 
 
+def line_words(access: AccessTraffic) -> str:
+    """``load A, line 25``."""
+    place = "" if access.line is None else f", line {access.line}"
+    return f"{access.access} {access.array}{place}"
+
+
 def formula_words(amount: Amount) -> str:
     if not amount.expression:
         return ""
@@ -137,9 +143,10 @@ def traffic_lines(traffic: Traffic) -> Iterator[str]:
 def access_rows(traffic: Traffic) -> list[tuple[str, ...]]:
     """Head and rows: access, bytes, share, expression."""
     rows: list[tuple[str, ...]] = [("access", "moves", "share", "in bytes")]
+    words = line_words if len({each.file for each in traffic.accesses}) == 1 else access_words
     for each in traffic.accesses:
         share = f"{100 * each.moves.bytes[1] / traffic.moves.bytes[1]:.1f}%" if traffic.moves.bytes[1] else ""
-        rows.append((access_words(each), _amount(each.moves.bytes), share, formula_words(each.moves)))
+        rows.append((words(each), _amount(each.moves.bytes), share, formula_words(each.moves)))
     return rows
 
 
@@ -182,7 +189,7 @@ def remark_lines(architecture: str, remarks: Sequence[AccessRemarks]) -> Iterato
 
 # ------------------------------------------------------------------------------------------------ JSON
 def remarks_document(remarks: Sequence[AccessRemarks]) -> list[Mapping[str, Any]]:
-    """`docs/reports.md` says what the keys mean."""
+    """`docs/bytes.md` says what the keys mean."""
     return [
         {
             "access": each.site.access,
@@ -196,7 +203,7 @@ def remarks_document(remarks: Sequence[AccessRemarks]) -> list[Mapping[str, Any]
 
 
 def traffic_document(traffic: Traffic) -> Mapping[str, Any]:
-    """`docs/reports.md` says what the keys mean."""
+    """`docs/bytes.md` says what the keys mean."""
     if traffic.reason:
         return {"reason": traffic.reason}
     return {

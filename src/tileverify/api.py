@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .launching.launcher import Launcher
     from .launching.programs import Patch
     from .launching.tuning import Called, Likeness, Tuned
-    from .results.traffic import Traffic
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -317,6 +316,7 @@ def tune(
     >>> print(str(tuned.trials[0]).partition(", ")[2])
     moves 1.00 times the least
     """
+    from .launching.moved import counting
     from .launching.tuning import on_device
 
     def likeness(variant: Called, first: Called) -> Likeness:
@@ -325,12 +325,7 @@ def tune(
         (unit, proof), (plain, earlier) = (launcher().proved_unit(*each) for each in (variant, first))
         return likeness_of((unit, proof.result), (plain, earlier.result), (variant[2], first[2]))
 
-    def count(called: Called) -> Callable[[], Traffic] | None:
-        from .launching.moved import counting
-
-        return counting(launcher(), called)
-
-    tuner = on_device(launcher().planned, likeness, count)
+    tuner = on_device(launcher().planned, likeness, lambda called: counting(launcher(), called))
     return tuner.tune(search_space, stream, grid_fn, kernel, args_fn, hints_fn, record=record, equal=equal)
 
 

@@ -76,8 +76,8 @@ def _footprint_text(unit: KernelUnit, asked: _Asked) -> str:
     from ..frontend.bytecode import decode
     from ..frontend.symbolic.printed import footprint_text
     from ..pipeline import summary_of
-    from ..pipeline.traffic import access_remarks, unit_traffic
-    from ..reports.traffic import remark_lines, traffic_lines
+    from ..pipeline.unit_traffic import access_remarks, unit_traffic
+    from ..reports.traffic_tables import remark_lines, traffic_lines
 
     parts = [_heading(unit)]
     if asked.at is None and not asked.compiled:
@@ -91,8 +91,8 @@ def _footprint_text(unit: KernelUnit, asked: _Asked) -> str:
 
 
 def _described(unit: KernelUnit, asked: _Asked) -> dict[str, Any]:
-    from ..pipeline.traffic import access_remarks, unit_traffic
-    from ..reports.traffic import remarks_document, traffic_document
+    from ..pipeline.unit_traffic import access_remarks, unit_traffic
+    from ..reports.traffic_tables import remarks_document, traffic_document
     from ..system.paths import display_path
 
     row: dict[str, Any] = {"file": display_path(unit.file), "kernel": unit.kernel, "launch": unit.launch.name}

@@ -26,7 +26,7 @@ def counting(launcher: Launcher, called: Called) -> Callable[[], Traffic] | None
 
     @cache
     def count() -> Traffic:
-        from ..pipeline.traffic import unit_traffic
+        from ..pipeline.unit_traffic import unit_traffic
 
         return unit_traffic(unit, {}, interpreted=0)
 

@@ -114,7 +114,7 @@ class Trial(Generic[T]):
         """``64: 12.3 us, moves 1.03 times the least``."""
         if self.microseconds is None:
             return f"{self.config}: {self.refusal}"
-        from ..reports.traffic import ratio_words
+        from ..reports.traffic_tables import ratio_words
 
         traffic = self.traffic
         moves = f", {ratio_words(traffic)}" if traffic is not None and not traffic.reason else ""

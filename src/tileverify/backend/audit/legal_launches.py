@@ -49,7 +49,7 @@ def drawn(contract: ContractInNumbers, entry: Entry, count: int, not_made: Count
         if key in seen and not contents:
             continue
         seen.add(key)
-        if _elements(contract, values) > LARGEST:
+        if elements_in_memory(contract, values) > LARGEST:
             problems[f"a launch of more than {LARGEST} elements"] += 1
             continue
         try:
@@ -99,7 +99,7 @@ def _mixed(sizes: Sequence[int], scalars: Sequence[int], source: Random) -> Pale
     return Palette(tuple(dict.fromkeys((*sizes, *more))), scalars, AXES, source)
 
 
-def _elements(contract: ContractInNumbers, values: Mapping[str, int]) -> int:
+def elements_in_memory(contract: ContractInNumbers, values: Mapping[str, int]) -> int:
     """Elements from the first to the last one of the arrays that take memory; of a list's where they are numbers."""
     total = 0
     for listed in contract.spec.lists():

@@ -17,14 +17,14 @@ from .counted import Bounds, lanes_touched
 from .logged import LoggedTraffic, Mode
 from .regions import Extents, SiteParts, site_parts
 from .touched import Runs, joined, length, touched_runs
-from .values import MOST_CELLS, NotCounted, Values
+from .values import MOST_CELLS, NotCounted, RangedValues
 
 GLOBAL_MEMORY: Final = frozenset({OriginKind.PARAMETER, OriginKind.LIST_ELEMENT, OriginKind.GLOBAL})
 _WAYS: Final = {Access.READ: (False,), Access.WRITE: (True,), Access.ATOMIC: (False, True)}
 
 
 @dataclass(frozen=True)
-class Account:
+class LaunchAccount:
     """One launch.  ``moved``: by the number of the site; ``parts``: the counts whose product the lanes of a site are.
     ``least``, ``of_array``: least and moved bytes by array and direction."""
 
@@ -59,9 +59,9 @@ class KernelAccounts:
         """The name of what a site touches; arrays that the contract says are one have one name."""
         return self.names.get(site.origin.name, site.origin.name)
 
-    def at(self, launch: ConcreteLaunch, cells: int = MOST_CELLS) -> Account:
+    def at(self, launch: ConcreteLaunch, cells: int = MOST_CELLS) -> LaunchAccount:
         """Raises `NotCounted`, also for a launch with more than ``cells`` blocks and iterations to try."""
-        values = Values(launch_numbers(self.entry, self.parameters, launch), cells)
+        values = RangedValues(launch_numbers(self.entry, self.parameters, launch), cells)
         moved: dict[int, Bounds] = {}
         parts: dict[int, tuple[Bounds, ...]] = {}
         runs: dict[Mode, list[tuple[Runs | None, Runs | None]]] = defaultdict(list)
@@ -82,9 +82,9 @@ class KernelAccounts:
         least_of = {
             mode: _least(found, totals[mode], _extent(launch.arrays.get(mode[0]))) for mode, found in runs.items()
         }
-        return Account(moved, parts, least_of, totals)
+        return LaunchAccount(moved, parts, least_of, totals)
 
-    def difference(self, account: Account, log: LoggedTraffic) -> str:
+    def difference(self, account: LaunchAccount, log: LoggedTraffic) -> str:
         """Where the interpreter moved other bytes, in words; empty where it moved the same."""
         for each in self.sites:
             seen = log.moved.get(each.site.offset, 0)

@@ -16,10 +16,11 @@ from ...frontend.symbolic.locations import user_frame
 from ...frontend.symbolic.summary import Access, AccessSummary, ViewFootprint
 from ...results.traffic import AccessTraffic, Amount, ArrayTraffic, Bounds, Traffic, not_counted
 from ...system.errors import UsageError
+from ..audit.legal_launches import BLANK, LARGEST, elements_in_memory
 from ..numbers.conditions import ContractInNumbers
 from ..numbers.inputs import Given, make_inputs
-from .accounts import Account, KernelAccounts
-from .formulas import Fitting, Formula, constant, total
+from .accounts import KernelAccounts, LaunchAccount
+from .fitted import Fitting, Formula, constant, total
 from .launch_numbers import SizedLaunch, large_values, sized, small_values, usual_launch
 from .logged import Mode, logged
 from .regions import SiteParts
@@ -87,8 +88,10 @@ def _compared(
     for number, values in enumerate(small):
         if found == wanted:
             break
+        if elements_in_memory(contract, values) > LARGEST:
+            continue
         try:
-            inputs = make_inputs(contract, Given(values, {}, {}, None, number))
+            inputs = make_inputs(contract, Given(values, {}, {}, None, number, BLANK))
         except UsageError:
             continue
         log = logged(module, accounts.entry, accounts.parameters, inputs)
@@ -106,7 +109,7 @@ class _Expressions:
     accounts: KernelAccounts
     contract: ContractInNumbers
     shown: SizedLaunch
-    account: Account
+    account: LaunchAccount
     trials: Sequence[SizedLaunch]
     _fittings: dict[tuple[str, ...], Fitting] = field(default_factory=dict)
 
@@ -132,7 +135,7 @@ class _Expressions:
             compared=compared,
         )
 
-    def _launches(self) -> list[tuple[SizedLaunch, Account]]:
+    def _launches(self) -> list[tuple[SizedLaunch, LaunchAccount]]:
         found = []
         for each in self.trials:
             try:

@@ -19,7 +19,7 @@ from ...contract.terms.sums import sub
 from ...contract.variables import BID
 from ...frontend.symbolic.summary import Loop, Site, ViewFootprint
 from ..audit.lane_values import Known, lane
-from .values import Array, NotCounted, Values, straight, truth
+from .values import Array, NotCounted, RangedValues, straight, truth
 
 MOST_ITERATIONS: Final = 1 << 16
 """Of a loop that nothing but its variable's own range bounds."""
@@ -127,11 +127,11 @@ class Extents:
     """How many values each variable of a site has in one launch: 0 to that."""
 
     parts: SiteParts
-    values: Values
+    values: RangedValues
     sizes: dict[Term, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, parts: SiteParts, values: Values, grid: Sequence[int]) -> Extents:
+    def of(cls, parts: SiteParts, values: RangedValues, grid: Sequence[int]) -> Extents:
         """Raises `NotCounted` for a loop of which nobody knows how often it runs."""
         found = cls(parts, values, dict(zip(BID, grid, strict=True)) | dict(parts.lanes))
         for loop in parts.site.loops:
@@ -181,7 +181,7 @@ class Interval:
 
 
 def interval(
-    condition: Term, variable: Term, values: Values, axes: Sequence[tuple[Term, int]], last: int
+    condition: Term, variable: Term, values: RangedValues, axes: Sequence[tuple[Term, int]], last: int
 ) -> Interval | None:
     """Where in 0 to ``last`` the condition holds (its ends may lie outside); ``None`` if that is no known interval."""
     if condition.kind not in (TermKind.LT, TermKind.LE):
@@ -218,7 +218,7 @@ def ends(
     return low, high
 
 
-def holds_at_all(parts: SiteParts, values: Values, *, most: bool) -> bool:
+def holds_at_all(parts: SiteParts, values: RangedValues, *, most: bool) -> bool:
     """Whether the conditions on the launch hold; where nobody knows, ``most`` says so."""
     return all(bool(truth(values.over(each, ()), most=most)) for each in parts.fixed)
 

@@ -16,15 +16,15 @@ Array: TypeAlias = NDArray[np.int64]
 Range: TypeAlias = tuple[int, int]
 """First and last value."""
 
-MOST_CELLS: Final = 1 << 23
-"""Values of one term that are computed at once."""
+MOST_CELLS: Final = 1 << 20
+"""RangedValues of one term that are computed at once."""
 
 
 class NotCounted(Exception):
     """What a site moves cannot be counted; the text is the reason, a part of a sentence."""
 
 
-class Values:
+class RangedValues:
     """Terms in one launch, ``numbers`` by the names of its variables; no more than ``cells`` values at once."""
 
     def __init__(self, numbers: Mapping[str, int], cells: int = MOST_CELLS) -> None:
@@ -89,7 +89,9 @@ def truth(known: Known, *, most: bool) -> NDArray[np.bool]:
     return np.logical_or(data, unknown) if most else np.logical_and(data, ~unknown)
 
 
-def straight(term: Term, variable: Term, values: Values, axes: Sequence[tuple[Term, int]], last: int) -> Term | None:
+def straight(
+    term: Term, variable: Term, values: RangedValues, axes: Sequence[tuple[Term, int]], last: int
+) -> Term | None:
     """``term`` as a sum in which ``variable`` stands at most as a factor; ``None`` if it is no such sum.
 
     A wrap that changes nothing for 0 to ``last`` goes away: what is straight in between has its ends there.
@@ -111,7 +113,7 @@ def straight(term: Term, variable: Term, values: Values, axes: Sequence[tuple[Te
     return None
 
 
-def _ends(term: Term, variable: Term, values: Values, axes: Sequence[tuple[Term, int]], last: int) -> list[Range]:
+def _ends(term: Term, variable: Term, values: RangedValues, axes: Sequence[tuple[Term, int]], last: int) -> list[Range]:
     rank = len(axes)
     places = {each: lane(place, size, rank) for place, (each, size) in enumerate(axes)}
     found = []

@@ -123,7 +123,7 @@ class _Shard:
     _known_ir: dict[tuple[tuple[IrLine, ...], tuple[str, ...]], int] = field(default_factory=dict)
 
     def add(self, row: Row, report: Report, environment: Environment, equality: EqualitySection | None = None) -> None:
-        from ..traffic import TrafficView
+        from ..traffic_tables import TrafficView
         from .equality import STATES, SYMBOLS_OF_ANSWERS, difference_json
         from .excerpts import excerpts
         from .kernel import drawing_json, file_html, kernel_view, source_panes

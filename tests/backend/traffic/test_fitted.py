@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tileverify.backend.traffic.formulas import Fitting, Formula, constant
+from tileverify.backend.traffic.fitted import Fitting, Formula, constant
 from tileverify.contract.expressions import evaluate, parse_size
 
 LAUNCHES = [{"M": 7 * n * n % 900 + 1, "N": 13 * n % 777 + 2} for n in range(1, 20)]

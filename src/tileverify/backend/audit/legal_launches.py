@@ -70,7 +70,7 @@ def drawn(contract: ContractInNumbers, entry: Entry, count: int, not_made: Count
 
 
 def drawn_values(
-    contract: ContractInNumbers, entry: Entry, count: int, problems: Counter[str]
+    contract: ContractInNumbers, entry: Entry, count: int, problems: Counter[str], tries: int = TRIES
 ) -> Iterator[Mapping[str, int]]:
     """Values for the names of the contract, some more than once; why there are none is counted in ``problems``."""
     try:
@@ -85,7 +85,7 @@ def drawn_values(
     palettes += [_mixed((*SIZES, *borders), (*SCALARS, *tiles, 0, 1), Random(number)) for number in range(4 * count)]
     found = 0
     for number, palette in enumerate(palettes):
-        values = draw(contract, palette, elements=ELEMENTS, blocks=BLOCKS, tries=TRIES)
+        values = draw(contract, palette, elements=ELEMENTS, blocks=BLOCKS, tries=tries)
         if values is not None:
             found += 1
             yield values

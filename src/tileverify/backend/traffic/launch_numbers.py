@@ -21,9 +21,11 @@ from ..numbers.conditions import ContractInNumbers, scalars
 SMALL: Final = 18
 LARGE: Final = 14
 MOST_ELEMENTS: Final = 1 << 34
-MOST_BLOCKS: Final = 1 << 16
-TRIES: Final = 1000
+MOST_BLOCKS: Final = 1 << 14
+TRIES: Final = 300
+FEW_TRIES: Final = 200
 TRIES_OF_STRIDES: Final = 50
+ELEMENTS_OF_STRIDES: Final = 1 << 12
 """Where strides have names: whether elements of an array are apart is then found out one by one."""
 MOST_BEYOND: Final = 5
 TRIES_BEYOND: Final = 40
@@ -77,12 +79,19 @@ def usual_launch(contract: ContractInNumbers, given: Mapping[str, int]) -> Sized
 
 def _drawn(contract: ContractInNumbers, sizes: Sequence[int], given: Mapping[str, int]) -> Mapping[str, int] | None:
     palette = Palette(sizes, MAKESHIFT, (16, *AXES))
-    return draw(contract, palette, elements=1 << 28, blocks=1 << 16, tries=_tries(contract), given=given)
+    return draw(
+        contract,
+        palette,
+        elements=min(1 << 28, _most_elements(contract)),
+        blocks=1 << 16,
+        tries=_tries(contract),
+        given=given,
+    )
 
 
 def small_values(contract: ContractInNumbers, entry: Entry) -> list[Mapping[str, int]]:
     """Free names of different small launches, at the borders of tiles."""
-    return _different(islice(drawn_values(contract, entry, SMALL, Counter()), SMALL))
+    return _different(islice(drawn_values(contract, entry, SMALL, Counter(), FEW_TRIES), SMALL))
 
 
 def large_values(contract: ContractInNumbers, entry: Entry, thresholds: Iterable[int]) -> list[Mapping[str, int]]:
@@ -107,7 +116,12 @@ def _beyond(contract: ContractInNumbers, sizes: Sequence[int]) -> Iterator[Mappi
             if any(condition.broken_by(given) for condition in contract.conditions):
                 continue
             values = draw(
-                contract, palette, elements=MOST_ELEMENTS, blocks=MOST_BLOCKS, tries=TRIES_BEYOND, given=given
+                contract,
+                palette,
+                elements=_most_elements(contract),
+                blocks=MOST_BLOCKS,
+                tries=TRIES_BEYOND,
+                given=given,
             )
             if values is not None:
                 yield values
@@ -119,7 +133,7 @@ def _large(contract: ContractInNumbers, tiles: Sequence[int]) -> Iterator[Mappin
         source = Random(number)
         sizes = [*THOUSANDS, *around, *(source.randrange(1, 9000) for _ in range(8)), *SIZES]
         palette = Palette(tuple(dict.fromkeys(sizes)), SCALARS, (*AXES, 16, 64), source)
-        values = draw(contract, palette, elements=MOST_ELEMENTS, blocks=MOST_BLOCKS, tries=_tries(contract))
+        values = draw(contract, palette, elements=_most_elements(contract), blocks=MOST_BLOCKS, tries=_tries(contract))
         if values is not None:
             yield values
 
@@ -135,5 +149,12 @@ def numbers_in(expression: Expression) -> Iterator[int]:
 
 
 def _tries(contract: ContractInNumbers) -> int:
-    named = any(array.strides is not None for array in contract.spec.arrays())
-    return TRIES_OF_STRIDES if named else TRIES
+    return TRIES_OF_STRIDES if _names_strides(contract) else TRIES
+
+
+def _most_elements(contract: ContractInNumbers) -> int:
+    return ELEMENTS_OF_STRIDES if _names_strides(contract) else MOST_ELEMENTS
+
+
+def _names_strides(contract: ContractInNumbers) -> bool:
+    return any(array.strides is not None for array in contract.spec.arrays())

@@ -141,7 +141,7 @@ def _boxes(part: Part, dimensions: Sequence[Dimension], extents: Extents, *, mos
         columns += [first, final + _beyond(extents.parts.site)]
     if not columns:
         return np.zeros((int(live.any()), 0), np.int64)
-    return np.unique(np.stack(columns, axis=1), axis=0)
+    return np.stack(columns, axis=1)
 
 
 def _at(

@@ -31,7 +31,8 @@ def ratio_words(traffic: Traffic) -> str:
     if low == high:
         return f"moves {times(low)} times the least"
     if high is None:
-        return f"moves at least {times(low)} times the least" if low > 1 else "what it moves is not known before the launch"
+        known = f"moves at least {times(low)} times the least"
+        return known if low > 1 else "what it moves is not known before the launch"
     return f"moves {times(low)} to {times(high)} times the least, contents decide"
 
 

@@ -17,6 +17,7 @@ from tileverify.backend.ledger import ByteAccess
 from tileverify.launching.journal import Use
 from tileverify.launching.remembered import Planned
 from tileverify.launching.tuning import LONG, SHORT, Tuner
+from tileverify.results.traffic import Amount, Traffic
 from tileverify.system.errors import UsageError
 
 Config = dict[str, int]
@@ -162,3 +163,28 @@ def test_arrays_live_as_long_as_they_may_be_launched_on() -> None:
     bench = Forgetful()
     space = [{"tile": tile} for tile in (1, 8, 2, 4)]
     assert Tuner(bench.plan, bench).tune(space, None, lambda c: (1,), Kernel(), fresh).best == {"tile": 8}
+
+
+def test_what_a_variant_moves_is_counted_when_somebody_asks() -> None:
+    """Never while it is tuned, which would take time."""
+    asked: list[int] = []
+    amount = Amount((206, 206))
+
+    def count(called: tuple[Any, Any, Any]) -> Any:
+        tile = called[2][0]
+
+        def counted() -> Traffic:
+            asked.append(tile)
+            return Traffic({}, (1, 1, 1), amount, Amount((200, 200)))
+
+        return counted
+
+    bench = Bench()
+    tuner = Tuner(bench.plan, bench, count=count)
+    found = tuner.tune([2, 3, 8], "stream", lambda c: (1,), Kernel(), lambda c: (c,))
+    assert asked == []
+    lines = str(found).splitlines()
+    assert asked == [2, 8]
+    assert lines[0].endswith(" us, moves 1.03 times the least")
+    assert lines[1] == "3: tile 3 is refuted [TV301]"
+    assert found.trials[1].traffic is None

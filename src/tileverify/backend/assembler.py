@@ -70,22 +70,34 @@ class Assembler:
             source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
             source.write_bytes(bytecode)
             command = [str(watched or self.path), "--gpu-name", architecture, str(source), "-o", str(target)]
-            environment = {**os.environ, KEPT_IN: folder}
-            try:
-                done = subprocess.run(
-                    command, capture_output=True, text=True, check=False, timeout=_SECONDS, env=environment
-                )
-            except subprocess.TimeoutExpired:
-                raise AssemblyError(f"tileiras took more than {_SECONDS:.0f} s for {architecture}") from None
-            if done.returncode or not target.is_file():
-                said = done.stderr.strip().splitlines()
-                raise AssemblyError(f"tileiras refused the bytecode for {architecture}: {said[0] if said else '?'}")
+            _assemble(command, target, architecture, {**os.environ, KEPT_IN: folder})
             ptx, host = Path(folder, PTX), Path(folder, HOST)
             return Assembled(
                 target.read_bytes(),
                 ptx.read_text() if ptx.is_file() else None,
                 host.read_bytes() if host.is_file() else None,
             )
+
+    def remarks(self, bytecode: bytes, architecture: str) -> str:
+        """What tileiras says of the code that it made, as YAML for `compiled.remarks`; raises `AssemblyError`."""
+        refuse_split_loads(bytecode)
+        with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
+            source, target, said = (Path(folder, name) for name in ("kernel.tileirbc", "kernel.cubin", "remarks.yaml"))
+            source.write_bytes(bytecode)
+            asked = ["--remarks=all", "--remark-format=yaml", f"--remarks-output-file={said}"]
+            command = [str(self.path), "--gpu-name", architecture, *asked, str(source), "-o", str(target)]
+            _assemble(command, target, architecture, dict(os.environ))
+            return said.read_text(encoding="utf-8", errors="replace") if said.is_file() else ""
+
+
+def _assemble(command: list[str], target: Path, architecture: str, environment: dict[str, str]) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_SECONDS, env=environment)
+    except subprocess.TimeoutExpired:
+        raise AssemblyError(f"tileiras took more than {_SECONDS:.0f} s for {architecture}") from None
+    if done.returncode or not target.is_file():
+        said = done.stderr.strip().splitlines()
+        raise AssemblyError(f"tileiras refused the bytecode for {architecture}: {said[0] if said else '?'}")
 
 
 def refuse_split_loads(bytecode: bytes) -> None:

@@ -15,7 +15,7 @@ from ..system.version import __version__
 from .changed import changed_targets, nothing_to_check
 from .folders import checked_folders, write_playback
 from .mending import checked_options, make_fixes
-from .options import EXIT_CODES
+from .options import EXIT_CODES, architectures
 from .outputs import earlier_reports, outputs_of, pages, write_reports
 from .settings import Settings
 from .shell import INTERRUPTED, Working, emit, talk, use_color
@@ -233,7 +233,7 @@ def check(
         details=page,
         complete=complete,
         audit=audit,
-        compiled=_architectures(compiled),
+        compiled=architectures(compiled),
         per_file=settings.per_file,
         skip=chosen.excludes if chosen.exclude else None,
         effort=settings.of("effort", effort, chosen.effort),
@@ -265,19 +265,6 @@ def check(
     if not no_worker:
         _start_worker()
     context.exit(settings.exit_code(report, strict, exit_zero=exit_zero))
-
-
-def _architectures(compiled: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of ``--compiled``, for which an assembler has to be here."""
-    if not compiled:
-        return ()
-    from ..backend.assembler import ARCHITECTURES, find_assembler
-
-    for name in compiled:
-        if name not in ARCHITECTURES:
-            raise UsageError(f"--compiled: '{name}' is not one of {', '.join(ARCHITECTURES)}")
-    find_assembler()
-    return tuple(dict.fromkeys(compiled))
 
 
 def _checked(

@@ -21,3 +21,16 @@ def writable(output: Path | None, option: str = "--output") -> None:
     """A wrong --output is said before minutes of work, not after."""
     if output is not None and not output.parent.is_dir():
         raise UsageError(f"{option}: there is no folder '{output.parent}'")
+
+
+def architectures(compiled: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of ``--compiled``, for which an assembler has to be here."""
+    if not compiled:
+        return ()
+    from ..backend.assembler import ARCHITECTURES, find_assembler
+
+    for name in compiled:
+        if name not in ARCHITECTURES:
+            raise UsageError(f"--compiled: '{name}' is not one of {', '.join(ARCHITECTURES)}")
+    find_assembler()
+    return tuple(dict.fromkeys(compiled))

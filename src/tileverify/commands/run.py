@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -122,7 +123,7 @@ def run(
     context.exit(1 if result.events or result.assertions else 0)
 
 
-def pairs(option: str, texts: tuple[str, ...]) -> list[tuple[str, str]]:
+def pairs(option: str, texts: Sequence[str]) -> list[tuple[str, str]]:
     pairs = []
     for text in texts:
         name, equals, value = text.partition("=")

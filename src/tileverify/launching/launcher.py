@@ -156,6 +156,11 @@ class Launcher:
 
         return unit(), specialisation.admit(Request(asked.named, axes, asked.contents, False, unit), self.options)
 
+    def unit_of(self, grid: GivenGrid, kernel: object, arguments: Arguments) -> KernelUnit:
+        """The kernel with the numbers of a launch as its contract, whatever a proof says of it."""
+        asked = self.asked(None, kernel, arguments)
+        return replace(self._specialisation(asked).unit, launch=asked.spec(calls.grid_of(grid)))
+
     def _admitted(
         self, kernel: Kernel, specialisation: Specialisation, request: Request, looked: bool
     ) -> LaunchProof | None:

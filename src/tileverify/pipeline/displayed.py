@@ -12,6 +12,7 @@ from ..system.paths import display_path
 if TYPE_CHECKING:
     from ..contract.launch import KernelUnit
     from ..results.details import KernelDetails
+    from ..results.traffic import Traffic
 
 
 class Displayed:
@@ -54,7 +55,12 @@ class Displayed:
                 )
                 for drawing in details.drawings
             ),
+            traffic=None if details.traffic is None else self.traffic(details.traffic),
         )
+
+    def traffic(self, traffic: Traffic) -> Traffic:
+        named = (each if each.file is None else replace(each, file=self.name(each.file)) for each in traffic.accesses)
+        return replace(traffic, accesses=tuple(named))
 
     def name(self, file: str) -> str:
         """`_name`, once for each file."""

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from . import SourceSite
 from .tiers import Tier
+from .traffic import Traffic
 
 Block: TypeAlias = tuple[int, int, int]
 Box: TypeAlias = tuple[tuple[int, int], ...]
@@ -122,9 +123,11 @@ class Drawing:
 
 @dataclass(frozen=True, slots=True)
 class KernelDetails:
-    """``ir``: the Tile IR of the entry; ``obligations`` are those of the proof, or all that were looked at."""
+    """``ir``: the Tile IR of the entry; ``obligations`` are those of the proof, or all that were looked at;
+    ``traffic``: the bytes that a launch moves."""
 
     ir: tuple[IrLine, ...] = ()
     obligations: tuple[ObligationDetail, ...] = ()
     accesses: tuple[AccessDetail, ...] = ()
     drawings: tuple[Drawing, ...] = ()
+    traffic: Traffic | None = None

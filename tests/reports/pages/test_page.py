@@ -291,3 +291,13 @@ def test_a_cause_has_one_card() -> None:
     assert fragment.count("add at once") == 1
     assert "fewer blocks" in fragment
     assert '<h2 id="findings-title">Findings</h2>' in fragment
+
+
+def test_a_page_shows_the_bytes_that_a_launch_moves() -> None:
+    """One line, and tables behind it; of a kernel with a fault, too."""
+    (product,) = (text for text in fragments(page()) if "matmul_swizzled" in text)
+    line = re.search(r'<h2 id="bytes-title">Bytes moved</h2>\s*<p>(.*?)</p>', product)
+    assert line is not None
+    assert line[1].startswith("at M = 4096, K = 4096, N = 4096: moves 21.7 times the least (2.03 GiB, least 96 MiB)")
+    assert "<code>2 * M * K * cdiv(N, 128)</code>" in product
+    assert all('id="bytes"' in text for text in fragments(page()))

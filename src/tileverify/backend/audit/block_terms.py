@@ -104,17 +104,23 @@ class LaunchTerms:
         self.kernel = kernel
         self.image = image
         self.memo: dict[Term, Known] = {}
-        self.numbers: dict[str, int] = dict(zip((axis.symbol.name for axis in GRID), launch.grid, strict=True))
-        for name, array in launch.arrays.items():
-            self.numbers |= {f"{name}.shape[{d}]": size for d, size in enumerate(array.shape)}
-            self.numbers |= {f"{name}.strides[{d}]": step for d, step in enumerate(array.strides)}
-        self.numbers |= {f"{name}.length": len(items) for name, items in launch.lists.items()}
+        self.numbers = launch_numbers(kernel.entry, kernel.parameters, launch)
         self.numbers |= {f"{origin.name}.address": origin.base for origin in reversed(image.origins)}
-        for value, parameter in zip(kernel.entry.parameters, kernel.parameters, strict=True):
-            if parameter.role is Role.SCALAR and parameter.argument in launch.scalars:
-                assert isinstance(value.type, TileType)
-                assert isinstance(value.type.element, ScalarType)
-                self.numbers[parameter.argument] = _signed(launch.scalars[parameter.argument], value.type.element.bits)
+
+
+def launch_numbers(entry: Entry, parameters: Sequence[EntryParameter], launch: ConcreteLaunch) -> dict[str, int]:
+    """The variables of a launch by name, all but addresses."""
+    numbers = dict(zip((axis.symbol.name for axis in GRID), launch.grid, strict=True))
+    for name, array in launch.arrays.items():
+        numbers |= {f"{name}.shape[{d}]": size for d, size in enumerate(array.shape)}
+        numbers |= {f"{name}.strides[{d}]": step for d, step in enumerate(array.strides)}
+    numbers |= {f"{name}.length": len(items) for name, items in launch.lists.items()}
+    for value, parameter in zip(entry.parameters, parameters, strict=True):
+        if parameter.role is Role.SCALAR and parameter.argument in launch.scalars:
+            assert isinstance(value.type, TileType)
+            assert isinstance(value.type.element, ScalarType)
+            numbers[parameter.argument] = _signed(launch.scalars[parameter.argument], value.type.element.bits)
+    return numbers
 
 
 def _signed(number: int, bits: int) -> int:

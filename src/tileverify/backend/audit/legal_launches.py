@@ -44,12 +44,12 @@ def drawn(contract: ContractInNumbers, entry: Entry, count: int, not_made: Count
     seen: set[tuple[tuple[str, int], ...]] = set()
     problems: Counter[str] = Counter()
     left, made = MOST_ELEMENTS, 0
-    for number, values in enumerate(_values(contract, entry, count, problems)):
+    for number, values in enumerate(drawn_values(contract, entry, count, problems)):
         key = tuple(sorted(values.items()))
         if key in seen and not contents:
             continue
         seen.add(key)
-        if _elements(contract, values) > LARGEST:
+        if elements_in_memory(contract, values) > LARGEST:
             problems[f"a launch of more than {LARGEST} elements"] += 1
             continue
         try:
@@ -69,10 +69,10 @@ def drawn(contract: ContractInNumbers, entry: Entry, count: int, not_made: Count
         not_made.update(problems)
 
 
-def _values(
-    contract: ContractInNumbers, entry: Entry, count: int, problems: Counter[str]
+def drawn_values(
+    contract: ContractInNumbers, entry: Entry, count: int, problems: Counter[str], tries: int = TRIES
 ) -> Iterator[Mapping[str, int]]:
-    """Values for the names of the contract, some more than once."""
+    """Values for the names of the contract, some more than once; why there are none is counted in ``problems``."""
     try:
         yield choose(contract, {})
     except UsageError as error:
@@ -85,7 +85,7 @@ def _values(
     palettes += [_mixed((*SIZES, *borders), (*SCALARS, *tiles, 0, 1), Random(number)) for number in range(4 * count)]
     found = 0
     for number, palette in enumerate(palettes):
-        values = draw(contract, palette, elements=ELEMENTS, blocks=BLOCKS, tries=TRIES)
+        values = draw(contract, palette, elements=ELEMENTS, blocks=BLOCKS, tries=tries)
         if values is not None:
             found += 1
             yield values
@@ -99,7 +99,7 @@ def _mixed(sizes: Sequence[int], scalars: Sequence[int], source: Random) -> Pale
     return Palette(tuple(dict.fromkeys((*sizes, *more))), scalars, AXES, source)
 
 
-def _elements(contract: ContractInNumbers, values: Mapping[str, int]) -> int:
+def elements_in_memory(contract: ContractInNumbers, values: Mapping[str, int]) -> int:
     """Elements from the first to the last one of the arrays that take memory; of a list's where they are numbers."""
     total = 0
     for listed in contract.spec.lists():

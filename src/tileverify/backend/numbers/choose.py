@@ -34,14 +34,8 @@ def choose(contract: ContractInNumbers, given: Mapping[str, int], extra: Sequenc
     :raises UsageError: ``given`` names something else, or breaks a condition, or no values for the rest were found.
     """
     conditions = [*contract.conditions, *extra]
-    unknown = sorted(given.keys() - set(contract.roots))
-    if unknown:
-        known = ", ".join(contract.roots) or "none"
-        raise UsageError(f"the launch has no free size, scalar or grid axis '{unknown[0]}' (there are: {known})")
+    check_given(contract, given, extra)
     values = dict(given)
-    for condition in conditions:
-        if condition.broken_by(values):
-            raise UsageError(f"the launch is outside the contract: {condition.violation(values)}")
     order = [name for name in contract.roots if name not in given]
     small = [*conditions, *_small(contract)]
     attempts = [*((small, (size,)) for size in PREFERRED), (small, SIZES), (conditions, SIZES)]
@@ -56,6 +50,17 @@ def choose(contract: ContractInNumbers, given: Mapping[str, int], extra: Sequenc
     return values
 
 
+def check_given(contract: ContractInNumbers, given: Mapping[str, int], extra: Sequence[Condition] = ()) -> None:
+    """Raises `UsageError` if ``given`` names something that the contract does not leave free, or breaks a condition."""
+    unknown = sorted(given.keys() - set(contract.roots))
+    if unknown:
+        known = ", ".join(contract.roots) or "none"
+        raise UsageError(f"the launch has no free size, scalar or grid axis '{unknown[0]}' (there are: {known})")
+    for condition in (*contract.conditions, *extra):
+        if condition.broken_by(given):
+            raise UsageError(f"the launch is outside the contract: {condition.violation(given)}")
+
+
 @dataclass(frozen=True, slots=True)
 class Palette:
     """What `draw` tries for sizes, scalars and axes of the grid, in this order; mixed by ``source`` if there is one."""
@@ -67,15 +72,17 @@ class Palette:
 
 
 def draw(
-    contract: ContractInNumbers, palette: Palette, *, elements: int, blocks: int, tries: int
-) -> dict[str, int] | None:
-    """Values for all roots that satisfy the contract, the first ones of ``palette`` where they do.
+    contract: ContractInNumbers, palette: Palette, *, elements: int, blocks: int, tries: int,
+    given: Mapping[str, int] | None = None,
+) -> dict[str, int] | None:  # fmt: skip
+    """Values for all roots that satisfy the contract, those ``given`` and the first ones of ``palette`` where they do.
 
     Arrays have at most so many ``elements``, the grid so many ``blocks``; ``None`` if ``tries`` values gave none.
     """
     conditions = [*contract.conditions, *_small(contract, elements, blocks)]
-    search = _Search(contract, conditions, contract.roots, palette.sizes, palette, tries)
-    values: dict[str, int] = {}
+    values = dict(given or {})
+    order = [name for name in contract.roots if name not in values]
+    search = _Search(contract, conditions, order, palette.sizes, palette, tries)
     return values if search.fill(values, 0) and not any(c.broken_by(values) for c in conditions) else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...backend.traffic.measured import traffic_of
 from ...contract.launch import KernelUnit
 from ...contract.terms import TRUE, render
 from ...frontend.bytecode.model import Entry, Module
@@ -12,12 +13,16 @@ from ...frontend.symbolic.locations import user_frame
 from ...frontend.symbolic.summary import AccessSummary, Loop, Site, ViewFootprint
 from ...results import Finding, KernelResult
 from ...results.details import AccessDetail, Drawing, IrLine, KernelDetails, ObligationDetail, State
+from ...results.traffic import Traffic
+from ...system.errors import SpecError, UsageError
 from ...verifier.case import Decided
 from ...verifier.messages import sites, source_site
 from .drawings import fault_drawings
 from .examples import example_drawings
 from .wider import wider_drawings
 
+INTERPRETED_FOR_PAGES = 1
+"""Small launches whose bytes are held against the interpreter's."""
 WIDTH = 160
 """Characters of a rendered term."""
 
@@ -38,7 +43,16 @@ def collect(
         obligations=(*map(_open, result.findings), *map(_proved, decided)),
         accesses=tuple(_access(site, summary) for site in summary.sites),
         drawings=(*faults, *wider, *_examples(unit, module, entry, result)),
+        traffic=_traffic(unit, module, entry, summary),
     )
+
+
+def _traffic(unit: KernelUnit, module: Module, entry: Entry, summary: AccessSummary) -> Traffic | None:
+    """The bytes that a launch moves; ``None`` for a kernel of which no launch is described."""
+    try:
+        return traffic_of(module, entry, unit.parameters, unit.launch, summary, {}, INTERPRETED_FOR_PAGES)
+    except (SpecError, UsageError):
+        return None
 
 
 def _examples(unit: KernelUnit, module: Module, entry: Entry, result: KernelResult) -> tuple[Drawing, ...]:

@@ -123,6 +123,7 @@ class _Shard:
     _known_ir: dict[tuple[tuple[IrLine, ...], tuple[str, ...]], int] = field(default_factory=dict)
 
     def add(self, row: Row, report: Report, environment: Environment, equality: EqualitySection | None = None) -> None:
+        from ..traffic_tables import TrafficView
         from .equality import STATES, SYMBOLS_OF_ANSWERS, difference_json
         from .excerpts import excerpts
         from .kernel import drawing_json, file_html, kernel_view, source_panes
@@ -143,6 +144,7 @@ class _Shard:
             excerpts=[excerpts(finding, self.snippets) for finding in findings],
             panes=bool(panes) or bool(details and details.ir),
             accesses=() if details is None else details.accesses,
+            traffic=None if details is None or details.traffic is None else TrafficView(details.traffic),
             example=[number for number, drawing in enumerate(drawings) if drawing.finding is None],
             wider={drawing.finding: number for number, drawing in enumerate(drawings) if drawing.wider},
             codes=CODES,

@@ -21,6 +21,7 @@ from ..numbers.conditions import ContractInNumbers
 from ..numbers.inputs import Inputs
 from .beside_bytecode import compared
 from .both_runs import Reference, reference
+from .host.hidden_parameters import HostSide
 from .code_differences import CodeDifference, DifferenceKind
 from .machine.machine import Unfollowed
 from .ptx.ptx_reader import PtxError, read
@@ -95,7 +96,7 @@ def looked(proved: ProvedEntry, assembled: Assembled, architecture: str) -> Look
         if compiled.threads * len(launch.blocks) > MOST_THREADS and done:
             continue
         try:
-            found = compared(ptx, compiled, launch)
+            found = compared(ptx, compiled, replace(launch, host=HostSide(assembled.host, assembled.cubin)))
         except Unfollowed as end:
             why = end.why
             continue

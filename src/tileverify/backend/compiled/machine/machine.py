@@ -16,6 +16,9 @@ from .memory import SHARED_START, GlobalMemory, Space, ThreadAccess, Windows
 from .threads import ALL, RACY, UNKNOWN, WARP, Block, Lanes, Threads
 from .types import Array
 
+_HIDDEN_START, _HIDDEN_STEP = 0x7F00_0000_0000, 1 << 16
+"""Where hidden parameters lie, of which the addresses are taken."""
+
 Step: TypeAlias = "Callable[[ThreadMachine, Lanes], None]"
 
 
@@ -40,7 +43,7 @@ class Sink:
 @dataclass
 class ThreadMachine:
     """``racy``: by the time of a load, its threads whose values are marked (`thread_races`).  ``skipped``: what was
-    executed without being followed, by opcode."""
+    executed without being followed, by opcode.  ``groups``: of copies, how many each thread has committed."""
 
     entry: PtxEntry
     grid: Block
@@ -53,6 +56,8 @@ class ThreadMachine:
     skipped: Counter[str] = field(default_factory=Counter)
     sinks: list[Sink] = field(default_factory=list)
     mbarriers: dict[int, Mbarrier] = field(default_factory=dict)
+    groups: Counter[int] = field(default_factory=Counter)
+    _hidden: dict[int, str] = field(default_factory=dict)
     threads: Threads = field(init=False)
     shared: Windows = field(init=False)
     local: Windows = field(init=False)
@@ -63,10 +68,14 @@ class ThreadMachine:
         for variable in self.entry.variables:
             start = -(-at[variable.space] // variable.align) * variable.align
             places[variable.name], at[variable.space] = start, start + variable.size
+        for number, parameter in enumerate(each for each in self.entry.parameters if each.hidden):
+            places[parameter.name] = _HIDDEN_START + number * _HIDDEN_STEP
+            self._hidden[places[parameter.name]] = parameter.name
         self.threads = Threads(self.entry, self.grid, self.blocks, places)
         self.shared = Windows("shared", len(self.blocks), at["shared"] - SHARED_START, SHARED_START)
         self.local = Windows("local", self.threads.count, at["local"])
-        self.clocks = Clocks(len(self.blocks), self.threads.size // WARP)
+        copies = any("bulk" in each.opcode for each in self.entry.instructions)
+        self.clocks = Clocks(len(self.blocks), self.threads.size // WARP, copies=copies)
 
     # --------------------------------------------------------------------------------------- marks
     def marks_of(self, operands: Sequence[Operand], lanes: Lanes) -> Array | None:
@@ -115,6 +124,10 @@ class ThreadMachine:
             return (held.astype("i8") + operand.offset).view("u8")
         return held + np.uint64(operand.offset & 0xFFFF_FFFF_FFFF_FFFF)
 
+    def hidden(self, address: int) -> bytes | None:
+        """The hidden parameter at an address, ``None`` where none begins there or nobody filled it."""
+        return self.parameters.get(self._hidden.get(address, ""))
+
     def places(self, space: str, addresses: Array, width: int, numbers: Array) -> tuple[Space, Array]:
         if space == "shared":
             return self.shared, self.shared.places(addresses, width, self.threads.block[numbers], numbers)
@@ -131,7 +144,8 @@ class ThreadMachine:
         if space is not self.local:
             warps = self.threads.warp[numbers]
             clocks = self.clocks
-            known = clocks.row[warps], clocks.own[warps], clocks.turn[warps]
+            clocks.touch(numbers, warps)
+            known = clocks.row[warps], clocks.own[warps]
             access = (number, self.time, numbers, places, width, reads, writes, *known, atomic, scoped, values)
             space.log.append(ThreadAccess(*access))
         return self.time

@@ -32,9 +32,9 @@ class ThreadAccess:
     """One execution of an instruction by ``threads``, each of which touches ``bytes`` from its place in ``places``.
 
     ``number``: of the instruction; ``time``: the how manieth access this is; places count through the whole space.
-    ``clock``: of each thread, the row of its warp's knowledge (`clocks`), ``own``: its warp's own time, ``turn``: how
-    often the threads of its warp have met since.
+    ``clock``: of each thread, the row of its warp's knowledge (`clocks`), ``own``: its warp's own time.
     ``scoped``: of an order or a scope.  ``values``: the bytes that each thread writes.
+    ``copies``: where the hardware copies by itself, the column in which its time ``own`` counts.
     """
 
     number: int
@@ -46,10 +46,10 @@ class ThreadAccess:
     writes: bool
     clock: Array
     own: Array
-    turn: Array
     atomic: bool = False
     scoped: bool = False
     values: Array | None = None
+    copies: int = -1
 
 
 @dataclass

@@ -159,6 +159,10 @@ class _Run:
             self._release_all()
         elif each.kind is StepKind.TOGETHER:
             self._together(each, pc)
+        elif each.kind is StepKind.COMPLETES:
+            self._plain(each, numbers)
+            self.pc[numbers] = pc + 1
+            self._wake()
         elif "mbarrier" in each.instruction.opcode[:3]:
             self._mbarrier(each, pc, numbers)
         else:

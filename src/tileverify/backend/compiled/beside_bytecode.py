@@ -100,7 +100,7 @@ def _bytes(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDiffere
                 if footprint is not None:
                     _paint(image, memory, footprint.runs, True)
         mine_r, mine_w = (np.zeros(len(memory.bytes), "?") for _ in range(2))
-        for mine, places in _of_block(machine, number):
+        for mine, places in machine.by_block[number]:
             touched = (places[:, None] + np.arange(mine.bytes)).ravel()
             if mine.reads:
                 mine_r[touched] = True
@@ -120,19 +120,9 @@ def _bytes(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDiffere
                 yield CodeDifference(kind, f"block {log.block} {what.format(name)}", ops, lines)
 
 
-def _of_block(machine: ThreadMachine, number: int) -> Iterator[tuple[ThreadAccess, Array]]:
-    """The accesses of a block to global memory, with the places that its threads touch."""
-    for access in machine.memory.log:
-        mine = machine.threads.block[access.threads] == number
-        if mine.all():
-            yield access, access.places
-        elif mine.any():
-            yield access, access.places[mine]
-
-
 def _lines(machine: ThreadMachine, number: int, place: int) -> Iterator[int]:
     seen: set[int] = set()
-    for access, places in _of_block(machine, number):
+    for access, places in machine.by_block[number]:
         if ((places <= place) & (place < places + access.bytes)).any():
             line = machine.entry.instructions[access.number].line
             if line not in seen and len(seen) < MOST_TOLD:
@@ -178,7 +168,7 @@ def _times(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDiffere
                 ops.setdefault((atomic, int(place)), access.op)
         found: Counter[tuple[bool, int]] = Counter()
         lines: dict[tuple[bool, int], int] = {}
-        for mine, places in _of_block(machine, number):
+        for mine, places in machine.by_block[number]:
             if mine.atomic or mine.scoped:
                 for place in places:
                     found[mine.atomic, int(place)] += 1
@@ -237,7 +227,7 @@ def _versions(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDiff
                                len(memory.bytes))  # fmt: skip
         if not (writes > 0).any():
             continue
-        mine = _of_block(machine, number)
+        mine = machine.by_block[number]
         found, written = _seen((((p[:, None] + np.arange(a.bytes)).ravel(), a.reads, a.writes) for a, p in mine),
                                len(memory.bytes))  # fmt: skip
         for place, version in sorted(found - wanted):

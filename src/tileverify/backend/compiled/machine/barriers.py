@@ -38,10 +38,6 @@ class Mbarrier:
         self.bytes -= bytes_
         self._turn()
 
-    def is_over(self, parity: int) -> bool:
-        """Whether the phase of that parity is complete."""
-        return self.phase & 1 != parity & 1
-
     def _turn(self) -> None:
         if self.pending <= 0 and not self.bytes:
             if self.column >= 0 and self.known is not None:

@@ -55,7 +55,8 @@ def bulk(instruction: Instruction, number: int) -> Step:
     loads = target == "shared"
 
     def step(machine: ThreadMachine, lanes: Lanes) -> None:
-        for thread in machine.numbers(lanes):
+        numbers = machine.numbers(lanes)
+        for thread in numbers if loads or combine else _unlike(machine, instruction, numbers):
             one = np.array([thread])
             shared, outside, inside = _sides(machine, instruction, number, one, loads=loads)
             if loads:
@@ -67,6 +68,19 @@ def bulk(instruction: Instruction, number: int) -> Step:
 
 
 # ------------------------------------------------------------------------------------------- operands
+def _unlike(machine: ThreadMachine, instruction: Instruction, numbers: Array) -> Array:
+    """The first thread of each warp that makes a copy: tileiras lets whole warps store one box, with equal operands."""
+    held = [machine.threads.warp[numbers].astype("u8")]
+    for operand in instruction.operands[:2]:
+        assert isinstance(operand, PtxAddress)
+        held.append(machine.address(operand, numbers, len(numbers)))
+        for each in operand.coordinates:
+            value = machine.threads.read(each, "u32", numbers).astype("u8")
+            held.append(np.broadcast_to(value, numbers.shape))
+    _, firsts = np.unique(np.stack(held), axis=1, return_index=True)
+    return np.asarray(numbers[np.sort(firsts)])
+
+
 def _sides(
     machine: ThreadMachine, instruction: Instruction, number: int, one: Array, *, loads: bool
 ) -> tuple[_Side, _Side, Array]:

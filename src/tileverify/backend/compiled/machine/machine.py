@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -76,6 +77,19 @@ class ThreadMachine:
         self.local = Windows("local", self.threads.count, at["local"])
         copies = any("bulk" in each.opcode for each in self.entry.instructions)
         self.clocks = Clocks(len(self.blocks), self.threads.size // WARP, copies=copies)
+
+    @cached_property
+    def by_block(self) -> Sequence[Sequence[tuple[ThreadAccess, Array]]]:
+        """Of each block, once the run is over, its accesses to global memory, with the places that its threads touch."""
+        found: list[list[tuple[ThreadAccess, Array]]] = [[] for _ in self.blocks]
+        for access in self.memory.log:
+            blocks = self.threads.block[access.threads]
+            if (blocks == blocks[0]).all():
+                found[blocks[0]].append((access, access.places))
+                continue
+            for block in np.unique(blocks):
+                found[block].append((access, access.places[blocks == block]))
+        return found
 
     # --------------------------------------------------------------------------------------- marks
     def marks_of(self, operands: Sequence[Operand], lanes: Lanes) -> Array | None:

@@ -302,8 +302,9 @@ class _Run:
         """A thread whose phase is not over waits for it, so that no loop spins."""
         machine = self.machine
         parity = np.broadcast_to(machine.threads.read(given[0], "u32", going), going.shape)
-        barriers = [self._of(int(place), instruction) for place in places]
-        over = np.array([each.is_over(int(bit)) for each, bit in zip(barriers, parity, strict=True)], "?")
+        unique, which = np.unique(places, return_inverse=True)
+        phases = np.array([self._of(int(place), instruction).phase for place in unique])
+        over = phases[which] & 1 != parity.astype("i8") & 1
         assert target is not None
         ready = going[over]
         machine.threads.write(target, np.ones(len(ready), "?"), ready)

@@ -21,6 +21,7 @@ in the PTX.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -87,6 +88,7 @@ class TensorMap:
         return np.asarray(addresses ^ (((addresses >> row) & mask) << shift))
 
 
+@lru_cache(maxsize=256)
 def decoded(data: bytes) -> TensorMap:
     """Raises `UnknownTensorMap`."""
     words = [int(each) for each in np.frombuffer(data, "<u8")]

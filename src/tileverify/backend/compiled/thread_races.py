@@ -60,6 +60,7 @@ class _Events:
     block: Array
     own: Array
     clock: Array
+    met: Array
     copies: Array
     actor: Array
     writes: Array
@@ -108,7 +109,7 @@ def _events(log: Sequence[ThreadAccess], size: int, threads: Threads, whole: int
     flags = {name: np.array([getattr(a, name) for a in log])[access] for name in ("writes", "reads", "atomic")}
     return _Events(
         log, granule, access, access, row, thread, threads.warp[thread], threads.block[thread], of("own"), of("clock"),
-        copies, np.where(copies < 0, thread, threads.count + access), flags["writes"], flags["reads"], flags["atomic"],
+        of("met"), copies, np.where(copies < 0, thread, threads.count + access), flags["writes"], flags["reads"], flags["atomic"],
     )  # fmt: skip
 
 
@@ -174,10 +175,10 @@ def _unordered(
     a, b = earlier, later
     copy_a, copy_b = events.copies[a] >= 0, events.copies[b] >= 0
     same_warp = (events.warp[a] == events.warp[b]) & ~copy_a & ~copy_b
-    through = np.where(~copy_a & copy_b & events.writes[a], fenced * warps, 0)
-    column = np.where(copy_a, events.copies[a], events.warp[a] % warps + through)
-    known = table[events.clock[b], column] >= events.own[a]
-    ordered = (events.actor[a] == events.actor[b]) | np.where(same_warp, events.own[b] > events.own[a], known)
+    column = np.where(copy_a, events.copies[a], events.warp[a] % warps)
+    through = column + np.where(~copy_a & copy_b & events.writes[a], fenced * warps, 0)
+    known = np.minimum(table[events.clock[b], column], table[events.clock[b], through]) >= events.own[a]
+    ordered = (events.actor[a] == events.actor[b]) | known | (same_warp & (events.met[b] >= events.own[a]))
     kept = ~ordered & (events.block[a] == events.block[b]) & ~(events.atomic[a] & events.atomic[b])
     return a[kept], b[kept]
 

@@ -198,7 +198,7 @@ class _Logged:
             side.space.log.append(
                 ThreadAccess(
                     self.number, machine.time, np.full(count, self.thread), side.places, side.part, reads, writes,
-                    np.full(count, self.row), np.full(count, time), atomic, atomic, values, column,
+                    np.full(count, self.row), np.full(count, time), np.full(count, -1), atomic, atomic, values, column,
                 )
             )  # fmt: skip
         return machine.time

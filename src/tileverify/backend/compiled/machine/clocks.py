@@ -1,11 +1,11 @@
 """What warps know of each other: vector clocks, by which two accesses are ordered or not.
 
-Each warp of a block counts its own time, and knows the time of every other warp up to which that one's accesses are
-over for it.  A barrier makes all that arrive know what any of them knows, and begins a new time for each; an
-instruction that waits for all threads of a warp (``shfl.sync``, ``bar.warp.sync``) begins a new time, too.
+Each warp of a block counts its own time, and knows the time of every warp up to which that one's accesses are over for
+it.  A barrier makes all that arrive know what any of them knows, and begins a new time for each.  An instruction that
+waits for all threads of a warp (``shfl.sync``, ``bar.warp.sync``) begins a new time, too: the warp has *met*.
 
-    ordered(a, b)  <=>  same thread, or a's warp is b's and has begun a new time in between, or
-                        knowledge_b[warp of a] >= time_a
+    ordered(a, b)  <=>  same thread, or knowledge_b[warp of a] >= time_a, or
+                        a's warp is b's, and had met at b for the last time at the end of time_a or later
 
 A copy that the hardware makes by itself knows what its warp knows where it is issued, and nobody knows of it but who
 waits for it.  So it has a *column* of its own in all knowledge: one for each barrier at which copies complete, whose
@@ -44,13 +44,15 @@ class Clocks:
         count = blocks * warps
         self.rows: list[Array] = [np.full(3 * warps + COPIES if copies else warps, -1, "i4")]
         self.own = np.zeros(count, "i4")
+        self.met = np.full(count, -1, "i4")
         self.row = np.zeros(count, "i4")
-        self._touched = np.full((3, count), -1, "i8")  # in which time a warp touched memory, its first thread and last
+        self._touched = np.full((3, count), -2, "i8")  # since which meeting, by which thread first and last
         self._columns: dict[tuple[int, Hashable], int] = {}
         self._used = [0] * blocks
 
     def meet(self, warps: Array) -> None:
         """All threads of these warps wait for each other."""
+        self.met[warps] = self.own[warps]
         self.own[warps] += 1
 
     def barrier(self, warps: Iterable[int]) -> None:
@@ -79,14 +81,15 @@ class Clocks:
 
     # --------------------------------------------------------------------------------------- copies
     def fence(self, warps: Array, spaces: Iterable[str]) -> None:
-        """What these warps know, and what they did, is there for copies that they, or who hears of it, issue."""
+        """What these warps know, and what their threads did, is there for copies of who hears of it."""
         if not self.copies:
             return
         for warp in warps:
-            row = self._with_own(int(warp), own=True)
+            row = self.rows[self.row[warp]].copy()
             for space in spaces:
                 start = FENCED[space] * self.warps
                 row[start : start + self.warps] = np.maximum(row[start : start + self.warps], row[: self.warps])
+                row[start + warp % self.warps] = self.own[warp]
             self.rows.append(row)
             self.row[warp] = len(self.rows) - 1
         self.own[warps] += 1
@@ -96,9 +99,9 @@ class Clocks:
         if not self.copies:
             return
         time, first, last = self._touched
-        new = warps[time[warps] != self.own[warps]]
+        new = warps[time[warps] != self.met[warps]]
         first[new], last[new] = np.iinfo("i8").max, -1
-        time[warps] = self.own[warps]
+        time[warps] = self.met[warps]
         np.minimum.at(first, warps, threads)
         np.maximum.at(last, warps, threads)
 
@@ -106,15 +109,12 @@ class Clocks:
         """The row of a copy that a thread issues.  What other threads of its warp did since the warp met is not before
         it."""
         time, first, last = self._touched[:, warp]
-        alone = time != self.own[warp] or first == last == thread
-        self.rows.append(self._with_own(warp, own=bool(alone)))
+        alone = time != self.met[warp] or first == last == thread
+        row = self.rows[self.row[warp]].copy()
+        row[warp % self.warps] = max(row[warp % self.warps], self.own[warp] if alone else self.met[warp])
+        self.rows.append(row)
         self.own[warp] += 1
         return len(self.rows) - 1
-
-    def _with_own(self, warp: int, *, own: bool) -> Array:
-        row = self.rows[self.row[warp]].copy()
-        row[warp % self.warps] = self.own[warp] - (not own)
-        return row
 
     def column(self, block: int, whose: Hashable) -> int:
         """Of copies that complete at one barrier, or in the groups of one thread; raises `TooManyCopies`."""

@@ -13,7 +13,7 @@ import numpy as np
 from ..ptx.model import Instruction, Operand, PtxAddress, PtxEntry, PtxSymbol, Register
 from .barriers import Mbarrier
 from .clocks import Clocks
-from .memory import SHARED_START, GlobalMemory, Space, ThreadAccess, Windows
+from .memory import LOCAL_START, SHARED_START, GlobalMemory, Space, ThreadAccess, Windows
 from .threads import ALL, RACY, UNKNOWN, WARP, Block, Lanes, Threads
 from .types import Array
 
@@ -65,7 +65,7 @@ class ThreadMachine:
     clocks: Clocks = field(init=False)
 
     def __post_init__(self) -> None:
-        places, at = dict(self.symbols), {"shared": SHARED_START, "local": 0}
+        places, at = dict(self.symbols), {"shared": SHARED_START, "local": LOCAL_START}
         for variable in self.entry.variables:
             start = -(-at[variable.space] // variable.align) * variable.align
             places[variable.name], at[variable.space] = start, start + variable.size
@@ -74,7 +74,7 @@ class ThreadMachine:
             self._hidden[places[parameter.name]] = parameter.name
         self.threads = Threads(self.entry, self.grid, self.blocks, places)
         self.shared = Windows("shared", len(self.blocks), at["shared"] - SHARED_START, SHARED_START)
-        self.local = Windows("local", self.threads.count, at["local"])
+        self.local = Windows("local", self.threads.count, at["local"] - LOCAL_START, LOCAL_START)
         copies = any("bulk" in each.opcode for each in self.entry.instructions)
         self.clocks = Clocks(len(self.blocks), self.threads.size // WARP, copies=copies)
 
@@ -143,11 +143,25 @@ class ThreadMachine:
         return self.parameters.get(self._hidden.get(address, ""))
 
     def places(self, space: str, addresses: Array, width: int, numbers: Array) -> tuple[Space, Array]:
+        if space == "generic":
+            space = self._space_at(addresses)
         if space == "shared":
             return self.shared, self.shared.places(addresses, width, self.threads.block[numbers], numbers)
         if space == "local":
             return self.local, self.local.places(addresses, width, numbers, numbers)
         return self.memory, self.memory.places(addresses, width, numbers)
+
+    def _space_at(self, addresses: Array) -> str:
+        """Where generic addresses lie: shared memory is before all arrays, local memory behind them."""
+        local = (addresses >= LOCAL_START) & (addresses < LOCAL_START + self.local.size)
+        shared = addresses < SHARED_START + self.shared.size
+        if local.all():
+            return "local"
+        if shared.all():
+            return "shared"
+        if local.any() or shared.any():
+            raise Unfollowed("an instruction reaches memory of two kinds")
+        return "global"
 
     def logged(
         self, space: Space, number: int, numbers: Array, places: Array, width: int, *, reads: bool = False,
@@ -159,7 +173,7 @@ class ThreadMachine:
             warps = self.threads.warp[numbers]
             clocks = self.clocks
             clocks.touch(numbers, warps)
-            known = clocks.row[warps], clocks.own[warps]
+            known = clocks.row[warps], clocks.own[warps], clocks.met[warps]
             access = (number, self.time, numbers, places, width, reads, writes, *known, atomic, scoped, values)
             space.log.append(ThreadAccess(*access))
         return self.time

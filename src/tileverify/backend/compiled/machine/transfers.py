@@ -22,7 +22,7 @@ def space_of(instruction: Instruction) -> str:
             if part.endswith("::cluster"):
                 raise Unfollowed("shared memory of another block is reached", instruction)
             return name
-    return "global"
+    return "generic"
 
 
 def is_scoped(instruction: Instruction) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from ..ptx.model import Immediate, Instruction, PtxAddress
 from .clocks import TooManyCopies
 from .machine import Step, ThreadMachine, Unfollowed
-from .memory import Space, ThreadAccess
+from .memory import RANK_BITS, Space, ThreadAccess
 from .tensor_maps import CHUNK, TensorMap, UnknownTensorMap, decoded
 from .threads import RACY, Lanes
 from .types import DTYPES, Array, from_bf16, to_bf16
@@ -292,17 +292,27 @@ def proxy_fence(instruction: Instruction, number: int) -> Step:
 def tensor_commit(instruction: Instruction, number: int) -> Step:
     """``tcgen05.commit``: arrives at a barrier when products are done, which is at once here."""
     address = next((each for each in instruction.operands if isinstance(each, PtxAddress)), None)
-    if address is None or instruction.has("multicast::cluster"):
+    if address is None:
         raise Unfollowed(f"{instruction.name} is not known", instruction)
+    mask = instruction.operands[1] if instruction.has("multicast::cluster") else None
 
     def step(machine: ThreadMachine, lanes: Lanes) -> None:
         numbers = machine.numbers(lanes)
-        machine.decides(instruction, number, machine.marks_of([address.base], lanes), lanes, "a barrier's address")
-        _, places = machine.places("shared", machine.address(address, lanes, len(numbers)), 8, numbers)
-        for thread, place in zip(numbers, places, strict=True):
-            barrier = machine.mbarriers.get(int(place))
-            if barrier is None:
-                raise Unfollowed("a barrier is used that nobody made", instruction)
-            barrier.arrive(1, machine.clocks.release(machine.threads.warp[[thread]]))
+        operands = [address.base] if mask is None else [address.base, mask]
+        machine.decides(instruction, number, machine.marks_of(operands, lanes), lanes, "a barrier's address")
+        addresses = machine.address(address, lanes, len(numbers))
+        for thread, start in zip(numbers, addresses, strict=True):
+            one = np.array([thread])
+            known = machine.clocks.release(machine.threads.warp[one])
+            reached = [start]
+            if mask is not None:
+                bits = int(np.broadcast_to(machine.threads.read(mask, "u16", one), (1,))[0])
+                reached = [start | np.uint64(rank + 1 << RANK_BITS) for rank in range(16) if bits >> rank & 1]
+            for each in reached:
+                _, places = machine.places("shared", np.array([each], "u8"), 8, one)
+                barrier = machine.mbarriers.get(int(places[0]))
+                if barrier is None:
+                    raise Unfollowed("a barrier is used that nobody made", instruction)
+                barrier.arrive(1, known.copy())
 
     return step

@@ -13,7 +13,7 @@ import numpy as np
 from ..ptx.model import Instruction, Operand, PtxAddress, PtxEntry, PtxSymbol, Register
 from .barriers import Mbarrier
 from .clocks import Clocks
-from .memory import LOCAL_START, SHARED_START, GlobalMemory, Space, ThreadAccess, Windows
+from .memory import LOCAL_START, SHARED_START, RANK_BITS, GlobalMemory, Outside, Space, ThreadAccess, Windows
 from .threads import ALL, RACY, UNKNOWN, WARP, Block, Lanes, Threads
 from .types import Array
 
@@ -58,6 +58,7 @@ class ThreadMachine:
     sinks: list[Sink] = field(default_factory=list)
     mbarriers: dict[int, Mbarrier] = field(default_factory=dict)
     groups: Counter[int] = field(default_factory=Counter)
+    clusters: list[Mbarrier] = field(init=False)
     _hidden: dict[int, str] = field(default_factory=dict)
     threads: Threads = field(init=False)
     shared: Windows = field(init=False)
@@ -73,7 +74,8 @@ class ThreadMachine:
             places[parameter.name] = _HIDDEN_START + number * _HIDDEN_STEP
             self._hidden[places[parameter.name]] = parameter.name
         self.threads = Threads(self.entry, self.grid, self.blocks, places)
-        self.shared = Windows("shared", len(self.blocks), at["shared"] - SHARED_START, SHARED_START)
+        self.shared = Windows("shared", len(self.blocks) * self.entry.cluster, at["shared"] - SHARED_START, SHARED_START)
+        self.clusters = [Mbarrier(self.threads.size) for _ in self.blocks]
         self.local = Windows("local", self.threads.count, at["local"] - LOCAL_START, LOCAL_START)
         copies = any("bulk" in each.opcode for each in self.entry.instructions)
         self.clocks = Clocks(len(self.blocks), self.threads.size // WARP, copies=copies)
@@ -146,10 +148,24 @@ class ThreadMachine:
         if space == "generic":
             space = self._space_at(addresses)
         if space == "shared":
-            return self.shared, self.shared.places(addresses, width, self.threads.block[numbers], numbers)
+            owners, within = self._windows(addresses, width, numbers)
+            return self.shared, self.shared.places(within, width, owners, numbers)
         if space == "local":
             return self.local, self.local.places(addresses, width, numbers, numbers)
         return self.memory, self.memory.places(addresses, width, numbers)
+
+    def _windows(self, addresses: Array, width: int, numbers: Array) -> tuple[Array, Array]:
+        """Whose shared memory is reached, and the address in it: ``mapa`` writes the rank of another block above."""
+        owners = self.threads.cta[numbers]
+        ranks = (addresses >> np.uint64(RANK_BITS)).astype("i8")
+        if not ranks.any():
+            return owners, addresses
+        wrong = (ranks < 0) | (ranks > self.entry.cluster)
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            raise Outside("shared", int(numbers[first]), int(addresses[first]), width)
+        others = owners - self.threads.rank[numbers] + ranks - 1
+        return np.where(ranks > 0, others, owners), addresses & np.uint64((1 << RANK_BITS) - 1)
 
     def _space_at(self, addresses: Array) -> str:
         """Where generic addresses lie: shared memory is before all arrays, local memory behind them."""

@@ -19,6 +19,8 @@ SHARED_START: Final = 1024
 """Where the first variable lies in shared memory; the system has what is before it."""
 
 
+RANK_BITS: Final = 24
+"""An address in shared memory of another block of the cluster has that one's rank, and 1, above these."""
 LOCAL_START: Final = 0x7E00_0000_0000
 """Where local memory lies among generic addresses, behind all arrays."""
 

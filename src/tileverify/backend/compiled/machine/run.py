@@ -63,6 +63,7 @@ class _Run:
         self.waits = np.full(count, -1, "i4")  # the barrier that a held thread waits at
         self.expected = np.zeros(count, "i4")  # and for how many threads
         self.late = np.zeros(count, "?")  # held by a phase that is not over
+        self.arrived = np.full(count, -1, "i4")  # the phase of the cluster's barrier in which a thread arrived last
         self.steps = 0
 
     def to_the_end(self, most: int) -> None:
@@ -157,6 +158,7 @@ class _Run:
             self.done[leaving] = True
             self.pc[numbers] = pc + 1
             self._release_all()
+            self._arrive_in_cluster(leaving)
         elif each.kind is StepKind.TOGETHER:
             self._together(each, pc)
         elif each.kind is StepKind.COMPLETES:
@@ -165,6 +167,8 @@ class _Run:
             self._wake()
         elif "mbarrier" in each.instruction.opcode[:3]:
             self._mbarrier(each, pc, numbers)
+        elif each.instruction.has("cluster"):
+            self._cluster(each, pc, numbers)
         else:
             self._barrier(each, pc, numbers)
 
@@ -214,7 +218,7 @@ class _Run:
         threads = self.machine.threads
         name, *rest = instruction.operands or (Immediate(0),)
         barrier = np.broadcast_to(threads.read(name, "u32", going), going.shape).astype("i4")
-        wanted = np.broadcast_to(threads.read(rest[0], "u32", going), going.shape) if rest else threads.size
+        wanted = np.broadcast_to(threads.read(rest[0], "u32", going), going.shape) if rest else threads.entry.threads
         self.held[going] = True
         self.waits[going] = barrier
         self.expected[going] = wanted
@@ -228,16 +232,49 @@ class _Run:
         if not len(waiting):
             return
         threads = self.machine.threads
-        keys = threads.block[waiting] * _BARRIERS + self.waits[waiting]
-        ended = np.bincount(threads.block[self.done], minlength=len(threads.blocks))
+        keys = threads.cta[waiting] * _BARRIERS + self.waits[waiting]
+        ended = np.bincount(threads.cta[self.done], minlength=int(threads.cta[-1]) + 1)
         for key in np.unique(keys):
             here = waiting[keys == key]
             block, expected = int(key) // _BARRIERS, int(self.expected[here[0]])
-            if len(here) >= min(expected, threads.size - int(ended[block])):
+            if len(here) >= min(expected, threads.entry.threads - int(ended[block])):
                 self.machine.clocks.barrier(np.unique(threads.warp[here]))
                 self.held[here] = False
                 self.waits[here] = -1
                 self.pc[here] += 1
+
+    # --------------------------------------------------------------------------------------- clusters
+    def _cluster(self, each: Compiled, pc: int, numbers: Array) -> None:
+        """``barrier.cluster``: all threads of a cluster arrive, and wait for the phase in which they did."""
+        going = self._guarded(each, numbers)
+        self.pc[numbers] = pc + 1
+        if each.instruction.has("arrive"):
+            self._arrive_in_cluster(going, relaxed=each.instruction.has("relaxed"))
+            return
+        threads, machine = self.machine.threads, self.machine
+        for block in np.unique(threads.block[going]):
+            mine = going[threads.block[going] == block]
+            barrier = machine.clusters[block]
+            over = self.arrived[mine] < barrier.phase
+            if over.any() and barrier.over is not None:
+                machine.clocks.acquire(np.unique(threads.warp[mine[over]]), barrier.over)
+            late = mine[~over]
+            self.held[late] = True
+            self.late[late] = True
+            self.pc[late] = pc
+
+    def _arrive_in_cluster(self, numbers: Array, *, relaxed: bool = False) -> None:
+        threads, machine = self.machine.threads, self.machine
+        if threads.entry.cluster == 1:
+            return
+        for block in np.unique(threads.block[numbers]):
+            mine = numbers[threads.block[numbers] == block]
+            barrier = machine.clusters[block]
+            self.arrived[mine] = barrier.phase
+            nothing = machine.clocks.rows[0]
+            known = nothing if relaxed else machine.clocks.release(np.unique(threads.warp[mine]))
+            barrier.arrive(len(mine), known.copy())
+        self._wake()
 
     # --------------------------------------------------------------------------------------- mbarriers
     def _mbarrier(self, each: Compiled, pc: int, numbers: Array) -> None:
@@ -290,7 +327,10 @@ class _Run:
                 barrier.expect(int(amount[mine].sum()))
             if not instruction.has("expect_tx") or instruction.has("arrive"):
                 times = int(amount[mine].sum()) if amount is not None and not expects else int(mine.sum())
-                barrier.arrive(times, machine.clocks.release(np.unique(machine.threads.warp[going[mine]])))
+                known = machine.clocks.rows[0].copy()
+                if not instruction.has("relaxed"):
+                    known = machine.clocks.release(np.unique(machine.threads.warp[going[mine]]))
+                barrier.arrive(times, known)
         if target is not None:
             machine.threads.write(target, np.zeros(len(going), "u8"), going)
         self._wake()

@@ -52,7 +52,9 @@ def _compiled(instruction: Instruction, number: int, entry: PtxEntry) -> Compile
         label = instruction.operands[0]
         assert isinstance(label, PtxSymbol)
         return Compiled(StepKind.BRANCH, instruction, number, _nothing, entry.labels[label.name])
-    if base in ("bar", "barrier") and not instruction.has("warp") and not instruction.has("cluster"):
+    if base == "barrier" and instruction.has("cluster"):
+        return Compiled(StepKind.BARRIER, instruction, number, _nothing)
+    if base in ("bar", "barrier") and not instruction.has("warp"):
         if instruction.opcode[1] not in ("sync", "arrive"):
             raise Unfollowed(f"{instruction.name} is not known", instruction)
         return Compiled(StepKind.BARRIER, instruction, number, _nothing)

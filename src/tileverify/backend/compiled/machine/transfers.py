@@ -19,8 +19,6 @@ def space_of(instruction: Instruction) -> str:
     for part in instruction.opcode[1:]:
         name = part.partition("::")[0]
         if name in ("global", "shared", "local", "param", "const"):
-            if part.endswith("::cluster"):
-                raise Unfollowed("shared memory of another block is reached", instruction)
             return name
     return "generic"
 

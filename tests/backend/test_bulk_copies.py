@@ -100,7 +100,8 @@ def found_in(made: ThreadMachine) -> tuple[Races, Races]:
 MAKE = "@%p1 mbarrier.init.shared.b64 [buffer+1024], 1; bar.sync 0;"
 COPY = (
     "@!%p1 bra $L1; cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes"
-    " [buffer], [%rd4, {{{x}, {y}}}], [buffer+1024]; mbarrier.arrive.expect_tx.shared.b64 _, [buffer+1024], {bytes};\n$L1:"
+    " [buffer], [%rd4, {{{x}, {y}}}], [buffer+1024];"
+    " mbarrier.arrive.expect_tx.shared.b64 _, [buffer+1024], {bytes};\n$L1:"
 )
 WAIT = "$L2: mbarrier.try_wait.parity.shared.b64 %p2, [buffer+1024], 0; @!%p2 bra $L2;"
 TELL = "ld.shared.b32 %r6, [%r5]; bar.sync 0; st.global.b32 [%rd3], %r6;"
@@ -126,7 +127,9 @@ def test_a_box_is_loaded_with_zeros_outside_the_array(x: int, y: int) -> None:
     made = machine(loaded(x, y))
     assert after(made)[:32] == wanted
     told = sum(len(each.places) * each.bytes for each in made.memory.log if each.copies >= 0)
-    assert told == 4 * np.count_nonzero([0 <= y + row < 8 and 0 <= x + column < 8 for row in range(4) for column in range(8)])
+    assert told == 4 * np.count_nonzero(
+        [0 <= y + row < 8 and 0 <= x + column < 8 for row in range(4) for column in range(8)]
+    )
 
 
 def test_a_store_leaves_what_lies_outside_the_box_or_the_array() -> None:
@@ -135,7 +138,10 @@ def test_a_store_leaves_what_lies_outside_the_box_or_the_array() -> None:
 
 
 def test_a_reduction_adds_and_is_an_update() -> None:
-    body = STORE.replace("cp.async.bulk.tensor.2d.global.shared::cta.tile", "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.u32.tile")
+    body = STORE.replace(
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile",
+        "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.u32.tile",
+    )
     made = machine(body)
     assert after(made) == [*range(16), *(16 + 2 * each for each in range(32)), *range(48, 64)]
     assert [each.atomic for each in made.memory.log] == [True]

@@ -145,6 +145,18 @@ def test_a_store_behind_a_barrier_is_seen() -> None:
     assert inside.pairs
 
 
+def test_local_memory_is_reached_through_generic_addresses() -> None:
+    body = (
+        ".local .align 16 .b8 own[16]; mov.b64 %rd4, own; cvta.local.u64 %rd5, %rd4; st.b32 [%rd5+4], %r2;"
+        "ld.local.b32 %r4, [%rd4+4]; {what} st.b32 [%rd3], %r4;"
+    )
+    assert after(body.replace("{what}", "")) == list(range(64))
+    assert after(body.replace("{what}", "mov.b32 %r6, buffer; add.s32 %r6, %r6, %r3; st.shared.b32 [%r6], 9;"
+                                        "cvt.u64.u32 %rd6, %r6; ld.b32 %r4, [%rd6];")) == [9] * 64  # fmt: skip
+    with pytest.raises(WentOutside):
+        machine(body.replace("{what}", "st.b32 [%rd5+2048], 1;"))
+
+
 def test_what_ends_a_run() -> None:
     with pytest.raises(WentOutside):
         machine("st.global.b32 [%rd3+4], %r2;")

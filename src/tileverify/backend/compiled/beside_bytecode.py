@@ -25,7 +25,7 @@ from ..interpreter.values import OVERFLOWED, UNSPECIFIED
 from .both_runs import Reference, machine_for
 from .code_differences import CodeDifference, DifferenceKind
 from .machine.machine import ThreadMachine
-from .machine.memory import GlobalMemory, ThreadAccess
+from .machine.memory import GlobalMemory
 from .machine.run import Hang, WentOutside, run
 from .machine.threads import UNKNOWN
 from .machine.types import Array, from_bf16

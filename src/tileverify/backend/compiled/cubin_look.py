@@ -21,8 +21,8 @@ from ..numbers.conditions import ContractInNumbers
 from ..numbers.inputs import Inputs
 from .beside_bytecode import compared
 from .both_runs import Reference, reference
-from .host.hidden_parameters import HostSide
 from .code_differences import CodeDifference, DifferenceKind
+from .host.hidden_parameters import HostSide
 from .machine.machine import Unfollowed
 from .ptx.ptx_reader import PtxError, read
 

@@ -83,7 +83,9 @@ def races(space: Space, threads: Threads, clocks: Clocks) -> Races:
     reads: dict[int, Array] = {}
     table = clocks.table()
     for earlier, later in _neighbours(events):
-        _gather(events, *_unordered(events, earlier, later, table, clocks.warps, FENCED[space.name]), size, pairs, reads)
+        _gather(
+            events, *_unordered(events, earlier, later, table, clocks.warps, FENCED[space.name]), size, pairs, reads
+        )
     return Races(tuple(pairs.values()), reads)
 
 
@@ -109,7 +111,8 @@ def _events(log: Sequence[ThreadAccess], size: int, threads: Threads, whole: int
     flags = {name: np.array([getattr(a, name) for a in log])[access] for name in ("writes", "reads", "atomic")}
     return _Events(
         log, granule, access, access, row, thread, threads.warp[thread], threads.block[thread], of("own"), of("clock"),
-        of("met"), copies, np.where(copies < 0, thread, threads.count + access), flags["writes"], flags["reads"], flags["atomic"],
+        of("met"), copies, np.where(copies < 0, thread, threads.count + access), flags["writes"], flags["reads"],
+        flags["atomic"],
     )  # fmt: skip
 
 

@@ -56,9 +56,7 @@ class ElfObject:
         rows = [_SECTION.unpack_from(self.image, start + size * number) for number in range(count)]
         texts = self.image[rows[names][4] : rows[names][4] + rows[names][5]]
         return tuple(
-            Section(
-                _text(texts, name), kind, b"" if kind == _NO_BITS else self.image[offset : offset + length], link
-            )  # fmt: skip
+            Section(_text(texts, name), kind, b"" if kind == _NO_BITS else self.image[offset : offset + length], link)
             for name, kind, _, _, offset, length, link, *_ in rows
         )
 

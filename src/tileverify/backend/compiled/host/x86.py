@@ -283,11 +283,8 @@ def _exchange(machine: HostMachine, opcode: int) -> None:
 def _shift(machine: HostMachine, opcode: int) -> None:
     size = _width(machine, opcode)
     place, kind = machine.operand()
-    if opcode >= 0xD2:
-        by = machine.registers[_RCX] & 0xFF
-    else:
-        by = 1 if opcode >= 0xD0 else machine.take(1)
-    by &= 63 if size == 8 else 31
+    given = {0xC0: lambda: machine.take(1), 0xD0: lambda: 1}.get(opcode & 0xFE, lambda: machine.registers[_RCX])
+    by = given() & (63 if size == 8 else 31)
     value = machine.read(place, size)
     match kind & 7:
         case 4 | 6:

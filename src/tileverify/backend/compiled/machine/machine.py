@@ -13,7 +13,7 @@ import numpy as np
 from ..ptx.model import Instruction, Operand, PtxAddress, PtxEntry, PtxSymbol, Register
 from .barriers import Mbarrier
 from .clocks import Clocks
-from .memory import LOCAL_START, SHARED_START, RANK_BITS, GlobalMemory, Outside, Space, ThreadAccess, Windows
+from .memory import LOCAL_START, RANK_BITS, SHARED_START, GlobalMemory, Outside, Space, ThreadAccess, Windows
 from .threads import ALL, RACY, UNKNOWN, WARP, Block, Lanes, Threads
 from .types import Array
 
@@ -74,7 +74,9 @@ class ThreadMachine:
             places[parameter.name] = _HIDDEN_START + number * _HIDDEN_STEP
             self._hidden[places[parameter.name]] = parameter.name
         self.threads = Threads(self.entry, self.grid, self.blocks, places)
-        self.shared = Windows("shared", len(self.blocks) * self.entry.cluster, at["shared"] - SHARED_START, SHARED_START)
+        self.shared = Windows(
+            "shared", len(self.blocks) * self.entry.cluster, at["shared"] - SHARED_START, SHARED_START
+        )
         self.clusters = [Mbarrier(self.threads.size) for _ in self.blocks]
         self.local = Windows("local", self.threads.count, at["local"] - LOCAL_START, LOCAL_START)
         copies = any("bulk" in each.opcode for each in self.entry.instructions)
@@ -82,7 +84,7 @@ class ThreadMachine:
 
     @cached_property
     def by_block(self) -> Sequence[Sequence[tuple[ThreadAccess, Array]]]:
-        """Of each block, once the run is over, its accesses to global memory, with the places that its threads touch."""
+        """Of each block, when the run is over, its accesses to global memory, and the places that its threads touch."""
         found: list[list[tuple[ThreadAccess, Array]]] = [[] for _ in self.blocks]
         for access in self.memory.log:
             blocks = self.threads.block[access.threads]

@@ -32,8 +32,8 @@ _ELEMENT_BYTES: Final = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9
 """By the number of the type: u8 u16 u32 s32 u64 s64 f16 f32 f32.ftz f64 bf16 tf32 tf32.ftz."""
 _SWIZZLES: Final = {0: 0, 1: 32, 2: 64, 3: 128}
 _KNOWN: Final = (
-    (1 << 57) - 1, 0xFFFFFFFF_002467FF, (1 << 64) - 1, (1 << 32) - 1, (1 << 64) - 1, (1 << 64) - 1, 0xFF << 56 | (1 << 32) - 1,
-    (1 << 32) - 1,
+    (1 << 57) - 1, 0xFFFFFFFF_002467FF, (1 << 64) - 1, (1 << 32) - 1, (1 << 64) - 1, (1 << 64) - 1,
+    0xFF << 56 | (1 << 32) - 1, (1 << 32) - 1,
 )  # fmt: skip
 _ALWAYS: Final = 0x40002
 CHUNK: Final = 16

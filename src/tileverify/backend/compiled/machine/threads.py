@@ -2,8 +2,8 @@
 
 thread = ((block * blocks of a cluster) + rank) * threads + tid        warp = thread // 32
 
-A block of the bytecode is a whole cluster where the entry says so (``.reqnctapercluster``): ``rank`` is the place in it,
-``cta`` the block of the hardware, which has shared memory and barriers of its own.
+A block of the bytecode is a whole cluster where the entry says so (``.reqnctapercluster``): ``rank`` is the place in
+it, ``cta`` the block of the hardware, which has shared memory and barriers of its own.
 """
 
 from __future__ import annotations

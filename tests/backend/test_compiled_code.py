@@ -157,6 +157,23 @@ def test_local_memory_is_reached_through_generic_addresses() -> None:
         machine(body.replace("{what}", "st.b32 [%rd5+2048], 1;"))
 
 
+ARRIVES = (
+    "mov.b32 %r4, buffer; add.s32 %r5, %r4, %r3; setp.lt.u32 %p1, %r2, 32; @%p1 bra $L1;"
+    "ld.shared.b32 %r6, [%r5+-128]; {what} st.global.b32 [%rd3], %r6; bra $L2;\n"
+    "$L1: st.shared.b32 [%r5], %r2; bar.arrive 1, 64;\n$L2:"
+)
+
+
+def test_who_arrives_at_a_barrier_goes_on_and_who_waits_sees_what_it_did() -> None:
+    body = ARRIVES.replace("ld.shared", "bar.sync 1, 64; ld.shared").format(what="")
+    assert after(body)[32:] == list(range(32))
+    assert not any(each.pairs for each in races_in(body))
+    late = ARRIVES.format(what="bar.sync 1, 64;")
+    assert races_in(late)[1].pairs
+    with pytest.raises(Hang):
+        machine(body.replace("bar.arrive 1, 64", "bar.arrive 2, 64; bar.sync 3, 64"))
+
+
 def test_what_ends_a_run() -> None:
     with pytest.raises(WentOutside):
         machine("st.global.b32 [%rd3+4], %r2;")

@@ -63,6 +63,7 @@ class _Run:
         self.waits = np.full(count, -1, "i4")  # the barrier that a held thread waits at
         self.expected = np.zeros(count, "i4")  # and for how many threads
         self.late = np.zeros(count, "?")  # held by a phase that is not over
+        self.arrivals: dict[int, tuple[int, Array]] = {}  # at barriers of blocks, by threads that do not wait
         self.arrived = np.full(count, -1, "i4")  # the phase of the cluster's barrier in which a thread arrived last
         self.steps = 0
 
@@ -219,12 +220,24 @@ class _Run:
         name, *rest = instruction.operands or (Immediate(0),)
         barrier = np.broadcast_to(threads.read(name, "u32", going), going.shape).astype("i4")
         wanted = np.broadcast_to(threads.read(rest[0], "u32", going), going.shape) if rest else threads.entry.threads
-        self.held[going] = True
-        self.waits[going] = barrier
-        self.expected[going] = wanted
-        if instruction.has("arrive"):  # counted, and not held
-            raise Unfollowed("bar.arrive is not followed", instruction)
+        if instruction.has("arrive"):
+            self._arrive_at(going, barrier)
+            self.pc[going] = pc + 1
+        else:
+            self.held[going] = True
+            self.waits[going] = barrier
+            self.expected[going] = wanted
         self._release_all()
+
+    def _arrive_at(self, going: Array, barrier: Array) -> None:
+        """``bar.arrive``: counted, and not held."""
+        threads, clocks = self.machine.threads, self.machine.clocks
+        keys = threads.cta[going] * _BARRIERS + barrier
+        for key in np.unique(keys):
+            mine = going[keys == key]
+            count, known = self.arrivals.get(int(key), (0, clocks.rows[0]))
+            known = np.maximum(known, clocks.release(np.unique(threads.warp[mine])))
+            self.arrivals[int(key)] = count + len(mine), known
 
     def _release_all(self) -> None:
         """Lets go of what barriers hold no longer."""
@@ -237,8 +250,13 @@ class _Run:
         for key in np.unique(keys):
             here = waiting[keys == key]
             block, expected = int(key) // _BARRIERS, int(self.expected[here[0]])
-            if len(here) >= min(expected, threads.entry.threads - int(ended[block])):
-                self.machine.clocks.barrier(np.unique(threads.warp[here]))
+            arrived, known = self.arrivals.get(int(key), (0, None))
+            if len(here) + arrived >= expected or len(here) >= threads.entry.threads - int(ended[block]):
+                warps = np.unique(threads.warp[here])
+                self.machine.clocks.barrier(warps)
+                if known is not None:
+                    self.machine.clocks.acquire(warps, known)
+                    del self.arrivals[int(key)]
                 self.held[here] = False
                 self.waits[here] = -1
                 self.pc[here] += 1

@@ -19,7 +19,7 @@ class BrokenObject(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ElfSection:
     name: str
     kind: int
     data: bytes
@@ -41,14 +41,14 @@ class ElfObject:
     image: bytes
 
     @cached_property
-    def sections(self) -> tuple[Section, ...]:
+    def sections(self) -> tuple[ElfSection, ...]:
         """Raises `BrokenObject`."""
         try:
             return self._sections()
         except (struct.error, IndexError, ValueError):
             raise BrokenObject("an ELF file is broken") from None
 
-    def _sections(self) -> tuple[Section, ...]:
+    def _sections(self) -> tuple[ElfSection, ...]:
         header = _HEADER.unpack_from(self.image)
         if header[0][:6] != b"\x7fELF\x02\x01":
             raise BrokenObject("the bytes are no ELF file of 64 bits")
@@ -56,7 +56,9 @@ class ElfObject:
         rows = [_SECTION.unpack_from(self.image, start + size * number) for number in range(count)]
         texts = self.image[rows[names][4] : rows[names][4] + rows[names][5]]
         return tuple(
-            Section(_text(texts, name), kind, b"" if kind == _NO_BITS else self.image[offset : offset + length], link)
+            ElfSection(
+                _text(texts, name), kind, b"" if kind == _NO_BITS else self.image[offset : offset + length], link
+            )
             for name, kind, _, _, offset, length, link, *_ in rows
         )
 

@@ -18,6 +18,7 @@ from .machine import Step, ThreadMachine, Unfollowed
 from .memory import RANK_BITS, Space, ThreadAccess
 from .tensor_maps import CHUNK, TensorMap, UnknownTensorMap, decoded
 from .threads import RACY, Lanes
+from .transfers import COMBINE
 from .types import DTYPES, Array, from_bf16, to_bf16
 
 _MOST_BYTES: Final = 1 << 18
@@ -127,12 +128,8 @@ def tensor_map(machine: ThreadMachine, operand: PtxAddress, one: Array, instruct
         raise Unfollowed(str(error), instruction) from None
 
 
-_WIDER: Final = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
-                 "xor": np.bitwise_xor}  # fmt: skip
-
-
 def _combine(instruction: Instruction) -> str:
-    found = next((part for part in instruction.opcode if part in _WIDER), None)
+    found = next((part for part in instruction.opcode if part in COMBINE and part != "exch"), None)
     if found is None:
         raise Unfollowed(f"{instruction.name} is not known", instruction)
     return found
@@ -247,7 +244,7 @@ def _combined(instruction: Instruction, combine: str, outside: _Side, data: Arra
     """Of a reduction, what global memory holds behind it."""
     type_, _ = _element(instruction)
     old = outside.space.bytes[outside.places[:, None] + np.arange(outside.part)]
-    function = _WIDER[combine]
+    function = COMBINE[combine]
     if type_ == "bf16":
         a, b = (from_bf16(np.ascontiguousarray(each).view("u2")) for each in (old, data))
         return np.ascontiguousarray(to_bf16(function(a, b))).view("u1").reshape(old.shape)

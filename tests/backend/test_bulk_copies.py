@@ -207,6 +207,13 @@ def test_who_waits_for_a_load_sees_it_and_who_does_not_races() -> None:
     assert inside.reads
 
 
+@pytest.mark.parametrize(("between", "told"), [("bar.sync 0;", False), ("bar.warp.sync -1;", True), ("", True)])
+def test_a_barrier_is_used_once_it_is_surely_made(between: str, told: bool) -> None:
+    made = machine(loaded().replace("bar.sync 0;", between, 1))
+    assert bool(made.unmade) is told
+    assert all(each.thread == 32 for each in made.unmade)
+
+
 def test_the_thread_that_issues_a_load_has_to_wait_too() -> None:
     body = loaded().replace(WAIT, "").replace("ld.shared.b32 %r6, [%r5]", "@%p1 ld.shared.b32 %r6, [%r5]")
     _, inside = found_in(machine(body))

@@ -157,6 +157,20 @@ def test_local_memory_is_reached_through_generic_addresses() -> None:
         machine(body.replace("{what}", "st.b32 [%rd5+2048], 1;"))
 
 
+def test_a_fragment_that_is_read_too_early_decides_what_is_stored() -> None:
+    body = (
+        "mov.b32 %r4, buffer; add.s32 %r5, %r4, %r3; xor.b32 %r6, %r3, 128; add.s32 %r6, %r4, %r6;"
+        "st.shared.b32 [%r6], %r2;"
+        "{wait} and.b32 %r7, %r2, 7; shl.b32 %r7, %r7, 4; add.s32 %r7, %r4, %r7; mov.b32 %r8, %r7;"
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r9}}, [%r8]; st.global.b32 [%rd3], %r9;"
+    )
+    ordered = body.format(wait="bar.sync 0;")
+    assert after(ordered) == [*range(32, 64)] * 2
+    assert not races_in(ordered)[1].pairs
+    early = body.format(wait="bar.warp.sync -1;")
+    assert machine(early, races_in(early)[1].reads).sinks
+
+
 ARRIVES = (
     "mov.b32 %r4, buffer; add.s32 %r5, %r4, %r3; setp.lt.u32 %p1, %r2, 32; @%p1 bra $L1;"
     "ld.shared.b32 %r6, [%r5+-128]; {what} st.global.b32 [%rd3], %r6; bra $L2;\n"

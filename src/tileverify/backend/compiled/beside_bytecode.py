@@ -194,6 +194,9 @@ def _order(
     outside, inside = (races(each, machine.threads, machine.clocks) for each in (machine.memory, machine.shared))
     for race in outside.writes[:MOST_TOLD]:
         yield _of_race(machine, reference, race, "store other values to {}, and no barrier is between them")
+    for use in machine.unmade[:1]:
+        text = "a thread uses a barrier in shared memory that another one makes, and no barrier is between them"
+        yield CodeDifference(DifferenceKind.ORDER, text, (), (use.instruction.line,))
     racy = {**outside.reads, **inside.reads}
     if not racy:
         return

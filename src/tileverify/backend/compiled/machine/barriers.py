@@ -13,7 +13,7 @@ from .types import Array
 class Mbarrier:
     """``count`` arrivals end a phase, once all bytes that were announced have come.  ``known``: what those that arrived
     in the phase knew (`clocks`), ``over``: in the one before.  ``column``: of the copies that complete here, whose time
-    is the phase."""
+    is the phase.  ``maker``: the warp that made it, at ``made`` of its time."""
 
     count: int
     pending: int = field(init=False)
@@ -22,6 +22,8 @@ class Mbarrier:
     known: Array | None = None
     over: Array | None = None
     column: int = -1
+    maker: int = -1
+    made: int = -1
 
     def __post_init__(self) -> None:
         self.pending = self.count

@@ -145,9 +145,7 @@ def _load(
         raise Unfollowed(f"{instruction.name} is not known", instruction)
     machine.decides(instruction, number, machine.marks_of([awaited[0].base], one), one, "a barrier's address")
     _, places = machine.places("shared", machine.address(awaited[0], one, 1), 8, one)
-    barrier = machine.mbarriers.get(int(places[0]))
-    if barrier is None:
-        raise Unfollowed("a barrier is used that nobody made", instruction)
+    barrier = machine.barrier_at(int(places[0]), machine.threads.warp[one], instruction, number)
     if barrier.column < 0:
         barrier.column = _column(machine, one, ("phases", int(places[0])))
     logged = _Logged(machine, number, one)
@@ -307,9 +305,7 @@ def tensor_commit(instruction: Instruction, number: int) -> Step:
                 reached = [start | np.uint64(rank + 1 << RANK_BITS) for rank in range(16) if bits >> rank & 1]
             for each in reached:
                 _, places = machine.places("shared", np.array([each], "u8"), 8, one)
-                barrier = machine.mbarriers.get(int(places[0]))
-                if barrier is None:
-                    raise Unfollowed("a barrier is used that nobody made", instruction)
+                barrier = machine.barrier_at(int(places[0]), machine.threads.warp[one], instruction, number)
                 barrier.arrive(1, known.copy())
 
     return step

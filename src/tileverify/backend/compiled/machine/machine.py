@@ -57,6 +57,7 @@ class ThreadMachine:
     skipped: Counter[str] = field(default_factory=Counter)
     sinks: list[Sink] = field(default_factory=list)
     mbarriers: dict[int, Mbarrier] = field(default_factory=dict)
+    unmade: list[Sink] = field(default_factory=list)
     groups: Counter[int] = field(default_factory=Counter)
     clusters: list[Mbarrier] = field(init=False)
     _hidden: dict[int, str] = field(default_factory=dict)
@@ -128,6 +129,18 @@ class ThreadMachine:
         if len(racy):
             thread = int(self.threads.numbers[lanes][racy[0]])
             self.sinks.append(Sink(instruction, number, thread, what))
+
+    # --------------------------------------------------------------------------------------- barriers
+    def barrier_at(self, place: int, warps: Array, instruction: Instruction, number: int) -> Mbarrier:
+        """The barrier that these warps use, noted in ``unmade`` where one does not know that it is made."""
+        found = self.mbarriers.get(place)
+        if found is None:
+            raise Unfollowed("a barrier is used that nobody made", instruction)
+        clocks = self.clocks
+        for warp in np.unique(warps):
+            if warp != found.maker and clocks.rows[clocks.row[warp]][found.maker % clocks.warps] < found.made:
+                self.unmade.append(Sink(instruction, number, int(warp) * WARP, "a barrier"))
+        return found
 
     # --------------------------------------------------------------------------------------- memory
     def address(self, operand: PtxAddress, lanes: Lanes, count: int) -> Array:

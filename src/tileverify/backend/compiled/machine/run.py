@@ -314,33 +314,28 @@ class _Run:
         match kind:
             case "init":
                 counts = np.broadcast_to(machine.threads.read(given[0], "u32", going), going.shape)
-                for place, count in zip(places, counts, strict=True):
-                    machine.mbarriers[int(place)] = Mbarrier(int(count))
+                for place, count, warp in zip(places, counts, machine.threads.warp[going], strict=True):
+                    made = int(machine.clocks.own[warp])
+                    machine.mbarriers[int(place)] = Mbarrier(int(count), maker=int(warp), made=made)
             case "inval":
                 for place in places:
                     machine.mbarriers.pop(int(place), None)
             case "arrive" | "expect_tx" | "arrive_drop":
-                self._arrive(instruction, going, places, given, target)
+                self._arrive(each, going, places, given, target)
             case "try_wait" | "test_wait":
-                self._try_wait(instruction, pc, going, places, given, target)
+                self._try_wait(each, pc, going, places, given, target)
             case _:
                 raise Unfollowed(f"{instruction.name} is not known", instruction)
 
-    def _of(self, place: int, instruction: Instruction) -> Mbarrier:
-        found = self.machine.mbarriers.get(place)
-        if found is None:
-            raise Unfollowed("a barrier is used that nobody made", instruction)
-        return found
-
     def _arrive(
-        self, instruction: Instruction, going: Array, places: Array, given: list[Operand], target: Operand | None
-    ) -> None:
-        machine = self.machine
+        self, each: Compiled, going: Array, places: Array, given: list[Operand], target: Operand | None
+    ) -> None:  # fmt: skip
+        machine, instruction = self.machine, each.instruction
         expects = instruction.has("expect_tx")
         amount = np.broadcast_to(machine.threads.read(given[0], "u32", going), going.shape) if given else None
         for place in np.unique(places):
             mine = places == place
-            barrier = self._of(int(place), instruction)
+            barrier = machine.barrier_at(int(place), machine.threads.warp[going[mine]], instruction, each.number)
             if expects and amount is not None:
                 barrier.expect(int(amount[mine].sum()))
             if not instruction.has("expect_tx") or instruction.has("arrive"):
@@ -354,20 +349,24 @@ class _Run:
         self._wake()
 
     def _try_wait(
-        self, instruction: Instruction, pc: int, going: Array, places: Array, given: list[Operand],
+        self, each: Compiled, pc: int, going: Array, places: Array, given: list[Operand],
         target: Operand | None,
     ) -> None:  # fmt: skip
         """A thread whose phase is not over waits for it, so that no loop spins."""
         machine = self.machine
         parity = np.broadcast_to(machine.threads.read(given[0], "u32", going), going.shape)
         unique, which = np.unique(places, return_inverse=True)
-        phases = np.array([self._of(int(place), instruction).phase for place in unique])
+        warps = machine.threads.warp[going]
+        phases = np.array([
+            machine.barrier_at(int(place), warps[which == number], each.instruction, each.number).phase
+            for number, place in enumerate(unique)
+        ])  # fmt: skip
         over = phases[which] & 1 != parity.astype("i8") & 1
         assert target is not None
         ready = going[over]
         machine.threads.write(target, np.ones(len(ready), "?"), ready)
         for place in np.unique(places[over]):
-            known = self._of(int(place), instruction).over
+            known = machine.mbarriers[int(place)].over
             if known is not None:
                 machine.clocks.acquire(np.unique(machine.threads.warp[going[over & (places == place)]]), known)
         late = going[~over]

@@ -280,11 +280,16 @@ def _exchange(machine: HostMachine, opcode: int) -> None:
     machine.write(_Place(number), size, one)
 
 
+def _distance(machine: HostMachine, opcode: int) -> int:
+    if opcode < 0xD0:
+        return machine.take(1)
+    return 1 if opcode < 0xD2 else machine.registers[_RCX]
+
+
 def _shift(machine: HostMachine, opcode: int) -> None:
     size = _width(machine, opcode)
     place, kind = machine.operand()
-    given = {0xC0: lambda: machine.take(1), 0xD0: lambda: 1}.get(opcode & 0xFE, lambda: machine.registers[_RCX])
-    by = given() & (63 if size == 8 else 31)
+    by = _distance(machine, opcode) & (63 if size == 8 else 31)
     value = machine.read(place, size)
     match kind & 7:
         case 4 | 6:

@@ -145,6 +145,49 @@ def test_a_store_behind_a_barrier_is_seen() -> None:
     assert inside.pairs
 
 
+def test_local_memory_is_reached_through_generic_addresses() -> None:
+    body = (
+        ".local .align 16 .b8 own[16]; mov.b64 %rd4, own; cvta.local.u64 %rd5, %rd4; st.b32 [%rd5+4], %r2;"
+        "ld.local.b32 %r4, [%rd4+4]; {what} st.b32 [%rd3], %r4;"
+    )
+    assert after(body.replace("{what}", "")) == list(range(64))
+    assert after(body.replace("{what}", "mov.b32 %r6, buffer; add.s32 %r6, %r6, %r3; st.shared.b32 [%r6], 9;"
+                                        "cvt.u64.u32 %rd6, %r6; ld.b32 %r4, [%rd6];")) == [9] * 64  # fmt: skip
+    with pytest.raises(WentOutside):
+        machine(body.replace("{what}", "st.b32 [%rd5+2048], 1;"))
+
+
+def test_a_fragment_that_is_read_too_early_decides_what_is_stored() -> None:
+    body = (
+        "mov.b32 %r4, buffer; add.s32 %r5, %r4, %r3; xor.b32 %r6, %r3, 128; add.s32 %r6, %r4, %r6;"
+        "st.shared.b32 [%r6], %r2;"
+        "{wait} and.b32 %r7, %r2, 7; shl.b32 %r7, %r7, 4; add.s32 %r7, %r4, %r7; mov.b32 %r8, %r7;"
+        "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r9}}, [%r8]; st.global.b32 [%rd3], %r9;"
+    )
+    ordered = body.format(wait="bar.sync 0;")
+    assert after(ordered) == [*range(32, 64)] * 2
+    assert not races_in(ordered)[1].pairs
+    early = body.format(wait="bar.warp.sync -1;")
+    assert machine(early, races_in(early)[1].reads).sinks
+
+
+ARRIVES = (
+    "mov.b32 %r4, buffer; add.s32 %r5, %r4, %r3; setp.lt.u32 %p1, %r2, 32; @%p1 bra $L1;"
+    "ld.shared.b32 %r6, [%r5+-128]; {what} st.global.b32 [%rd3], %r6; bra $L2;\n"
+    "$L1: st.shared.b32 [%r5], %r2; bar.arrive 1, 64;\n$L2:"
+)
+
+
+def test_who_arrives_at_a_barrier_goes_on_and_who_waits_sees_what_it_did() -> None:
+    body = ARRIVES.replace("ld.shared", "bar.sync 1, 64; ld.shared").format(what="")
+    assert after(body)[32:] == list(range(32))
+    assert not any(each.pairs for each in races_in(body))
+    late = ARRIVES.format(what="bar.sync 1, 64;")
+    assert races_in(late)[1].pairs
+    with pytest.raises(Hang):
+        machine(body.replace("bar.arrive 1, 64", "bar.arrive 2, 64; bar.sync 3, 64"))
+
+
 def test_what_ends_a_run() -> None:
     with pytest.raises(WentOutside):
         machine("st.global.b32 [%rd3+4], %r2;")

@@ -28,6 +28,6 @@ def counting(launcher: Launcher, called: Called) -> Callable[[], Traffic] | None
     def count() -> Traffic:
         from ..pipeline.unit_traffic import unit_traffic
 
-        return unit_traffic(unit, {}, interpreted=0)
+        return unit_traffic(unit, {}, numbers_only=True)
 
     return count

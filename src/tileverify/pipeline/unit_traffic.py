@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..backend.assembler import find_assembler
 from ..backend.compiled.remarks import read_remarks, remarks_at
-from ..backend.traffic.measured import INTERPRETED, traffic_of
+from ..backend.traffic.measured import traffic_of
 from ..contract.launch import KernelUnit
 from ..frontend.bytecode import decode
 from ..results.traffic import AccessRemarks, Traffic, not_counted
@@ -15,8 +15,9 @@ from ..verifier.messages import source_site
 from . import entry_of, summary_of
 
 
-def unit_traffic(unit: KernelUnit, at: Mapping[str, int], interpreted: int = INTERPRETED) -> Traffic:
-    """What a launch with the sizes ``at`` moves; where nothing can be counted, the reason.
+def unit_traffic(unit: KernelUnit, at: Mapping[str, int], *, numbers_only: bool = False) -> Traffic:
+    """What a launch with the sizes ``at`` moves; where nothing can be counted, the reason.  ``numbers_only``: without
+    expressions, and without a look at what the interpreter moves.
 
     :raises UsageError: ``at`` is outside the contract.
     """
@@ -27,7 +28,9 @@ def unit_traffic(unit: KernelUnit, at: Mapping[str, int], interpreted: int = INT
         raise
     except TileVerifyError as error:
         return not_counted(error.message)
-    return traffic_of(module, entry_of(module, unit), unit.parameters, unit.launch, summary, at, interpreted)
+    return traffic_of(
+        module, entry_of(module, unit), unit.parameters, unit.launch, summary, at, numbers_only=numbers_only
+    )
 
 
 def access_remarks(unit: KernelUnit, architecture: str) -> tuple[AccessRemarks, ...]:

@@ -25,7 +25,7 @@ from ..interpreter.values import OVERFLOWED, UNSPECIFIED
 from .both_runs import Reference, machine_for
 from .code_differences import CodeDifference, DifferenceKind
 from .machine.machine import ThreadMachine
-from .machine.memory import GlobalMemory, ThreadAccess
+from .machine.memory import GlobalMemory
 from .machine.run import Hang, WentOutside, run
 from .machine.threads import UNKNOWN
 from .machine.types import Array, from_bf16
@@ -100,7 +100,7 @@ def _bytes(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDiffere
                 if footprint is not None:
                     _paint(image, memory, footprint.runs, True)
         mine_r, mine_w = (np.zeros(len(memory.bytes), "?") for _ in range(2))
-        for mine, places in _of_block(machine, number):
+        for mine, places in machine.by_block[number]:
             touched = (places[:, None] + np.arange(mine.bytes)).ravel()
             if mine.reads:
                 mine_r[touched] = True
@@ -120,19 +120,9 @@ def _bytes(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDiffere
                 yield CodeDifference(kind, f"block {log.block} {what.format(name)}", ops, lines)
 
 
-def _of_block(machine: ThreadMachine, number: int) -> Iterator[tuple[ThreadAccess, Array]]:
-    """The accesses of a block to global memory, with the places that its threads touch."""
-    for access in machine.memory.log:
-        mine = machine.threads.block[access.threads] == number
-        if mine.all():
-            yield access, access.places
-        elif mine.any():
-            yield access, access.places[mine]
-
-
 def _lines(machine: ThreadMachine, number: int, place: int) -> Iterator[int]:
     seen: set[int] = set()
-    for access, places in _of_block(machine, number):
+    for access, places in machine.by_block[number]:
         if ((places <= place) & (place < places + access.bytes)).any():
             line = machine.entry.instructions[access.number].line
             if line not in seen and len(seen) < MOST_TOLD:
@@ -178,7 +168,7 @@ def _times(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDiffere
                 ops.setdefault((atomic, int(place)), access.op)
         found: Counter[tuple[bool, int]] = Counter()
         lines: dict[tuple[bool, int], int] = {}
-        for mine, places in _of_block(machine, number):
+        for mine, places in machine.by_block[number]:
             if mine.atomic or mine.scoped:
                 for place in places:
                     found[mine.atomic, int(place)] += 1
@@ -204,6 +194,9 @@ def _order(
     outside, inside = (races(each, machine.threads, machine.clocks) for each in (machine.memory, machine.shared))
     for race in outside.writes[:MOST_TOLD]:
         yield _of_race(machine, reference, race, "store other values to {}, and no barrier is between them")
+    for use in machine.unmade[:1]:
+        text = "a thread uses a barrier in shared memory that another one makes, and no barrier is between them"
+        yield CodeDifference(DifferenceKind.ORDER, text, (), (use.instruction.line,))
     racy = {**outside.reads, **inside.reads}
     if not racy:
         return
@@ -237,7 +230,7 @@ def _versions(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDiff
                                len(memory.bytes))  # fmt: skip
         if not (writes > 0).any():
             continue
-        mine = _of_block(machine, number)
+        mine = machine.by_block[number]
         found, written = _seen((((p[:, None] + np.arange(a.bytes)).ravel(), a.reads, a.writes) for a, p in mine),
                                len(memory.bytes))  # fmt: skip
         for place, version in sorted(found - wanted):

@@ -15,6 +15,7 @@ from ..interpreter.conduct import KEEP_GOING
 from ..interpreter.memory import Allocation
 from ..interpreter.values import Tile
 from ..numbers.inputs import Inputs
+from .host.hidden_parameters import HostSide, NoHiddenParameters
 from .machine.machine import ThreadMachine, Unfollowed
 from .machine.memory import GlobalMemory
 from .machine.threads import Block
@@ -35,6 +36,7 @@ class Reference:
     memory: Memory
     types: Mapping[str, str]
     """Of the elements of each array."""
+    host: HostSide | None = None
 
 
 def reference(module: Module, entry: Entry, parameters: Sequence[EntryParameter], inputs: Inputs) -> Reference:
@@ -80,7 +82,7 @@ def _initial(allocation: Allocation) -> Array:
 
 
 def _parameters(entry: PtxEntry, against: Reference) -> Mapping[str, bytes]:
-    """The bytes of each parameter: parameter i of the PTX is parameter i of the bytecode's entry."""
+    """The bytes of each parameter: visible parameter i of the PTX is parameter i of the bytecode's entry."""
     bound = against.bound
     values = [bound.arguments[value] for value in bound.program.entry.parameters]
     visible = [each for each in entry.parameters if not each.hidden]
@@ -90,7 +92,14 @@ def _parameters(entry: PtxEntry, against: Reference) -> Mapping[str, bytes]:
     for parameter, value in zip(visible, values, strict=True):
         assert isinstance(value, Tile)
         found[parameter.name] = _bytes_of(value, parameter.size)
-    return found
+    if len(visible) == len(entry.parameters):
+        return found
+    if against.host is None:
+        raise Unfollowed("the host code that fills hidden parameters was not seen")
+    try:
+        return against.host.filled(entry.name, entry.parameters, found)
+    except NoHiddenParameters as error:
+        raise Unfollowed(str(error)) from None
 
 
 def _bytes_of(value: Tile, width: int) -> bytes:

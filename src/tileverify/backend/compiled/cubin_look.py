@@ -22,6 +22,7 @@ from ..numbers.inputs import Inputs
 from .beside_bytecode import compared
 from .both_runs import Reference, reference
 from .code_differences import CodeDifference, DifferenceKind
+from .host.hidden_parameters import HostSide
 from .machine.machine import Unfollowed
 from .ptx.ptx_reader import PtxError, read
 
@@ -97,7 +98,7 @@ def looked(proved: ProvedEntry, assembled: Assembled, architecture: str) -> Look
         if compiled.threads * len(launch.blocks) > MOST_THREADS and done:
             continue
         try:
-            found = compared(ptx, compiled, launch)
+            found = compared(ptx, compiled, replace(launch, host=HostSide(assembled.host, assembled.cubin)))
         except Unfollowed as end:
             why = end.why
             continue

@@ -1,7 +1,7 @@
 """Accesses of one block that nothing orders, though they meet in a byte: by the vector clocks of their warps.
 
-    race(a, b)  <=>  a and b touch one byte, one of them writes, they are of different threads, and neither is
-                     ordered before the other
+    race(a, b)  <=>  a and b touch one byte, one of them writes, they are of different threads or one is a copy that the
+                     hardware makes by itself, and neither is ordered before the other
 
 Of one granule of memory it is enough to hold each access against the writes just before it, and each read against the
 writes just behind it: what is ordered with those is ordered with all others.
@@ -15,7 +15,7 @@ from math import gcd
 
 import numpy as np
 
-from .machine.clocks import Clocks
+from .machine.clocks import FENCED, Clocks
 from .machine.memory import Space, ThreadAccess
 from .machine.threads import Threads
 from .machine.types import Array
@@ -60,7 +60,9 @@ class _Events:
     block: Array
     own: Array
     clock: Array
-    turn: Array
+    met: Array
+    copies: Array
+    actor: Array
     writes: Array
     reads: Array
     atomic: Array
@@ -81,14 +83,16 @@ def races(space: Space, threads: Threads, clocks: Clocks) -> Races:
     reads: dict[int, Array] = {}
     table = clocks.table()
     for earlier, later in _neighbours(events):
-        _gather(events, *_unordered(events, earlier, later, table, clocks.warps), size, pairs, reads)
+        _gather(
+            events, *_unordered(events, earlier, later, table, clocks.warps, FENCED[space.name]), size, pairs, reads
+        )
     return Races(tuple(pairs.values()), reads)
 
 
 def _events(log: Sequence[ThreadAccess], size: int, threads: Threads, whole: int) -> _Events | None:
     parts = [np.arange(access.bytes // size) for access in log]
     granules = [(access.places[:, None] // size + part).ravel() for access, part in zip(log, parts, strict=True)]
-    contended = _contended(log, granules, parts, whole // size + 1)
+    contended = _contended(log, granules, parts, whole // size + 1, threads.count)
     kept = [np.flatnonzero(contended[each]) for each in granules]
     if not any(map(len, kept)):
         return None
@@ -103,20 +107,25 @@ def _events(log: Sequence[ThreadAccess], size: int, threads: Threads, whole: int
         return np.concatenate([getattr(a, field)[r] for a, r in zip(log, rows, strict=True)])[order]
 
     thread = of("threads")
+    copies = np.array([each.copies for each in log])[access]
     flags = {name: np.array([getattr(a, name) for a in log])[access] for name in ("writes", "reads", "atomic")}
     return _Events(
         log, granule, access, access, row, thread, threads.warp[thread], threads.block[thread], of("own"), of("clock"),
-        of("turn"), flags["writes"], flags["reads"], flags["atomic"],
+        of("met"), copies, np.where(copies < 0, thread, threads.count + access), flags["writes"], flags["reads"],
+        flags["atomic"],
     )  # fmt: skip
 
 
-def _contended(log: Sequence[ThreadAccess], granules: Sequence[Array], parts: Sequence[Array], count: int) -> Array:
-    """Granules that are written, and that two threads touch."""
+def _contended(
+    log: Sequence[ThreadAccess], granules: Sequence[Array], parts: Sequence[Array], count: int, threads: int
+) -> Array:  # fmt: skip
+    """Granules that are written, and that two threads, or a thread and a copy, touch."""
     written = np.zeros(count, "?")
     first = np.full(count, -1, "i8")
     several = np.zeros(count, "?")
-    for access, each, part in zip(log, granules, parts, strict=True):
-        owners = np.repeat(access.threads, len(part))
+    for number, (access, each, part) in enumerate(zip(log, granules, parts, strict=True)):
+        actors = access.threads if access.copies < 0 else np.full(len(access.threads), threads + number)
+        owners = np.repeat(actors, len(part))
         if access.writes:
             written[each] = True
         unset = first[each] < 0
@@ -162,14 +171,17 @@ def _pairs(events: _Events, group: Array, index: Array, other: Array, step: int)
 
 
 def _unordered(
-    events: _Events, earlier: Array, later: Array, table: Array, warps: int
+    events: _Events, earlier: Array, later: Array, table: Array, warps: int, fenced: int
 ) -> tuple[Array, Array]:  # fmt: skip
-    """Those of the pairs that nothing orders, of one block and not both atomic."""
+    """Those of the pairs that nothing orders, of one block and not both atomic.  ``fenced``: which of the columns of a
+    warp says what its writes are for copies."""
     a, b = earlier, later
-    same_warp = events.warp[a] == events.warp[b]
-    met = (events.turn[b] > events.turn[a]) | (events.own[b] > events.own[a])
-    known = table[events.clock[b], events.warp[a] % warps] >= events.own[a]
-    ordered = (events.thread[a] == events.thread[b]) | np.where(same_warp, met, known)
+    copy_a, copy_b = events.copies[a] >= 0, events.copies[b] >= 0
+    same_warp = (events.warp[a] == events.warp[b]) & ~copy_a & ~copy_b
+    column = np.where(copy_a, events.copies[a], events.warp[a] % warps)
+    through = column + np.where(~copy_a & copy_b & events.writes[a], fenced * warps, 0)
+    known = np.minimum(table[events.clock[b], column], table[events.clock[b], through]) >= events.own[a]
+    ordered = (events.actor[a] == events.actor[b]) | known | (same_warp & (events.met[b] >= events.own[a]))
     kept = ~ordered & (events.block[a] == events.block[b]) & ~(events.atomic[a] & events.atomic[b])
     return a[kept], b[kept]
 

@@ -38,9 +38,11 @@ _WORDS: Final = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "ato
 
 def traffic_of(
     module: Module, entry: Entry, parameters: Sequence[EntryParameter], spec: LaunchSpec, summary: AccessSummary,
-    at: Mapping[str, int], interpreted: int = INTERPRETED,
+    at: Mapping[str, int], *, numbers_only: bool = False,
 ) -> Traffic:  # fmt: skip
     """What a launch with the sizes ``at`` moves, or the contract's own ones, or usual ones.
+
+    ``numbers_only``: without expressions, and without a look at what the interpreter moves.
 
     :raises UsageError: ``at`` is outside the contract.
     """
@@ -51,13 +53,12 @@ def traffic_of(
     try:
         accounts = KernelAccounts.of(entry, parameters, spec, summary)
         account = accounts.at(shown.launch)
-        small = small_values(contract, entry)
-        compared = _compared(module, accounts, contract, small, interpreted)
+        small = () if numbers_only else small_values(contract, entry)
+        compared = _compared(module, accounts, contract, small)
     except NotCounted as reason:
         return not_counted(str(reason))
-    trials = [
-        sized(contract, values) for values in (*small, *large_values(contract, entry, _thresholds(accounts.sites)))
-    ]
+    large = () if numbers_only else large_values(contract, entry, _thresholds(accounts.sites))
+    trials = [sized(contract, values) for values in (*small, *large)]
     return _Expressions(accounts, contract, shown, account, trials).traffic(compared)
 
 
@@ -78,7 +79,6 @@ def _compared(
     accounts: KernelAccounts,
     contract: ContractInNumbers,
     small: Iterable[Mapping[str, int]],
-    wanted: int,
 ) -> int:
     """How many small launches moved the same bytes in the interpreter.
 
@@ -86,7 +86,7 @@ def _compared(
     """
     found = 0
     for number, values in enumerate(small):
-        if found == wanted:
+        if found == INTERPRETED:
             break
         if elements_in_memory(contract, values) > LARGEST:
             continue

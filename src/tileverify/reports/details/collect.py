@@ -21,8 +21,6 @@ from .drawings import fault_drawings
 from .examples import example_drawings
 from .wider import wider_drawings
 
-INTERPRETED_FOR_PAGES = 1
-"""Small launches whose bytes are held against the interpreter's."""
 WIDTH = 160
 """Characters of a rendered term."""
 
@@ -50,7 +48,7 @@ def collect(
 def _traffic(unit: KernelUnit, module: Module, entry: Entry, summary: AccessSummary) -> Traffic | None:
     """The bytes that a launch moves; ``None`` for a kernel of which no launch is described."""
     try:
-        return traffic_of(module, entry, unit.parameters, unit.launch, summary, {}, INTERPRETED_FOR_PAGES)
+        return traffic_of(module, entry, unit.parameters, unit.launch, summary, {}, numbers_only=True)
     except (SpecError, UsageError):
         return None
 

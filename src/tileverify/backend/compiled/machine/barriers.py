@@ -12,7 +12,8 @@ from .types import Array
 @dataclass
 class Mbarrier:
     """``count`` arrivals end a phase, once all bytes that were announced have come.  ``known``: what those that arrived
-    in the phase knew (`clocks`), ``over``: in the one before."""
+    in the phase knew (`clocks`), ``over``: in the one before.  ``column``: of the copies that complete here, whose time
+    is the phase.  ``maker``: the warp that made it, at ``made`` of its time."""
 
     count: int
     pending: int = field(init=False)
@@ -20,6 +21,9 @@ class Mbarrier:
     phase: int = 0
     known: Array | None = None
     over: Array | None = None
+    column: int = -1
+    maker: int = -1
+    made: int = -1
 
     def __post_init__(self) -> None:
         self.pending = self.count
@@ -36,11 +40,9 @@ class Mbarrier:
         self.bytes -= bytes_
         self._turn()
 
-    def is_over(self, parity: int) -> bool:
-        """Whether the phase of that parity is complete."""
-        return self.phase & 1 != parity & 1
-
     def _turn(self) -> None:
-        if self.pending <= 0 and self.bytes <= 0:
+        if self.pending <= 0 and not self.bytes:
+            if self.column >= 0 and self.known is not None:
+                self.known[self.column] = self.phase
             self.phase += 1
             self.pending, self.over, self.known = self.count, self.known, None

@@ -437,6 +437,7 @@ RULES: Final[dict[str, Callable[[Instruction], ValueRule]]] = {
     "fma": lambda instruction: _float_function(instruction, 3), "mul": _product, "mad": _product_and_sum,
     "shl": _shift, "shr": _shift, "shf": _funnel, "setp": _comparison, "selp": _selection, "mov": _move,
     "cvt": _conversion, "cvta": lambda instruction: ValueRule(lambda a: a, ("b64",), "b64"),
+    "mapa": lambda instruction: ValueRule(lambda a, rank: a & 0xFFFFFF | rank + 1 << 24, ("u32", "u32"), "u32"),
     "popc": _counting(_ones), "clz": _counting(_leading_zeros), "bfind": _counting(_leftmost),
     "brev": lambda instruction: ValueRule(_reversed, (instruction.type,), instruction.type),
     "bfe": lambda instruction: ValueRule(_field, (instruction.type, "u32", "u32"), instruction.type),

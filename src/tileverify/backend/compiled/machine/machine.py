@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -12,9 +13,12 @@ import numpy as np
 from ..ptx.model import Instruction, Operand, PtxAddress, PtxEntry, PtxSymbol, Register
 from .barriers import Mbarrier
 from .clocks import Clocks
-from .memory import SHARED_START, GlobalMemory, Space, ThreadAccess, Windows
+from .memory import LOCAL_START, RANK_BITS, SHARED_START, GlobalMemory, Outside, Space, ThreadAccess, Windows
 from .threads import ALL, RACY, UNKNOWN, WARP, Block, Lanes, Threads
 from .types import Array
+
+_HIDDEN_START, _HIDDEN_STEP = 0x7F00_0000_0000, 1 << 16
+"""Where hidden parameters lie, of which the addresses are taken."""
 
 Step: TypeAlias = "Callable[[ThreadMachine, Lanes], None]"
 
@@ -40,7 +44,7 @@ class Sink:
 @dataclass
 class ThreadMachine:
     """``racy``: by the time of a load, its threads whose values are marked (`thread_races`).  ``skipped``: what was
-    executed without being followed, by opcode."""
+    executed without being followed, by opcode.  ``groups``: of copies, how many each thread has committed."""
 
     entry: PtxEntry
     grid: Block
@@ -53,20 +57,44 @@ class ThreadMachine:
     skipped: Counter[str] = field(default_factory=Counter)
     sinks: list[Sink] = field(default_factory=list)
     mbarriers: dict[int, Mbarrier] = field(default_factory=dict)
+    unmade: list[Sink] = field(default_factory=list)
+    groups: Counter[int] = field(default_factory=Counter)
+    clusters: list[Mbarrier] = field(init=False)
+    _hidden: dict[int, str] = field(default_factory=dict)
     threads: Threads = field(init=False)
     shared: Windows = field(init=False)
     local: Windows = field(init=False)
     clocks: Clocks = field(init=False)
 
     def __post_init__(self) -> None:
-        places, at = dict(self.symbols), {"shared": SHARED_START, "local": 0}
+        places, at = dict(self.symbols), {"shared": SHARED_START, "local": LOCAL_START}
         for variable in self.entry.variables:
             start = -(-at[variable.space] // variable.align) * variable.align
             places[variable.name], at[variable.space] = start, start + variable.size
+        for number, parameter in enumerate(each for each in self.entry.parameters if each.hidden):
+            places[parameter.name] = _HIDDEN_START + number * _HIDDEN_STEP
+            self._hidden[places[parameter.name]] = parameter.name
         self.threads = Threads(self.entry, self.grid, self.blocks, places)
-        self.shared = Windows("shared", len(self.blocks), at["shared"] - SHARED_START, SHARED_START)
-        self.local = Windows("local", self.threads.count, at["local"])
-        self.clocks = Clocks(len(self.blocks), self.threads.size // WARP)
+        self.shared = Windows(
+            "shared", len(self.blocks) * self.entry.cluster, at["shared"] - SHARED_START, SHARED_START
+        )
+        self.clusters = [Mbarrier(self.threads.size) for _ in self.blocks]
+        self.local = Windows("local", self.threads.count, at["local"] - LOCAL_START, LOCAL_START)
+        copies = any("bulk" in each.opcode for each in self.entry.instructions)
+        self.clocks = Clocks(len(self.blocks), self.threads.size // WARP, copies=copies)
+
+    @cached_property
+    def by_block(self) -> Sequence[Sequence[tuple[ThreadAccess, Array]]]:
+        """Of each block, when the run is over, its accesses to global memory, and the places that its threads touch."""
+        found: list[list[tuple[ThreadAccess, Array]]] = [[] for _ in self.blocks]
+        for access in self.memory.log:
+            blocks = self.threads.block[access.threads]
+            if (blocks == blocks[0]).all():
+                found[blocks[0]].append((access, access.places))
+                continue
+            for block in np.unique(blocks):
+                found[block].append((access, access.places[blocks == block]))
+        return found
 
     # --------------------------------------------------------------------------------------- marks
     def marks_of(self, operands: Sequence[Operand], lanes: Lanes) -> Array | None:
@@ -102,6 +130,18 @@ class ThreadMachine:
             thread = int(self.threads.numbers[lanes][racy[0]])
             self.sinks.append(Sink(instruction, number, thread, what))
 
+    # --------------------------------------------------------------------------------------- barriers
+    def barrier_at(self, place: int, warps: Array, instruction: Instruction, number: int) -> Mbarrier:
+        """The barrier that these warps use, noted in ``unmade`` where one does not know that it is made."""
+        found = self.mbarriers.get(place)
+        if found is None:
+            raise Unfollowed("a barrier is used that nobody made", instruction)
+        clocks = self.clocks
+        for warp in np.unique(warps):
+            if warp != found.maker and clocks.rows[clocks.row[warp]][found.maker % clocks.warps] < found.made:
+                self.unmade.append(Sink(instruction, number, int(warp) * WARP, "a barrier"))
+        return found
+
     # --------------------------------------------------------------------------------------- memory
     def address(self, operand: PtxAddress, lanes: Lanes, count: int) -> Array:
         """One address for each thread."""
@@ -115,12 +155,44 @@ class ThreadMachine:
             return (held.astype("i8") + operand.offset).view("u8")
         return held + np.uint64(operand.offset & 0xFFFF_FFFF_FFFF_FFFF)
 
+    def hidden(self, address: int) -> bytes | None:
+        """The hidden parameter at an address, ``None`` where none begins there or nobody filled it."""
+        return self.parameters.get(self._hidden.get(address, ""))
+
     def places(self, space: str, addresses: Array, width: int, numbers: Array) -> tuple[Space, Array]:
+        if space == "generic":
+            space = self._space_at(addresses)
         if space == "shared":
-            return self.shared, self.shared.places(addresses, width, self.threads.block[numbers], numbers)
+            owners, within = self._windows(addresses, width, numbers)
+            return self.shared, self.shared.places(within, width, owners, numbers)
         if space == "local":
             return self.local, self.local.places(addresses, width, numbers, numbers)
         return self.memory, self.memory.places(addresses, width, numbers)
+
+    def _windows(self, addresses: Array, width: int, numbers: Array) -> tuple[Array, Array]:
+        """Whose shared memory is reached, and the address in it: ``mapa`` writes the rank of another block above."""
+        owners = self.threads.cta[numbers]
+        ranks = (addresses >> np.uint64(RANK_BITS)).astype("i8")
+        if not ranks.any():
+            return owners, addresses
+        wrong = (ranks < 0) | (ranks > self.entry.cluster)
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            raise Outside("shared", int(numbers[first]), int(addresses[first]), width)
+        others = owners - self.threads.rank[numbers] + ranks - 1
+        return np.where(ranks > 0, others, owners), addresses & np.uint64((1 << RANK_BITS) - 1)
+
+    def _space_at(self, addresses: Array) -> str:
+        """Where generic addresses lie: shared memory is before all arrays, local memory behind them."""
+        local = (addresses >= LOCAL_START) & (addresses < LOCAL_START + self.local.size)
+        shared = addresses < SHARED_START + self.shared.size
+        if local.all():
+            return "local"
+        if shared.all():
+            return "shared"
+        if local.any() or shared.any():
+            raise Unfollowed("an instruction reaches memory of two kinds")
+        return "global"
 
     def logged(
         self, space: Space, number: int, numbers: Array, places: Array, width: int, *, reads: bool = False,
@@ -131,7 +203,8 @@ class ThreadMachine:
         if space is not self.local:
             warps = self.threads.warp[numbers]
             clocks = self.clocks
-            known = clocks.row[warps], clocks.own[warps], clocks.turn[warps]
+            clocks.touch(numbers, warps)
+            known = clocks.row[warps], clocks.own[warps], clocks.met[warps]
             access = (number, self.time, numbers, places, width, reads, writes, *known, atomic, scoped, values)
             space.log.append(ThreadAccess(*access))
         return self.time

@@ -19,6 +19,12 @@ SHARED_START: Final = 1024
 """Where the first variable lies in shared memory; the system has what is before it."""
 
 
+RANK_BITS: Final = 24
+"""An address in shared memory of another block of the cluster has that one's rank, and 1, above these."""
+LOCAL_START: Final = 0x7E00_0000_0000
+"""Where local memory lies among generic addresses, behind all arrays."""
+
+
 class Outside(Exception):
     """Threads reach memory that is not theirs: ``address`` is the first one, of ``thread``."""
 
@@ -32,9 +38,10 @@ class ThreadAccess:
     """One execution of an instruction by ``threads``, each of which touches ``bytes`` from its place in ``places``.
 
     ``number``: of the instruction; ``time``: the how manieth access this is; places count through the whole space.
-    ``clock``: of each thread, the row of its warp's knowledge (`clocks`), ``own``: its warp's own time, ``turn``: how
-    often the threads of its warp have met since.
+    ``clock``: of each thread, the row of its warp's knowledge (`clocks`), ``own``: its warp's own time, ``met``:
+    that in which the warp had met before.
     ``scoped``: of an order or a scope.  ``values``: the bytes that each thread writes.
+    ``copies``: where the hardware copies by itself, the column in which its time ``own`` counts.
     """
 
     number: int
@@ -46,10 +53,11 @@ class ThreadAccess:
     writes: bool
     clock: Array
     own: Array
-    turn: Array
+    met: Array
     atomic: bool = False
     scoped: bool = False
     values: Array | None = None
+    copies: int = -1
 
 
 @dataclass

@@ -63,6 +63,8 @@ class _Run:
         self.waits = np.full(count, -1, "i4")  # the barrier that a held thread waits at
         self.expected = np.zeros(count, "i4")  # and for how many threads
         self.late = np.zeros(count, "?")  # held by a phase that is not over
+        self.arrivals: dict[int, tuple[int, Array]] = {}  # at barriers of blocks, by threads that do not wait
+        self.arrived = np.full(count, -1, "i4")  # the phase of the cluster's barrier in which a thread arrived last
         self.steps = 0
 
     def to_the_end(self, most: int) -> None:
@@ -157,10 +159,17 @@ class _Run:
             self.done[leaving] = True
             self.pc[numbers] = pc + 1
             self._release_all()
+            self._arrive_in_cluster(leaving)
         elif each.kind is StepKind.TOGETHER:
             self._together(each, pc)
+        elif each.kind is StepKind.COMPLETES:
+            self._plain(each, numbers)
+            self.pc[numbers] = pc + 1
+            self._wake()
         elif "mbarrier" in each.instruction.opcode[:3]:
             self._mbarrier(each, pc, numbers)
+        elif each.instruction.has("cluster"):
+            self._cluster(each, pc, numbers)
         else:
             self._barrier(each, pc, numbers)
 
@@ -210,13 +219,25 @@ class _Run:
         threads = self.machine.threads
         name, *rest = instruction.operands or (Immediate(0),)
         barrier = np.broadcast_to(threads.read(name, "u32", going), going.shape).astype("i4")
-        wanted = np.broadcast_to(threads.read(rest[0], "u32", going), going.shape) if rest else threads.size
-        self.held[going] = True
-        self.waits[going] = barrier
-        self.expected[going] = wanted
-        if instruction.has("arrive"):  # counted, and not held
-            raise Unfollowed("bar.arrive is not followed", instruction)
+        wanted = np.broadcast_to(threads.read(rest[0], "u32", going), going.shape) if rest else threads.entry.threads
+        if instruction.has("arrive"):
+            self._arrive_at(going, barrier)
+            self.pc[going] = pc + 1
+        else:
+            self.held[going] = True
+            self.waits[going] = barrier
+            self.expected[going] = wanted
         self._release_all()
+
+    def _arrive_at(self, going: Array, barrier: Array) -> None:
+        """``bar.arrive``: counted, and not held."""
+        threads, clocks = self.machine.threads, self.machine.clocks
+        keys = threads.cta[going] * _BARRIERS + barrier
+        for key in np.unique(keys):
+            mine = going[keys == key]
+            count, known = self.arrivals.get(int(key), (0, clocks.rows[0]))
+            known = np.maximum(known, clocks.release(np.unique(threads.warp[mine])))
+            self.arrivals[int(key)] = count + len(mine), known
 
     def _release_all(self) -> None:
         """Lets go of what barriers hold no longer."""
@@ -224,16 +245,54 @@ class _Run:
         if not len(waiting):
             return
         threads = self.machine.threads
-        keys = threads.block[waiting] * _BARRIERS + self.waits[waiting]
-        ended = np.bincount(threads.block[self.done], minlength=len(threads.blocks))
+        keys = threads.cta[waiting] * _BARRIERS + self.waits[waiting]
+        ended = np.bincount(threads.cta[self.done], minlength=int(threads.cta[-1]) + 1)
         for key in np.unique(keys):
             here = waiting[keys == key]
             block, expected = int(key) // _BARRIERS, int(self.expected[here[0]])
-            if len(here) >= min(expected, threads.size - int(ended[block])):
-                self.machine.clocks.barrier(np.unique(threads.warp[here]))
+            arrived, known = self.arrivals.get(int(key), (0, None))
+            if len(here) + arrived >= expected or len(here) >= threads.entry.threads - int(ended[block]):
+                warps = np.unique(threads.warp[here])
+                self.machine.clocks.barrier(warps)
+                if known is not None:
+                    self.machine.clocks.acquire(warps, known)
+                    del self.arrivals[int(key)]
                 self.held[here] = False
                 self.waits[here] = -1
                 self.pc[here] += 1
+
+    # --------------------------------------------------------------------------------------- clusters
+    def _cluster(self, each: Compiled, pc: int, numbers: Array) -> None:
+        """``barrier.cluster``: all threads of a cluster arrive, and wait for the phase in which they did."""
+        going = self._guarded(each, numbers)
+        self.pc[numbers] = pc + 1
+        if each.instruction.has("arrive"):
+            self._arrive_in_cluster(going, relaxed=each.instruction.has("relaxed"))
+            return
+        threads, machine = self.machine.threads, self.machine
+        for block in np.unique(threads.block[going]):
+            mine = going[threads.block[going] == block]
+            barrier = machine.clusters[block]
+            over = self.arrived[mine] < barrier.phase
+            if over.any() and barrier.over is not None:
+                machine.clocks.acquire(np.unique(threads.warp[mine[over]]), barrier.over)
+            late = mine[~over]
+            self.held[late] = True
+            self.late[late] = True
+            self.pc[late] = pc
+
+    def _arrive_in_cluster(self, numbers: Array, *, relaxed: bool = False) -> None:
+        threads, machine = self.machine.threads, self.machine
+        if threads.entry.cluster == 1:
+            return
+        for block in np.unique(threads.block[numbers]):
+            mine = numbers[threads.block[numbers] == block]
+            barrier = machine.clusters[block]
+            self.arrived[mine] = barrier.phase
+            nothing = machine.clocks.rows[0]
+            known = nothing if relaxed else machine.clocks.release(np.unique(threads.warp[mine]))
+            barrier.arrive(len(mine), known.copy())
+        self._wake()
 
     # --------------------------------------------------------------------------------------- mbarriers
     def _mbarrier(self, each: Compiled, pc: int, numbers: Array) -> None:
@@ -255,56 +314,59 @@ class _Run:
         match kind:
             case "init":
                 counts = np.broadcast_to(machine.threads.read(given[0], "u32", going), going.shape)
-                for place, count in zip(places, counts, strict=True):
-                    machine.mbarriers[int(place)] = Mbarrier(int(count))
+                for place, count, warp in zip(places, counts, machine.threads.warp[going], strict=True):
+                    made = int(machine.clocks.own[warp])
+                    machine.mbarriers[int(place)] = Mbarrier(int(count), maker=int(warp), made=made)
             case "inval":
                 for place in places:
                     machine.mbarriers.pop(int(place), None)
             case "arrive" | "expect_tx" | "arrive_drop":
-                self._arrive(instruction, going, places, given, target)
+                self._arrive(each, going, places, given, target)
             case "try_wait" | "test_wait":
-                self._try_wait(instruction, pc, going, places, given, target)
+                self._try_wait(each, pc, going, places, given, target)
             case _:
                 raise Unfollowed(f"{instruction.name} is not known", instruction)
 
-    def _of(self, place: int, instruction: Instruction) -> Mbarrier:
-        found = self.machine.mbarriers.get(place)
-        if found is None:
-            raise Unfollowed("a barrier is used that nobody made", instruction)
-        return found
-
     def _arrive(
-        self, instruction: Instruction, going: Array, places: Array, given: list[Operand], target: Operand | None
-    ) -> None:
-        machine = self.machine
+        self, each: Compiled, going: Array, places: Array, given: list[Operand], target: Operand | None
+    ) -> None:  # fmt: skip
+        machine, instruction = self.machine, each.instruction
         expects = instruction.has("expect_tx")
         amount = np.broadcast_to(machine.threads.read(given[0], "u32", going), going.shape) if given else None
         for place in np.unique(places):
             mine = places == place
-            barrier = self._of(int(place), instruction)
+            barrier = machine.barrier_at(int(place), machine.threads.warp[going[mine]], instruction, each.number)
             if expects and amount is not None:
                 barrier.expect(int(amount[mine].sum()))
             if not instruction.has("expect_tx") or instruction.has("arrive"):
                 times = int(amount[mine].sum()) if amount is not None and not expects else int(mine.sum())
-                barrier.arrive(times, machine.clocks.release(np.unique(machine.threads.warp[going[mine]])))
+                known = machine.clocks.rows[0].copy()
+                if not instruction.has("relaxed"):
+                    known = machine.clocks.release(np.unique(machine.threads.warp[going[mine]]))
+                barrier.arrive(times, known)
         if target is not None:
             machine.threads.write(target, np.zeros(len(going), "u8"), going)
         self._wake()
 
     def _try_wait(
-        self, instruction: Instruction, pc: int, going: Array, places: Array, given: list[Operand],
+        self, each: Compiled, pc: int, going: Array, places: Array, given: list[Operand],
         target: Operand | None,
     ) -> None:  # fmt: skip
         """A thread whose phase is not over waits for it, so that no loop spins."""
         machine = self.machine
         parity = np.broadcast_to(machine.threads.read(given[0], "u32", going), going.shape)
-        barriers = [self._of(int(place), instruction) for place in places]
-        over = np.array([each.is_over(int(bit)) for each, bit in zip(barriers, parity, strict=True)], "?")
+        unique, which = np.unique(places, return_inverse=True)
+        warps = machine.threads.warp[going]
+        phases = np.array([
+            machine.barrier_at(int(place), warps[which == number], each.instruction, each.number).phase
+            for number, place in enumerate(unique)
+        ])  # fmt: skip
+        over = phases[which] & 1 != parity.astype("i8") & 1
         assert target is not None
         ready = going[over]
         machine.threads.write(target, np.ones(len(ready), "?"), ready)
         for place in np.unique(places[over]):
-            known = self._of(int(place), instruction).over
+            known = machine.mbarriers[int(place)].over
             if known is not None:
                 machine.clocks.acquire(np.unique(machine.threads.warp[going[over & (places == place)]]), known)
         late = going[~over]

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from ..ptx.model import Instruction, Operand, Pair, PtxEntry, PtxSymbol, Register, Vector
-from . import transfers, warps
+from . import bulk_copies, transfers, warps
 from .computed import UnknownInstruction, rule_of
 from .machine import Step, ThreadMachine, Unfollowed
 from .threads import Lanes
@@ -25,6 +25,8 @@ class StepKind(enum.Enum):
     EXIT = enum.auto()
     BARRIER = enum.auto()
     """Waits for other warps."""
+    COMPLETES = enum.auto()
+    """May end a phase for which others wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,9 @@ def _compiled(instruction: Instruction, number: int, entry: PtxEntry) -> Compile
         label = instruction.operands[0]
         assert isinstance(label, PtxSymbol)
         return Compiled(StepKind.BRANCH, instruction, number, _nothing, entry.labels[label.name])
-    if base in ("bar", "barrier") and not instruction.has("warp") and not instruction.has("cluster"):
+    if base == "barrier" and instruction.has("cluster"):
+        return Compiled(StepKind.BARRIER, instruction, number, _nothing)
+    if base in ("bar", "barrier") and not instruction.has("warp"):
         if instruction.opcode[1] not in ("sync", "arrive"):
             raise Unfollowed(f"{instruction.name} is not known", instruction)
         return Compiled(StepKind.BARRIER, instruction, number, _nothing)
@@ -60,6 +64,8 @@ def _compiled(instruction: Instruction, number: int, entry: PtxEntry) -> Compile
     if make is None:
         make = _computed
     step = make(instruction, number)
+    if base in ("cp", "tcgen05") and "mbarrier" in instruction.name:
+        return Compiled(StepKind.COMPLETES, instruction, number, step)
     together = base in _TOGETHER or "sync" in instruction.opcode
     return Compiled(StepKind.TOGETHER if together else StepKind.PLAIN, instruction, number, step)
 
@@ -150,13 +156,17 @@ Make = Callable[[Instruction, int], Step]
 
 
 def _asynchronous(instruction: Instruction, number: int) -> Step:
-    if instruction.opcode[1:2] != ("async",) or (instruction.has("bulk") and instruction.has("tensor")):
-        raise Unfollowed("bulk copies by tensor maps are not followed", instruction)
-    if instruction.has("bulk") and not ({"commit_group", "wait_group"} & set(instruction.opcode)):
-        raise Unfollowed("bulk copies are not followed", instruction)
+    if instruction.has("bulk"):
+        return bulk_copies.bulk(instruction, number)
     if {"commit_group", "wait_group", "wait_all"} & set(instruction.opcode):
         return _nothing
     return transfers.copy(instruction, number)
+
+
+def _fence(instruction: Instruction, number: int) -> Step:
+    if instruction.opcode[1:3] == ("proxy", "async"):
+        return bulk_copies.proxy_fence(instruction, number)
+    return warps.nothing(instruction, number)
 
 
 def _warpgroup(instruction: Instruction, number: int) -> Step:
@@ -165,7 +175,7 @@ def _warpgroup(instruction: Instruction, number: int) -> Step:
 
 def _tensor_memory(instruction: Instruction, number: int) -> Step:
     if instruction.opcode[1] == "commit":
-        raise Unfollowed("tcgen05 arrives at barriers when it is done, which is not followed", instruction)
+        return bulk_copies.tensor_commit(instruction, number)
     return warps.unknown_result(instruction, number) if instruction.opcode[1] == "ld" else _nothing
 
 
@@ -173,9 +183,9 @@ _MAKE: Final[dict[str, Make]] = {
     "ld": transfers.load, "st": transfers.store, "atom": transfers.atomic, "red": transfers.atomic,
     "cp": _asynchronous, "shfl": warps.shuffle, "redux": warps.reduction, "vote": warps.vote, "elect": warps.elect,
     "ldmatrix": warps.load_matrix, "stmatrix": warps.store_matrix, "mma": warps.multiply, "wgmma": _warpgroup,
-    "tcgen05": _tensor_memory, "createpolicy": warps.zero,
+    "tcgen05": _tensor_memory, "createpolicy": warps.zero, "fence": _fence,
     **dict.fromkeys(
-        ("fence", "membar", "griddepcontrol", "prefetch", "prefetchu", "setmaxnreg", "bar", "barrier", "nanosleep",
+        ("membar", "griddepcontrol", "prefetch", "prefetchu", "setmaxnreg", "bar", "barrier", "nanosleep",
          "call", "discard", "applypriority", "pmevent", "call"),
         warps.nothing,
     ),

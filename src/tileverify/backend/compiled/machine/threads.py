@@ -1,6 +1,9 @@
 """The threads of a launch, and what their registers hold: one array for each register, one element for each thread.
 
-thread = (block * threads of a block) + tid        warp = thread // 32
+thread = ((block * blocks of a cluster) + rank) * threads + tid        warp = thread // 32
+
+A block of the bytecode is a whole cluster where the entry says so (``.reqnctapercluster``): ``rank`` is the place in
+it, ``cta`` the block of the hardware, which has shared memory and barriers of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ ALL: Final = slice(None)
 
 @dataclass
 class Threads:
-    """All threads of ``blocks``, each block with ``size`` threads."""
+    """All threads of ``blocks``, each block with ``size`` threads, in as many parts as a cluster has."""
 
     entry: PtxEntry
     grid: Block
@@ -43,7 +46,7 @@ class Threads:
 
     @property
     def size(self) -> int:
-        return self.entry.threads
+        return self.entry.threads * self.entry.cluster
 
     @property
     def count(self) -> int:
@@ -55,7 +58,15 @@ class Threads:
 
     @cached_property
     def tid(self) -> Array:
-        return (self.numbers % self.size).astype("u4")
+        return (self.numbers % self.entry.threads).astype("u4")
+
+    @cached_property
+    def cta(self) -> Array:
+        return self.numbers // self.entry.threads
+
+    @cached_property
+    def rank(self) -> Array:
+        return (self.cta % self.entry.cluster).astype("u4")
 
     @cached_property
     def block(self) -> Array:
@@ -132,23 +143,28 @@ class Threads:
     def _made(self, name: str) -> Array | None:
         axis = {"x": 0, "y": 1, "z": 2}.get(name[-1], 0)
         places = np.array(self.blocks, "u4")[:, axis][self.block]
+        along = self.entry.cluster if axis == 0 else 1
         match name.removesuffix(".x").removesuffix(".y").removesuffix(".z"):
             case "%tid":
                 return self.tid if axis == 0 else np.zeros(self.count, "u4")
-            case "%ctaid" | "%clusterid":
+            case "%clusterid":
                 return np.asarray(places)
-            case "%nctaid" | "%nclusterid":
+            case "%ctaid":
+                return np.asarray(places * np.uint32(along) + self.rank * np.uint32(axis == 0))
+            case "%nclusterid":
                 return np.full(self.count, self.grid[axis], "u4")
+            case "%nctaid":
+                return np.full(self.count, self.grid[axis] * along, "u4")
             case "%ntid":
-                return np.full(self.count, self.size if axis == 0 else 1, "u4")
+                return np.full(self.count, self.entry.threads if axis == 0 else 1, "u4")
             case "%laneid":
                 return self.lane
             case "%warpid":
                 return (self.tid // WARP).astype("u4")
             case "%cluster_ctaid" | "%cluster_ctarank":
-                return np.zeros(self.count, "u4")
+                return self.rank if axis == 0 else np.zeros(self.count, "u4")
             case "%cluster_nctaid" | "%cluster_nctarank":
-                return np.ones(self.count, "u4")
+                return np.full(self.count, along, "u4")
             case "%SP" | "%SPL":
                 return np.zeros(self.count, "u8")
         return None

@@ -19,10 +19,8 @@ def space_of(instruction: Instruction) -> str:
     for part in instruction.opcode[1:]:
         name = part.partition("::")[0]
         if name in ("global", "shared", "local", "param", "const"):
-            if part.endswith("::cluster"):
-                raise Unfollowed("shared memory of another block is reached", instruction)
             return name
-    return "global"
+    return "generic"
 
 
 def is_scoped(instruction: Instruction) -> bool:
@@ -127,7 +125,7 @@ def _wrapped_down(old: int, given: int) -> int:
     return given if old == 0 or old > given else old - 1
 
 
-_COMBINE: Final[dict[str, Callable[[Array, Array], Array]]] = {
+COMBINE: Final[dict[str, Callable[[Array, Array], Array]]] = {
     "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor, "exch": lambda old, new: new,
 }  # fmt: skip
@@ -140,7 +138,7 @@ def atomic(instruction: Instruction, number: int) -> Step:
     address, *given = instruction.operands[1:] if returns else instruction.operands
     assert isinstance(address, PtxAddress)
     space, type_ = space_of(instruction), instruction.type
-    kind = next((part for part in instruction.opcode[1:] if part in _COMBINE or part in ("cas", "inc", "dec")), None)
+    kind = next((part for part in instruction.opcode[1:] if part in COMBINE or part in ("cas", "inc", "dec")), None)
     if kind is None or isinstance(target, Vector) or (type_ not in DTYPES and type_ != "bf16"):
         raise Unfollowed(f"{instruction.name} is not known", instruction)
     bf16 = type_ == "bf16"
@@ -155,8 +153,8 @@ def atomic(instruction: Instruction, number: int) -> Step:
         if kind == "dec":
             return np.asarray(_wrapped_down(int(old), int(values[0])), dtype)
         if bf16 and kind != "exch":
-            return to_bf16(_COMBINE[kind](from_bf16(np.asarray(old)), from_bf16(np.asarray(values[0]))))
-        return _COMBINE[kind](old, values[0])
+            return to_bf16(COMBINE[kind](from_bf16(np.asarray(old)), from_bf16(np.asarray(values[0]))))
+        return COMBINE[kind](old, values[0])
 
     def step(machine: ThreadMachine, lanes: Lanes) -> None:
         numbers = machine.numbers(lanes)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..ptx.model import Instruction, Operand, Pair, PtxAddress, Register, Vector
 from .machine import Step, ThreadMachine, Unfollowed
-from .threads import UNKNOWN, WARP, Lanes
+from .threads import RACY, UNKNOWN, WARP, Lanes
 from .types import DTYPES, Array, from_bf16
 
 
@@ -144,7 +144,8 @@ def load_matrix(instruction: Instruction, number: int) -> Step:
     def step(machine: ThreadMachine, lanes: Lanes) -> None:
         numbers, places = _rows(machine, address, lanes, len(elements))
         machine.decides(instruction, number, machine.marks_of([address.base], lanes), lanes, "the address of a load")
-        machine.logged(machine.shared, number, numbers, places.reshape(-1), 16, reads=True)
+        time = machine.logged(machine.shared, number, numbers, places.reshape(-1), 16, reads=True)
+        racy = machine.racy.get(time, np.zeros(places.size, "u1")).reshape(places.shape) * np.uint8(RACY)
         held = machine.shared.bytes[places[..., None] + np.arange(16)].view("u2")  # [warps, matrices, 8, 8]
         marks = machine.shared.marks
         for place, element in enumerate(elements):
@@ -155,6 +156,9 @@ def load_matrix(instruction: Instruction, number: int) -> Step:
             if marks is not None:
                 of_row = np.bitwise_or.reduce(marks[places[:, place][..., None] + np.arange(16)], axis=(1, 2))
                 found = np.repeat(of_row, WARP)
+            if racy[:, place].any():
+                late = np.repeat(np.bitwise_or.reduce(racy[:, place], axis=1), WARP)
+                found = late if found is None else found | late
             machine.mark(element, found, lanes)
 
     return step

@@ -1,0 +1,167 @@
+"""Blocks that are clusters of several: whose memory and barriers are reached, and what orders them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tileverify.backend.assembler import Assembled, find_assembler
+from tileverify.backend.compiled.cubin_look import ProvedEntry, looked
+from tileverify.backend.compiled.machine.machine import ThreadMachine
+from tileverify.backend.compiled.machine.memory import GlobalMemory
+from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
+from tileverify.backend.compiled.ptx.ptx_reader import read
+from tileverify.backend.compiled.thread_races import Races, races
+from tileverify.contract.launch import KernelUnit
+from tileverify.frontend.sources.discover import discover
+
+BASE = 1 << 44
+HEAD = """.version 9.4
+.target sm_90a
+.address_size 64
+.visible .entry k(
+	.param .u64 .ptr .global .align 1 k_param_0
+)
+.reqntid 32
+.reqnctapercluster 2
+.blocksareclusters
+{
+	.reg .pred 	%p<9>;
+	.reg .b16 	%rs<9>;
+	.reg .b32 	%r<20>;
+	.reg .b64 	%rd<20>;
+	.shared .align 16 .b8 buffer[160];
+	ld.param.b64 	%rd1, [k_param_0];
+	mov.u32 	%r1, %tid.x;
+	mov.u32 	%r2, %cluster_ctarank;
+	mov.u32 	%r3, %clusterid.x;
+	shl.b32 	%r4, %r3, 6;
+	shl.b32 	%r5, %r2, 5;
+	add.s32 	%r6, %r4, %r5;
+	add.s32 	%r6, %r6, %r1;
+	mul.wide.u32 	%rd2, %r6, 4;
+	add.s64 	%rd3, %rd1, %rd2;
+	shl.b32 	%r7, %r1, 2;
+	mov.b32 	%r8, buffer;
+	add.s32 	%r9, %r8, %r7;
+	xor.b32 	%r10, %r2, 1;
+	mapa.shared::cluster.u32 	%r11, %r9, %r10;
+"""
+MEET = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
+FROM_THE_OTHER = (
+    "st.shared.b32 [%r9], %r6;" + MEET + "ld.shared::cluster.b32 %r12, [%r11]; st.global.b32 [%rd3], %r12;" + MEET
+)
+
+
+def machine(body: str) -> ThreadMachine:
+    """The end of a launch of two clusters of two blocks of 32 threads on 128 zeros."""
+    entry = read(HEAD + body + "\n\tret;\n}\n").entry("k")
+    memory = GlobalMemory([(BASE, np.zeros(512, "u1"))])
+    made = ThreadMachine(
+        entry, (2, 1, 1), [(0, 0, 0), (1, 0, 0)], memory, {"k_param_0": BASE.to_bytes(8, "little")}, {}
+    )
+    run(made)
+    return made
+
+
+def after(body: str) -> list[int]:
+    return [int(each) for each in machine(body).memory.bytes[:512].view("<i4")]
+
+
+def inside(body: str) -> Races:
+    made = machine(body)
+    return races(made.shared, made.threads, made.clocks)
+
+
+def test_each_block_of_a_cluster_has_shared_memory_of_its_own() -> None:
+    body = "st.shared.b32 [%r9], %r6; bar.sync 0; ld.shared.b32 %r12, [%r9]; st.global.b32 [%rd3], %r12;"
+    assert after(body) == list(range(128))
+    assert not inside(body).pairs
+
+
+def test_what_the_other_block_stored_is_loaded() -> None:
+    assert after(FROM_THE_OTHER) == [each ^ 32 for each in range(128)]
+    assert not inside(FROM_THE_OTHER).pairs
+
+
+@pytest.mark.parametrize("instead", ["", "bar.sync 0;", MEET.replace("arrive", "arrive.relaxed")])
+def test_no_other_barrier_orders_blocks_of_a_cluster(instead: str) -> None:
+    assert inside(FROM_THE_OTHER.replace(MEET, instead, 1)).reads
+
+
+def test_a_barrier_of_the_other_block_is_arrived_at() -> None:
+    body = (
+        "mov.b32 %r13, 32; setp.eq.b32 %p1, %r1, 0; @%p1 mbarrier.init.shared.b64 [buffer+128], %r13;" + MEET
+        + "st.shared::cluster.b32 [%r11], %r6; add.s32 %r14, %r8, 128; mapa.shared::cluster.u32 %r15, %r14, %r10;"
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r15];\n"
+        "$L1: mbarrier.try_wait.parity.shared.b64 %p2, [buffer+128], 0; @!%p2 bra $L1;"
+        "ld.shared.b32 %r12, [%r9]; st.global.b32 [%rd3], %r12;" + MEET
+    )  # fmt: skip
+    assert after(body) == [each ^ 32 for each in range(128)]
+    assert not inside(body).pairs
+    with pytest.raises(Hang):
+        machine(body.replace("%r13, 32", "%r13, 33"))
+
+
+def test_products_arrive_at_barriers_of_all_blocks_that_they_name() -> None:
+    body = (
+        "mov.b32 %r13, 2; setp.eq.b32 %p1, %r1, 0; @%p1 mbarrier.init.shared.b64 [buffer+128], %r13;" + MEET
+        + "mov.b16 %rs1, {mask}; @%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster"
+        ".multicast::cluster.b64 [buffer+128], %rs1;\n"
+        "$L1: mbarrier.try_wait.parity.shared.b64 %p2, [buffer+128], 0; @!%p2 bra $L1;" + MEET
+    )  # fmt: skip
+    machine(body.replace("{mask}", "3"))
+    with pytest.raises(Hang):
+        machine(body.replace("{mask}", "1"))
+
+
+def test_what_is_no_block_of_the_cluster_is_outside() -> None:
+    with pytest.raises(WentOutside):
+        machine("mapa.shared::cluster.u32 %r15, %r9, 2; ld.shared::cluster.b32 %r12, [%r15];")
+
+
+def test_a_block_that_has_ended_holds_nobody_up_and_one_that_waits_elsewhere_does() -> None:
+    machine("setp.eq.b32 %p1, %r2, 0; @%p1 bra $L1;" + MEET + "\n$L1:")
+    body = "mbarrier.init.shared.b64 [buffer+128], 99; setp.eq.b32 %p1, %r2, 0; @%p1 bra $L1;" + MEET
+    with pytest.raises(Hang):
+        machine(body + "\n$L1: mbarrier.try_wait.parity.shared.b64 %p2, [buffer+128], 0; @!%p2 bra $L1;")
+
+
+KERNELS = """
+import cuda.tile as ct
+
+C = ct.Constant[int]
+
+@ct.kernel(num_ctas=2)
+def total(x, out, M: C, N: C):
+    i = ct.bid(0)
+    ct.store(out, (i,), ct.sum(ct.load(x, (i, 0), (M, N))))
+"""
+SPEC = """
+[[launch]]
+kernel = "total"
+grid = ["G"]
+requires = ["G == cdiv(R, 64)"]
+args = { x = "f32[R, 64]", out = "f32[G]", M = 64, N = 64 }
+"""
+
+
+@pytest.mark.assembler("tileiras")
+@pytest.mark.parametrize("architecture", ["sm_90", "sm_100"])
+def test_a_kernel_of_two_blocks_is_compared_and_its_faults_are_found(architecture: str, tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    (tmp_path / "kernels.tileverify.toml").write_text(SPEC)
+    (unit,) = discover([str(tmp_path / "kernels.py")])
+    assert isinstance(unit, KernelUnit)
+    made = find_assembler().assembled(unit.bytecode, architecture)
+    assert made.ptx is not None
+    proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
+    same = looked(proved, made, architecture)
+    assert same.launches
+    assert not same.differences, same
+    for old, new in (("barrier.cluster.wait", "//"), ("mapa.shared::cluster.u32", "add.s32")):
+        assert old in made.ptx
+        changed = looked(proved, Assembled(made.cubin, made.ptx.replace(old, new), made.host), architecture)
+        assert changed.differences, (old, changed.why_not)

@@ -79,7 +79,7 @@ def formula_words(amount: Amount) -> str:
 def evidence_words(traffic: Traffic) -> str:
     """How far to trust it."""
     if traffic.counted == 1 and not traffic.compared:
-        return "counted for this launch; `footprint --bytes` has expressions in the sizes"
+        return "counted for this launch; tileverify footprint --bytes has expressions in the sizes"
     small = f"the interpreter moved the same bytes in {plural(traffic.compared, 'small launch')}"
     if not traffic.values:
         return small

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tileverify.contract import terms as t
+from tileverify.contract.terms import Term
 from tileverify.contract.variables import GRID
 from tileverify.verifier.rules.clause_search import search
+from tileverify.verifier.search.clauses import spoken
 
 CLAUSES = [t.eq(axis, t.ONE) for axis in GRID]
 
@@ -24,3 +28,15 @@ def test_as_few_clauses_as_will_do() -> None:
         closes=lambda clauses: CLAUSES[2] in clauses, accepted=lambda chosen: True, stop=lambda: False,
     )  # fmt: skip
     assert found == CLAUSES[2:]
+
+
+BLOCKS = t.mul(GRID[0], t.mul(GRID[1], GRID[2]))
+
+
+@pytest.mark.parametrize(
+    "number", [t.wrap(32, BLOCKS), t.wrap(64, t.mul(BLOCKS, BLOCKS)), t.unsigned(32, t.wrap(32, BLOCKS))], ids=str
+)
+def test_no_clause_speaks_of_how_integers_wrap(number: Term) -> None:
+    """``(grid.x * grid.y + 2**63) % 2**64 - 2**63 <= 1`` was one of an open grid once."""
+    assert not [*spoken(t.le(number, t.const(7)))]
+    assert [each.text for each in spoken(t.le(BLOCKS, t.const(7)))] == ["grid.x * grid.y * grid.z <= 7"]

@@ -53,7 +53,8 @@ def separating(right: Sequence[Names], faulty: Sequence[Names], tile: int) -> st
     """A simple clause that holds of all the right launches and of none of the faulty ones."""
     if not right or not faulty:
         return None
-    for text, clause in _candidates(right[0], {value for names in right for value in names.values()}, tile):
+    known = {name: value for name, value in right[0].items() if all(name in each for each in (*right, *faulty))}
+    for text, clause in _candidates(known, {value for names in right for value in names.values()}, tile):
         if all(map(clause, right)) and not any(map(clause, faulty)):
             return text
     return None

@@ -287,7 +287,7 @@ def _unreal_finding(generated: Generated, interpreted: Interpreted, finding: Fin
     codes = set(seen.codes)
     if finding.code not in codes:  # blocks that share out work meet in few orders
         codes |= interpreted.explored(launch, PATIENT_STEPS, WITNESS_SCHEDULES, blocks).codes
-    if finding.code not in codes and codes:  # a run of all blocks may end at a fault that comes before
+    if finding.code not in codes and (codes or seen.open):  # a run of all blocks may end before, at another one's fault
         codes |= interpreted.apart(launch, blocks)
     if finding.code not in codes:
         yield f"the witness of {finding.code} shows {sorted(codes)} ({seen.open}): {launch}, {claim}"

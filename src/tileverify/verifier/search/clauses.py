@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ...contract import terms as t
 from ...contract.terms import Scope, Term, TermKind
+from ...contract.terms.rendering import unsigned_reading
 from ...contract.variables import BID, GRID
 from ...contract.wording import clause_text
 from ...frontend.symbolic.summary import ViewFootprint
@@ -93,10 +94,15 @@ def last_block_clauses(sites: Iterable[PreparedSite]) -> Iterator[Clause]:
 
 
 def spoken(condition: Term) -> Iterator[Clause]:
-    """The clause, unless it says nothing or nobody could check it at a launch."""
-    text = None if condition is t.TRUE else clause_text(condition)
+    """The clause, unless it says nothing, or nobody could check it at a launch, or it speaks of how integers wrap: a
+    launch that keeps such a clause may be any."""
+    text = None if condition is t.TRUE or _speaks_of_wraps(condition) else clause_text(condition)
     if text is not None and len(text) <= LONGEST:
         yield Clause(condition, text)
+
+
+def _speaks_of_wraps(condition: Term) -> bool:
+    return any(part.kind is TermKind.WRAP or unsigned_reading(part) is not None for part in t.postorder(condition))
 
 
 def _single(axis: int) -> Clause:

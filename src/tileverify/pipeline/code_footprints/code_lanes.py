@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,15 @@ import numpy.typing as npt
 from ...contract import terms as t
 from ...contract.terms import Term, TermKind
 from ...verifier.rules.footprint_overlap import PreparedSite
-from .number_forms import NoNumberForm, NumberForm, Numbers, Things, matched, of_bits
+from .number_forms import FormIndex, NoNumberForm, NumberForm, Numbers, Things, of_bits
 
 MOST_PLACES: Final = 1 << 18
 """Lanes times iterations that are looked through."""
 MOST_ITERATIONS: Final = 128
+
+
+_Placing: TypeAlias = "tuple[tuple[tuple[Term, Term], ...], tuple[range, ...]]"
+"""What iterations are, and the small numbers beside them."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class SummaryAccess:
     element: int
     chosen: Term = t.TRUE
     _forms: list[NumberForm] = field(default_factory=list)
+    _variants: list[SummaryAccess] = field(default_factory=list)
+    _indices: dict[_Placing, FormIndex] = field(default_factory=dict)
 
     @property
     def rounds(self) -> tuple[Term, ...]:
@@ -69,7 +75,22 @@ class SummaryAccess:
 
     def variants(self) -> Iterator[SummaryAccess]:
         """The access with all choices in its address as they are, and with the first side of each."""
-        yield self
+        if not self._variants:
+            self._variants.append(self)
+            self._variants.extend(self._with_first_sides())
+        yield from self._variants
+
+    def index(self, placing: _Placing, numbers: Mapping[Term, Numbers], places: int) -> FormIndex:
+        """Its lanes by their addresses, where variables are what ``placing`` says.
+
+        :raises NoNumberForm: the address is no sum of products.
+        """
+        if placing not in self._indices:
+            form = Things(numbers, places).form(t.substitute(self.address, dict(placing[0])))
+            self._indices[placing] = FormIndex(form)
+        return self._indices[placing]
+
+    def _with_first_sides(self) -> Iterator[SummaryAccess]:
         conditions: list[Term] = []
 
         def first(term: Term) -> Term | None:
@@ -80,7 +101,8 @@ class SummaryAccess:
 
         address = t.transform(self.address, first)
         if conditions:
-            yield replace(self, address=address, chosen=t.and_(*conditions), _forms=[])
+            chosen = t.and_(*conditions)
+            yield replace(self, address=address, chosen=chosen, _forms=[], _variants=[], _indices={})
 
 
 def _grid(sizes: Sequence[int]) -> Numbers:
@@ -167,10 +189,11 @@ def _with_iterations(
     for place, each in enumerate(extras):
         numbers[variables[each.number]] = np.tile(inner[place] + each.extra.start, access.count)
     try:
-        theirs = Things(numbers, places).form(t.substitute(access.address, whole))
+        placing = (tuple(whole.items()), tuple(each.extra for each in extras))
+        index = access.index(placing, numbers, places)
     except NoNumberForm:
         raise NoLanes("the addresses of its lanes are no sums of products") from None
-    whose = matched(code, theirs)
+    whose = index.find(code)
     if (whose[counts] < 0).any():
         raise NoLanes("some thread touches what no access of the bytecode does")
     terms: dict[Term, Term] = {}

@@ -136,21 +136,33 @@ def _low(value: int) -> int:
     return ((value + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
 
 
-def matched(mine: NumberForm, theirs: NumberForm) -> Numbers:
-    """For each thing of ``mine`` the first of ``theirs`` with the same numbers, or -1."""
-    count, others = (len(next(iter(form.values()))) for form in (mine, theirs))
-    keys = sorted({*mine, *theirs})
-    rows = np.zeros((count + others, len(keys)), "i8")
-    for column, key in enumerate(keys):
-        if key in mine:
-            rows[:count, column] = mine[key]
-        if key in theirs:
-            rows[count:, column] = theirs[key]
-    _, whose = np.unique(rows, axis=0, return_inverse=True)
-    whose = whose.ravel()
-    first = np.full(int(whose.max()) + 1, -1, "i8")
-    first[whose[count:][::-1]] = np.arange(others)[::-1]
-    return np.asarray(first[whose[:count]])
+class FormIndex:
+    """The things of a form by their numbers."""
+
+    def __init__(self, form: NumberForm) -> None:
+        self._fixed = {key: int(numbers[0]) for key, numbers in form.items() if bool((numbers == numbers[0]).all())}
+        self._varying = sorted(form.keys() - self._fixed.keys())
+        rows = self._rows(form, len(next(iter(form.values()))))
+        self._first: dict[bytes, int] = {}
+        for place, row in enumerate(rows):
+            self._first.setdefault(row.tobytes(), place)
+
+    def _rows(self, form: NumberForm, count: int) -> Numbers:
+        none = np.zeros(count, "i8")
+        columns = [form.get(key, none) for key in self._varying]
+        return np.stack(columns, axis=1) if columns else np.zeros((count, 0), "i8")
+
+    def find(self, form: NumberForm) -> Numbers:
+        """For each thing of another form the first with the same numbers, or -1."""
+        count = len(next(iter(form.values())))
+        none, alike = np.zeros(count, "i8"), np.ones(count, "?")
+        for key in form.keys() | self._fixed.keys():
+            if key not in self._varying:
+                alike &= form.get(key, none) == self._fixed.get(key, 0)
+        if not alike.any():
+            return np.full(count, -1, "i8")
+        found = [self._first.get(row.tobytes(), -1) for row in self._rows(form, count)]
+        return np.where(alike, np.array(found, "i8"), -1)
 
 
 def of_bits(

@@ -7,12 +7,12 @@ does not read, ``grid.x <= tiles`` for an axis that is a tile index).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ...contract import terms as t
 from ...contract.terms import Scope, Term, TermKind
-from ...contract.terms.rendering import unsigned_reading
 from ...contract.variables import BID, GRID
 from ...contract.wording import clause_text
 from ...frontend.symbolic.summary import ViewFootprint
@@ -29,6 +29,7 @@ LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=Tru
 
 LONGEST = 200
 """Characters of a clause that people can still read."""
+_WRAPPED = re.compile(r"% 2 \*\* (32|64)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +97,9 @@ def last_block_clauses(sites: Iterable[PreparedSite]) -> Iterator[Clause]:
 def spoken(condition: Term) -> Iterator[Clause]:
     """The clause, unless it says nothing, or nobody could check it at a launch, or it speaks of how integers wrap: a
     launch that keeps such a clause may be any."""
-    text = None if condition is t.TRUE or _speaks_of_wraps(condition) else clause_text(condition)
-    if text is not None and len(text) <= LONGEST:
+    text = None if condition is t.TRUE else clause_text(condition)
+    if text is not None and len(text) <= LONGEST and not _WRAPPED.search(text):
         yield Clause(condition, text)
-
-
-def _speaks_of_wraps(condition: Term) -> bool:
-    return any(part.kind is TermKind.WRAP or unsigned_reading(part) is not None for part in t.postorder(condition))
 
 
 def _single(axis: int) -> Clause:

@@ -26,6 +26,7 @@ import pytest
 from tileverify.contract import terms as t
 from tileverify.contract.as_terms import Contract
 from tileverify.contract.facts.loaded import Loaded
+from tileverify.contract.facts.ranges import Range
 from tileverify.contract.facts.ranks import Ranks
 from tileverify.contract.facts.statements import DataTerm
 from tileverify.contract.launch import Role
@@ -53,7 +54,6 @@ from tileverify.pipeline.cache import verdicts as cache
 from tileverify.results import Verdict
 from tileverify.verifier import verify
 from tileverify.verifier.case import Case, Open
-from tileverify.verifier.rules import fact_instances as data
 from tileverify.verifier.rules import footprint_overlap, obligations, prepare
 from tileverify.verifier.rules.answers import Answer
 from tileverify.verifier.rules.limits import ContractParts
@@ -408,13 +408,12 @@ def arrays_have_elements(patch: Patch) -> None:
 @sabotage
 def ranges_one_short(patch: Patch) -> None:
     """The largest number that a `range` fact allows is forgotten."""
-    know = data.data_facts
+    instances = Range.instances
 
-    def data_facts(conditions: Any, contract: Contract, origins: Any) -> Iterator[Term]:
-        shorter = [replace(fact, high=None if fact.high is None else t.sub(fact.high, t.ONE)) for fact in contract.data]
-        return know(conditions, replace(contract, data=tuple(shorter)), origins)
+    def fewer(self: Range, fact: DataTerm, *arrays: Loaded) -> Iterator[Term]:
+        return instances(self, replace(fact, high=None if fact.high is None else t.sub(fact.high, t.ONE)), *arrays)
 
-    everywhere(patch, know, data_facts)
+    patch.setattr(Range, "instances", fewer)
 
 
 @sabotage

@@ -405,7 +405,29 @@ def arrays_have_elements(patch: Patch) -> None:
     everywhere(patch, know, launch_facts)
 
 
-@sabotage
+PLACE_IN_MEMORY = """
+import cuda.tile as ct
+
+@ct.kernel
+def mark(places, out):
+    place = ct.load(places, index=(0,), shape=(1,)).item()
+    ct.store(out, index=(place,), tile=ct.zeros((1,), dtype=ct.int32))
+"""
+
+
+def proof_of_a_place_too_many() -> str | None:
+    """That a place is proved to lie in an array although a fact lets it be the one behind its end."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "place.py")
+        file.write_text(PLACE_IN_MEMORY)
+        spec = 'kernel = "mark"\nargs = { places = "i32[1]", out = "i32[N]" }\ngrid = [1]\n'
+        spec += 'data = ["range(places, 0, N + 1)"]\n'
+        file.with_suffix(".tileverify.toml").write_text(f"[[launch]]\n{spec}")
+        (result,) = check_paths([str(file)]).results
+    return "place N of N is proved to be one of the array" if result.verdict is Verdict.PROVED else None
+
+
+@partial(sabotage, expose=proof_of_a_place_too_many)
 def ranges_one_short(patch: Patch) -> None:
     """The largest number that a `range` fact allows is forgotten."""
     instances = Range.instances

@@ -287,7 +287,7 @@ def test_a_key_that_leaves_something_out_is_exposed(name: str) -> None:
     "name",
     [
         "unknown_is_a_proof", "all_ranks_differ", "one_lane_is_the_sum", "written_contracts_narrowed",
-        "every_clause_is_a_limit",
+        "every_clause_is_a_limit", "ranges_one_short",
     ],
 )  # fmt: skip
 def test_a_flaw_that_generated_kernels_do_not_show_is_exposed_by_one_of_its_own(name: str) -> None:

@@ -6,9 +6,10 @@
 
 ``collect`` checks every launch of the corpus and of the library, and of each kernel of a folder that `tileverify
 record` wrote the first specialisation that is proved; what is proved is assembled and kept in ``FOLDER``, a file a
-cubin, with the seconds that ``tileiras`` took.  Files that are there already are kept.  ``judge`` holds each against its bytecode
-as `build` does, and needs no assembler.  ``mutate`` changes one instruction of PTX at a time (`ptx_changes`) and counts
-what is called different, or not proved any more.  Lines that ``--lines`` has already are not judged again.
+cubin, with the seconds that ``tileiras`` took.  Files that are there already are kept.  ``judge`` holds each against
+its bytecode as `build` does, and needs no assembler.  ``mutate`` changes one instruction of PTX at a time
+(`ptx_changes`) and counts what is called different, or not proved any more.  Lines that ``--lines`` has already are
+not judged again.
 """
 
 from __future__ import annotations

@@ -15,10 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Final
 
 import numpy as np
 
+from ...backend.compiled.host.hidden_parameters import HostSide, NoHiddenParameters
+from ...backend.compiled.machine.tensor_maps import TensorMap
 from ...backend.compiled.ptx.model import PtxEntry
 from ...contract import terms as t
 from ...contract.as_terms import build_contract
@@ -38,8 +41,10 @@ from ...verifier.rules.layout import as_bytes
 from ...verifier.rules.prepare import Preparer, launch_facts
 from ...verifier.rules.simplify import simplify
 from ...verifier.smt import Decider
+from .box_copies import copies_of
 from .code_accesses import CodeAccess, Followed, Premise
 from .code_lanes import MadeLanes, NoLanes, SummaryAccess, made_lanes
+from .host_terms import DecidesByArgument, maps_of
 from .number_forms import NoNumberForm, Things
 from .ptx_paths import follow
 from .ptx_text import PtxNotFollowed
@@ -48,6 +53,8 @@ from .ptx_values import signed, width_of
 LIMITS: Final = Limits(linear=200_000, nonlinear=200_000, rounds=12, total=400_000, bits=0)
 MOST_LANES: Final = 1 << 16
 MOST_THREADS: Final = 1 << 14
+MOST_DECISIONS: Final = 4
+"""Of host code by arguments."""
 
 
 class NotShown(Exception):
@@ -66,23 +73,61 @@ class _NotCounted(Exception):
 
 def show_for_all_launches(
     code: PtxEntry, entry: Entry, summary: AccessSummary, parameters: Sequence[EntryParameter], launch: LaunchSpec,
-    clauses: Sequence[Term] = (),
+    clauses: Sequence[Term] = (), host: HostSide | None = None,
 ) -> None:  # fmt: skip
     """Returns where every launch of ``launch`` under ``clauses`` touches the same memory by ``code`` as by the summary.
+
+    ``host``: what fills the tensor maps of the code.  Where it decides by arguments each case is shown by itself.
 
     :raises NotShown: that is not known.
     """
     values = _parameters(code, entry, parameters)
+    cases = [tuple(clauses)]
+    while cases:
+        case = cases.pop()
+        try:
+            maps = _tensor_maps(code, host, values, launch, case)
+        except DecidesByArgument as open_:
+            if len(case) - len(clauses) == MOST_DECISIONS:
+                raise NotShown(str(open_)) from None
+            cases += [(*case, t.not_(open_.condition)), (*case, open_.condition)]
+        except NoHiddenParameters as error:
+            raise NotShown(str(error)) from None
+        else:
+            _show(code, values, maps, summary, launch, case)
+
+
+def _show(
+    code: PtxEntry, values: Mapping[str, Term | None], maps: Mapping[str, TensorMap[Term]], summary: AccessSummary,
+    launch: LaunchSpec, clauses: Sequence[Term],
+) -> None:  # fmt: skip
     uncounted: set[Term] = set()
     while True:
         try:
-            followed = follow(code, values, uncounted)
+            followed = follow(code, values, uncounted, maps)
             _Comparison(followed, summary, launch, clauses).made()
             return
         except PtxNotFollowed as end:
             raise NotShown(end.why) from None
         except _NotCounted as loop:
             uncounted.add(loop.loop)
+
+
+def _tensor_maps(
+    code: PtxEntry, host: HostSide | None, values: Mapping[str, Term | None], launch: LaunchSpec,
+    clauses: Sequence[Term],
+) -> Mapping[str, TensorMap[Term]]:  # fmt: skip
+    if host is None or not any(each.hidden for each in code.parameters):
+        return {}
+    decider = Decider((*launch_facts(build_contract(launch)), *clauses), LIMITS)
+
+    def decides(condition: Term) -> bool | None:
+        for answer, each in ((False, condition), (True, t.not_(condition))):
+            if decider.decide((each,)).answer is Answer.UNSATISFIABLE:
+                return answer
+        return None
+
+    return maps_of(host, code.name, code.parameters, values, decides)
 
 
 def _parameters(code: PtxEntry, entry: Entry, described: Sequence[EntryParameter]) -> Mapping[str, Term | None]:
@@ -118,6 +163,7 @@ class _Comparison:
     given: dict[Function, _Made] = field(default_factory=dict)
     made_of: dict[int, list[_Made]] = field(default_factory=dict)
     _settled: dict[tuple[Term, Term], Term] = field(default_factory=dict)
+    _things: dict[tuple[tuple[Term, int], ...], Things] = field(default_factory=dict)
 
     def made(self) -> None:
         contract = build_contract(self.launch)
@@ -126,14 +172,13 @@ class _Comparison:
         self.use = FactUse(contract, clauses=self.clauses)
         self.preparer = Preparer(self.summary, contract, self.decider, use=self.use)
         self.facts = frozenset(part for fact in facts for part in _conjuncts(fact))
-        count = self.followed.threads
-        self.threads = Things({self.followed.thread: np.arange(count)}, count)
         self.sites = [self._of_summary(self.preparer.site(site)) for site in self.summary.sites]
         premises = list(self.followed.premises)
         for number, access in enumerate(self.followed.accesses):
             while premises and premises[0].before <= number:
                 self._prove(premises.pop(0))
-            self._inside(access)
+            for each in copies_of(access, self.followed) if access.box else (access,):
+                self._inside(each)
         for site in self.sites:
             if site.prepared.site.writes:
                 self._complete(site)
@@ -187,8 +232,9 @@ class _Comparison:
     def _threads_of(self, access: CodeAccess) -> Iterator[tuple[Things, Sequence[Term]]]:
         """The threads of a block, and the numbers of the loops around; then with each round of a loop that is always as
         long counted as a thread of its own: what one op does for a tile may be done in such loops."""
-        yield self.threads, [loop.number for loop in access.loops]
-        short, others, size = {}, [], self.followed.threads
+        every = {self.followed.thread: self.followed.threads} if not access.box else dict(access.box)
+        yield self._numbered(every), [loop.number for loop in access.loops]
+        short, others, size = dict(every), [], prod(every.values())
         for loop in access.loops:
             if (
                 loop.last is not None
@@ -199,9 +245,16 @@ class _Comparison:
                 size *= loop.last.value + 1
             else:
                 others.append(loop.number)
-        if short:
-            grid = np.indices((self.followed.threads, *short.values())).reshape(1 + len(short), size)
-            yield Things(dict(zip((self.followed.thread, *short), grid, strict=True)), size), others
+        if len(short) > len(every):
+            yield self._numbered(short), others
+
+    def _numbered(self, counts: Mapping[Term, int]) -> Things:
+        """All values of some variables together, each from 0 up to its count."""
+        key = tuple(counts.items())
+        if key not in self._things:
+            grid = np.indices(tuple(counts.values())).reshape(len(counts), -1)
+            self._things[key] = Things(dict(zip(counts, grid, strict=True)), grid.shape[1])
+        return self._things[key]
 
     def _lanes_of(
         self, access: CodeAccess, address: Term, holds: Term, threads: Things, rounds: Sequence[Term],

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...backend.assembler import Assembled
 from ...backend.compiled.cubin_look import Looked, ProvedEntry
+from ...backend.compiled.host.hidden_parameters import HostSide
 from ...backend.compiled.ptx.ptx_reader import PtxError, read
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.trusting import under_trust
@@ -42,7 +43,8 @@ def code_proof(proved: ProvedEntry, assembled: Assembled) -> CodeProof:
         code = read(assembled.ptx).entry(entry.name)
         summary = summarize(module, entry, proved.parameters, may_overlap=launch.sharing())
         clauses = clause_terms((*proved.requires, *proved.limits), summary, launch)
-        show_for_all_launches(code, entry, summary, proved.parameters, launch, clauses)
+        host = HostSide(assembled.host, assembled.cubin)
+        show_for_all_launches(code, entry, summary, proved.parameters, launch, clauses, host)
     except NotShown as end:
         return CodeProof(end.why)
     except (TileVerifyError, PtxError, StopIteration) as error:

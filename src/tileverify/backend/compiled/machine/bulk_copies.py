@@ -16,7 +16,7 @@ from ..ptx.model import Immediate, Instruction, PtxAddress
 from .clocks import TooManyCopies
 from .machine import Step, ThreadMachine, Unfollowed
 from .memory import RANK_BITS, Space, ThreadAccess
-from .tensor_maps import CHUNK, TensorMap, UnknownTensorMap, decoded
+from .tensor_maps import CHUNK, TensorMap, UnknownTensorMap, box_places, decoded
 from .threads import RACY, Lanes
 from .transfers import COMBINE
 from .types import DTYPES, Array, from_bf16, to_bf16
@@ -101,7 +101,7 @@ def _sides(
             raise Unfollowed("a tensor map has another rank than its copy", instruction)
         if int(start[0]) % 128:
             raise Unfollowed("a box lies in shared memory at a place that is no multiple of 128", instruction)
-        part, offsets, addresses, inside = found.places(corner)
+        part, offsets, addresses, inside = box_places(found, corner)
         within = found.swizzled(start + offsets.astype("u8"))
     else:
         size = rest[0]
@@ -117,7 +117,7 @@ def _sides(
     return _Side(space, places, part), _Side(machine.memory, outside, part), inside
 
 
-def tensor_map(machine: ThreadMachine, operand: PtxAddress, one: Array, instruction: Instruction) -> TensorMap:
+def tensor_map(machine: ThreadMachine, operand: PtxAddress, one: Array, instruction: Instruction) -> TensorMap[int]:
     address = int(machine.address(operand, one, 1)[0])
     data = machine.hidden(address)
     if data is None:

@@ -350,7 +350,8 @@ class _Comparison:
         for condition in part.access.path:
             for each in self._parts(condition, part.threads):
                 ways.append(self._not(each, rounds))
-        return [self._settle(self.preparer.read(each, guard), guard) for each in ways if each is not t.FALSE]
+        found = (self._settle(self.preparer.read(each, guard), guard) for each in ways if each is not t.FALSE)
+        return [each for each in found if not _never(each, part)]
 
     def _parts(self, condition: Term, threads: Things) -> Iterator[Term]:
         """The parts of a condition of the path that decide about other things than the thread; of loops the whole."""
@@ -413,6 +414,12 @@ class _Comparison:
         if one.kind is TermKind.ITE and one.args[2] is other and self._impossible([one.args[0], t.not_(condition)]):
             return one
         return t.ite(condition, one, other)
+
+
+def _never(condition: Term, part: _Made) -> bool:
+    """Whether a condition hangs on the thread alone, and holds for none of those that count."""
+    numbers = part.threads.numbers(condition)
+    return numbers is not None and not numbers[part.made.counts].any()
 
 
 def _inverse(site: SummaryAccess, part: _Made) -> tuple[dict[Term, Term], list[Term]]:

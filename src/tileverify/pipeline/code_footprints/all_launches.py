@@ -38,7 +38,7 @@ from ...verifier.rules.answers import Answer, Limits
 from ...verifier.rules.fact_use import FactUse
 from ...verifier.rules.footprint_overlap import PreparedSite
 from ...verifier.rules.layout import as_bytes
-from ...verifier.rules.prepare import Preparer, launch_facts
+from ...verifier.rules.prepare import Preparer, contract_values, launch_facts
 from ...verifier.rules.simplify import simplify
 from ...verifier.smt import Decider
 from .box_copies import copies_of
@@ -114,20 +114,21 @@ def _show(
 
 
 def _tensor_maps(
-    code: PtxEntry, host: HostSide | None, values: Mapping[str, Term | None], launch: LaunchSpec,
-    clauses: Sequence[Term],
-) -> Mapping[str, TensorMap[Term]]:  # fmt: skip
+    code: PtxEntry, host: HostSide | None, held: Mapping[str, Term | None], launch: LaunchSpec, clauses: Sequence[Term]
+) -> Mapping[str, TensorMap[Term]]:
     if host is None or not any(each.hidden for each in code.parameters):
         return {}
-    decider = Decider((*launch_facts(build_contract(launch)), *clauses), LIMITS)
+    contract = build_contract(launch)
+    decider, values = Decider((*launch_facts(contract), *clauses), LIMITS), contract_values(contract)
 
     def decides(condition: Term) -> bool | None:
+        condition = t.substitute(condition, values)
         for answer, each in ((False, condition), (True, t.not_(condition))):
             if decider.decide((each,)).answer is Answer.UNSATISFIABLE:
                 return answer
         return None
 
-    return maps_of(host, code.name, code.parameters, values, decides)
+    return maps_of(host, code.name, code.parameters, held, decides)
 
 
 def _parameters(code: PtxEntry, entry: Entry, described: Sequence[EntryParameter]) -> Mapping[str, Term | None]:

@@ -247,6 +247,16 @@ def test_a_load_of_what_a_store_wrote_needs_more_than_that_its_bytes_are_read() 
     assert not outside.pairs
 
 
+def test_threads_that_copy_nothing_may_wait_too() -> None:
+    """As loops of tiles do: all threads close a group and wait for it, though one of them copies."""
+    waits = "cp.async.bulk.commit_group; cp.async.bulk.wait_group{what} 0;"
+    first = STORE[: STORE.index("cp.async.bulk.commit_group")] + "\n$L3: {waits} bar.sync 0; ld.global.b32 %r6, [%rd3];"
+    outside, _ = found_in(machine(first.replace("{waits}", waits.format(what=".read"))))
+    assert outside.reads
+    outside, _ = found_in(machine(first.replace("{waits}", waits.format(what=""))))
+    assert not outside.pairs
+
+
 def test_a_buffer_that_is_filled_again_before_it_was_read_races() -> None:
     again = COPY.format(x=0, y=4, bytes=128).replace("$L1", "$L4")
     _, inside = found_in(machine(MAKE + COPY.format(x=0, y=0, bytes=128) + WAIT + TELL + again))

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from tests.command_line import CommandLine
@@ -15,6 +16,7 @@ from tileverify.backend.compiled.code_differences import DifferenceKind
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
 from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
 from tileverify.backend.compiled.machine.memory import GlobalMemory
+from tileverify.backend.compiled.machine.packed_floats import from_eight_bits, to_eight_bits
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
 from tileverify.backend.compiled.machine.types import Array
 from tileverify.backend.compiled.ptx.model import Immediate, PtxAddress, Register, Vector
@@ -90,6 +92,14 @@ def test_names_of_an_inner_scope_are_registers() -> None:
     assert entry.labels["$L1"] == len(entry.instructions) - 1
 
 
+def test_names_of_an_inner_scope_are_registers_inside_of_braces() -> None:
+    body = (
+        "{ .reg .b16 lo; .reg .b16 hi; cvt.u16.u32 lo, %r2; cvt.u16.u32 hi, %r1; mov.b32 %r4, {lo, hi}; }"
+        "st.global.b32 [%rd3], %r4;"
+    )
+    assert after(body) == [t + (5 << 16) for t in range(64)]
+
+
 @pytest.mark.parametrize(
     "text", ["", ".version 9.4\n.target sm_90\n.entry k() .reqntid 1 {", HEAD + "add.s32 %r1, [;\n}"]
 )
@@ -124,6 +134,34 @@ def test_what_is_no_ptx_is_told(text: str) -> None:
 def test_what_instructions_do(body: str, wanted: object) -> None:
     expected = [((wanted(t) + (1 << 31)) % (1 << 32)) - (1 << 31) for t in range(64)]  # type: ignore[operator]
     assert after(body) == expected
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("e4m3", ml_dtypes.float8_e4m3fn), ("e5m2", ml_dtypes.float8_e5m2)])
+def test_floats_of_eight_bits_are_those_of_another_library(kind: str, dtype: type) -> None:
+    codes = np.arange(256, dtype="u1")
+    values = codes.view(dtype).astype("f4")
+    np.testing.assert_array_equal(from_eight_bits(codes, kind), values)
+    largest = np.nanmax(np.where(np.isfinite(values), values, 0))
+    finite = np.unique(values[np.isfinite(values)])
+    middles = (finite[1:] + finite[:-1]) / 2
+    near = np.concatenate([finite, middles, np.nextafter(middles, np.float32(9e9)), np.nextafter(middles, -9e9)])
+    np.testing.assert_array_equal(to_eight_bits(near, kind), near.astype(dtype).view("u1"))
+    far = np.array([2 * largest, -np.inf, np.nan], "f4")
+    np.testing.assert_array_equal(from_eight_bits(to_eight_bits(far, kind), kind), [largest, -largest, np.nan])
+
+
+@pytest.mark.parametrize("kind", ["e4m3", "e5m2"])
+def test_floats_of_eight_bits_are_converted_in_pairs(kind: str) -> None:
+    """Of each thread's number and 5, there and back; numbers to 15 are exact in both types or halfway between."""
+    body = (
+        "cvt.rn.f32.u32 %r4, %r2; cvt.rn.f32.u32 %r5, %r1; cvt.rn.satfinite.{0}x2.f32 %rs1, %r4, %r5;"
+        "cvt.rn.f16x2.{0}x2 %r6, %rs1; cvt.rn.satfinite.{0}x2.f16x2 %rs2, %r6; cvt.rn.f16x2.{0}x2 %r6, %rs2;"
+        "mov.b32 {{%rs3, %rs4}}, %r6; cvt.f32.f16 %r7, %rs3; cvt.f32.f16 %r8, %rs4;"
+        "fma.rn.f32 %r7, %r7, 0f42C80000, %r8; cvt.rzi.s32.f32 %r7, %r7; st.global.b32 [%rd3], %r7;"
+    )
+    dtype = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}[kind]
+    rounded = np.arange(64, dtype="f4").astype(dtype).astype("f4")
+    assert after(body.format(kind)) == [int(500 + each) for each in rounded]
 
 
 def test_threads_go_round_a_loop_as_often_as_each_wants() -> None:
@@ -254,6 +292,11 @@ def tell(flag, out, TILE: C):
     ct.store(out, index=(ct.bid(0),), tile=ct.full((TILE,), 1, dtype=ct.int32))
     ct.store(flag, index=(ct.bid(0),), tile=1, memory_order=ct.MemoryOrder.RELEASE,
              memory_scope=ct.MemoryScope.DEVICE)
+
+@ct.kernel
+def tell_many(out, TILE: C):
+    ct.store(out, index=(ct.bid(0),), tile=ct.full((TILE,), 1, dtype=ct.float16),
+             memory_order=ct.MemoryOrder.RELEASE, memory_scope=ct.MemoryScope.DEVICE)
 """
 COLUMNS = 'grid = ["W // 64"]\nrequires = ["W % 64 == 0"]\nargs = { x = "f32[64, W]", out = "f32[W]", M = 64, N = 64 }'
 SPEC = f"""
@@ -274,6 +317,12 @@ kernel = "turn_round"
 kernel = "tell"
 grid = ["R"]
 args = {{ flag = "i32[R]", out = "i32[32 * R]", TILE = 32 }}
+
+[[launch]]
+kernel = "tell_many"
+grid = ["W // 1024"]
+requires = ["W % 1024 == 0", "out.address % 16 == 0"]
+args = {{ out = "f16[W]", TILE = 1024 }}
 """
 
 
@@ -293,6 +342,7 @@ def unit_of(kernel: str, folder: Path) -> KernelUnit:
         ("add_row_sums", None, 0),
         ("turn_round", DifferenceKind.ORDER, 23),
         ("tell", DifferenceKind.TIMES, 28),
+        ("tell_many", None, 0),  # eight elements by each thread, in one instruction
     ],
 )
 def test_what_the_assembler_drops_is_found(kernel: str, kind: DifferenceKind | None, line: int, tmp_path: Path) -> None:

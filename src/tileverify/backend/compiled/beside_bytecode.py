@@ -14,7 +14,7 @@ atomic or what is stored in an array are told.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -25,7 +25,8 @@ from ..interpreter.values import OVERFLOWED, UNSPECIFIED
 from .both_runs import Reference, machine_for
 from .code_differences import CodeDifference, DifferenceKind
 from .machine.machine import ThreadMachine
-from .machine.memory import GlobalMemory
+from .machine.memory import GlobalMemory, ThreadAccess
+from .machine.packed_floats import from_eight_bits
 from .machine.run import Hang, WentOutside, run
 from .machine.threads import UNKNOWN
 from .machine.types import Array, from_bf16
@@ -34,7 +35,7 @@ from .thread_races import ThreadRace, races
 
 MOST_TOLD: Final = 3
 """Differences of one kind that are told of one launch."""
-ROOM: Final = {"f32": 1e-3, "tf32": 1e-2, "f64": 1e-6, "f16": 2e-2, "bf16": 5e-2}
+ROOM: Final = {"f32": 1e-3, "tf32": 1e-2, "f64": 1e-6, "f16": 2e-2, "bf16": 5e-2, "f8e4m3": 0.15, "f8e5m2": 0.3}
 """How far values may be apart, of the larger one and of the largest in the array."""
 WITH_OTHERS: Final = frozenset({"atom", "red"})
 
@@ -170,9 +171,9 @@ def _times(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDiffere
         lines: dict[tuple[bool, int], int] = {}
         for mine, places in machine.by_block[number]:
             if mine.atomic or mine.scoped:
-                for place in places:
-                    found[mine.atomic, int(place)] += 1
-                    lines.setdefault((mine.atomic, int(place)), machine.entry.instructions[mine.number].line)
+                for key in _elements(mine, places, wanted):
+                    found[key] += 1
+                    lines.setdefault(key, machine.entry.instructions[mine.number].line)
         for key in sorted(wanted.keys() | found.keys()):
             if wanted[key] != found[key]:
                 what = "an atomic updates" if key[0] else "a scoped access touches"
@@ -181,6 +182,16 @@ def _times(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDiffere
                 line = (lines[key],) if key in lines else ()
                 yield CodeDifference(DifferenceKind.TIMES, text, (ops[key],) if key in ops else (), line)
                 return
+
+
+def _elements(mine: ThreadAccess, places: Array, wanted: Mapping[tuple[bool, int], int]) -> Iterator[tuple[bool, int]]:
+    """Where each thread's access begins, and the elements behind that, where one access has several: ``f16`` in pairs,
+    as ``st.relaxed.v4.b32`` stores them."""
+    for place in places.tolist():
+        for part in range(mine.bytes):
+            key = mine.atomic, place + part
+            if not part or key in wanted:
+                yield key
 
 
 def _often(count: int) -> str:
@@ -332,6 +343,8 @@ def _apart(mine: Array, theirs: Array, kind: str, width: int) -> Array:
 def _floats(data: Array, kind: str) -> Array:
     if kind == "bf16":
         return from_bf16(np.ascontiguousarray(data).view("u2")).astype("f8")
+    if kind.startswith("f8"):
+        return from_eight_bits(data, kind.removeprefix("f8")).astype("f8")
     return np.ascontiguousarray(data).view({"f16": "f2", "f64": "f8"}.get(kind, "f4")).astype("f8")
 
 

@@ -266,9 +266,11 @@ def _wait(instruction: Instruction) -> Step:
         for thread in machine.numbers(lanes):
             done = machine.groups[int(thread)] - left.bits
             if done > 0:
-                warp = machine.threads.warp[[thread]]
-                for what in whose:
-                    machine.clocks.done(warp, _column(machine, np.array([thread]), (what, int(thread))), done)
+                block, warp = int(machine.threads.block[thread]), machine.threads.warp[[thread]]
+                for what in whose:  # groups of threads that copy nothing are empty
+                    column = machine.clocks.known_column(block, (what, int(thread)))
+                    if column is not None:
+                        machine.clocks.done(warp, column, done)
 
     return step
 

@@ -297,6 +297,21 @@ def tell(flag, out, TILE: C):
 def tell_many(out, TILE: C):
     ct.store(out, index=(ct.bid(0),), tile=ct.full((TILE,), 1, dtype=ct.float16),
              memory_order=ct.MemoryOrder.RELEASE, memory_scope=ct.MemoryScope.DEVICE)
+
+@ct.kernel
+def copy_and_center(x, out, res, N: C, TMA: ct.Constant[bool]):
+    j = ct.bid(0)
+    ct.store(out, index=(j, 0), tile=ct.load(x, index=(j, 0), shape=(N, N)), allow_tma=TMA)
+    t = ct.load(out, index=(j, 0), shape=(N, N), allow_tma=TMA)
+    ct.store(res, index=(j, 0), tile=t - ct.sum(t, axis=0, keepdims=True))
+
+@ct.kernel
+def center_and_put_back(x, out, res, N: C, TMA: ct.Constant[bool]):
+    j = ct.bid(0)
+    rows, columns = ct.arange(N, dtype=ct.int32).reshape((N, 1)), ct.arange(N, dtype=ct.int32).reshape((1, N))
+    t = ct.load(out, index=(j, 0), shape=(N, N), allow_tma=TMA)
+    ct.scatter(out, (j * N + rows, columns), t - ct.sum(t, axis=1, keepdims=True))
+    ct.store(out, index=(j, 0), tile=t, allow_tma=TMA)
 """
 COLUMNS = 'grid = ["W // 64"]\nrequires = ["W % 64 == 0"]\nargs = { x = "f32[64, W]", out = "f32[W]", M = 64, N = 64 }'
 SPEC = f"""
@@ -324,6 +339,14 @@ grid = ["W // 1024"]
 requires = ["W % 1024 == 0", "out.address % 16 == 0"]
 args = {{ out = "f16[W]", TILE = 1024 }}
 """
+ALIGNED = """
+[[launch]]
+kernel = "KERNEL"
+grid = ["W // 32"]
+requires = ["W % 32 == 0", "x.address % 16 == 0", "out.address % 16 == 0", "res.address % 16 == 0"]
+args = { x = "f32[W, 32]", out = "f32[W, 32]", res = "f32[W, 32]", N = 32, TMA = true }
+"""
+SPEC += "".join(ALIGNED.replace("KERNEL", each) for each in ("copy_and_center", "center_and_put_back"))
 
 
 def unit_of(kernel: str, folder: Path) -> KernelUnit:
@@ -359,6 +382,32 @@ def test_what_the_assembler_drops_is_found(kernel: str, kind: DifferenceKind | N
     with pytest.raises(AssemblyError, match=r"TV503") as refused:
         refuse_differences(seen)
     assert (Path(str(refused.value.file)).name, refused.value.line) == ("kernels.py", line)
+
+
+@pytest.mark.assembler("tileiras")
+@pytest.mark.parametrize(
+    ("kernel", "line", "why"),
+    [
+        ("copy_and_center", 39, "stores out[0, 0] by a bulk copy, and a later load does not wait until that is over"),
+        ("center_and_put_back", 47, "stores out[0, 0] by a bulk copy, and an earlier store has no proxy fence"),
+    ],
+)
+def test_bulk_copies_that_nothing_orders_are_found(kernel: str, line: int, why: str, tmp_path: Path) -> None:
+    """Faults of tileiras 13.4: what stored by a tensor map is waited for as long as it is read; a fence too late."""
+    unit = unit_of(kernel, tmp_path)
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    seen = looked(ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch), made, "sm_90")
+    with pytest.raises(AssemblyError, match=r"pass `allow_tma=False` to the loads and stores") as refused:
+        refuse_differences(seen)
+    assert why in str(refused.value)
+    assert refused.value.line == line
+    spec = tmp_path / "kernels.tileverify.toml"
+    spec.write_text(spec.read_text().replace("TMA = true", "TMA = false"))
+    (followed,) = discover([f"{tmp_path / 'kernels.py'}::{kernel}"])
+    assert isinstance(followed, KernelUnit)
+    made = find_assembler().assembled(followed.bytecode, "sm_90")
+    proved = ProvedEntry(followed.bytecode, followed.symbol, followed.parameters, followed.launch)
+    assert str(looked(proved, made, "sm_90")) == "compared at 2 launches"
 
 
 CHANGES = (

@@ -204,7 +204,7 @@ def _order(
 ) -> Iterator[CodeDifference]:
     outside, inside = (races(each, machine.threads, machine.clocks) for each in (machine.memory, machine.shared))
     for race in outside.writes[:MOST_TOLD]:
-        yield _of_race(machine, reference, race, "store other values to {}, and no barrier is between them")
+        yield _of_race(machine, reference, race, "store other values to")
     for use in machine.unmade[:1]:
         text = "a thread uses a barrier in shared memory that another one makes, and no barrier is between them"
         yield CodeDifference(DifferenceKind.ORDER, text, (), (use.instruction.line,))
@@ -217,7 +217,7 @@ def _order(
     if not again.sinks:
         return
     for race in [each for each in outside.pairs if each.earlier.writes != each.later.writes][:MOST_TOLD]:
-        yield _of_race(machine, reference, race, "load and store {}, and no barrier is between them")
+        yield _of_race(machine, reference, race, "load and store")
         return
     for race in inside.pairs[:1]:
         lines = tuple(machine.entry.instructions[each.number].line for each in (race.earlier, race.later))
@@ -230,7 +230,19 @@ def _of_race(machine: ThreadMachine, reference: Reference, race: ThreadRace, wha
     name = element_at(reference, machine.memory, race.place)
     lines = tuple(machine.entry.instructions[each.number].line for each in (race.earlier, race.later))
     ops = tuple(_ops_at(log, machine.memory.address(race.place)))
-    return CodeDifference(DifferenceKind.ORDER, f"two threads of block {log.block} {what.format(name)}", ops, lines)
+    earlier, later = race.earlier, race.later
+    block, one, other = log.block, _verb(earlier), _verb(later)
+    if earlier.copies >= 0:
+        text = f"block {block} {one}s {name} by a bulk copy, and a later {other} does not wait until that is over"
+    elif later.copies >= 0:
+        text = f"block {block} {other}s {name} by a bulk copy, and an earlier {one} has no proxy fence behind it"
+    else:
+        text = f"two threads of block {block} {what} {name}, and no barrier is between them"
+    return CodeDifference(DifferenceKind.ORDER, text, ops, lines, max(earlier.copies, later.copies) >= 0)
+
+
+def _verb(access: ThreadAccess) -> str:
+    return "store" if access.writes else "load"
 
 
 def _versions(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDifference]:

@@ -22,6 +22,8 @@ _FUNCTION: Final = re.compile(r"__CUDA_TILEIR_FUNC_ON_ARGUMENTS_CHANGE_(\d+)")
 _NAME: Final = "__CUDA_TILEIR_FUNC_NAME_"
 _BLOCK: Final = 0x1000_0000_0000
 _RCX: Final = 1
+_MAP: Final = 128
+"""Bytes of a tensor map.  A pointer among the hidden parameters leads to room for those that the kernel makes."""
 _CONSTANT_BANK: Final = 0x0A
 _VALUE_FOLLOWS: Final = 4
 """Of an attribute in ``.nv.info``: its size stands in 2 bytes, and so many follow."""
@@ -48,6 +50,8 @@ class HostSide:
     def _filled(self, entry: str, parameters: Sequence[Parameter], visible: Mapping[str, bytes]) -> Mapping[str, bytes]:
         if self.host is None:
             raise NoHiddenParameters("the host code that fills hidden parameters was not seen")
+        if any(each.hidden and each.size != _MAP for each in parameters):
+            raise NoHiddenParameters("tensor maps that the kernel makes while it runs are not followed")
         start, size = constant_bank(ElfObject(self.cubin), entry)
         places = layout(parameters, start)
         if not parameters or places[parameters[-1].name] + parameters[-1].size != size:

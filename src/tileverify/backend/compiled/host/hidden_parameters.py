@@ -1,9 +1,9 @@
 """The bytes of hidden parameters, as the driver has them made at a launch: by code that tileiras puts into the cubin.
 
-The driver calls ``__CUDA_TILEIR_FUNC_ON_ARGUMENTS_CHANGE_n`` of the object with ``rcx`` at the block of parameters, and
-the function writes tensor maps behind the visible ones.  A wrong tensor map is a fault that the PTX alone never shows,
-so this code is executed (`x86`).  The cubin says where in the constant bank the block begins, on which the places of
-parameters hang that are aligned.
+The driver calls ``__CUDA_TILEIR_FUNC_ON_ARGUMENTS_CHANGE_n`` of the object with ``rcx`` at the block of parameters and
+``rsi`` at a context of its own, and the function writes tensor maps behind the visible ones, or a pointer of the
+context.  A wrong tensor map is a fault that the PTX alone never shows, so this code is executed (`x86`).  The cubin
+says where in the constant bank the block begins, on which the places of parameters hang that are aligned.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ _FUNCTION: Final = re.compile(r"__CUDA_TILEIR_FUNC_ON_ARGUMENTS_CHANGE_(\d+)")
 _NAME: Final = "__CUDA_TILEIR_FUNC_NAME_"
 _BLOCK: Final = 0x1000_0000_0000
 _RCX: Final = 1
-_MAP: Final = 128
-"""Bytes of a tensor map.  A pointer among the hidden parameters leads to room for those that the kernel makes."""
+_RSI: Final = 6
+_CONTEXT: Final = 0x1100_0000_0000
+"""Of the driver: two words, the second of which leads to room for tensor maps that kernels make."""
+ROOM_FOR_MAPS: Final = range(0x6000_0000_0000, 0x6001_0000_0000)
 _CONSTANT_BANK: Final = 0x0A
 _VALUE_FOLLOWS: Final = 4
 """Of an attribute in ``.nv.info``: its size stands in 2 bytes, and so many follow."""
@@ -50,8 +52,6 @@ class HostSide:
     def _filled(self, entry: str, parameters: Sequence[Parameter], visible: Mapping[str, bytes]) -> Mapping[str, bytes]:
         if self.host is None:
             raise NoHiddenParameters("the host code that fills hidden parameters was not seen")
-        if any(each.hidden and each.size != _MAP for each in parameters):
-            raise NoHiddenParameters("tensor maps that the kernel makes while it runs are not followed")
         start, size = constant_bank(ElfObject(self.cubin), entry)
         places = layout(parameters, start)
         if not parameters or places[parameters[-1].name] + parameters[-1].size != size:
@@ -64,8 +64,9 @@ class HostSide:
         before = bytes(block)
         code = ElfObject(self.host)
         function = _function(code, entry)
-        machine = HostMachine(code.sections[function.section].data, {_BLOCK: block})
-        if machine.call(function.value, {_RCX: _BLOCK}):
+        context = bytearray(struct.pack("<2Q", 0, ROOM_FOR_MAPS.start))
+        machine = HostMachine(code.sections[function.section].data, {_BLOCK: block, _CONTEXT: context})
+        if machine.call(function.value, {_RCX: _BLOCK, _RSI: _CONTEXT}):
             raise NoHiddenParameters("the host code refuses the launch")
         found = {each.name: bytes(block[places[each.name] : places[each.name] + each.size]) for each in parameters}
         if any(found[each.name] != visible[each.name] for each in parameters if not each.hidden):

@@ -22,6 +22,7 @@ from .transfers import COMBINE
 from .types import DTYPES, Array, from_bf16, to_bf16
 
 _MOST_BYTES: Final = 1 << 18
+_MAP_BYTES: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +120,40 @@ def _sides(
 
 def tensor_map(machine: ThreadMachine, operand: PtxAddress, one: Array, instruction: Instruction) -> TensorMap:
     address = int(machine.address(operand, one, 1)[0])
-    data = machine.hidden(address)
+    data = machine.tensor_map(address)
     if data is None:
-        raise Unfollowed("a tensor map lies elsewhere than in a parameter", instruction)
+        raise Unfollowed("a tensor map is used that nobody made", instruction)
     try:
         return decoded(data)
     except UnknownTensorMap as error:
         raise Unfollowed(str(error), instruction) from None
+
+
+def make_tensor_map(instruction: Instruction, number: int) -> Step:
+    """``tensormap.cp_fenceproxy``: the one that stands in shared memory is put where copies find it.  Its bytes are
+    kept by their address, and not in memory, as the room for them is the driver's."""
+    target, source, size = instruction.operands
+    if instruction.opcode[1] != "cp_fenceproxy" or size != Immediate(_MAP_BYTES):
+        raise Unfollowed(f"{instruction.name} is not known", instruction)
+    assert isinstance(target, PtxAddress)
+    assert isinstance(source, PtxAddress)
+
+    def step(machine: ThreadMachine, lanes: Lanes) -> None:
+        numbers = machine.numbers(lanes)
+        _, firsts = np.unique(machine.threads.warp[numbers], return_index=True)
+        for one in numbers[firsts].reshape(-1, 1):
+            marks = machine.marks_of([target.base, source.base], one)
+            machine.decides(instruction, number, marks, one, "the address of a tensor map")
+            space, places = machine.places("shared", machine.address(source, one, 1), _MAP_BYTES, one)
+            time = machine.logged(space, number, one, places, _MAP_BYTES, reads=True)
+            marks = space.marked(places, _MAP_BYTES)
+            if (racy := machine.racy.get(time)) is not None:
+                marks = racy * np.uint8(RACY) if marks is None else marks | racy * np.uint8(RACY)
+            machine.decides(instruction, number, marks, one, "a tensor map")
+            data = space.bytes[places[0] : places[0] + _MAP_BYTES].tobytes()
+            machine.tensor_maps[int(machine.address(target, one, 1)[0])] = data
+
+    return step
 
 
 def _combine(instruction: Instruction) -> str:

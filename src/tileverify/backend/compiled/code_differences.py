@@ -24,12 +24,14 @@ class DifferenceKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class CodeDifference:
-    """``ops``: of the bytecode, those that touch the bytes in question; ``lines``: of the PTX."""
+    """``ops``: of the bytecode, those that touch the bytes in question; ``lines``: of the PTX.  ``copies``: a bulk copy
+    takes part."""
 
     kind: DifferenceKind
     text: str
     ops: tuple[Op, ...] = ()
     lines: tuple[int, ...] = ()
+    copies: bool = False
 
     @property
     def place(self) -> tuple[str, int] | None:

@@ -40,6 +40,7 @@ _ADVICE: Final = {
     DifferenceKind.ORDER: "add with `atomic_add`, take another tile, or store in a second launch",
     DifferenceKind.TIMES: "hand over with an atomic operation, as `atomic_xchg(flag, ...)`",
 }
+_ADVICE_ON_COPIES: Final = "pass `allow_tma=False` to the loads and stores of this array"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ def _reference(proved: ProvedEntry, module: Module, entry: Entry, inputs: Inputs
 
 def with_advice(message: str, difference: CodeDifference) -> str:
     """``message`` and what to write instead, where that is known."""
-    advice = _ADVICE.get(difference.kind)
+    advice = _ADVICE_ON_COPIES if difference.copies else _ADVICE.get(difference.kind)
     return message if advice is None else f"{message}; {advice}"
 
 

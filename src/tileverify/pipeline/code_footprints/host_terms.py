@@ -15,7 +15,7 @@ from typing import Final, TypeAlias, cast
 from ...backend.compiled.host.hidden_parameters import HostSide, NoHiddenParameters
 from ...backend.compiled.host.object_file import BrokenObject
 from ...backend.compiled.host.x86 import HostFault, HostMachine
-from ...backend.compiled.machine.tensor_maps import MapField, TensorMap, UnknownTensorMap, decoded_fields
+from ...backend.compiled.machine.tensor_maps import MAP_BYTES, MapField, TensorMap, UnknownTensorMap, decoded_fields
 from ...backend.compiled.ptx.model import Parameter
 from ...contract import terms as t
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
@@ -329,7 +329,9 @@ def maps_of(
             left: _Value = machine.load(call.place(each), each.size)
             if _term_of(left) is not _term_of(given[each.name]):
                 raise NoHiddenParameters("the host code changes arguments")
-        found = {each.name: _map(machine, call.place(each)) for each in parameters if each.hidden}
+        found = {
+            each.name: _map(machine, call.place(each)) for each in parameters if each.hidden and each.size == MAP_BYTES
+        }
         return {name: _plain_map(each, decides) for name, each in found.items()}
     except DecidesByArgument:
         raise

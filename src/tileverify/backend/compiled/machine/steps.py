@@ -196,14 +196,14 @@ _MAKE: Final[dict[str, Make]] = {
     "ld": transfers.load, "st": transfers.store, "atom": transfers.atomic, "red": transfers.atomic,
     "cp": _asynchronous, "shfl": warps.shuffle, "redux": warps.reduction, "vote": warps.vote, "elect": warps.elect,
     "ldmatrix": warps.load_matrix, "stmatrix": warps.store_matrix, "mma": warps.multiply, "wgmma": _warpgroup,
-    "tcgen05": _tensor_memory, "createpolicy": warps.zero, "fence": _fence,
+    "tcgen05": _tensor_memory, "createpolicy": warps.zero, "fence": _fence, "tensormap": bulk_copies.make_tensor_map,
     **dict.fromkeys(
         ("membar", "griddepcontrol", "prefetch", "prefetchu", "setmaxnreg", "bar", "barrier", "nanosleep",
          "call", "discard", "applypriority", "pmevent", "call"),
         warps.nothing,
     ),
 }  # fmt: skip
-_TOGETHER: Final = frozenset({"shfl", "redux", "vote", "elect", "ldmatrix", "stmatrix", "mma", "wgmma"})
+_TOGETHER: Final = frozenset({"shfl", "redux", "vote", "elect", "ldmatrix", "stmatrix", "mma", "wgmma", "tensormap"})
 
 
 def registers(operand: Operand) -> list[Register]:

@@ -59,6 +59,7 @@ _BOX: Final = (MapField(6, 56, 8), *(MapField(7, 8 * axis, 8) for axis in range(
 _HINT: Final = MapField(1, 21, 1)
 _FIXED: Final = {MapField(1, 0, 4): 2, MapField(1, 18, 1): 1}
 _WORDS: Final = 16
+MAP_BYTES: Final = 8 * _WORDS
 
 
 def _left_over() -> tuple[MapField, ...]:

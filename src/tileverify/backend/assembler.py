@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Final
 
 from ..system.errors import TileVerifyError
-from .split_loads import why_not_assembled
 from .toolkit import HOST, KEPT_IN, PTX, keeping_ptx
 
 ARCHITECTURES: Final = (
@@ -59,12 +58,11 @@ class Assembler:
         return found[1]
 
     def assemble(self, bytecode: bytes, architecture: str) -> bytes:
-        """The cubin of ``bytecode`` for ``sm_90`` or the like; raises `AssemblyError`, also for `split_loads`."""
+        """The cubin of ``bytecode`` for ``sm_90`` or the like; raises `AssemblyError`."""
         return self.assembled(bytecode, architecture).cubin
 
     def assembled(self, bytecode: bytes, architecture: str) -> Assembled:
         """The same with what it was made of."""
-        refuse_split_loads(bytecode)
         watched = keeping_ptx(self.path)
         with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
             source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
@@ -80,7 +78,6 @@ class Assembler:
 
     def remarks(self, bytecode: bytes, architecture: str) -> str:
         """What tileiras says of the code that it made, as YAML for `compiled.remarks`; raises `AssemblyError`."""
-        refuse_split_loads(bytecode)
         with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
             source, target, said = (Path(folder, name) for name in ("kernel.tileirbc", "kernel.cubin", "remarks.yaml"))
             source.write_bytes(bytecode)
@@ -98,13 +95,6 @@ def _assemble(command: list[str], target: Path, architecture: str, environment: 
     if done.returncode or not target.is_file():
         said = done.stderr.strip().splitlines()
         raise AssemblyError(f"tileiras refused the bytecode for {architecture}: {said[0] if said else '?'}")
-
-
-def refuse_split_loads(bytecode: bytes) -> None:
-    """Raises `AssemblyError` for bytecode of which tileiras makes something else than it says."""
-    found = why_not_assembled(bytecode)
-    if found is not None:
-        raise AssemblyError(*found)
 
 
 def find_assembler() -> Assembler:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...backend.assembler import Assembler, AssemblyError, refuse_split_loads
+from ...backend.assembler import Assembler, AssemblyError
 from ...backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
+from ...backend.split_loads import refuse_split_loads
 from ...system.errors import UsageError
 from .manifest import manifest_bytes
 from .model import Bundle, BundleRefused, Signature

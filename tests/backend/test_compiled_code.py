@@ -91,7 +91,13 @@ def test_names_of_an_inner_scope_are_registers() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", ".version 9.4\n.target sm_90\n.entry k() .reqntid 1 {", HEAD + "add.s32 %r1, [;\n}"]
+    "text",
+    [
+        "",
+        ".version 9.4\n.target sm_90\n.entry k() .reqntid 1 {",
+        ".version 9.4\n.target sm_90\n.entry k() .reqntid 32, 2 {\n\tret;\n}",
+        HEAD + "add.s32 %r1, [;\n}",
+    ],
 )
 def test_what_is_no_ptx_is_told(text: str) -> None:
     with pytest.raises(PtxError):

@@ -84,6 +84,9 @@ def test_terms_touch_what_the_machine_touches(name: str) -> None:
         ("prefetchu.L1 [%rd1]; multimem.st.global.b32 [%rd1], %r1;", "is not followed"),
         ("cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;", "is not followed"),
         ("discard.global.L2 [%rd1], 128;", "is not followed"),
+        ("sust.b.1d.b32 [%rd1, {%r1}], %r2;", "sust.b.1d.b32 is not followed"),
+        ("addc.u32 %r1, %r1, %r2;", "addc.u32 is not followed"),
+        ("clusterlaunchcontrol.try_cancel.async.b128 [%r1], [%r2];", "is not followed"),
     ],
 )
 def test_what_is_not_followed_is_told(body: str, why: str) -> None:

@@ -100,15 +100,29 @@ def _reads_and_sets(block: Sequence[Instruction]) -> tuple[frozenset[str], froze
 _ENDS: Final = frozenset({"ret", "exit", "trap"})
 _NO_RESULT: Final = _ENDS | {
     "st", "red", "bra", "bar", "barrier", "fence", "membar", "stmatrix", "prefetch", "cp", "setmaxnreg",
-    "griddepcontrol", "discard", "applypriority",
+    "griddepcontrol", "nanosleep",
 }  # fmt: skip
+_ACCESSES: Final = frozenset({"ld", "ldu", "st", "atom", "red"})
+_NO_ACCESS: Final = _NO_RESULT - _ACCESSES | {
+    # values of registers
+    "abs", "activemask", "add", "and", "bfe", "bfi", "bfind", "brev", "clz", "cnot", "copysign", "cos", "createpolicy",
+    "cvt", "cvta", "div", "elect", "ex2", "fma", "isspacep", "lg2", "lop3", "mad", "mapa", "match", "max", "min", "mov",
+    "mul", "neg", "not", "or", "popc", "prmt", "rcp", "redux", "rem", "rsqrt", "sad", "selp", "set", "setp", "shf",
+    "shfl", "shl", "shr", "sin", "sqrt", "sub", "tanh", "testp", "vote", "xor",
+    # shared memory, tensor memory, products
+    "ldmatrix", "mbarrier", "mma", "tcgen05", "wgmma",
+}  # fmt: skip
+"""Instructions that touch no global memory, also where they name it: ``cvta.global``, ``fence.proxy.async.global``."""
+_WAITS: Final = frozenset({"commit_group", "wait_group", "wait_all", "mbarrier"})
+"""Of ``cp.async``: what waits for copies, and copies nothing."""
 
 
 def results_of(instruction: Instruction) -> list[str]:
     """The registers that it sets."""
     if instruction.opcode[0] in _NO_RESULT or not instruction.operands:
         return []
-    return list(registers_in(instruction.operands[0]))
+    first = instruction.operands[0]
+    return [] if isinstance(first, PtxAddress) else list(registers_in(first))
 
 
 def registers_in(operand: Operand | None) -> Iterator[str]:
@@ -133,24 +147,19 @@ def touches(instruction: Instruction) -> tuple[bool, bool]:
 
     :raises PtxNotFollowed: it does in a way that has no rule.
     """
-    base = instruction.opcode[0]
-    if base in ("ld", "ldu", "st", "atom", "red"):
-        spaces = {part.partition("::")[0] for part in instruction.opcode}
+    base, *parts = instruction.opcode
+    spaces = {part.partition("::")[0] for part in parts}
+    if base in _ACCESSES:
         if spaces & {"shared", "param", "local", "const"}:
             return False, False
         if "global" not in spaces:
             raise PtxNotFollowed(f"{instruction.name} may touch any memory", instruction)
         return base != "st", base in ("st", "atom", "red")
-    if is_copy(instruction):
-        return False, False
-    if (
-        base == "cp"
-        and not is_copy(instruction)
-        and instruction.opcode[1:2] == ("async",)
-        and not {"commit_group", "wait_group", "wait_all", "mbarrier"} & {*instruction.opcode}
-    ):
-        raise PtxNotFollowed(f"{instruction.name} is not followed", instruction)
-    if base in ("multimem", "tensormap") or (base != "prefetch" and instruction.has("global")):
+    if base == "cp":
+        known = is_copy(instruction) or (parts[0] == "async" and not _WAITS.isdisjoint(parts))
+    else:
+        known = base in _NO_ACCESS
+    if not known:
         raise PtxNotFollowed(f"{instruction.name} is not followed", instruction)
     return False, False
 
@@ -176,7 +185,7 @@ def wanted_registers(entry: PtxEntry) -> frozenset[str]:
         given = [name for operand in instruction.operands[1 if results else 0 :] for name in registers_in(operand)]
         if is_copy(instruction):
             found += [name for operand in instruction.operands[1:] for name in registers_in(operand)]
-        if instruction.opcode[0] in ("ld", "ldu", "st", "atom", "red"):
+        if instruction.opcode[0] in _ACCESSES:
             given = [
                 name for each in instruction.operands if isinstance(each, PtxAddress) for name in registers_in(each)
             ]

@@ -118,7 +118,7 @@ class Variable:
     data: bytes = b""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PtxEntry:
     """A kernel.  ``labels``: the number of the instruction that each stands before.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container
 from functools import lru_cache
+from math import prod
 from typing import Final
 
 from ....system.errors import TileVerifyError
@@ -118,13 +119,10 @@ def _entry(found: re.Match[str], body: str, line: int) -> PtxEntry:
     directives = found[3]
     threads = [int(each) for each in re.findall(r"\d+", _directive(directives, "reqntid") or "")]
     cluster = [int(each) for each in re.findall(r"\d+", _directive(directives, "reqnctapercluster") or "1")]
-    total, each_cluster = 1, 1
-    for count in threads:
-        total *= count
-    for count in cluster:
-        each_cluster *= count
     if not threads:
         raise PtxError(f"{found[1]} does not say how many threads a block has (.reqntid)")
+    if prod(threads[1:]) != 1:
+        raise PtxError(f"{found[1]} has blocks of threads in several directions, which this reader does not know")
     variables: list[Variable] = []
     instructions: list[Instruction] = []
     labels: dict[str, int] = {}
@@ -150,7 +148,7 @@ def _entry(found: re.Match[str], body: str, line: int) -> PtxEntry:
             raise PtxError(f"line {at}: the directive '{rest.split(None, 1)[0]}' is not known")
         instructions.append(_instruction(rest, at, registers))
     return PtxEntry(
-        found[1], parameters, total, each_cluster, tuple(variables), tuple(instructions), labels, registers
+        found[1], parameters, threads[0], prod(cluster), tuple(variables), tuple(instructions), labels, registers
     )  # fmt: skip
 
 

@@ -32,6 +32,10 @@ class AssemblyError(TileVerifyError):
     """There is no assembler, or it does not take the bytecode."""
 
 
+class CodeDiffers(AssemblyError):
+    """What tileiras makes of a kernel does other than the bytecode that is proved (TV503), and is not run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Assembled:
     """What one run of ``tileiras`` made.  ``ptx``: the text that the cubin was made of, ``host``: the object with the

@@ -261,12 +261,12 @@ def _with_more(
     left_s: float | None,
 ) -> KernelResult:
     """A proof with what was asked for beside its verdict."""
-    if options.certificate and result.proved_launch is not None:
-        result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
     if options.compiled:
         from .comparing_code import with_compared_code
 
         result = with_compared_code(unit, result, options.compiled)
+    if options.certificate and result.proved_launch is not None:
+        result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
     if options.complete:
         result = _with_written(unit, entry, summary, result, left_s)
     return result

@@ -39,6 +39,12 @@ def made_code(proved: ProvedEntry, assembler: Assembler, architecture: str) -> M
     return MadeCode(made, seen, words)
 
 
+def proved_entry(unit: KernelUnit, result: KernelResult) -> ProvedEntry:
+    """What the proof speaks of, which may be more than the launch that was asked for."""
+    launch = result.proved_launch or unit.launch
+    return ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, launch, result.clauses)
+
+
 def with_compared_code(unit: KernelUnit, result: KernelResult, architectures: Sequence[str]) -> KernelResult:
     """A proof with what was seen for each of ``architectures``, and a warning (TV503) where the code does other than
     the bytecode: the proof is of the bytecode, and stays.
@@ -46,7 +52,7 @@ def with_compared_code(unit: KernelUnit, result: KernelResult, architectures: Se
     :raises UsageError: there is no assembler here.
     """
     assembler = find_assembler()
-    proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires, result.limits)
+    proved = proved_entry(unit, result)
     compared, findings = list[ComparedCode](), list[Finding]()
     for architecture in architectures:
         try:

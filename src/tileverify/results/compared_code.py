@@ -27,3 +27,25 @@ class ComparedCode:
 
     def __str__(self) -> str:
         return f"{self.architecture} ({self.assembler}): {self.outcome}"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeAgain:
+    """What a certificate has ``stated``, ``confirmed`` by comparing again; else ``contradicted`` and by what, or
+    neither and ``why_not``."""
+
+    stated: ComparedCode
+    confirmed: bool = False
+    contradicted: str = ""
+    why_not: str = ""
+
+    def __str__(self) -> str:
+        made = (
+            f"{self.stated.architecture} ({self.stated.assembler})"
+            if self.stated.assembler
+            else self.stated.architecture
+        )
+        if self.confirmed:
+            return f"{made}, compared again: {self.stated.outcome}"
+        said = f"; the certificate says: {self.stated.outcome}" if self.stated.outcome else ""
+        return f"{made}, {self.contradicted or f'not compared again ({self.why_not})'}{said}"

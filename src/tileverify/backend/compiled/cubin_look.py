@@ -14,8 +14,9 @@ from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.traverse import walk
 from ...results.codes import TV
+from ...system.errors import UsageError
 from ...system.plural import plural
-from ..assembler import Assembled, AssemblyError
+from ..assembler import Assembled, CodeDiffers
 from ..audit.legal_launches import drawn
 from ..interpreter import InterpreterStop
 from ..numbers.conditions import ContractInNumbers
@@ -35,10 +36,6 @@ MOST_THREADS: Final = 1 << 13
 """Of one launch: blocks times threads."""
 
 _PRODUCTS: Final = frozenset({"wgmma", "tcgen05"})
-
-
-class CodeDiffers(AssemblyError):
-    """What tileiras makes of a kernel does other than the bytecode that is proved (TV503), and is not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +73,14 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class ProvedEntry:
-    """What the cubin was made of: an entry of some bytecode, and the contract under which it is proved; ``limits``:
-    those of the proof, which small launches keep."""
+    """What the cubin was made of: an entry of some bytecode, and the contract under which it is proved, with all
+    clauses that the proof added."""
 
     bytecode: bytes
     symbol: str
     parameters: Sequence[EntryParameter]
     launch: LaunchSpec
     requires: tuple[str, ...] = ()
-    limits: tuple[str, ...] = ()
 
 
 def looked(proved: ProvedEntry, assembled: Assembled, architecture: str) -> Looked:
@@ -137,7 +133,11 @@ def _launches(proved: ProvedEntry, module: Module, entry: Entry) -> Iterator[Ref
     """Small launches of the contract as the interpreter has them: some, and more until each loop went round twice."""
     loops = {id(op) for op in walk(entry.body) if op.name in ("for", "loop")}
     given = 0
-    contract = ContractInNumbers(proved.launch, proved.requires)
+    try:
+        contract = ContractInNumbers(proved.launch, proved.requires)
+    except UsageError as error:
+        yield error.message
+        return
     for inputs in islice(drawn(contract, entry, DRAWN, Counter()), DRAWN):
         launch = _reference(proved, module, entry, inputs)
         if isinstance(launch, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...backend.assembler import Assembled
-from ...backend.compiled.cubin_look import Looked, ProvedEntry
+from ...backend.compiled.cubin_look import ProvedEntry
 from ...backend.compiled.ptx.ptx_reader import PtxError, read
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.trusting import under_trust
@@ -21,12 +21,6 @@ class CodeProof:
 
     why_not: str = ""
 
-    def beside(self, seen: Looked) -> str:
-        """As bundles tell it."""
-        if seen.differences or (self.why_not and not seen.launches):
-            return str(seen)
-        return f"{seen}; footprints {self}"
-
     def __str__(self) -> str:
         return f"not proved for all launches ({self.why_not})" if self.why_not else "proved for all launches"
 
@@ -41,7 +35,7 @@ def code_proof(proved: ProvedEntry, assembled: Assembled) -> CodeProof:
         entry = under_trust(next(each for each in module.entries if each.name == proved.symbol), launch.trust)
         code = read(assembled.ptx).entry(entry.name)
         summary = summarize(module, entry, proved.parameters, may_overlap=launch.sharing())
-        clauses = clause_terms((*proved.requires, *proved.limits), summary, launch)
+        clauses = clause_terms(proved.requires, summary, launch)
         show_for_all_launches(code, entry, summary, proved.parameters, launch, clauses)
     except NotShown as end:
         return CodeProof(end.why)

@@ -89,7 +89,7 @@ def test_the_oldest_go_first(tmp_path: Path) -> None:
 def test_threads_make_one_cubin(tmp_path: Path) -> None:
     maker = Maker()
     shared = cache(tmp_path, maker)
-    threads = [threading.Thread(target=shared.cubin, args=(b"a", "sm_90")) for _ in range(8)]
+    threads = [threading.Thread(target=shared.cubin, args=(b"a", "sm_90", unlooked)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:

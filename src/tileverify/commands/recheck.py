@@ -61,10 +61,10 @@ def recheck(
 ) -> None:
     """Check proofs that `check --certificate` wrote, with cvc5 as a second solver.
 
-    CERTIFICATE is a file, a folder of them, or a bundle (FILE.tvk).  Every obligation is derived again from the bytecode and compared with
-    the certificate; then cvc5 has to confirm every proof.  What it cannot confirm is counted.  The contract that the
-    proofs are about is printed: whoever relies on them compares it with his own.  What a certificate says of compiled
-    code is compared again where the tileiras that made the code is installed.
+    CERTIFICATE is a file, a folder of them, or a bundle (FILE.tvk).  Every obligation is derived again from the
+    bytecode and compared with the certificate; then cvc5 has to confirm every proof.  What it cannot confirm is
+    counted.  The contract that the proofs are about is printed: whoever relies on them compares it with his own.
+    Where the tileiras that made code of the bytecode is installed, what is said of that code is compared again.
     """
     if output is not None and not output.parent.is_dir():
         raise UsageError(f"--output: there is no folder '{output.parent}'")

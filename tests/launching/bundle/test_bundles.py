@@ -25,6 +25,7 @@ from tileverify.launching.bundle.model import Bundle, BundleRefused, Cubin
 from tileverify.launching.bundle.trust import sign, signer, trusted_cubin, trusted_keys
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.system.errors import UsageError
+from tileverify.verifier.certificate.document import certificate_text
 
 
 @dataclass(frozen=True)
@@ -190,8 +191,11 @@ FOREIGN = b"\x7fELF of somebody else"
 
 
 def with_foreign_cubin() -> Bundle:
+    """And a certificate that says nothing of it, as somebody who makes such a bundle would write."""
     bundle = built()
-    return replace(bundle, cubins={**bundle.cubins, "sm_90": Cubin("sm_90", "13.4.92", FOREIGN)})
+    certificate = replace(bundle.certificate, compared_code=())
+    cubins = {**bundle.cubins, "sm_90": Cubin("sm_90", "13.4.92", FOREIGN)}
+    return replace(bundle, certificate=certificate, certificate_text=certificate_text(certificate), cubins=cubins)
 
 
 def test_a_cubin_runs_if_the_assembler_makes_the_same() -> None:

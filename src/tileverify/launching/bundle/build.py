@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...backend.assembler import Assembler
-from ...backend.compiled.cubin_look import refuse_differences
+from ...backend.compiled.cubin_look import ProvedEntry, refuse_differences
 from ...contract.launch import KernelUnit
 from ...frontend.bytecode.model import Block, Op
 from ...frontend.symbolic.locations import user_frame
@@ -33,10 +33,7 @@ def build_bundle(
     assert result.verdict is Verdict.PROVED
     assert result.certificate is not None
     assert result.holds_for is not None
-    proved, made = proved_entry(unit, result), dict[str, MadeCode]()
-    for architecture in architectures if assembler is not None else ():
-        made[architecture] = made_code(proved, assembler, architecture)
-        refuse_differences(made[architecture].seen)
+    made = {} if assembler is None else _made(proved_entry(unit, result), assembler, architectures)
     compared = tuple(each.compared for each in made.values())
     certificate = replace(read_certificate(result.certificate.text, result.file), compared_code=compared)
     lines = tuple(_lines(unit, result.file))
@@ -57,6 +54,15 @@ def build_bundle(
         lines=lines,
         sources={name: digest for name, file in files.items() if (digest := _hash_of(file)) is not None},
     )
+
+
+def _made(proved: ProvedEntry, assembler: Assembler, architectures: Sequence[str]) -> dict[str, MadeCode]:
+    """The code for each architecture, none of which differs from the bytecode."""
+    made = {}
+    for architecture in architectures:
+        made[architecture] = made_code(proved, assembler, architecture)
+        refuse_differences(made[architecture].seen)
+    return made
 
 
 def _cubin(code: MadeCode) -> Cubin:

@@ -40,7 +40,7 @@ class OtherTiles:
 
     def hint(self, finding: Finding) -> Hint | None:
         """The first other tile that is right."""
-        launches = _launches(self.unit.launch, self._constants(finding))
+        launches = other_launches(self.unit.launch, self._constants(finding))
         return next(filter(None, (self._tried(*each) for each in islice(launches, MOST))), None)
 
     def _constants(self, finding: Finding) -> list[ConstantArgument]:
@@ -74,7 +74,7 @@ class OtherTiles:
         return Hint("other-tile", "maybe", f"{KINDS['other-tile'].text}: launch with {what} (proved, {equal})")
 
 
-def _launches(launch: LaunchSpec, constants: list[ConstantArgument]) -> Iterator[tuple[str, LaunchSpec]]:
+def other_launches(launch: LaunchSpec, constants: list[ConstantArgument]) -> Iterator[tuple[str, LaunchSpec]]:
     """What changes, in words, and the launch with it; larger tiles first, as too small ones repeat elements."""
     for constant in constants:
         size: int = constant.value

@@ -366,8 +366,8 @@ def _of_single_lanes(place: FaultyPlace) -> bool:
 
 _PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], Found], Callable[[FaultyPlace], bool]], ...]] = (
     ("use-atomic", _use_atomic, _of_single_lanes),
-    ("update-by-atomic", _use_atomic, _always),
     ("access-by-atomic", access_by_atomic, _always),
+    ("update-by-atomic", _use_atomic, _always),
     ("mask-tail", _mask_tail, _always),
     ("guard-launch", return_early, _always),
     ("guard-access", guard_access, _always),

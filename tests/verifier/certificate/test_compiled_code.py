@@ -15,6 +15,7 @@ from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, fi
 from tileverify.commands.bundles import read_file
 from tileverify.launching.bundle.manifest import bundle_bytes
 from tileverify.launching.bundle.model import Bundle
+from tileverify.results.compared_code import ComparedCode
 from tileverify.verifier.certificate.document import certificate_text, read_certificate
 
 from .proofs import Json, forged
@@ -183,10 +184,9 @@ def bundle(kernels: Path, tileverify: CommandLine) -> Bundle:
     return read_file(Path("scale.tvk"))
 
 
-def with_words(bundle: Bundle, **words: str) -> Bundle:
-    """The bundle with other words in its certificate, which has a digest that fits."""
-    (code,) = bundle.certificate.compared_code
-    certificate = replace(bundle.certificate, compared_code=(replace(code, **words),))
+def with_words(bundle: Bundle, *codes: ComparedCode) -> Bundle:
+    """The bundle with these words on code in its certificate, which has a digest that fits."""
+    certificate = replace(bundle.certificate, compared_code=codes)
     return replace(bundle, certificate=certificate, certificate_text=certificate_text(certificate))
 
 
@@ -209,7 +209,7 @@ def test_a_bundle_is_compared_again(bundle: Bundle, tileverify: CommandLine) -> 
 
 @pytest.mark.assembler("tileiras")
 def test_a_forged_bundle_is_rejected(bundle: Bundle, tileverify: CommandLine) -> None:
-    cubin = bundle.cubins["sm_90"]
+    cubin, (code,) = bundle.cubins["sm_90"], bundle.certificate.compared_code
     other = replace(cubin, code=cubin.code[:-1] + bytes([cubin.code[-1] ^ 1]))
     said = "compared at 9 launches; footprints proved for all launches"
     of_others = hashlib.sha256(other.code).hexdigest()
@@ -217,25 +217,25 @@ def test_a_forged_bundle_is_rejected(bundle: Bundle, tileverify: CommandLine) ->
         "a cubin": replace(bundle, cubins={"sm_90": other}),
         "the manifest's word": replace(bundle, cubins={"sm_90": replace(cubin, compiled=said)}),
         "the manifest's hash": replace(bundle, cubins={"sm_90": replace(cubin, ptx_sha256="0" * 64)}),
-        "the certificate's word": with_words(bundle, said="compared at 9 launches"),
+        "the certificate's word": with_words(bundle, replace(code, said="compared at 9 launches")),
         "no cubin": replace(bundle, cubins={}),
-        "a cubin, and its hash": replace(with_words(bundle, cubin_sha256=of_others), cubins={"sm_90": other}),
+        "a cubin, and its hash": replace(
+            with_words(bundle, replace(code, cubin_sha256=of_others)), cubins={"sm_90": other}
+        ),
         "both words": replace(
-            with_words(bundle, said="compared at 9 launches"), cubins={"sm_90": replace(cubin, compiled=said)}
+            with_words(bundle, replace(code, said="compared at 9 launches")),
+            cubins={"sm_90": replace(cubin, compiled=said)},
         ),
     }
     for what, forgery in refused.items():
-        code, out = rechecked(forgery, tileverify)
-        assert code == 1, (what, out)
+        ended, out = rechecked(forgery, tileverify)
+        assert ended == 1, (what, out)
         assert "rejected" in out
 
 
 @pytest.mark.assembler("tileiras")
 def test_a_bundle_whose_certificate_says_nothing_is_not_confirmed(bundle: Bundle, tileverify: CommandLine) -> None:
     """As those of earlier versions are."""
-    certificate = replace(bundle.certificate, compared_code=())
-    code, out = rechecked(
-        replace(bundle, certificate=certificate, certificate_text=certificate_text(certificate)), tileverify
-    )
+    code, out = rechecked(with_words(bundle), tileverify)
     assert code == 3
     assert "compiled: sm_90, not compared again (the certificate says nothing of this cubin)" in out

@@ -1,8 +1,8 @@
 """What a certificate says of compiled code, held against what the assembler makes here.
 
 No PTX is kept with a certificate.  Only the assembler ties a text to the machine code: the same version makes the same
-cubin and the same PTX of the same bytecode, byte for byte.  Who has it has the text, and who does not could compare a
-kept text with the bytecode, but not with what runs.
+PTX and the same cubin of the same bytecode.  Who has it has the text, and who does not could compare a kept text with
+the bytecode, but not with what runs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _again(certificate: Certificate, bytecode: bytes | None, stated: ComparedCod
 def _held(certificate: Certificate, bytecode: bytes, stated: ComparedCode, assembler: Assembler) -> CodeAgain:
     c = certificate
     proved = ProvedEntry(bytecode, c.symbol, c.parameters, c.launch, c.requires)
-    found = made_code(proved, assembler, stated.architecture)
+    found = made_code(proved, assembler, stated.architecture, stated.cubin_sha256)
     here, made = found.compared, f"what tileiras {assembler.version} makes of the bytecode"
     if here.cubin_sha256 != stated.cubin_sha256:
         return CodeAgain(stated, contradicted=f"its cubin is not {made}")

@@ -28,9 +28,15 @@ class MadeCode:
     compared: ComparedCode
 
 
-def made_code(proved: ProvedEntry, assembler: Assembler, architecture: str) -> MadeCode:
-    """Raises `AssemblyError` for bytecode that the assembler does not take, and for nothing that it makes of it."""
-    made = assembler.assembled(proved.bytecode, architecture)
+def made_code(
+    proved: ProvedEntry, assembler: Assembler, architecture: str, cubin_sha256: str | None = None
+) -> MadeCode:
+    """``cubin_sha256``: of the cubin that is wanted, if the assembler makes it.  Raises `AssemblyError` for bytecode that
+    the assembler does not take, and for nothing that it makes of it."""
+    if cubin_sha256 is None:
+        made = assembler.assembled(proved.bytecode, architecture)
+    else:
+        made = assembler.assembled_as(proved.bytecode, architecture, cubin_sha256)
     seen = looked(proved, made, architecture)
     footprints = "" if seen.differences else str(code_proof(proved, made))
     launches = 0 if seen.differences else seen.launches

@@ -23,7 +23,7 @@ Rewrite: TypeAlias = "tuple[int, int, Lines]"
 _GLOBAL: Final = re.compile(r"\b(?:ld|st|atom|red)\.[\w.]*global")
 _PLACE: Final = re.compile(r"\[(%rd\d+)(?:\+(-?\d+))?\]")
 _GUARD: Final = re.compile(r"^(\s*)@(!?)(%p\d+)\s")
-_LAST_NUMBER: Final = re.compile(r"(-?\d+);\s*$")
+_LAST_NUMBER: Final = re.compile(r"(?<![\w.])(-?\d+);\s*$")
 _COMPARED: Final = re.compile(r"\bsetp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.([su]\d+|b\d+)")
 _OTHER_ORDER: Final = {
     "eq": "ne", "ne": "eq", "lt": "le", "le": "lt", "gt": "ge", "ge": "gt", "lo": "ls", "ls": "lo", "hi": "hs",

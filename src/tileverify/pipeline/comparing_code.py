@@ -31,8 +31,8 @@ class MadeCode:
 def made_code(
     proved: ProvedEntry, assembler: Assembler, architecture: str, cubin_sha256: str | None = None
 ) -> MadeCode:
-    """``cubin_sha256``: of the cubin that is wanted, if the assembler makes it.  Raises `AssemblyError` for bytecode that
-    the assembler does not take, and for nothing that it makes of it."""
+    """``cubin_sha256``: of the cubin that is wanted, if the assembler makes it.  Raises `AssemblyError` for bytecode
+    that the assembler does not take, and for nothing that it makes of it."""
     if cubin_sha256 is None:
         made = assembler.assembled(proved.bytecode, architecture)
     else:

@@ -3,6 +3,8 @@
 No PTX is kept with a certificate.  Only the assembler ties a text to the machine code: the same version makes the same
 PTX and the same cubin of the same bytecode.  Who has it has the text, and who does not could compare a kept text with
 the bytecode, but not with what runs.
+
+What needs the prover's solver is imported where it is used: `recheck` confirms other certificates without it.
 """
 
 from __future__ import annotations
@@ -15,8 +17,7 @@ from ..backend.compiled.cubin_look import ProvedEntry
 from ..results.compared_code import CodeAgain, ComparedCode
 from ..system.version import __version__
 from ..verifier.certificate.model import Certificate
-from ..verifier.smt import solver_version
-from .comparing_code import made_code
+from .failing import lacks_solver
 
 
 def compared_again(
@@ -45,9 +46,16 @@ def _again(certificate: Certificate, bytecode: bytes | None, stated: ComparedCod
         return _held(certificate, bytecode, stated, assembler)
     except AssemblyError as error:
         return CodeAgain(stated, why_not=error.message)
+    except ModuleNotFoundError as error:
+        if not lacks_solver(error):
+            raise
+        return CodeAgain(stated, why_not="the solver that proves its footprints is not here")
 
 
 def _held(certificate: Certificate, bytecode: bytes, stated: ComparedCode, assembler: Assembler) -> CodeAgain:
+    from ..verifier.smt import solver_version
+    from .comparing_code import made_code
+
     c = certificate
     proved = ProvedEntry(bytecode, c.symbol, c.parameters, c.launch, c.requires)
     found = made_code(proved, assembler, stated.architecture, stated.cubin_sha256)

@@ -103,7 +103,9 @@ def searched(kernel: SearchedKernel, architectures: Sequence[str]) -> Line:
         line |= {"verdict": result.verdict.value, "checked_s": time.perf_counter() - started}
         if result.verdict is not Verdict.PROVED:
             return {**line, "message": result.findings[0].message if result.findings else ""}
-        proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires, result.limits)
+        proved = ProvedEntry(
+            unit.bytecode, unit.symbol, unit.parameters, unit.launch, (*result.requires, *result.limits)
+        )
         line["targets"] = {each: _target(proved, each) for each in architectures}
     return line
 

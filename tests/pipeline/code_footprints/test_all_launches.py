@@ -104,7 +104,7 @@ def proved(kernel: str, folder: Path) -> ProvedEntry:
     assert isinstance(unit, KernelUnit)
     result = check_unit(unit)
     assert result.verdict.value == "proved", result.findings
-    return ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires, result.limits)
+    return ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.clauses)
 
 
 @pytest.fixture(scope="module")

@@ -20,41 +20,30 @@ from typing import Final
 
 import numpy as np
 
-from ...backend.compiled.host.hidden_parameters import HostSide, NoHiddenParameters
-from ...backend.compiled.machine.tensor_maps import TensorMap
-from ...backend.compiled.ptx.model import PtxEntry
 from ...contract import terms as t
 from ...contract.as_terms import build_contract
-from ...contract.launch import EntryParameter, LaunchSpec
+from ...contract.launch import LaunchSpec
 from ...contract.terms import Function, Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
-from ...frontend.bytecode.model import Entry
 from ...frontend.symbolic.contents import OUTSIDE
-from ...frontend.symbolic.entry_state import bind
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Access, AccessSummary
-from ...frontend.symbolic.values import Pointer
 from ...verifier.rules.answers import Answer, Limits
 from ...verifier.rules.fact_use import FactUse
 from ...verifier.rules.footprint_overlap import PreparedSite
 from ...verifier.rules.layout import as_bytes
-from ...verifier.rules.prepare import Preparer, contract_values, launch_facts
+from ...verifier.rules.prepare import Preparer, launch_facts
 from ...verifier.rules.simplify import simplify
 from ...verifier.smt import Decider
 from .box_copies import copies_of
 from .code_accesses import CodeAccess, Followed, Premise
 from .code_lanes import MadeLanes, NoLanes, SummaryAccess, made_lanes
-from .host_terms import DecidesByArgument, maps_of
 from .number_forms import NoNumberForm, Things
-from .ptx_paths import follow
-from .ptx_text import PtxNotFollowed
 from .ptx_values import signed, width_of
 
 LIMITS: Final = Limits(linear=200_000, nonlinear=200_000, rounds=12, total=400_000, bits=0)
 MOST_LANES: Final = 1 << 16
 MOST_THREADS: Final = 1 << 14
-MOST_DECISIONS: Final = 4
-"""Of host code by arguments."""
 
 
 class NotShown(Exception):
@@ -65,85 +54,12 @@ class NotShown(Exception):
         self.why = why
 
 
-class _NotCounted(Exception):
+class NotCounted(Exception):
+    """The premises of a loop whose rounds were counted do not hold."""
+
     def __init__(self, loop: Term) -> None:
         super().__init__()
         self.loop = loop
-
-
-def show_for_all_launches(
-    code: PtxEntry, entry: Entry, summary: AccessSummary, parameters: Sequence[EntryParameter], launch: LaunchSpec,
-    clauses: Sequence[Term] = (), host: HostSide | None = None,
-) -> None:  # fmt: skip
-    """Returns where every launch of ``launch`` under ``clauses`` touches the same memory by ``code`` as by the summary.
-
-    ``host``: what fills the tensor maps of the code.  Where it decides by arguments each case is shown by itself.
-
-    :raises NotShown: that is not known.
-    """
-    values = _parameters(code, entry, parameters)
-    cases = [tuple(clauses)]
-    while cases:
-        case = cases.pop()
-        try:
-            maps = _tensor_maps(code, host, values, launch, case)
-        except DecidesByArgument as open_:
-            if len(case) - len(clauses) == MOST_DECISIONS:
-                raise NotShown(str(open_)) from None
-            cases += [(*case, t.not_(open_.condition)), (*case, open_.condition)]
-        except NoHiddenParameters as error:
-            raise NotShown(str(error)) from None
-        else:
-            _show(code, values, maps, summary, launch, case)
-
-
-def _show(
-    code: PtxEntry, values: Mapping[str, Term | None], maps: Mapping[str, TensorMap[Term]], summary: AccessSummary,
-    launch: LaunchSpec, clauses: Sequence[Term],
-) -> None:  # fmt: skip
-    uncounted: set[Term] = set()
-    while True:
-        try:
-            followed = follow(code, values, uncounted, maps)
-            _Comparison(followed, summary, launch, clauses).made()
-            return
-        except PtxNotFollowed as end:
-            raise NotShown(end.why) from None
-        except _NotCounted as loop:
-            uncounted.add(loop.loop)
-
-
-def _tensor_maps(
-    code: PtxEntry, host: HostSide | None, held: Mapping[str, Term | None], launch: LaunchSpec, clauses: Sequence[Term]
-) -> Mapping[str, TensorMap[Term]]:
-    if host is None or not any(each.hidden for each in code.parameters):
-        return {}
-    contract = build_contract(launch)
-    decider, values = Decider((*launch_facts(contract), *clauses), LIMITS), contract_values(contract)
-
-    def decides(condition: Term) -> bool | None:
-        condition = t.substitute(condition, values)
-        for answer, each in ((False, condition), (True, t.not_(condition))):
-            if decider.decide((each,)).answer is Answer.UNSATISFIABLE:
-                return answer
-        return None
-
-    return maps_of(host, code.name, code.parameters, held, decides)
-
-
-def _parameters(code: PtxEntry, entry: Entry, described: Sequence[EntryParameter]) -> Mapping[str, Term | None]:
-    """What each parameter of the code holds: parameter i is parameter i of the bytecode's entry."""
-    values = bind(entry, described).values
-    visible = [each for each in code.parameters if not each.hidden]
-    if len(visible) != len(entry.parameters):
-        raise NotShown(f"the code has {len(visible)} parameters, the bytecode {len(entry.parameters)}")
-    found: dict[str, Term | None] = {}
-    for parameter, value in zip(visible, entry.parameters, strict=True):
-        held = values[value]
-        found[parameter.name] = (
-            address_of(held.origin) if isinstance(held, Pointer) else held if isinstance(held, Term) else None
-        )
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +72,10 @@ class _Made:
 
 
 @dataclass
-class _Comparison:
+class CodeComparison:
+    """`made` returns where every launch touches the same memory by the code as by the summary; else it raises
+    `NotShown` or `NotCounted`."""
+
     followed: Followed
     summary: AccessSummary
     launch: LaunchSpec
@@ -199,7 +118,7 @@ class _Comparison:
         holds = self._holds(premise.path, premise.known)
         denied = self.preparer.read(self._known(t.not_(premise.holds)), holds)
         if not self._impossible([holds, denied]):
-            raise _NotCounted(premise.loop)
+            raise NotCounted(premise.loop)
 
     def _holds(self, path: Sequence[Term], known: Sequence[Term]) -> Term:
         return self.preparer.condition(t.and_(*(self._known(each) for each in (*path, *known))))

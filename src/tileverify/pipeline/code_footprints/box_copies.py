@@ -16,9 +16,8 @@ from ...contract import terms as t
 from ...contract.terms import Scope, Term, TermKind
 from .code_accesses import CodeAccess, CodeLoop, Followed, Path
 from .ptx_text import PtxNotFollowed, touches
-from .ptx_values import signed
+from .ptx_values import WARP, signed
 
-WARP: Final = 32
 MOST_COPIES: Final = 4
 """Copies that the threads of one warp make by one instruction."""
 

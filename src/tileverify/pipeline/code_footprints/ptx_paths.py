@@ -28,25 +28,14 @@ from ...backend.compiled.ptx.model import (
 )
 from ...contract import terms as t
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
-from ...contract.variables import BID, GRID
+from . import ptx_text
 from .box_copies import box_access
 from .code_accesses import CodeAccess, CodeLoop, Followed, Path, Premise
 from .loop_counts import counted
 from .loop_values import Registers, closed
-from .ptx_text import (
-    PtxNotFollowed,
-    PtxText,
-    float_width,
-    is_box_copy,
-    is_copy,
-    registers_in,
-    results_of,
-    touches,
-    wanted_registers,
-)
-from .ptx_values import divides_by, signed, value, width_of
+from .ptx_text import PtxNotFollowed, PtxText, float_width, registers_in, results_of
+from .ptx_values import WARP, divides_by, signed, special, value, width_of
 
-WARP: Final = 32
 _MAPS: Final = 1 << 60
 """Numbers from here on stand for the places of tensor maps, which nobody computes with."""
 MOST_SIZE: Final = 4_000
@@ -95,7 +84,7 @@ class _Execution:
         count = self.entry.threads * self.entry.cluster
         self.thread = t.var("tid", Scope.LANE, 0, count - 1)
         self.text = PtxText(self.entry)
-        self.wanted = wanted_registers(self.entry)
+        self.wanted = ptx_text.wanted_registers(self.entry)
         self.live = self.text.live(self.wanted)
         self.places = {name: t.const(_MAPS + number) for number, name in enumerate(self.maps)}
         self.map_at = {place: self.maps[name] for name, place in self.places.items()}
@@ -287,7 +276,7 @@ class _Execution:
         if isinstance(operand, Register):
             held = registers.get(operand.name)
             if held is None:
-                held = self._special(operand.name)
+                held = special(operand.name, self.thread, self.entry.threads, self.entry.cluster)
             if held is None:
                 held = self._unset(operand.name)
                 if operand.name in self.wanted:
@@ -300,44 +289,17 @@ class _Execution:
         bits = width_of(type_) or 64
         return self._opaque(str(operand), Sort.INT, -(1 << bits - 1), (1 << bits - 1) - 1)
 
-    def _special(self, name: str) -> Term | None:
-        """Of a cluster, which makes one tile block, the threads of all its parts are counted."""
-        base, _, axis = name.partition(".")
-        place = "xyz".index(axis) if axis in ("x", "y", "z") else 0
-        size, parts = t.const(self.entry.threads), self.entry.cluster if place == 0 else 1
-        rank = t.floordiv(self.thread, size) if parts > 1 else t.ZERO
-        match base:
-            case "%tid":
-                return t.ZERO if place else self.thread if parts == 1 else t.floormod(self.thread, size)
-            case "%clusterid":
-                return BID[place]
-            case "%nclusterid":
-                return GRID[place]
-            case "%ctaid":
-                return t.add(t.scale(parts, BID[place]), rank)
-            case "%nctaid":
-                return t.scale(parts, GRID[place])
-            case "%ntid":
-                return size if place == 0 else t.ONE
-            case "%laneid":
-                return t.floormod(self.thread, t.const(WARP))
-            case "%cluster_ctaid" | "%cluster_ctarank":
-                return rank
-            case "%cluster_nctaid" | "%cluster_nctarank":
-                return t.const(parts)
-        return None
-
     # --------------------------------------------------------------------------------------- instructions
     def _execute(self, instruction: Instruction, state: _State) -> None:
         registers = state.registers
         results = results_of(instruction)
-        if is_copy(instruction):
+        if ptx_text.is_copy(instruction):
             self._copy(instruction, state)
             return
-        if is_box_copy(instruction):
+        if ptx_text.is_box_copy(instruction):
             self._box_copy(instruction, state)
             return
-        reads, writes = touches(instruction)
+        reads, writes = ptx_text.touches(instruction)
         if reads or writes:
             found = self._access(instruction, reads, writes, state, results)
         elif not any(name in self.wanted for name in results):
@@ -436,19 +398,14 @@ class _Execution:
         if self.looks:
             return
         source, size, *part = instruction.operands[1:]
-        if (
-            not isinstance(source, PtxAddress)
-            or not isinstance(source.base, Register)
-            or not isinstance(size, Immediate)
-        ):
+        if not (isinstance(source, PtxAddress) and isinstance(source.base, Register) and isinstance(size, Immediate)):
             raise PtxNotFollowed(f"{instruction.name} is not followed", instruction)
         address = signed(64, t.add(self._read(source.base, "b64", state.registers), t.const(source.offset)))
-        guarded = state.under(self._guard(instruction, state.registers))
+        path = state.under(self._guard(instruction, state.registers)).path
         if part:
-            read = t.unsigned(32, signed(32, self._read(part[0], "b32", state.registers)))
-            guarded = guarded.under(t.lt(t.ZERO, read))
+            path = (*path, t.lt(t.ZERO, t.unsigned(32, signed(32, self._read(part[0], "b32", state.registers)))))
         self.accesses.append(
-            CodeAccess(instruction, True, False, size.bits, address, guarded.path, state.known, tuple(self.loops), ())
+            CodeAccess(instruction, True, False, size.bits, address, path, state.known, tuple(self.loops), ())
         )
 
     def _map_in(self, operand: Operand | None, registers: Registers) -> Term | None:

@@ -40,7 +40,7 @@ class Compiled:
     """Of a branch, the number of the instruction."""
 
 
-class Program:
+class ThreadProgram:
     """An entry's instructions, each compiled when it is executed first."""
 
     def __init__(self, entry: PtxEntry) -> None:
@@ -54,9 +54,9 @@ class Program:
 
 
 @lru_cache(maxsize=2)
-def program_of(entry: PtxEntry) -> Program:
+def program_of(entry: PtxEntry) -> ThreadProgram:
     """One for all launches of an entry."""
-    return Program(entry)
+    return ThreadProgram(entry)
 
 
 def _compiled(instruction: Instruction, number: int, entry: PtxEntry) -> Compiled:

@@ -47,7 +47,7 @@ class Named:
 
 def missing(text: str, folder: Path) -> list[Named]:
     """Names in a page of this folder that lead nowhere."""
-    found = [*_files(text, folder), *_modules(text), *_options(text), *_targets(text)]
+    found = [*_files(text, folder), *_links(text, folder), *_modules(text), *_options(text), *_targets(text)]
     return sorted(found, key=lambda named: named.line)
 
 
@@ -98,6 +98,12 @@ def _files(text: str, folder: Path) -> Iterator[Named]:
             yield Named(code, _line(text, place))
         else:
             named.append((place, there))
+
+
+def _links(text: str, folder: Path) -> Iterator[Named]:
+    for found in _LINK.finditer(_prose(text)):
+        if not (folder / found.group(1)).exists():
+            yield Named(found.group(1), _line(text, found.start()))
 
 
 def _is_ours(code: str) -> bool:

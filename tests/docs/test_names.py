@@ -11,8 +11,7 @@ from .names import ROOT, missing
 
 PAGES: Final = sorted(
     {
-        *(ROOT.glob("[!C]*.md")),
-        ROOT / "CHANGELOG.md",
+        *ROOT.glob("*.md"),
         *(ROOT / ".github").rglob("*.md"),
         *(ROOT / "docs").rglob("*.md"),
         *(ROOT / "benchmarks").rglob("README.md"),

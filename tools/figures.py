@@ -58,8 +58,11 @@ class Figures(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def figures() -> Figures:
-    """The data file; an error says which field is wrong."""
-    return msgspec.toml.decode(DATA.read_bytes(), type=Figures)
+    """The data file; what is wrong in it ends the program with a sentence that names the place."""
+    try:
+        return msgspec.toml.decode(DATA.read_bytes(), type=Figures)
+    except msgspec.DecodeError as error:
+        raise SystemExit(f"benchmarks/figures.toml: {error}") from None
 
 
 def written(data: Figures) -> dict[Path, str]:

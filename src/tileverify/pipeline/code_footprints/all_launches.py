@@ -54,7 +54,7 @@ class NotShown(Exception):
         self.why = why
 
 
-class NotCounted(Exception):
+class LoopNotCounted(Exception):
     """The premises of a loop whose rounds were counted do not hold."""
 
     def __init__(self, loop: Term) -> None:
@@ -74,7 +74,7 @@ class _Made:
 @dataclass
 class CodeComparison:
     """`made` returns where every launch touches the same memory by the code as by the summary; else it raises
-    `NotShown` or `NotCounted`."""
+    `NotShown` or `LoopNotCounted`."""
 
     followed: Followed
     summary: AccessSummary
@@ -118,7 +118,7 @@ class CodeComparison:
         holds = self._holds(premise.path, premise.known)
         denied = self.preparer.read(self._known(t.not_(premise.holds)), holds)
         if not self._impossible([holds, denied]):
-            raise NotCounted(premise.loop)
+            raise LoopNotCounted(premise.loop)
 
     def _holds(self, path: Sequence[Term], known: Sequence[Term]) -> Term:
         return self.preparer.condition(t.and_(*(self._known(each) for each in (*path, *known))))

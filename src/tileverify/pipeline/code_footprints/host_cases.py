@@ -20,7 +20,7 @@ from ...frontend.symbolic.values import Pointer
 from ...verifier.rules.answers import Answer
 from ...verifier.rules.prepare import contract_values, launch_facts
 from ...verifier.smt import Decider
-from .all_launches import LIMITS, CodeComparison, NotCounted, NotShown
+from .all_launches import LIMITS, CodeComparison, LoopNotCounted, NotShown
 from .host_terms import DecidesByArgument, maps_of
 from .ptx_paths import follow
 from .ptx_text import PtxNotFollowed
@@ -67,7 +67,7 @@ def _show(
             return
         except PtxNotFollowed as end:
             raise NotShown(end.why) from None
-        except NotCounted as loop:
+        except LoopNotCounted as loop:
             uncounted.add(loop.loop)
 
 

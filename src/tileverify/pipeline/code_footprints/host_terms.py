@@ -1,7 +1,7 @@
 """The host code that fills tensor maps, executed on terms: what each map says, for all arguments of a launch.
 
-The machine is that of `x86`.  In place of numbers it meets `Bits`, whose parts are terms at places of a word, and
-`Whole`, the exact result of arithmetic on such, of which each instruction keeps the low bits.  Where the code decides
+The machine is that of `x86`.  In place of numbers it meets `HostBits`, whose parts are terms at places of a word, and
+`HostInteger`, the exact result of arithmetic on such, of which each instruction keeps the low bits.  Where the code decides
 by an argument nothing is known, but for a bit that ``setcc`` makes of it.
 """
 
@@ -46,7 +46,7 @@ def _decided(condition: Term) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BitRun:
     """``width`` bits of the number ``source``, which has ``bits`` bits, from its bit ``low`` on, at ``place``."""
 
     place: int
@@ -59,7 +59,7 @@ class Part:
     def end(self) -> int:
         return self.place + self.width
 
-    def cut(self, low: int, end: int) -> Part | None:
+    def cut(self, low: int, end: int) -> BitRun | None:
         """What lies at the places from ``low`` to ``end``."""
         first, last = max(low, self.place), min(end, self.end)
         if first >= last:
@@ -73,27 +73,27 @@ class Part:
 
 
 class _Arithmetic:
-    """Operators of `Bits` and `Whole`."""
+    """Operators of `HostBits` and `HostInteger`."""
 
     def _term(self) -> Term:
         raise NotImplementedError
 
     def __add__(self, other: _Value) -> _Value:
-        return Whole(t.add(self._term(), _term_of(other)))
+        return HostInteger(t.add(self._term(), _term_of(other)))
 
     def __sub__(self, other: _Value) -> _Value:
-        return Whole(t.sub(self._term(), _term_of(other)))
+        return HostInteger(t.sub(self._term(), _term_of(other)))
 
     def __rsub__(self, other: int) -> _Value:
-        return Whole(t.sub(t.const(other), self._term()))
+        return HostInteger(t.sub(t.const(other), self._term()))
 
     def __mul__(self, other: _Value) -> _Value:
-        return Whole(t.mul(self._term(), _term_of(other)))
+        return HostInteger(t.mul(self._term(), _term_of(other)))
 
     __radd__, __rmul__ = __add__, __mul__
 
     def __invert__(self) -> _Value:
-        return Whole(t.sub(t.const(-1), self._term()))
+        return HostInteger(t.sub(t.const(-1), self._term()))
 
     def __lt__(self, other: _Value) -> bool:
         return _decided(t.lt(self._term(), _term_of(other)))
@@ -120,7 +120,7 @@ class _Arithmetic:
 
 
 @dataclass(frozen=True, eq=False)
-class Whole(_Arithmetic):
+class HostInteger(_Arithmetic):
     """An integer of any size."""
 
     number: Term
@@ -132,30 +132,30 @@ class Whole(_Arithmetic):
         if not isinstance(mask, int):
             raise HostFault("host code takes bits of an argument as another one says")
         mask &= (1 << _WORD) - 1
-        return Bits.of(self.number, mask.bit_length()) & mask if mask else 0
+        return HostBits.of(self.number, mask.bit_length()) & mask if mask else 0
 
     __rand__ = __and__
 
     def __lshift__(self, by: int) -> _Value:
-        return Whole(t.scale(1 << _count(by), self.number))
+        return HostInteger(t.scale(1 << _count(by), self.number))
 
     def __rshift__(self, by: int) -> _Value:
-        return Whole(t.floordiv(self.number, t.const(1 << _count(by))))
+        return HostInteger(t.floordiv(self.number, t.const(1 << _count(by))))
 
 
 @dataclass(frozen=True, eq=False)
-class Bits(_Arithmetic):
+class HostBits(_Arithmetic):
     """``constant`` and ``parts``, no two of which have a bit in common; all other bits are 0."""
 
     constant: int
-    parts: tuple[Part, ...]
+    parts: tuple[BitRun, ...]
 
     @staticmethod
-    def of(source: Term, bits: int) -> Bits:
+    def of(source: Term, bits: int) -> HostBits:
         """The lowest ``bits`` bits of an integer."""
         low = t.unsigned(bits, signed(bits, source))
         most = bits if low.high is None else min(bits, max(low.high.bit_length(), 1))
-        return Bits(0, (Part(0, low, most, 0, most),))
+        return HostBits(0, (BitRun(0, low, most, 0, most),))
 
     @property
     def support(self) -> int:
@@ -169,7 +169,7 @@ class Bits(_Arithmetic):
         return t.add(t.const(self.constant), *(t.scale(1 << part.place, part.term()) for part in self.parts))
 
     def __and__(self, mask: _Value) -> _Value:
-        if isinstance(mask, Bits) and self._is(mask):
+        if isinstance(mask, HostBits) and self._is(mask):
             return self
         if not isinstance(mask, int):
             raise HostFault("host code takes bits of an argument as another one says")
@@ -178,22 +178,22 @@ class Bits(_Arithmetic):
 
     __rand__ = __and__
 
-    def _is(self, other: Bits) -> bool:
+    def _is(self, other: HostBits) -> bool:
         return self.constant == other.constant and self.parts == other.parts
 
     def __or__(self, other: _Value) -> _Value:
-        if isinstance(other, Bits) and self._is(other):
+        if isinstance(other, HostBits) and self._is(other):
             return self
         if isinstance(other, int):
-            return _bits(self.constant | other, cast("Bits", self & ~other).parts) if self.parts else other
-        if not isinstance(other, Bits) or self.support & other.support:
+            return _bits(self.constant | other, cast("HostBits", self & ~other).parts) if self.parts else other
+        if not isinstance(other, HostBits) or self.support & other.support:
             raise HostFault("host code joins bits of two arguments")
         return _bits(self.constant | other.constant, (*self.parts, *other.parts))
 
     __ror__ = __or__
 
     def __xor__(self, other: _Value) -> _Value:
-        if isinstance(other, Bits) and self._is(other):
+        if isinstance(other, HostBits) and self._is(other):
             return 0
         if isinstance(other, int) and not other & self.support:
             return self | other
@@ -202,7 +202,7 @@ class Bits(_Arithmetic):
     __rxor__ = __xor__
 
     def __add__(self, other: _Value) -> _Value:
-        apart = other.support if isinstance(other, Bits) else other if isinstance(other, int) else -1
+        apart = other.support if isinstance(other, HostBits) else other if isinstance(other, int) else -1
         if apart >= 0 and not self.support & apart:
             return self | other
         return super().__add__(other)
@@ -219,7 +219,7 @@ class Bits(_Arithmetic):
         return _bits(self.constant >> count, [replace(part, place=part.place - count) for part in kept])
 
 
-_Value: TypeAlias = "int | Bits | Whole"
+_Value: TypeAlias = "int | HostBits | HostInteger"
 
 
 def _count(by: object) -> int:
@@ -228,9 +228,9 @@ def _count(by: object) -> int:
     return by
 
 
-def _bits(constant: int, parts: Sequence[Part]) -> _Value:
+def _bits(constant: int, parts: Sequence[BitRun]) -> _Value:
     """Parts that follow each other in one source are one."""
-    joined: list[Part] = []
+    joined: list[BitRun] = []
     for part in sorted(parts, key=lambda each: each.place):
         last = joined[-1] if joined else None
         if last is not None and last.source is part.source and (last.end, last.low + last.width) == (
@@ -239,7 +239,7 @@ def _bits(constant: int, parts: Sequence[Part]) -> _Value:
             joined[-1] = replace(last, width=last.width + part.width)
         else:
             joined.append(part)
-    return Bits(constant, tuple(joined)) if joined else constant
+    return HostBits(constant, tuple(joined)) if joined else constant
 
 
 def _runs(mask: int, end: int) -> Iterator[tuple[int, int]]:
@@ -260,8 +260,8 @@ def _term_of(value: _Value) -> Term:
 
 def _with_byte(value: _Value, byte: int, instead: _Value) -> _Value:
     kept, put = value & ~(0xFF << 8 * byte), instead << 8 * byte
-    assert not isinstance(kept, Whole)
-    assert not isinstance(put, Whole)
+    assert not isinstance(kept, HostInteger)
+    assert not isinstance(put, HostInteger)
     return kept | put
 
 
@@ -270,10 +270,10 @@ def _with_byte(value: _Value, byte: int, instead: _Value) -> _Value:
 class _TermMachine(HostMachine):
     """``terms``: bytes of memory that are no numbers, each a value and which byte of it.
 
-    The methods of `HostMachine` say ``int`` for what is a `Bits` here: only its operators are used.
+    The methods of `HostMachine` say ``int`` for what is a `HostBits` here: only its operators are used.
     """
 
-    terms: dict[int, tuple[Bits, int]] = field(default_factory=dict)
+    terms: dict[int, tuple[HostBits, int]] = field(default_factory=dict)
     opened: int = 0
 
     def load(self, address: int, size: int) -> int:
@@ -287,11 +287,11 @@ class _TermMachine(HostMachine):
     def store(self, address: int, size: int, value: int) -> None:
         kept = cast("_Value", value)
         super().store(address, size, kept if isinstance(kept, int) else 0)
-        if isinstance(kept, Whole):
+        if isinstance(kept, HostInteger):
             kept = kept & ((1 << 8 * size) - 1)
         for byte in range(size):
             self.terms.pop(address + byte, None)
-            if isinstance(kept, Bits):
+            if isinstance(kept, HostBits):
                 self.terms[address + byte] = kept, byte
 
     def one_if(self, condition: int) -> int:
@@ -300,11 +300,15 @@ class _TermMachine(HostMachine):
         except DecidesByArgument:
             self.opened += 1
             opened = t.apply(Function(f"host#{self.opened}", Scope.LAUNCH, 0, 1, Sort.INT))
-            return cast("int", Bits(0, (Part(0, opened, 1, 0, 1),)))
+            return cast("int", HostBits(0, (BitRun(0, opened, 1, 0, 1),)))
 
     def signed(self, value: int, bits: int) -> int:
         kept = cast("_Value", value)
-        return super().signed(kept, bits) if isinstance(kept, int) else cast("int", Whole(signed(bits, _term_of(kept))))
+        return (
+            super().signed(kept, bits)
+            if isinstance(kept, int)
+            else cast("int", HostInteger(signed(bits, _term_of(kept))))
+        )
 
 
 def maps_of(
@@ -320,7 +324,7 @@ def maps_of(
         call = host.call_of(entry, parameters)
         machine = _TermMachine(call.code, call.memory())
         visible = [each for each in parameters if not each.hidden]
-        given = {each.name: Bits.of(_number(each, values.get(each.name)), 8 * each.size) for each in visible}
+        given = {each.name: HostBits.of(_number(each, values.get(each.name)), 8 * each.size) for each in visible}
         for each in visible:
             machine.store(call.place(each), each.size, cast("int", given[each.name]))
         if call.made_by(machine):
@@ -369,7 +373,7 @@ def _map(machine: HostMachine, start: int) -> TensorMap[Term]:
 
 # ------------------------------------------------------------------------------------------- what fields are
 _ADDRESSES: Final = 57
-"""Bits of an address in global memory: a tensor map has room for no more, as the hardware has none."""
+"""HostBits of an address in global memory: a tensor map has room for no more, as the hardware has none."""
 
 
 def _plain_map(found: TensorMap[Term], decides: Decides) -> TensorMap[Term]:

@@ -1,8 +1,8 @@
 """The host code that fills tensor maps, executed on terms: what each map says, for all arguments of a launch.
 
 The machine is that of `x86`.  In place of numbers it meets `HostBits`, whose parts are terms at places of a word, and
-`HostInteger`, the exact result of arithmetic on such, of which each instruction keeps the low bits.  Where the code decides
-by an argument nothing is known, but for a bit that ``setcc`` makes of it.
+`HostInteger`, the exact result of arithmetic on such, of which each instruction keeps the low bits.  Where the code
+decides by an argument nothing is known, but for a bit that ``setcc`` makes of it.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowe
 from tileverify.backend.compiled.machine.memory import GlobalMemory
 from tileverify.backend.compiled.machine.packed_floats import from_eight_bits, to_eight_bits
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
+from tileverify.backend.compiled.machine.threads import UNKNOWN
 from tileverify.backend.compiled.machine.types import Array
 from tileverify.backend.compiled.ptx.model import Immediate, PtxAddress, Register, Vector
 from tileverify.backend.compiled.ptx.ptx_reader import PtxError, read
@@ -140,6 +141,18 @@ def test_what_is_no_ptx_is_told(text: str) -> None:
 def test_what_instructions_do(body: str, wanted: object) -> None:
     expected = [((wanted(t) + (1 << 31)) % (1 << 32)) - (1 << 31) for t in range(64)]  # type: ignore[operator]
     assert after(body) == expected
+
+
+@pytest.mark.parametrize("unknown", [0, 1, 63])
+def test_what_one_thread_adds_that_nobody_knows_makes_the_sum_unknown(unknown: int) -> None:
+    """``wgmma`` is not computed; of 64 threads one puts its result into a common maximum."""
+    body = f"""st.shared.b32 [buffer], 0; bar.sync 0; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16
+        {{%r4, %r5, %r6, %r7}}, %rd3, %rd3, 1, 1, 1, 0, 0; setp.eq.u32 %p1, %r2, {unknown}; selp.b32 %r8, %r4, 7, %p1;
+        atom.shared.cta.max.u32 %r9, [buffer], %r8; bar.sync 0; ld.shared.b32 %r10, [buffer];
+        st.global.b32 [%rd3], %r10;"""
+    marks = machine(body).memory.marks
+    assert marks is not None
+    assert (marks[:256] & UNKNOWN).all()
 
 
 @pytest.mark.parametrize(("kind", "dtype"), [("e4m3", ml_dtypes.float8_e4m3fn), ("e5m2", ml_dtypes.float8_e5m2)])

@@ -31,6 +31,8 @@ TRIES: Final = 1500
 """Values that are tried for one launch."""
 BLANK: Final = 1 << 16
 """Larger arrays of floats hold zeros, and take no memory."""
+PART: Final = 16
+"""Of a tile, where sizes are multiples of it."""
 LARGE: Final = (4096, 2048, 1024, 512, 256, 128)
 FEW: Final = 8
 """So many drawn launches are tried where none comes out."""
@@ -89,12 +91,12 @@ def _made(
 
 def _long_values(contract: ContractInNumbers, entry: Entry) -> Iterator[Mapping[str, int]]:
     tile = max(tile_sizes(entry), default=1)
-    large = (2 * tile + 1, 2 * tile, *LARGE, *SIZES, 1, 0)
-    all_large = Palette(large, (*large[:2], *SCALARS, 0, 1), AXES, outer=SMALL)
+    large = (2 * tile + 1, 2 * tile + PART, 2 * tile, *LARGE, *SIZES, 1, 0)
+    all_large = Palette(large, (*large[:3], *SCALARS, 0, 1), AXES, outer=SMALL)
     others = Palette(SMALL, (*SCALARS, 0, 1), AXES)
     rounds: list[tuple[Palette, list[dict[str, int]]]] = [(all_large, [{}])]
     for name in reversed(extents(contract)):
-        rounds.append((others, [{name: size} for size in (4 * tile + 1, 4 * tile, 2 * tile, tile)]))
+        rounds.append((others, [{name: size} for size in (4 * tile + 1, 4 * tile + PART, 4 * tile, 2 * tile, tile)]))
     for palette, ways in rounds:
         found = (
             draw(contract, palette, elements=4 * ELEMENTS, blocks=BLOCKS, tries=TRIES, given=given)

@@ -131,6 +131,14 @@ COMBINE: Final[dict[str, Callable[[Array, Array], Array]]] = {
 }  # fmt: skip
 
 
+def _of_place(places: Array, marks: Array) -> Array:
+    """The marks of all threads that update a place together, for each of them."""
+    unique, which = np.unique(places, return_inverse=True)
+    joined = np.zeros(len(unique), marks.dtype)
+    np.bitwise_or.at(joined, which, marks)
+    return np.asarray(joined[which])
+
+
 def atomic(instruction: Instruction, number: int) -> Step:
     """``atom`` and ``red``, one thread after another."""
     returns = instruction.opcode[0] == "atom"
@@ -174,8 +182,8 @@ def atomic(instruction: Instruction, number: int) -> Step:
         before = memory.marked(places, dtype.itemsize)
         if marks is not None or before is not None:
             both = marks if before is None else before if marks is None else marks | before
-            memory.mark(places, dtype.itemsize, both)
-            before = both
+            before = _of_place(places, both)
+            memory.mark(places, dtype.itemsize, before)
         if returns:
             machine.threads.write(target, olds, lanes)
             machine.mark(target, before, lanes)

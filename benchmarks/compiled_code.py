@@ -34,6 +34,8 @@ from typing import Any
 from tileverify import kernels as library
 from tileverify.backend.assembler import Assembled, AssemblyError, find_assembler
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked
+from tileverify.backend.compiled.machine.steps import program_of
+from tileverify.backend.compiled.ptx.ptx_reader import read
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
@@ -174,10 +176,14 @@ def _mutated(kept: Kept, seed: int) -> Line:
     assembled = replace(kept.assembled, ptx=changed.text)
     seen = looked(kept.proved, assembled, kept.architecture)
     proof = "" if seen.differences else code_proof(kept.proved, assembled).why_not
+    compiled = read(changed.text).entry(kept.proved.symbol)
+    steps = program_of(compiled).steps
+    at = next((place for place, each in enumerate(compiled.instructions) if each.line >= changed.line), len(steps) - 1)
     return {
         "kind": changed.kind,
         "was": changed.was,
         "now": changed.now,
+        "executed": steps[at] is not None,
         "differences": [str(each) for each in seen.differences[:1]],
         "launches": seen.launches,
         "why_not": seen.why_not,
@@ -206,13 +212,17 @@ def _print_judged(lines: Sequence[Line]) -> None:
 
 
 def _print_mutants(lines: Sequence[Line]) -> None:
-    print(f"{'':12} {'changes':>8} {'differ':>7} {'unproved':>8} {'left':>6}")
+    """``right``: the footprints of the changed code are proved.  ``asleep``: no launch executes it, as is told."""
     drawn = [line for line in lines if line["kind"]]
+    print(f"{'':12} {'changes':>8} {'differ':>7} {'right':>7} {'asleep':>7} {'left':>6}")
     for kind in (*sorted({line["kind"] for line in drawn}), ""):
         of = [line for line in drawn if kind in ("", line["kind"])]
-        differ = sum(bool(line["differences"]) for line in of)
-        unproved = sum(not line["differences"] and bool(line["proof"]) for line in of)
-        print(f"{kind or 'all':12} {len(of):8} {differ:7} {unproved:8} {len(of) - differ - unproved:6}")
+        differ = [line for line in of if line["differences"]]
+        others = [line for line in of if not line["differences"]]
+        right = [line for line in others if not line["proof"]]
+        asleep = [line for line in others if line["proof"] and not (line["executed"] and line["launches"])]
+        left = len(others) - len(right) - len(asleep)
+        print(f"{kind or 'all':12} {len(of):8} {len(differ):7} {len(right):7} {len(asleep):7} {left:6}")
 
 
 if __name__ == "__main__":

@@ -29,13 +29,9 @@ _OTHER_ORDER: Final = {
     "eq": "ne", "ne": "eq", "lt": "le", "le": "lt", "gt": "ge", "ge": "gt", "lo": "ls", "ls": "lo", "hi": "hs",
     "hs": "hi",
 }  # fmt: skip
-_WIDTH: Final = re.compile(r"\b((?:ld|st)\.[\w.]*global)\.b(8|16|32|64)\b")
+_WIDTH: Final = re.compile(r"\b(st\.[\w.]*global)\.b(16|32|64)\b")
 _VECTOR: Final = re.compile(r"\b(st\.[\w.]*global)\.v[248](\.b\d+)(\s*\[[^\]]*\]), \{([^,}]*),[^}]*\};")
-_OTHER_WIDTH: Final = {
-    "st": {"16": "8", "32": "16", "64": "32"},
-    "ld": {"8": "16", "16": "32", "32": "64"},
-}
-"""Stores leave bytes out, loads take more: a load of less than an element gives other values at most."""
+_NARROWER: Final = {"16": "8", "32": "16", "64": "32"}
 _SCOPE: Final = re.compile(
     r"\b((?:ld|st|atom|red)\.)((?:[\w:]+\.)*?)(acq_rel|acquire|release|relaxed|gpu|sys|cluster)\."
 )
@@ -45,7 +41,10 @@ _MEMORY: Final = re.compile(r"^\s*(?:ld|st)\.[\w.:]*shared")
 
 @dataclass(frozen=True)
 class Change:
+    """``line``: of the text, from 1, where it begins."""
+
     kind: str
+    line: int
     was: str
     now: str
     text: str
@@ -62,7 +61,7 @@ def change(text: str, draw: random.Random) -> Change | None:
         if ways:
             first, end, instead = draw.choice(ways)
             was, now = ("\n".join(each.strip() for each in part) for part in (lines[first:end], instead))
-            return Change(kind, was, now, "\n".join([*lines[:first], *instead, *lines[end:]]))
+            return Change(kind, first + 1, was, now, "\n".join([*lines[:first], *instead, *lines[end:]]))
     return None
 
 
@@ -119,14 +118,13 @@ def _bound(lines: Lines, decides: frozenset[int]) -> Iterator[Rewrite]:
 
 
 def _width(lines: Lines, _: frozenset[int]) -> Iterator[Rewrite]:
+    """A store of fewer bytes.  A load of fewer gives other values at most, and registers hold no more."""
     for number, line in enumerate(lines):
         if (vector := _VECTOR.search(line)) is not None:
             one = f"{vector[1]}{vector[2]}{vector[3]}, {vector[4]};"
             yield number, number + 1, [line[: vector.start()] + one]
         elif (found := _WIDTH.search(line)) is not None and ".v" not in line:
-            other = _OTHER_WIDTH[found[1][:2]].get(found[2])
-            if other is not None:
-                yield number, number + 1, [f"{line[: found.start()]}{found[1]}.b{other}{line[found.end() :]}"]
+            yield number, number + 1, [f"{line[: found.start()]}{found[1]}.b{_NARROWER[found[2]]}{line[found.end() :]}"]
 
 
 def _scope(lines: Lines, _: frozenset[int]) -> Iterator[Rewrite]:

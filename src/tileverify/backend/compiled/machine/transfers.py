@@ -181,8 +181,8 @@ def atomic(instruction: Instruction, number: int) -> Step:
             memory.write(at, np.asarray([combined(olds[thread], *(each[thread] for each in values))], dtype))
         before = memory.marked(places, dtype.itemsize)
         if marks is not None or before is not None:
-            both = marks if before is None else before if marks is None else marks | before
-            before = _of_place(places, both)
+            none = np.zeros(len(places), "u1")
+            before = _of_place(places, (none if marks is None else marks) | (none if before is None else before))
             memory.mark(places, dtype.itemsize, before)
         if returns:
             machine.threads.write(target, olds, lanes)

@@ -58,6 +58,7 @@ _REGISTERS: Final = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.DOTALL)
 _DIRECTIVES: Final = frozenset({".param", ".pragma", ".loc", ".branchtargets", ".callprototype"})
 
 
+@lru_cache(maxsize=2)
 def read(text: str) -> PtxModule:
     """Raises `PtxError` for what is no PTX of the kind that tileiras writes."""
     text = _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)

@@ -161,7 +161,7 @@ def test_chunks_change_places_by_the_row_of_128_bytes(swizzle: int, row: int) ->
 def test_a_tensor_map_says_what_it_was_made_of() -> None:
     made = tensor_map((64, 5, 6, 7, 8), (128, 640, 3840, 26880), (64, 2, 3, 4, 1), kind=10, swizzle=3, base=BASE + 512)
     strides = (2, 128, 640, 3840, 26880)
-    assert decoded(made) == TensorMap(BASE + 512, 2, (64, 5, 6, 7, 8), strides, (64, 2, 3, 4, 1), 128)
+    assert decoded(made) == TensorMap(BASE + 512, 2, (64, 5, 6, 7, 8), strides, (64, 2, 3, 4, 1), 128, "bf16")
     assert decoded(made).box_bytes == 64 * 24 * 2
     for word, bit in ((1, 11), (1, 15), (1, 1), (3, 40), (6, 33), (7, 32), (9, 0)):
         changed = bytearray(made)

@@ -36,6 +36,10 @@ MOST_TOLD: Final = 3
 """Differences of one kind that are told of one launch."""
 ROOM: Final = {"f32": 1e-3, "tf32": 1e-2, "f64": 1e-6, "f16": 2e-2, "bf16": 5e-2}
 """How far values may be apart, of the larger one and of the largest in the array."""
+_UNMADE: Final = {
+    "a barrier": "a thread uses a barrier in shared memory that another one makes, and no barrier is between them",
+    "a tensor map": "a copy uses a tensor map that threads have written, and no fence has made it known to copies",
+}
 WITH_OTHERS: Final = frozenset({"atom", "red"})
 
 
@@ -191,13 +195,14 @@ def _often(count: int) -> str:
 def _order(
     ptx: PtxModule, machine: ThreadMachine, reference: Reference, turns: Array | None
 ) -> Iterator[CodeDifference]:
-    outside, inside = (races(each, machine.threads, machine.clocks) for each in (machine.memory, machine.shared))
+    outside, inside, own = (
+        races(each, machine.threads, machine.clocks) for each in (machine.memory, machine.shared, machine.own)
+    )
     for race in outside.writes[:MOST_TOLD]:
         yield _of_race(machine, reference, race, "store other values to {}, and no barrier is between them")
     for use in machine.unmade[:1]:
-        text = "a thread uses a barrier in shared memory that another one makes, and no barrier is between them"
-        yield CodeDifference(DifferenceKind.ORDER, text, (), (use.instruction.line,))
-    racy = {**outside.reads, **inside.reads}
+        yield CodeDifference(DifferenceKind.ORDER, _UNMADE[use.what], (), (use.instruction.line,))
+    racy = {**outside.reads, **inside.reads, **own.reads}
     if not racy:
         return
     again = machine_for(ptx, machine.entry, reference, reference.blocks)
@@ -208,9 +213,10 @@ def _order(
     for race in [each for each in outside.pairs if each.earlier.writes != each.later.writes][:MOST_TOLD]:
         yield _of_race(machine, reference, race, "load and store {}, and no barrier is between them")
         return
-    for race in inside.pairs[:1]:
+    for race in [*inside.pairs[:1], *own.pairs[:1]][:1]:
         lines = tuple(machine.entry.instructions[each.number].line for each in (race.earlier, race.later))
-        text = "two threads of a block meet in shared memory, and no barrier is between them"
+        where = "shared memory" if inside.pairs else "a tensor map"
+        text = f"two threads of a block meet in {where}, and no barrier is between them"
         yield CodeDifference(DifferenceKind.ORDER, text, (), lines)
 
 

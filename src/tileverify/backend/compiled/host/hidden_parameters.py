@@ -1,9 +1,10 @@
 """The bytes of hidden parameters, as the driver has them made at a launch: by code that tileiras puts into the cubin.
 
 The driver calls ``__CUDA_TILEIR_FUNC_ON_ARGUMENTS_CHANGE_n`` of the object with ``rcx`` at the block of parameters, and
-the function writes tensor maps behind the visible ones.  A wrong tensor map is a fault that the PTX alone never shows,
-so this code is executed (`x86`).  The cubin says where in the constant bank the block begins, on which the places of
-parameters hang that are aligned.
+the function writes tensor maps behind the visible ones.  Where threads write tensor maps themselves, it also copies the
+address of memory for them, which is at ``rsi + 8``; a driver that gives each block memory of its own has none there.
+A wrong tensor map is a fault that the PTX alone never shows, so this code is executed (`x86`).  The cubin says where in
+the constant bank the block begins, on which the places of parameters hang that are aligned.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from .x86 import HostFault, HostMachine
 _FUNCTION: Final = re.compile(r"__CUDA_TILEIR_FUNC_ON_ARGUMENTS_CHANGE_(\d+)")
 _NAME: Final = "__CUDA_TILEIR_FUNC_NAME_"
 _BLOCK: Final = 0x1000_0000_0000
-_RCX: Final = 1
+_CONTEXT: Final = 0x1800_0000_0000
+_RCX, _RSI = 1, 6
 _CONSTANT_BANK: Final = 0x0A
 _VALUE_FOLLOWS: Final = 4
 """Of an attribute in ``.nv.info``: its size stands in 2 bytes, and so many follow."""
@@ -38,14 +40,19 @@ class HostSide:
     host: bytes | None
     cubin: bytes
 
-    def filled(self, entry: str, parameters: Sequence[Parameter], visible: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """All parameters, the hidden ones as the host code makes them; raises `NoHiddenParameters`."""
+    def filled(
+        self, entry: str, parameters: Sequence[Parameter], visible: Mapping[str, bytes], *, block_memory: bool = False
+    ) -> Mapping[str, bytes]:  # fmt: skip
+        """All parameters, the hidden ones as the host code makes them.  ``block_memory``: each block has memory of its
+        own, so that the driver gives none.  Raises `NoHiddenParameters`."""
         try:
-            return self._filled(entry, parameters, visible)
+            return self._filled(entry, parameters, visible, block_memory)
         except (BrokenObject, HostFault) as error:
             raise NoHiddenParameters(str(error)) from None
 
-    def _filled(self, entry: str, parameters: Sequence[Parameter], visible: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    def _filled(
+        self, entry: str, parameters: Sequence[Parameter], visible: Mapping[str, bytes], block_memory: bool
+    ) -> Mapping[str, bytes]:  # fmt: skip
         if self.host is None:
             raise NoHiddenParameters("the host code that fills hidden parameters was not seen")
         start, size = constant_bank(ElfObject(self.cubin), entry)
@@ -60,8 +67,9 @@ class HostSide:
         before = bytes(block)
         code = ElfObject(self.host)
         function = _function(code, entry)
-        machine = HostMachine(code.sections[function.section].data, {_BLOCK: block})
-        if machine.call(function.value, {_RCX: _BLOCK}):
+        given = {_CONTEXT + 8: bytearray(8)} if block_memory else {}
+        machine = HostMachine(code.sections[function.section].data, {_BLOCK: block, **given})
+        if machine.call(function.value, {_RCX: _BLOCK, **({_RSI: _CONTEXT} if block_memory else {})}):
             raise NoHiddenParameters("the host code refuses the launch")
         found = {each.name: bytes(block[places[each.name] : places[each.name] + each.size]) for each in parameters}
         if any(found[each.name] != visible[each.name] for each in parameters if not each.hidden):

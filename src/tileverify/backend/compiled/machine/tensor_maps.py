@@ -28,8 +28,11 @@ import numpy as np
 
 from .types import Array
 
-_ELEMENT_BYTES: Final = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9: 8, 10: 2, 11: 4, 12: 4}
-"""By the number of the type: u8 u16 u32 s32 u64 s64 f16 f32 f32.ftz f64 bf16 tf32 tf32.ftz."""
+_ELEMENTS: Final = (
+    ("u8", 1), ("u16", 2), ("u32", 4), ("s32", 4), ("u64", 8), ("s64", 8), ("f16", 2), ("f32", 4), ("f32.ftz", 4),
+    ("f64", 8), ("bf16", 2), ("tf32", 4), ("tf32.ftz", 4),
+)  # fmt: skip
+"""By the number of the type, with its bytes."""
 _SWIZZLES: Final = {0: 0, 1: 32, 2: 64, 3: 128}
 _KNOWN: Final = (
     (1 << 57) - 1, 0xFFFFFFFF_002467FF, (1 << 64) - 1, (1 << 32) - 1, (1 << 64) - 1, (1 << 64) - 1,
@@ -46,7 +49,8 @@ class UnknownTensorMap(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """``strides`` in bytes, the first one of an element; ``swizzle``: the bytes of a row of its pattern, or 0."""
+    """``strides`` in bytes, the first one of an element; ``swizzle``: the bytes of a row of its pattern, or 0.
+    ``element``: its bytes, ``kind``: its type."""
 
     base: int
     element: int
@@ -54,6 +58,7 @@ class TensorMap:
     strides: tuple[int, ...]
     box: tuple[int, ...]
     swizzle: int
+    kind: str
 
     @property
     def rank(self) -> int:
@@ -95,10 +100,11 @@ def decoded(data: bytes) -> TensorMap:
     first = words[1]
     if len(words) != 16 or any(word & ~known for word, known in zip(words, _KNOWN, strict=False)) or any(words[8:]):
         raise UnknownTensorMap("a tensor map has bits that are not known")
-    element = _ELEMENT_BYTES.get(first >> 7 & 15)
+    number = first >> 7 & 15
     rank = (first >> 4 & 7) + 1
-    if first & 0x4000F != _ALWAYS or element is None or rank > 5:
+    if first & 0x4000F != _ALWAYS or number >= len(_ELEMENTS) or rank > 5:
         raise UnknownTensorMap("a tensor map has a form that is not known")
+    kind, element = _ELEMENTS[number]
     halves = [half for word in words[1:8] for half in (word & 0xFFFF_FFFF, word >> 32)]
     strides = (element, *(16 * halves[place] for place in (1, 2, 3, 4)))
     sizes = tuple(halves[place] + 1 for place in (6, 7, 8, 9, 10))
@@ -106,4 +112,4 @@ def decoded(data: bytes) -> TensorMap:
     swizzle = _SWIZZLES[first >> 13 & 3]
     if (swizzle and box[0] * element != swizzle) or box[0] * element % CHUNK:
         raise UnknownTensorMap("a tensor map's box has rows of other bytes than its swizzle")
-    return TensorMap(words[0], element, sizes[:rank], strides[:rank], box[:rank], swizzle)
+    return TensorMap(words[0], element, sizes[:rank], strides[:rank], box[:rank], swizzle, kind)

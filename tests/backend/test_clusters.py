@@ -9,7 +9,7 @@ import pytest
 
 from tileverify.backend.assembler import Assembled, find_assembler
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked
-from tileverify.backend.compiled.machine.machine import ThreadMachine
+from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
 from tileverify.backend.compiled.machine.memory import GlobalMemory
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
 from tileverify.backend.compiled.ptx.ptx_reader import read
@@ -127,6 +127,117 @@ def test_a_block_that_has_ended_holds_nobody_up_and_one_that_waits_elsewhere_doe
     body = "mbarrier.init.shared.b64 [buffer+128], 99; setp.eq.b32 %p1, %r2, 0; @%p1 bra $L1;" + MEET
     with pytest.raises(Hang):
         machine(body + "\n$L1: mbarrier.try_wait.parity.shared.b64 %p2, [buffer+128], 0; @!%p2 bra $L1;")
+
+
+# ------------------------------------------------------------------------------------------------ barriers made
+INIT = "setp.eq.b32 %p1, %r1, 0; mov.b32 %r13, 1; @%p1 mbarrier.init.shared.b64 [buffer+128], %r13;"
+RELAXED = MEET.replace("arrive", "arrive.relaxed")
+USED = (
+    "add.s32 %r14, %r8, 128; mapa.shared::cluster.u32 %r15, %r14, %r10; mov.b32 %r16, 1;"
+    "@%p1 mbarrier.arrive.shared::cluster.b64 _, [%r15], %r16;\n"
+    "$L1: mbarrier.try_wait.parity.shared.b64 %p2, [buffer+128], 0; @!%p2 bra $L1;" + MEET
+)
+
+
+@pytest.mark.parametrize(
+    ("between", "told"),
+    [
+        (MEET, False),
+        (RELAXED, True),
+        ("fence.mbarrier_init.release.cluster;" + RELAXED, False),
+        (RELAXED + "fence.mbarrier_init.release.cluster;", True),
+        ("@!%p1 fence.mbarrier_init.release.cluster;" + RELAXED, True),  # of threads that made none
+    ],
+)
+def test_a_relaxed_arrival_tells_of_barriers_that_were_fenced(between: str, told: bool) -> None:
+    assert bool(machine(INIT + between + USED).unmade) is told
+
+
+@pytest.mark.parametrize(("fence", "told"), [("fence.mbarrier_init.release.cluster;", False), ("", True)])
+def test_a_relaxed_arrival_at_a_barrier_tells_of_others(fence: str, told: bool) -> None:
+    late = "@%p1 mbarrier.init.shared.b64 [buffer+136], %r13;" + fence
+    arrive = "add.s32 %r14, %r8, 128; mapa.shared::cluster.u32 %r15, %r14, %r10; mov.b32 %r16, 1;"
+    arrive += "@%p1 mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r15], %r16;\n"
+    wait = "$L1: mbarrier.try_wait.parity.shared.b64 %p2, [buffer+128], 0; @!%p2 bra $L1;"
+    use = "add.s32 %r17, %r15, 8; @%p1 mbarrier.arrive.shared::cluster.b64 _, [%r17], %r16;" + MEET
+    assert bool(machine(INIT + MEET + late + arrive + wait + use).unmade) is told
+
+
+def test_a_relaxed_arrival_tells_of_nothing_else() -> None:
+    fenced = FROM_THE_OTHER.replace(MEET, "fence.mbarrier_init.release.cluster;" + RELAXED, 1)
+    assert inside(fenced).reads
+
+
+# ------------------------------------------------------------------------------------------------ copies
+COPIES = (
+    HEAD.replace("buffer[160]", "buffer[1184]").replace(".align 16 .b8 buffer", ".align 128 .b8 buffer")
+    + "setp.eq.b32 %p1, %r1, 0; mov.b32 %r13, 1; @%p1 mbarrier.init.shared.b64 [buffer+1024], %r13;" + MEET
+    + "setp.eq.b32 %p3, %r2, {by}; and.pred %p4, %p1, %p3; add.s32 %r14, %r8, 1024;\n"
+)  # fmt: skip
+EXPECT = "@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [buffer+1024], {bytes};"
+MULTICAST = (
+    "mov.b16 %rs1, {mask}; @!%p4 bra $L2; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+    ".multicast::cluster{pair} [buffer], [%rd1], 128, [%r14], %rs1;\n$L2:"
+)
+READ = (
+    "$L1: mbarrier.try_wait.parity.shared.b64 %p2, [buffer+1024], 0; @!%p2 bra $L1;"
+    "ld.shared.b32 %r12, [%r9]; st.global.b32 [%rd3], %r12;" + MEET
+)
+
+
+def copied(body: str, by: int = 1, **given: object) -> ThreadMachine:
+    """The end of a launch of two clusters of two blocks of 32 threads on the numbers 0 to 127."""
+    values = {"mask": 3, "pair": "", "bytes": 128, **given}
+    entry = read(COPIES.replace("{by}", str(by)) + body.format(**values) + "\n\tret;\n}\n").entry("k")
+    memory = GlobalMemory([(BASE, np.arange(128, dtype="<i4").view("u1").copy())])
+    made = ThreadMachine(
+        entry, (2, 1, 1), [(0, 0, 0), (1, 0, 0)], memory, {"k_param_0": BASE.to_bytes(8, "little")}, {}
+    )
+    run(made)
+    return made
+
+
+@pytest.mark.parametrize("by", [0, 1])
+def test_a_copy_reaches_the_same_place_of_all_blocks_that_it_names(by: int) -> None:
+    made = copied(EXPECT + MULTICAST + READ, by)
+    assert made.memory.bytes.view("<i4")[:128].tolist() == [*range(32)] * 4
+    assert not races(made.shared, made.threads, made.clocks).pairs
+    assert len([each for each in made.shared.log if each.copies >= 0]) == 4  # of two clusters
+
+
+@pytest.mark.parametrize("given", [{"mask": 1}, {"mask": 2}, {"mask": 0}, {"bytes": 64}, {"bytes": 256}])
+def test_a_block_that_gets_no_copy_or_another_one_waits_for_ever(given: dict[str, int]) -> None:
+    with pytest.raises(Hang):
+        copied(EXPECT + MULTICAST + READ, **given)
+
+
+def test_a_copy_to_a_block_that_the_cluster_does_not_have_goes_outside() -> None:
+    with pytest.raises(WentOutside):
+        copied(EXPECT + MULTICAST + READ, mask=7)
+
+
+def test_a_block_that_does_not_wait_for_its_copy_races() -> None:
+    hasty = READ.replace("$L1: mbarrier", "setp.eq.b32 %p5, %r2, 0; @%p5 bra $L3;\n$L1: mbarrier", 1)
+    hasty = hasty.replace("ld.shared.b32", "\n$L3: ld.shared.b32", 1)
+    made = copied(EXPECT + MULTICAST + hasty)
+    assert races(made.shared, made.threads, made.clocks).reads
+
+
+def test_both_copies_of_a_pair_complete_at_the_barrier_of_one_of_its_blocks() -> None:
+    """Clearing bit 24 of an address makes it the even block's."""
+    first = "setp.eq.b32 %p5, %r2, 0; and.pred %p6, %p1, %p5; @%p6 " + EXPECT.replace("@%p1 ", "")
+    first += "and.b32 %r14, %r14, -16777217;"
+    single = MULTICAST.replace("@!%p4", "@!%p1").replace(".multicast::cluster", "").replace(", %rs1", "")
+    wait = READ.replace("$L1: mbarrier", "@!%p5 bra $L3;\n$L1: mbarrier", 1)
+    wait = wait.replace("ld.shared.b32", "\n$L3:" + MEET + "ld.shared.b32", 1)
+    for copy in (single, MULTICAST):
+        made = copied(first + copy + wait, pair=".cta_group::2", bytes=256)
+        assert made.memory.bytes.view("<i4")[:128].tolist() == [*range(32)] * 4
+        assert not races(made.shared, made.threads, made.clocks).pairs
+        with pytest.raises(Hang):
+            copied(first.replace("-16777217", "-1") + copy + wait, pair=".cta_group::2", bytes=256)
+    with pytest.raises(Unfollowed, match="barrier of another block"):
+        copied(first + single + wait)
 
 
 KERNELS = """

@@ -14,9 +14,9 @@ from tests.command_line import CommandLine
 from tileverify.backend.assembler import AssemblyError, find_assembler
 from tileverify.backend.compiled.code_differences import DifferenceKind
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
+from tileverify.backend.compiled.machine.casts import from_eight_bits, to_eight_bits
 from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
 from tileverify.backend.compiled.machine.memory import GlobalMemory
-from tileverify.backend.compiled.machine.packed_floats import from_eight_bits, to_eight_bits
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
 from tileverify.backend.compiled.machine.threads import UNKNOWN
 from tileverify.backend.compiled.machine.types import Array

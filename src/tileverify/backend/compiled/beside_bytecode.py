@@ -24,10 +24,9 @@ from ..interpreter.access_log import BlockLog, DynamicAccess
 from ..interpreter.values import OVERFLOWED, UNSPECIFIED
 from .both_runs import Reference, machine_for
 from .code_differences import CodeDifference, DifferenceKind
-from .host.hidden_parameters import ROOM_FOR_MAPS
-from .machine.machine import ThreadMachine, Unfollowed
+from .machine.casts import from_eight_bits
+from .machine.machine import ThreadMachine
 from .machine.memory import GlobalMemory, ThreadAccess
-from .machine.packed_floats import from_eight_bits
 from .machine.run import Hang, WentOutside, run
 from .machine.threads import UNKNOWN
 from .machine.types import Array, from_bf16
@@ -38,6 +37,10 @@ MOST_TOLD: Final = 3
 """Differences of one kind that are told of one launch."""
 ROOM: Final = {"f32": 1e-3, "tf32": 1e-2, "f64": 1e-6, "f16": 2e-2, "bf16": 5e-2, "f8e4m3": 0.15, "f8e5m2": 0.3}
 """How far values may be apart, of the larger one and of the largest in the array."""
+_UNMADE: Final = {
+    "a barrier": "a thread uses a barrier in shared memory that another one makes, and no barrier is between them",
+    "a tensor map": "a copy uses a tensor map that threads have written, and no fence has made it known to copies",
+}
 WITH_OTHERS: Final = frozenset({"atom", "red"})
 
 
@@ -48,8 +51,6 @@ def compared(ptx: PtxModule, entry: PtxEntry, reference: Reference) -> list[Code
         turns = machine.threads.block if _take_turns(entry, reference, machine.memory) else None
         run(machine, turns)
     except WentOutside as fault:
-        if fault.outside.address in ROOM_FOR_MAPS:
-            raise Unfollowed("the kernel reaches memory of the driver", fault.instruction) from None
         return [CodeDifference(DifferenceKind.OUTSIDE, f"an access reaches {fault}", lines=(fault.instruction.line,))]
     except Hang as fault:
         return [CodeDifference(DifferenceKind.HANGS, f"the launch does not end: {fault}")]
@@ -205,13 +206,14 @@ def _often(count: int) -> str:
 def _order(
     ptx: PtxModule, machine: ThreadMachine, reference: Reference, turns: Array | None
 ) -> Iterator[CodeDifference]:
-    outside, inside = (races(each, machine.threads, machine.clocks) for each in (machine.memory, machine.shared))
+    outside, inside, own = (
+        races(each, machine.threads, machine.clocks) for each in (machine.memory, machine.shared, machine.own)
+    )
     for race in outside.writes[:MOST_TOLD]:
         yield _of_race(machine, reference, race, "store other values to")
     for use in machine.unmade[:1]:
-        text = "a thread uses a barrier in shared memory that another one makes, and no barrier is between them"
-        yield CodeDifference(DifferenceKind.ORDER, text, (), (use.instruction.line,))
-    racy = {**outside.reads, **inside.reads}
+        yield CodeDifference(DifferenceKind.ORDER, _UNMADE[use.what], (), (use.instruction.line,))
+    racy = {**outside.reads, **inside.reads, **own.reads}
     if not racy:
         return
     again = machine_for(ptx, machine.entry, reference, reference.blocks)
@@ -222,9 +224,10 @@ def _order(
     for race in [each for each in outside.pairs if each.earlier.writes != each.later.writes][:MOST_TOLD]:
         yield _of_race(machine, reference, race, "load and store")
         return
-    for race in inside.pairs[:1]:
+    for race in [*inside.pairs[:1], *own.pairs[:1]][:1]:
         lines = tuple(machine.entry.instructions[each.number].line for each in (race.earlier, race.later))
-        text = "two threads of a block meet in shared memory, and no barrier is between them"
+        where = "shared memory" if inside.pairs else "a tensor map"
+        text = f"two threads of a block meet in {where}, and no barrier is between them"
         yield CodeDifference(DifferenceKind.ORDER, text, (), lines)
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import Final
 
 import numpy as np
 
 from ...contract.launch import EntryParameter
 from ...frontend.bytecode.enums import MemoryOrdering
-from ...frontend.bytecode.model import Entry, Module
+from ...frontend.bytecode.model import Entry, Module, Op
 from ...frontend.bytecode.traverse import walk
 from ..interpreter import BlockLog, BoundLaunch, Budget, Memory, bind_launch, run_block
 from ..interpreter.conduct import KEEP_GOING
@@ -25,8 +26,10 @@ from .machine.threads import Block
 from .machine.types import Array
 from .ptx.model import PtxEntry, PtxModule
 
-STEPS = 1 << 28
-MOST_BLOCKS = 9
+STEPS: Final = 1 << 30
+MOST_BLOCKS: Final = 9
+MOST_TOGETHER: Final = 64
+"""Blocks that are all executed because they meet, though none of them waits."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +48,29 @@ class Reference:
 
 def border_blocks(entry: Entry, grid: Block) -> tuple[Block, ...]:
     """The blocks that are executed, x first: the first, the last and the one before it of each direction, or of many
-    directions the first and the last.  All of a launch whose blocks may wait for each other."""
-    together = any(
-        op.name.startswith("atomic") or op.attributes.get("ord", MemoryOrdering.WEAK) != MemoryOrdering.WEAK
-        for op in walk(entry.body)
-    )
+    directions the first and the last.  All of a launch whose blocks may wait for each other, and of a small one whose
+    blocks meet in atomics."""
     sizes: tuple[int, ...] = grid
     axes = [list(range(size)) for size in sizes]
-    if not together:
+    if not _meet(walk(entry.body)) or (prod(sizes) > MOST_TOGETHER and not _may_wait(entry)):
         axes = [sorted({0, size - 1, max(size - 2, 0)}) for size in sizes]
         if prod(map(len, axes)) > MOST_BLOCKS:
             axes = [sorted({0, size - 1}) for size in sizes]
     return tuple((x, y, z) for z, y, x in product(*reversed(axes)))
+
+
+def _meet(ops: Iterable[Op]) -> bool:
+    """Whether blocks may hand something to each other."""
+    return any(
+        op.name.startswith("atomic") or op.attributes.get("ord", MemoryOrdering.WEAK) != MemoryOrdering.WEAK
+        for op in ops
+    )
+
+
+def _may_wait(entry: Entry) -> bool:
+    """Whether a loop without a count may go round until another block has done something."""
+    loops = (op for op in walk(entry.body) if op.name == "loop")
+    return any(_meet(walk(body)) for op in loops for region in op.regions for body in region.blocks)
 
 
 def reference(module: Module, entry: Entry, parameters: Sequence[EntryParameter], inputs: Inputs) -> Reference:
@@ -117,7 +131,7 @@ def _parameters(entry: PtxEntry, against: Reference) -> Mapping[str, bytes]:
     if against.host is None:
         raise Unfollowed("the host code that fills hidden parameters was not seen")
     try:
-        return against.host.filled(entry.name, entry.parameters, found)
+        return against.host.filled(entry.name, entry.parameters, found, block_memory=entry.block_memory > 0)
     except NoHiddenParameters as error:
         raise Unfollowed(str(error)) from None
 

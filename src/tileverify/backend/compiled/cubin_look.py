@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Final
 
 from ...contract.launch import EntryParameter, LaunchSpec
@@ -129,10 +129,10 @@ def _compared(
     wanted = _to_be_seen(entry)
     done, why = 0, ""
     try:
-        contract = ContractInNumbers(proved.launch, proved.requires)
+        contracts = list(_contracts(proved))
     except UsageError as error:
         return replace(seen, why_not=error.message)
-    for inputs in covering(contract, entry, DRAWN):
+    for inputs in chain.from_iterable(covering(contract, entry, DRAWN) for contract in contracts):
         launch = _reference(proved, module, entry, inputs)
         if isinstance(launch, str):
             why = launch
@@ -158,6 +158,15 @@ def _compared(
     if not done:
         return replace(seen, why_not=why or "no small launch was found")
     return replace(seen, launches=done, accesses=_executed(compiled))
+
+
+def _contracts(proved: ProvedEntry) -> Iterator[ContractInNumbers]:
+    """Contents as they were recorded come first: a proof that assumes what was observed says nothing of others."""
+    launch = proved.launch
+    if launch.observed:
+        seen = tuple(fact for fact in launch.observed if fact not in launch.data)
+        yield ContractInNumbers(replace(launch, data=(*launch.data, *seen)), proved.requires)
+    yield ContractInNumbers(launch, proved.requires)
 
 
 def _to_be_seen(entry: Entry) -> frozenset[int]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from .machine.clocks import FENCED, Clocks
 from .machine.memory import Space, ThreadAccess
 from .machine.threads import Threads
 from .machine.types import Array
+
+MOST_EVENTS: Final = 1 << 22
+"""That are looked at together, of one granule and all before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,8 @@ class _Events:
     writes: Array
     reads: Array
     atomic: Array
+    values: Array  # the bytes that are written, [events, bytes of a granule]
+    valued: Array
 
 
 def races(space: Space, threads: Threads, clocks: Clocks) -> Races:
@@ -76,44 +82,69 @@ def races(space: Space, threads: Threads, clocks: Clocks) -> Races:
     size = 0
     for access in log:
         size = gcd(size, access.bytes, int(np.gcd.reduce(access.places)) if len(access.places) else 0)
-    events = _events(log, size, threads, len(space.bytes))
-    if events is None:
-        return Races((), {})
     pairs: dict[tuple[int, int], ThreadRace] = {}
     reads: dict[int, Array] = {}
     table = clocks.table()
-    for earlier, later in _neighbours(events):
-        _gather(
-            events, *_unordered(events, earlier, later, table, clocks.warps, FENCED[space.name]), size, pairs, reads
-        )
+    for events in _batches(log, size, threads, len(space.bytes)):
+        for earlier, later in _neighbours(events):
+            found = _unordered(events, earlier, later, table, clocks.warps, FENCED[space.name])
+            _gather(events, *_unlike(events, *found), size, pairs, reads)
     return Races(tuple(pairs.values()), reads)
 
 
-def _events(log: Sequence[ThreadAccess], size: int, threads: Threads, whole: int) -> _Events | None:
+def _batches(log: Sequence[ThreadAccess], size: int, threads: Threads, whole: int) -> Iterator[_Events]:
+    """The events of all granules, those of one together."""
     parts = [np.arange(access.bytes // size) for access in log]
-    granules = [(access.places[:, None] // size + part).ravel() for access, part in zip(log, parts, strict=True)]
+    granules = [
+        (access.places[:, None] // size + part).ravel().astype("i4") for access, part in zip(log, parts, strict=True)
+    ]
     contended = _contended(log, granules, parts, whole // size + 1, threads.count)
-    kept = [np.flatnonzero(contended[each]) for each in granules]
-    if not any(map(len, kept)):
-        return None
+    counts = np.bincount(np.concatenate(granules), minlength=len(contended)) * contended
+    batch = np.where(contended, np.cumsum(counts) // MOST_EVENTS, -1)
+    for number in np.unique(batch[contended]):
+        kept = [np.flatnonzero(batch[each] == number) for each in granules]
+        yield _events(log, size, threads, granules, parts, kept)
+
+
+def _events(
+    log: Sequence[ThreadAccess], size: int, threads: Threads, granules: Sequence[Array], parts: Sequence[Array],
+    kept: Sequence[Array],
+) -> _Events:  # fmt: skip
     rows = [np.repeat(np.arange(len(a.threads)), len(p))[k] for a, p, k in zip(log, parts, kept, strict=True)]
     granule = np.concatenate([each[k] for each, k in zip(granules, kept, strict=True)])
     access = np.repeat(np.arange(len(log)), list(map(len, kept)))
-    row = np.concatenate(rows)
+    row, thread = np.concatenate(rows), np.concatenate([a.threads[r] for a, r in zip(log, rows, strict=True)])
+    values = np.concatenate([_granules(each, size)[k] for each, k in zip(log, kept, strict=True)])
     order = np.lexsort((access, granule))
-    granule, access, row = granule[order], access[order], row[order]
+    plain = np.array([each.writes and not each.reads and each.values is not None for each in log])[access]
+    order = order[~_repeated(granule[order], access[order], threads.warp[thread[order]], values[order], plain[order])]
+    granule, access, row, thread, values = (each[order] for each in (granule, access, row, thread, values))
 
     def of(field: str) -> Array:
         return np.concatenate([getattr(a, field)[r] for a, r in zip(log, rows, strict=True)])[order]
 
-    thread = of("threads")
     copies = np.array([each.copies for each in log])[access]
     flags = {name: np.array([getattr(a, name) for a in log])[access] for name in ("writes", "reads", "atomic")}
     return _Events(
         log, granule, access, access, row, thread, threads.warp[thread], threads.block[thread], of("own"), of("clock"),
         of("met"), copies, np.where(copies < 0, thread, threads.count + access), flags["writes"], flags["reads"],
-        flags["atomic"],
+        flags["atomic"], values, np.array([each.values is not None for each in log])[access],
     )  # fmt: skip
+
+
+def _repeated(granule: Array, access: Array, warp: Array, values: Array, plain: Array) -> Array:
+    """Writes of equal bytes between a first and a last one, all by threads of one warp at one time: what is not ordered
+    with one of them, and by another thread, is not ordered with the first or with the last one either."""
+    same = (granule[1:] == granule[:-1]) & (access[1:] == access[:-1]) & (warp[1:] == warp[:-1]) & plain[1:]
+    same &= (values[1:] == values[:-1]).all(axis=1)
+    return np.concatenate(([False], same)) & np.concatenate((same, [False]))
+
+
+def _granules(access: ThreadAccess, size: int) -> Array:
+    """What it writes into each granule that it touches; zeros where that is not known."""
+    if access.values is None:
+        return np.zeros((len(access.threads) * (access.bytes // size), size), "u1")
+    return access.values.reshape(-1, size)
 
 
 def _contended(
@@ -175,15 +206,16 @@ def _unordered(
 ) -> tuple[Array, Array]:  # fmt: skip
     """Those of the pairs that nothing orders, of one block and not both atomic.  ``fenced``: which of the columns of a
     warp says what its writes are for copies."""
-    a, b = earlier, later
-    copy_a, copy_b = events.copies[a] >= 0, events.copies[b] >= 0
-    same_warp = (events.warp[a] == events.warp[b]) & ~copy_a & ~copy_b
+    may = (events.actor[earlier] != events.actor[later]) & (events.block[earlier] == events.block[later])
+    may &= ~(events.atomic[earlier] & events.atomic[later])
+    a, b = earlier[may], later[may]
+    copy_a, copy_b, own, clock = events.copies[a] >= 0, events.copies[b] >= 0, events.own[a], events.clock[b]
     column = np.where(copy_a, events.copies[a], events.warp[a] % warps)
-    through = column + np.where(~copy_a & copy_b & events.writes[a], fenced * warps, 0)
-    known = np.minimum(table[events.clock[b], column], table[events.clock[b], through]) >= events.own[a]
-    ordered = (events.actor[a] == events.actor[b]) | known | (same_warp & (events.met[b] >= events.own[a]))
-    kept = ~ordered & (events.block[a] == events.block[b]) & ~(events.atomic[a] & events.atomic[b])
-    return a[kept], b[kept]
+    ordered = table[clock, column] >= own
+    if fenced and (through := ordered & ~copy_a & copy_b & events.writes[a]).any():
+        ordered[through] = table[clock[through], column[through] + fenced * warps] >= own[through]
+    ordered |= (events.warp[a] == events.warp[b]) & ~copy_a & ~copy_b & (events.met[b] >= own)
+    return a[~ordered], b[~ordered]
 
 
 def _gather(
@@ -192,37 +224,28 @@ def _gather(
 ) -> None:  # fmt: skip
     for mine in (earlier, later):
         reading = mine[events.reads[mine] & ~events.writes[mine]]
-        for number in np.unique(events.access[reading]):
-            access = events.log[number]
+        for members in _alike(events.access[reading]):
+            access = events.log[events.access[reading[members[0]]]]
             marked = reads.setdefault(access.time, np.zeros(len(access.threads), "u1"))
-            marked[events.row[reading[events.access[reading] == number]]] = 1
-    _, firsts, whose = np.unique(
-        events.access[earlier] * len(events.log) + events.access[later], return_index=True, return_inverse=True
-    )
-    for number, place in enumerate(firsts):
+            marked[events.row[reading[members]]] = 1
+    _, firsts = np.unique(events.access[earlier] * len(events.log) + events.access[later], return_index=True)
+    for place in firsts:
         one, other = events.log[events.access[earlier[place]]], events.log[events.access[later[place]]]
-        if (key := (one.time, other.time)) in pairs:
-            continue
-        if one.writes and other.writes:
-            found = _different(events, earlier[whose == number], later[whose == number], size)
-            if found is None:
-                continue
-            place = np.flatnonzero(whose == number)[found]
         a, b = earlier[place], later[place]
-        pairs[key] = ThreadRace(one, int(events.thread[a]), other, int(events.thread[b]), int(events.granule[a]) * size)
+        race = ThreadRace(one, int(events.thread[a]), other, int(events.thread[b]), int(events.granule[a]) * size)
+        pairs.setdefault((one.time, other.time), race)
 
 
-def _different(events: _Events, earlier: Array, later: Array, size: int) -> int | None:
-    """Which of the pairs of writes, the first, has other values in one than in the other."""
-    one, other = events.log[events.access[earlier[0]]], events.log[events.access[later[0]]]
-    if one.values is None or other.values is None:
-        return 0
-    byte = events.granule[earlier] * size
-    held = []
-    for access, mine in ((one, earlier), (other, later)):
-        assert access.values is not None
-        rows = events.row[mine]
-        at = (byte - access.places[rows])[:, None] + np.arange(size)
-        held.append(access.values[rows[:, None], at])
-    wrong = np.flatnonzero((held[0] != held[1]).any(axis=1))
-    return int(wrong[0]) if len(wrong) else None
+def _alike(keys: Array) -> Iterator[Array]:
+    """The places of each key, in ascending order."""
+    if len(keys):
+        order = np.argsort(keys, kind="stable")
+        yield from np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+
+
+def _unlike(events: _Events, earlier: Array, later: Array) -> tuple[Array, Array]:
+    """The pairs but for two writes of equal bytes."""
+    a, b = earlier, later
+    alike = events.writes[a] & events.writes[b] & events.valued[a] & events.valued[b]
+    alike &= (events.values[a] == events.values[b]).all(axis=1)
+    return a[~alike], b[~alike]

@@ -1,9 +1,10 @@
 """The bytes of hidden parameters, as the driver has them made at a launch: by code that tileiras puts into the cubin.
 
-The driver calls ``__CUDA_TILEIR_FUNC_ON_ARGUMENTS_CHANGE_n`` of the object with ``rcx`` at the block of parameters and
-``rsi`` at a context of its own, and the function writes tensor maps behind the visible ones, or a pointer of the
-context.  A wrong tensor map is a fault that the PTX alone never shows, so this code is executed (`x86`).  The cubin
-says where in the constant bank the block begins, on which the places of parameters hang that are aligned.
+The driver calls ``__CUDA_TILEIR_FUNC_ON_ARGUMENTS_CHANGE_n`` of the object with ``rcx`` at the block of parameters, and
+the function writes tensor maps behind the visible ones.  Where threads write tensor maps themselves, it also copies the
+address of memory for them, which is at ``rsi + 8``; a driver that gives each block memory of its own has none there.
+A wrong tensor map is a fault that the PTX alone never shows, so this code is executed (`x86`).  The cubin says where in
+the constant bank the block begins, on which the places of parameters hang that are aligned.
 """
 
 from __future__ import annotations
@@ -21,11 +22,8 @@ from .x86 import HostFault, HostMachine
 _FUNCTION: Final = re.compile(r"__CUDA_TILEIR_FUNC_ON_ARGUMENTS_CHANGE_(\d+)")
 _NAME: Final = "__CUDA_TILEIR_FUNC_NAME_"
 _BLOCK: Final = 0x1000_0000_0000
-_RCX: Final = 1
-_RSI: Final = 6
-_CONTEXT: Final = 0x1100_0000_0000
-"""Of the driver: two words, the second of which leads to room for tensor maps that kernels make."""
-ROOM_FOR_MAPS: Final = range(0x6000_0000_0000, 0x6001_0000_0000)
+_CONTEXT: Final = 0x1800_0000_0000
+_RCX, _RSI = 1, 6
 _CONSTANT_BANK: Final = 0x0A
 _VALUE_FOLLOWS: Final = 4
 """Of an attribute in ``.nv.info``: its size stands in 2 bytes, and so many follow."""
@@ -42,15 +40,20 @@ class HostSide:
     host: bytes | None
     cubin: bytes
 
-    def filled(self, entry: str, parameters: Sequence[Parameter], visible: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        """All parameters, the hidden ones as the host code makes them; raises `NoHiddenParameters`."""
+    def filled(
+        self, entry: str, parameters: Sequence[Parameter], visible: Mapping[str, bytes], *, block_memory: bool = False
+    ) -> Mapping[str, bytes]:  # fmt: skip
+        """All parameters, the hidden ones as the host code makes them.  ``block_memory``: each block has memory of its
+        own, so that the driver gives none.  Raises `NoHiddenParameters`."""
         try:
-            return self._filled(entry, parameters, visible)
+            return self._filled(entry, parameters, visible, block_memory)
         except (BrokenObject, HostFault) as error:
             raise NoHiddenParameters(str(error)) from None
 
-    def _filled(self, entry: str, parameters: Sequence[Parameter], visible: Mapping[str, bytes]) -> Mapping[str, bytes]:
-        call = self.call_of(entry, parameters)
+    def _filled(
+        self, entry: str, parameters: Sequence[Parameter], visible: Mapping[str, bytes], block_memory: bool
+    ) -> Mapping[str, bytes]:  # fmt: skip
+        call = self.call_of(entry, parameters, block_memory=block_memory)
         memory = call.memory()
         block = memory[_BLOCK]
         for parameter in parameters:
@@ -66,7 +69,7 @@ class HostSide:
             raise NoHiddenParameters(f"the host code changes arguments: {before.hex()} to {block.hex()}")
         return found
 
-    def call_of(self, entry: str, parameters: Sequence[Parameter]) -> HostCall:
+    def call_of(self, entry: str, parameters: Sequence[Parameter], *, block_memory: bool = False) -> HostCall:
         """What the driver calls for ``entry``.
 
         :raises BrokenObject: the object or the cubin is none.
@@ -80,21 +83,24 @@ class HostSide:
             raise NoHiddenParameters("the cubin's parameters lie elsewhere than the PTX says")
         code = ElfObject(self.host)
         function = _function(code, entry)
-        return HostCall(code.sections[function.section].data, function.value, places, size)
+        return HostCall(code.sections[function.section].data, function.value, places, size, block_memory)
 
 
 @dataclass(frozen=True, slots=True)
 class HostCall:
-    """The function at ``address`` of ``code``, and the block of ``size`` bytes in which parameters have ``places``."""
+    """The function at ``address`` of ``code``, and the block of ``size`` bytes in which parameters have ``places``.
+    ``block_memory``: each block has memory of its own, so that the driver gives none."""
 
     code: bytes
     address: int
     places: Mapping[str, int]
     size: int
+    block_memory: bool
 
     def memory(self) -> dict[int, bytearray]:
-        """A block of zeros at its address, and the driver's context."""
-        return {_BLOCK: bytearray(self.size), _CONTEXT: bytearray(struct.pack("<2Q", 0, ROOM_FOR_MAPS.start))}
+        """A block of zeros at its address, and where the driver tells memory for tensor maps."""
+        given = {_CONTEXT + 8: bytearray(8)} if self.block_memory else {}
+        return {_BLOCK: bytearray(self.size), **given}
 
     def place(self, parameter: Parameter) -> int:
         """The address of a parameter."""
@@ -102,7 +108,7 @@ class HostCall:
 
     def made_by(self, machine: HostMachine) -> int:
         """What the function returns: 0 where it fills the block."""
-        return machine.call(self.address, {_RCX: _BLOCK, _RSI: _CONTEXT})
+        return machine.call(self.address, {_RCX: _BLOCK, **({_RSI: _CONTEXT} if self.block_memory else {})})
 
 
 def layout(parameters: Sequence[Parameter], start: int) -> Mapping[str, int]:

@@ -13,7 +13,7 @@ from .types import Array
 class Mbarrier:
     """``count`` arrivals end a phase, once all bytes that were announced have come.  ``known``: what those that arrived
     in the phase knew (`clocks`), ``over``: in the one before.  ``column``: of the copies that complete here, whose time
-    is the phase.  ``maker``: the warp that made it, at ``made`` of its time."""
+    is the phase.  ``maker``: the warp that made it, by its ``thread``, at ``made`` of its time."""
 
     count: int
     pending: int = field(init=False)
@@ -23,6 +23,7 @@ class Mbarrier:
     over: Array | None = None
     column: int = -1
     maker: int = -1
+    thread: int = -1
     made: int = -1
 
     def __post_init__(self) -> None:

@@ -15,7 +15,8 @@ import numpy as np
 from ..ptx.model import Immediate, Instruction, PtxAddress
 from .clocks import TooManyCopies
 from .machine import Step, ThreadMachine, Unfollowed
-from .memory import RANK_BITS, Space, ThreadAccess
+from .map_updates import written_map
+from .memory import RANK_BITS, Outside, Space, ThreadAccess
 from .tensor_maps import CHUNK, MAP_BYTES, TensorMap, UnknownTensorMap, box_places, decoded
 from .threads import RACY, Lanes
 from .transfers import COMBINE
@@ -26,11 +27,13 @@ _MOST_BYTES: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side of a copy: parts of so many bytes, at ``places`` of a space."""
+    """One side of a copy: parts of so many bytes, at ``places`` of a space.  ``kind``: of elements, where a tensor map
+    says that."""
 
     space: Space
     places: Array
     part: int
+    kind: str = ""
 
 
 def bulk(instruction: Instruction, number: int) -> Step:
@@ -42,7 +45,7 @@ def bulk(instruction: Instruction, number: int) -> Step:
         return _wait(instruction)
     if "prefetch" in parts:
         return lambda machine, lanes: None
-    if {"im2col", "tile::gather4", "tile::scatter4", "cp_mask", "multicast::cluster"} & set(parts):
+    if {"im2col", "tile::gather4", "tile::scatter4", "cp_mask"} & set(parts):
         raise Unfollowed(f"{instruction.name} is not known", instruction)
     places = [place for place, part in enumerate(parts) if part.partition("::")[0] in ("shared", "global")]
     if len(places) < 2:
@@ -93,14 +96,15 @@ def _sides(
     for address in (first, second):
         marks = machine.marks_of([address.base, *address.coordinates], one)
         machine.decides(instruction, number, marks, one, "the address of a copy")
-    start = machine.address(inner, one, 1)
+    start, kind = machine.address(inner, one, 1), ""
     if instruction.has("tensor"):
-        found = tensor_map(machine, outer, one, instruction)
+        found = _tensor_map(machine, instruction, number, outer, one)
         corner = tuple(int(machine.threads.read(each, "s32", one).reshape(-1)[0]) for each in outer.coordinates)
         if len(corner) != found.rank:
             raise Unfollowed("a tensor map has another rank than its copy", instruction)
         if int(start[0]) % 128:
             raise Unfollowed("a box lies in shared memory at a place that is no multiple of 128", instruction)
+        kind = found.kind
         part, offsets, addresses, inside = box_places(found, corner)
         within = found.swizzled(start + offsets.astype("u8"))
     else:
@@ -114,45 +118,24 @@ def _sides(
     threads = np.repeat(one, len(within))
     space, places = machine.places("shared", within, part, threads)
     _, outside = machine.places("global", addresses[inside], part, threads[inside])
-    return _Side(space, places, part), _Side(machine.memory, outside, part), inside
+    return _Side(space, places, part), _Side(machine.memory, outside, part, kind), inside
 
 
-def tensor_map(machine: ThreadMachine, operand: PtxAddress, one: Array, instruction: Instruction) -> TensorMap[int]:
-    address = int(machine.address(operand, one, 1)[0])
-    data = machine.tensor_map(address)
+def _tensor_map(
+    machine: ThreadMachine, instruction: Instruction, number: int, operand: PtxAddress, one: Array
+) -> TensorMap[int]:  # fmt: skip
+    address = machine.address(operand, one, 1)
+    data = machine.hidden(int(address[0]))
     if data is None:
-        raise Unfollowed("a tensor map is used that nobody made", instruction)
+        place, data = written_map(machine, address, one, instruction, number)
+        side, thread = _Side(machine.own, np.array([place]), MAP_BYTES), int(one[0])
+        column = _column(machine, one, ("described", thread))
+        time = _Logged(machine, number, one).access(side, column, machine.groups[thread] + 1, reads=True)
+        machine.decides(instruction, number, _marks(machine, side, time), one, "the tensor map of a copy")
     try:
         return decoded(data)
     except UnknownTensorMap as error:
         raise Unfollowed(str(error), instruction) from None
-
-
-def make_tensor_map(instruction: Instruction, number: int) -> Step:
-    """``tensormap.cp_fenceproxy``: the one that stands in shared memory is put where copies find it.  Its bytes are
-    kept by their address, and not in memory, as the room for them is the driver's."""
-    target, source, size = instruction.operands
-    if instruction.opcode[1] != "cp_fenceproxy" or size != Immediate(MAP_BYTES):
-        raise Unfollowed(f"{instruction.name} is not known", instruction)
-    assert isinstance(target, PtxAddress)
-    assert isinstance(source, PtxAddress)
-
-    def step(machine: ThreadMachine, lanes: Lanes) -> None:
-        numbers = machine.numbers(lanes)
-        _, firsts = np.unique(machine.threads.warp[numbers], return_index=True)
-        for one in numbers[firsts].reshape(-1, 1):
-            marks = machine.marks_of([target.base, source.base], one)
-            machine.decides(instruction, number, marks, one, "the address of a tensor map")
-            space, places = machine.places("shared", machine.address(source, one, 1), MAP_BYTES, one)
-            time = machine.logged(space, number, one, places, MAP_BYTES, reads=True)
-            marks = space.marked(places, MAP_BYTES)
-            if (racy := machine.racy.get(time)) is not None:
-                marks = racy * np.uint8(RACY) if marks is None else marks | racy * np.uint8(RACY)
-            machine.decides(instruction, number, marks, one, "a tensor map")
-            data = space.bytes[places[0] : places[0] + MAP_BYTES].tobytes()
-            machine.tensor_maps[int(machine.address(target, one, 1)[0])] = data
-
-    return step
 
 
 def _combine(instruction: Instruction) -> str:
@@ -167,24 +150,56 @@ def _load(
     machine: ThreadMachine, instruction: Instruction, number: int, one: Array, shared: _Side, outside: _Side,
     inside: Array,
 ) -> None:  # fmt: skip
+    """Into each block that the instruction names, at whose barrier it completes with all bytes of the box."""
     awaited = [each for each in instruction.operands[2:] if isinstance(each, PtxAddress)]
     if len(awaited) != 1 or "mbarrier::complete_tx::bytes" not in instruction.name:
         raise Unfollowed(f"{instruction.name} is not known", instruction)
     machine.decides(instruction, number, machine.marks_of([awaited[0].base], one), one, "a barrier's address")
-    _, places = machine.places("shared", machine.address(awaited[0], one, 1), 8, one)
-    barrier = machine.barrier_at(int(places[0]), machine.threads.warp[one], instruction, number)
-    if barrier.column < 0:
-        barrier.column = _column(machine, one, ("phases", int(places[0])))
-    logged = _Logged(machine, number, one)
-    time = logged.access(outside, barrier.column, barrier.phase, reads=True)
+    _, named = machine.places("shared", machine.address(awaited[0], one, 1), 8, one)
+    logged, window, warp = _Logged(machine, number, one), machine.shared.size, machine.threads.warp[one]
+    reached = _reached(machine, instruction, number, one, int(shared.places[0]), int(named[0]))
+    barriers = [machine.barrier_at(int(named[0]) + at * window, warp, instruction, number) for _, at in reached]
+    for barrier, (_, at) in zip(barriers, reached, strict=True):
+        if barrier.column < 0:
+            barrier.column = _column(machine, one, ("phases", int(named[0]) + at * window))
+    if not reached:
+        return
+    time = logged.access(outside, barriers[0].column, barriers[0].phase, reads=True)
     data = np.zeros((len(inside), shared.part), "u1")
     data[inside] = outside.space.bytes[outside.places[:, None] + np.arange(outside.part)]
-    shared.space.bytes[shared.places[:, None] + np.arange(shared.part)] = data
     marks = np.zeros(len(inside), "u1")
     marks[inside] = _marks(machine, outside, time)
-    shared.space.mark(shared.places, shared.part, marks)
-    logged.access(shared, barrier.column, barrier.phase, writes=True, values=data)
-    barrier.complete(len(inside) * shared.part)
+    for barrier, (to, _) in zip(barriers, reached, strict=True):
+        side = _Side(shared.space, shared.places + to * window, shared.part)
+        side.space.bytes[side.places[:, None] + np.arange(side.part)] = data
+        side.space.mark(side.places, side.part, marks)
+        logged.access(side, barrier.column, barrier.phase, writes=True, values=data)
+        barrier.complete(len(inside) * side.part)
+
+
+def _reached(
+    machine: ThreadMachine, instruction: Instruction, number: int, one: Array, place: int, barrier: int
+) -> list[tuple[int, int]]:  # fmt: skip
+    """Of each block that gets the bytes, how many blocks behind ``place`` they lie, and how many behind ``barrier`` the
+    one that they complete at.
+
+    A copy to several blocks completes at the barrier of each; with ``cta_group::2`` at that of the pair's even block,
+    or of its odd one, as the named barrier lies."""
+    window, cluster = machine.shared.size, machine.entry.cluster
+    to, at = place // window % cluster, barrier // window % cluster
+    pairs = instruction.has("cta_group::2")
+    if not instruction.has("multicast::cluster"):
+        if to // 2 != at // 2 or (to != at and not pairs):
+            raise Unfollowed("a copy completes at a barrier of another block", instruction)
+        return [(0, 0)]
+    after = next(n for n, each in enumerate(instruction.operands) if n > 1 and isinstance(each, PtxAddress))
+    mask = instruction.operands[after + 1]
+    machine.decides(instruction, number, machine.marks_of([mask], one), one, "which blocks get a copy")
+    bits = int(np.broadcast_to(machine.threads.read(mask, "u16", one), (1,))[0])
+    ranks = [rank for rank in range(16) if bits >> rank & 1]
+    if any(rank >= cluster for rank in ranks):
+        raise Outside("shared", int(one[0]), max(ranks) << RANK_BITS, 1)
+    return [(rank - to, (rank & ~1 | at & 1 if pairs else rank) - at) for rank in ranks]
 
 
 def _marks(machine: ThreadMachine, side: _Side, time: int) -> Array:
@@ -252,22 +267,22 @@ def _store(
     if combine is None:
         logged.access(outside, column, group, writes=True, values=data)
         return
-    width = _element(instruction)[1]
+    width = _element(instruction, outside)[1]
     places = (outside.places[:, None] + np.arange(0, outside.part, width)).ravel()
     each = _Side(outside.space, places, width)
     logged.access(each, column, group, reads=True, writes=True, values=data.reshape(-1, width), atomic=True)
 
 
-def _element(instruction: Instruction) -> tuple[str, int]:
-    type_ = next((each for each in instruction.opcode if each in DTYPES or each == "bf16"), None)
-    if type_ is None:
+def _element(instruction: Instruction, outside: _Side) -> tuple[str, int]:
+    type_ = next((each for each in instruction.opcode if each in DTYPES or each == "bf16"), outside.kind)
+    if type_ not in DTYPES and type_ != "bf16":
         raise Unfollowed(f"{instruction.name} is not known", instruction)
     return type_, 2 if type_ == "bf16" else DTYPES[type_].itemsize
 
 
 def _combined(instruction: Instruction, combine: str, outside: _Side, data: Array) -> Array:
     """Of a reduction, what global memory holds behind it."""
-    type_, _ = _element(instruction)
+    type_, _ = _element(instruction, outside)
     old = outside.space.bytes[outside.places[:, None] + np.arange(outside.part)]
     function = COMBINE[combine]
     if type_ == "bf16":
@@ -287,17 +302,16 @@ def _wait(instruction: Instruction) -> Step:
     left = instruction.operands[0]
     if not isinstance(left, Immediate):
         raise Unfollowed(f"{instruction.name} is not known", instruction)
-    whose = ("read",) if instruction.has("read") else ("read", "written")
+    both = ("read",) if instruction.has("read") else ("read", "written")
 
     def step(machine: ThreadMachine, lanes: Lanes) -> None:
+        whose = (*both, "described") if machine.entry.block_memory else both
         for thread in machine.numbers(lanes):
             done = machine.groups[int(thread)] - left.bits
             if done > 0:
-                block, warp = int(machine.threads.block[thread]), machine.threads.warp[[thread]]
-                for what in whose:  # groups of threads that copy nothing are empty
-                    column = machine.clocks.known_column(block, (what, int(thread)))
-                    if column is not None:
-                        machine.clocks.done(warp, column, done)
+                warp, block = machine.threads.warp[[thread]], int(machine.threads.block[thread])
+                for what in whose:
+                    machine.clocks.done(block, (what, int(thread)), warp, done)
 
     return step
 
@@ -309,6 +323,18 @@ def proxy_fence(instruction: Instruction, number: int) -> Step:
 
     def step(machine: ThreadMachine, lanes: Lanes) -> None:
         machine.clocks.fence(np.unique(machine.threads.warp[machine.numbers(lanes)]), spaces)
+
+    return step
+
+
+def made_fence(instruction: Instruction, number: int) -> Step:
+    """``fence.mbarrier_init.release.cluster``: of the barriers that the same thread has made."""
+
+    def step(machine: ThreadMachine, lanes: Lanes) -> None:
+        numbers = machine.numbers(lanes)
+        makers = {each.thread for each in machine.mbarriers.values()} - set(numbers.tolist())
+        warps = np.unique(machine.threads.warp[numbers])
+        machine.clocks.tell_made(warps[~np.isin(warps, machine.threads.warp[sorted(makers)])])
 
     return step
 
@@ -331,7 +357,8 @@ def tensor_commit(instruction: Instruction, number: int) -> Step:
             reached = [start]
             if mask is not None:
                 bits = int(np.broadcast_to(machine.threads.read(mask, "u16", one), (1,))[0])
-                reached = [start | np.uint64(rank + 1 << RANK_BITS) for rank in range(16) if bits >> rank & 1]
+                within = int(start) & (1 << RANK_BITS) - 1
+                reached = [np.uint64(within | rank << RANK_BITS) for rank in range(16) if bits >> rank & 1]
             for each in reached:
                 _, places = machine.places("shared", np.array([each], "u8"), 8, one)
                 barrier = machine.barrier_at(int(places[0]), machine.threads.warp[one], instruction, number)

@@ -12,8 +12,10 @@ waits for it.  So it has a *column* of its own in all knowledge: one for each ba
 time is the barrier's phase, and two for the groups of copies of each thread (read, and written), whose time is the
 number of the group.  It reads and writes through another proxy, too: what threads wrote before is there for it only
 once ``fence.proxy.async`` stands in between.  What has passed such a fence is known in two more columns for each warp.
+A last one for each warp says up to when it is known which barriers the warp has made: ``fence.mbarrier_init`` lets an
+arrival that releases nothing else (``relaxed``) tell that.
 
-    columns  =  warps, warps as fenced for shared memory, warps as fenced for global memory, copies
+    columns  =  warps, warps as fenced for shared memory, warps as fenced for global memory, warps as makers, copies
 """
 
 from __future__ import annotations
@@ -25,10 +27,13 @@ import numpy as np
 
 from .types import Array
 
+_MADE: Final = 3
+"""Which of the columns of a warp says what barriers it has made."""
 COPIES: Final = 96
 """Columns of copies, in kernels that have any."""
-FENCED: Final = {"shared": 1, "global": 2}
-"""Which of the columns of a warp."""
+FENCED: Final = {"shared": 1, "global": 2, "block": 0}
+"""Which of the columns of a warp.  Memory of a block has none: what is written there has a fence of its own
+(`map_updates`)."""
 
 
 class TooManyCopies(Exception):
@@ -41,8 +46,9 @@ class Clocks:
     def __init__(self, blocks: int, warps: int, *, copies: bool = False) -> None:
         self.warps = warps
         self.copies = copies
+        self.width = (_MADE + 1) * warps + COPIES if copies else warps
         count = blocks * warps
-        self.rows: list[Array] = [np.full(3 * warps + COPIES if copies else warps, -1, "i4")]
+        self.rows: list[Array] = [np.full(self.width, -1, "i4")]
         self.own = np.zeros(count, "i4")
         self.met = np.full(count, -1, "i4")
         self.row = np.zeros(count, "i4")
@@ -122,16 +128,38 @@ class Clocks:
         if found is None:
             if self._used[block] == COPIES:
                 raise TooManyCopies
-            found = self._columns[block, whose] = 3 * self.warps + self._used[block]
+            found = self._columns[block, whose] = (_MADE + 1) * self.warps + self._used[block]
             self._used[block] += 1
         return found
 
-    def known_column(self, block: int, whose: Hashable) -> int | None:
-        """The same where there was such a copy."""
-        return self._columns.get((block, whose))
+    def done(self, block: int, whose: Hashable, warps: Array, time: int) -> None:
+        """These warps know that such copies are over, up to a time, if there were any."""
+        column = self._columns.get((block, whose))
+        if column is not None:
+            known = self.rows[0].copy()
+            known[column] = time
+            self.acquire(warps, known)
 
-    def done(self, warps: Array, column: int, time: int) -> None:
-        """These warps know that the copies of a column are over, up to a time."""
+    # --------------------------------------------------------------------------------------- barriers made
+    def tell_made(self, warps: Array) -> None:
+        """Relaxed arrivals of these warps say from now on which barriers each of them has made."""
+        if self.copies:
+            for warp in warps:
+                row = self.rows[self.row[warp]].copy()
+                row[_MADE * self.warps + warp % self.warps] = self.own[warp]
+                self.rows.append(row)
+                self.row[warp] = len(self.rows) - 1
+            self.own[warps] += 1
+
+    def relaxed(self, warps: Array) -> Array:
+        """What an arrival of these warps says that releases nothing."""
         known = self.rows[0].copy()
-        known[column] = time
-        self.acquire(warps, known)
+        if self.copies:
+            makers = slice(_MADE * self.warps, (_MADE + 1) * self.warps)
+            known[makers] = np.max([self.rows[self.row[warp]][makers] for warp in warps], axis=0)
+        return known
+
+    def knows_maker(self, warp: int, maker: int, time: int) -> bool:
+        """Whether a warp knows the barriers that another one had made at a time."""
+        row, place = self.rows[self.row[warp]], maker % self.warps
+        return bool(row[place] >= time or (self.copies and row[_MADE * self.warps + place] >= time))

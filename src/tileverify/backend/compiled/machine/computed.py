@@ -7,29 +7,15 @@ sections 9.7.1 to 9.7.9.  Approximations (``ex2.approx``) are computed as exactl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
 from ..ptx.model import Instruction
-from .packed_floats import EIGHT_BITS, narrowing, packing, widening
+from .casts import conversion, saturated
+from .memory import RANK_BITS
 from .types import DTYPES, UNSIGNED, Array, from_bf16, to_bf16, width
-
-Function: TypeAlias = Callable[..., Array]
-
-
-@dataclass(frozen=True, slots=True)
-class ValueRule:
-    """``function`` of operands read as ``sources`` is an array of type ``result``."""
-
-    function: Function
-    sources: tuple[str, ...]
-    result: str
-
-
-class UnknownInstruction(Exception):
-    """An instruction without a rule."""
+from .value_rule import Function, UnknownInstruction, ValueRule
 
 
 def rule_of(instruction: Instruction) -> ValueRule:
@@ -182,6 +168,11 @@ def _funnel_right(low: Array, high: Array, by: Array, clamp: bool) -> Array:
     return np.asarray((whole >> by.astype("u8")).astype("u4"))
 
 
+def _of_rank(address: Array, rank: Array) -> Array:
+    """The same place in the shared memory of another block of the cluster."""
+    return np.asarray(address & np.uint32((1 << RANK_BITS) - 1) | rank << np.uint32(RANK_BITS))
+
+
 # ------------------------------------------------------------------------------------------- by type
 _PLAIN: Final[dict[str, Function]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "min": np.fmin, "max": np.fmax,
@@ -246,7 +237,7 @@ def _float_function(instruction: Instruction, count: int) -> ValueRule:
         plain = function
         function = lambda *given: np.fmax(plain(*given), given[0].dtype.type(0))  # noqa: E731
     if instruction.has("sat"):
-        function = _saturated(function)
+        function = saturated(function)
     if type_ == "f32":
         function = _in_double(function)
     if type_ == "f32x2":
@@ -267,14 +258,6 @@ def _float_function(instruction: Instruction, count: int) -> ValueRule:
 
 def _in_double(function: Function) -> Function:
     return lambda *given: function(*(each.astype("f8") for each in given)).astype("f4")
-
-
-def _saturated(function: Function) -> Function:
-    def clipped(*given: Array) -> Array:
-        found = function(*given)
-        return np.where(np.isnan(found), 0, np.clip(found, 0, 1)).astype(found.dtype)
-
-    return clipped
 
 
 def _is_float(type_: str) -> bool:
@@ -372,56 +355,6 @@ def _move(instruction: Instruction) -> ValueRule:
     return ValueRule(lambda a: a, (type_,), type_)
 
 
-def _conversion(instruction: Instruction) -> ValueRule:
-    *_, to, of = instruction.opcode
-    if to in ("f16x2", "bf16x2", *EIGHT_BITS):
-        return _packed(instruction, to, of)
-    read = {"bf16": "b16"}.get(of, of)
-    function: Function = from_bf16 if of == "bf16" else lambda a: a
-    if to == "bf16":
-        return ValueRule(_then(function, to_bf16), (read,), "b16")
-    dtype = DTYPES[to]
-    if _is_float(to):
-        after: Function = lambda a: a.astype(dtype)  # noqa: E731
-        if instruction.has("sat"):
-            after = _saturated(after)
-        rounding = next((_TO_WHOLE[part] for part in instruction.opcode if part in _TO_WHOLE), None)
-        if rounding is not None:
-            function = _then(function, rounding)
-    elif _is_float(of):
-        rounding = next(_TO_WHOLE[part] for part in instruction.opcode if part in _TO_WHOLE)
-        after = _then(rounding, lambda a: _clipped(a, dtype))
-    elif instruction.has("sat"):
-        after = lambda a: np.clip(a, np.iinfo(dtype).min, np.iinfo(dtype).max).astype(dtype)  # noqa: E731
-    else:
-        after = lambda a: a.astype(dtype)  # noqa: E731
-    return ValueRule(_then(function, after), (read,), to)
-
-
-_TO_WHOLE: Final[dict[str, Function]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
-
-
-def _then(first: Function, second: Function) -> Function:
-    return lambda *given: second(first(*given))
-
-
-def _clipped(values: Array, dtype: np.dtype[Any]) -> Array:
-    """Floats to integers: what is outside becomes the end of the range, NaN 0."""
-    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
-    values = np.where(np.isnan(values), 0, values.astype("f8"))
-    inside = np.clip(values, float(low), np.nextafter(float(high) + 1.0, 0.0)).astype(dtype)
-    return np.where(values >= float(high), dtype.type(high), np.where(values <= float(low), dtype.type(low), inside))
-
-
-def _packed(instruction: Instruction, to: str, of: str) -> ValueRule:
-    if of in EIGHT_BITS:
-        return ValueRule(widening(of), ("b16",), "b32")
-    relu = instruction.has("relu")
-    if of == "f16x2":
-        return ValueRule(narrowing(to, relu=relu), ("b32",), "b16")
-    return ValueRule(packing(to, relu=relu), ("f32", "f32"), "b16" if to in EIGHT_BITS else "b32")
-
-
 def _counting(function: Function) -> Callable[[Instruction], ValueRule]:
     return lambda instruction: ValueRule(function, (instruction.type,), "u32")
 
@@ -433,8 +366,8 @@ RULES: Final[dict[str, Callable[[Instruction], ValueRule]]] = {
     **dict.fromkeys(("sqrt", "rsqrt", "rcp", "ex2", "lg2", "sin", "cos", "tanh"), _simple(1)),
     "fma": lambda instruction: _float_function(instruction, 3), "mul": _product, "mad": _product_and_sum,
     "shl": _shift, "shr": _shift, "shf": _funnel, "setp": _comparison, "selp": _selection, "mov": _move,
-    "cvt": _conversion, "cvta": lambda instruction: ValueRule(lambda a: a, ("b64",), "b64"),
-    "mapa": lambda instruction: ValueRule(lambda a, rank: a & 0xFFFFFF | rank + 1 << 24, ("u32", "u32"), "u32"),
+    "cvt": conversion, "cvta": lambda instruction: ValueRule(lambda a: a, ("b64",), "b64"),
+    "mapa": lambda instruction: ValueRule(_of_rank, ("u32", "u32"), "u32"),
     "popc": _counting(_ones), "clz": _counting(_leading_zeros), "bfind": _counting(_leftmost),
     "brev": lambda instruction: ValueRule(_reversed, (instruction.type,), instruction.type),
     "bfe": lambda instruction: ValueRule(_field, (instruction.type, "u32", "u32"), instruction.type),

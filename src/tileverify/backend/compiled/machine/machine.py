@@ -13,7 +13,17 @@ import numpy as np
 from ..ptx.model import Instruction, Operand, PtxAddress, PtxEntry, PtxSymbol, Register
 from .barriers import Mbarrier
 from .clocks import Clocks
-from .memory import LOCAL_START, RANK_BITS, SHARED_START, GlobalMemory, Outside, Space, ThreadAccess, Windows
+from .memory import (
+    BLOCK_START,
+    LOCAL_START,
+    RANK_BITS,
+    SHARED_START,
+    GlobalMemory,
+    Outside,
+    Space,
+    ThreadAccess,
+    Windows,
+)
 from .threads import ALL, RACY, UNKNOWN, WARP, Block, Lanes, Threads
 from .types import Array
 
@@ -44,8 +54,9 @@ class Sink:
 @dataclass
 class ThreadMachine:
     """``racy``: by the time of a load, its threads whose values are marked (`thread_races`).  ``skipped``: what was
-    executed without being followed, by opcode.  ``groups``: of copies, how many each thread has committed.
-    ``tensor_maps``: those that the kernel has made, by their addresses."""
+    executed without being followed, by opcode.  ``groups``: of copies, how many each thread has committed.  ``maps``:
+    by its place in the memory of blocks, the warps that acquired a tensor map, each with its time.  ``unmade``: uses of
+    barriers and tensor maps that a thread does not know to be made."""
 
     entry: PtxEntry
     grid: Block
@@ -60,12 +71,13 @@ class ThreadMachine:
     mbarriers: dict[int, Mbarrier] = field(default_factory=dict)
     unmade: list[Sink] = field(default_factory=list)
     groups: Counter[int] = field(default_factory=Counter)
-    tensor_maps: dict[int, bytes] = field(default_factory=dict)
+    maps: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     clusters: list[Mbarrier] = field(init=False)
     _hidden: dict[int, str] = field(default_factory=dict)
     threads: Threads = field(init=False)
     shared: Windows = field(init=False)
     local: Windows = field(init=False)
+    own: Windows = field(init=False)
     clocks: Clocks = field(init=False)
 
     def __post_init__(self) -> None:
@@ -82,7 +94,10 @@ class ThreadMachine:
         )
         self.clusters = [Mbarrier(self.threads.size) for _ in self.blocks]
         self.local = Windows("local", self.threads.count, at["local"] - LOCAL_START, LOCAL_START)
-        copies = any("bulk" in each.opcode for each in self.entry.instructions)
+        blocks = len(self.blocks) * self.entry.cluster
+        self.own = Windows("block", blocks, self.entry.block_memory, BLOCK_START)
+        self.threads.own_memory = self.own.size
+        copies = any("bulk" in each.opcode or "mbarrier_init" in each.opcode for each in self.entry.instructions)
         self.clocks = Clocks(len(self.blocks), self.threads.size // WARP, copies=copies)
 
     @cached_property
@@ -138,9 +153,8 @@ class ThreadMachine:
         found = self.mbarriers.get(place)
         if found is None:
             raise Unfollowed("a barrier is used that nobody made", instruction)
-        clocks = self.clocks
         for warp in np.unique(warps):
-            if warp != found.maker and clocks.rows[clocks.row[warp]][found.maker % clocks.warps] < found.made:
+            if warp != found.maker and not self.clocks.knows_maker(int(warp), found.maker, found.made):
                 self.unmade.append(Sink(instruction, number, int(warp) * WARP, "a barrier"))
         return found
 
@@ -149,7 +163,8 @@ class ThreadMachine:
         """One address for each thread."""
         base = operand.base
         if isinstance(base, PtxSymbol):
-            return np.full(count, self.threads.symbols[base.name] + operand.offset, "i8").view("u8")
+            start = self.threads.place(base.name, lanes).view("i8") + operand.offset
+            return np.ascontiguousarray(np.broadcast_to(start, (count,))).view("u8")
         if not isinstance(base, Register):
             return np.full(count, base.bits + operand.offset, "i8").view("u8")
         held = self.threads.register(base.name)[lanes]
@@ -157,9 +172,9 @@ class ThreadMachine:
             return (held.astype("i8") + operand.offset).view("u8")
         return held + np.uint64(operand.offset & 0xFFFF_FFFF_FFFF_FFFF)
 
-    def tensor_map(self, address: int) -> bytes | None:
-        """The one that the kernel made at an address, or the hidden parameter there; ``None`` where there is none."""
-        return self.tensor_maps.get(address, self.parameters.get(self._hidden.get(address, "")))
+    def hidden(self, address: int) -> bytes | None:
+        """The hidden parameter at an address, ``None`` where none begins there or nobody filled it."""
+        return self.parameters.get(self._hidden.get(address, ""))
 
     def places(self, space: str, addresses: Array, width: int, numbers: Array) -> tuple[Space, Array]:
         if space == "generic":
@@ -169,25 +184,26 @@ class ThreadMachine:
             return self.shared, self.shared.places(within, width, owners, numbers)
         if space == "local":
             return self.local, self.local.places(addresses, width, numbers, numbers)
+        if self.entry.block_memory and (addresses >= BLOCK_START).all() and len(addresses):
+            owners = self.threads.cta[numbers]
+            within = addresses - (owners * self.own.size).astype("u8")
+            return self.own, self.own.places(within, width, owners, numbers)
         return self.memory, self.memory.places(addresses, width, numbers)
 
     def _windows(self, addresses: Array, width: int, numbers: Array) -> tuple[Array, Array]:
-        """Whose shared memory is reached, and the address in it: ``mapa`` writes the rank of another block above."""
+        """Whose shared memory is reached, and the address in it."""
         owners = self.threads.cta[numbers]
         ranks = (addresses >> np.uint64(RANK_BITS)).astype("i8")
-        if not ranks.any():
-            return owners, addresses
-        wrong = (ranks < 0) | (ranks > self.entry.cluster)
+        wrong = (ranks < 0) | (ranks >= self.entry.cluster)
         if wrong.any():
             first = int(np.argmax(wrong))
             raise Outside("shared", int(numbers[first]), int(addresses[first]), width)
-        others = owners - self.threads.rank[numbers] + ranks - 1
-        return np.where(ranks > 0, others, owners), addresses & np.uint64((1 << RANK_BITS) - 1)
+        return owners - self.threads.rank[numbers] + ranks, addresses & np.uint64((1 << RANK_BITS) - 1)
 
     def _space_at(self, addresses: Array) -> str:
         """Where generic addresses lie: shared memory is before all arrays, local memory behind them."""
         local = (addresses >= LOCAL_START) & (addresses < LOCAL_START + self.local.size)
-        shared = addresses < SHARED_START + self.shared.size
+        shared = addresses < self.entry.cluster << RANK_BITS
         if local.all():
             return "local"
         if shared.all():

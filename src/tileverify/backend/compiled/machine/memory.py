@@ -20,7 +20,10 @@ SHARED_START: Final = 1024
 
 
 RANK_BITS: Final = 24
-"""An address in shared memory of another block of the cluster has that one's rank, and 1, above these."""
+"""An address in shared memory has above these the rank of the block of the cluster that it belongs to: what tileiras
+makes clears the lowest of them to reach the first block of a pair."""
+BLOCK_START: Final = 0x7D00_0000_0000
+"""Where the global memory lies that each block has for itself, behind all arrays."""
 LOCAL_START: Final = 0x7E00_0000_0000
 """Where local memory lies among generic addresses, behind all arrays."""
 

@@ -289,9 +289,8 @@ class _Run:
             mine = numbers[threads.block[numbers] == block]
             barrier = machine.clusters[block]
             self.arrived[mine] = barrier.phase
-            nothing = machine.clocks.rows[0]
-            known = nothing if relaxed else machine.clocks.release(np.unique(threads.warp[mine]))
-            barrier.arrive(len(mine), known.copy())
+            warps = np.unique(threads.warp[mine])
+            barrier.arrive(len(mine), machine.clocks.relaxed(warps) if relaxed else machine.clocks.release(warps))
         self._wake()
 
     # --------------------------------------------------------------------------------------- mbarriers
@@ -314,9 +313,10 @@ class _Run:
         match kind:
             case "init":
                 counts = np.broadcast_to(machine.threads.read(given[0], "u32", going), going.shape)
-                for place, count, warp in zip(places, counts, machine.threads.warp[going], strict=True):
+                for place, count, thread in zip(places, counts, going, strict=True):
+                    warp = int(machine.threads.warp[thread])
                     made = int(machine.clocks.own[warp])
-                    machine.mbarriers[int(place)] = Mbarrier(int(count), maker=int(warp), made=made)
+                    machine.mbarriers[int(place)] = Mbarrier(int(count), maker=warp, thread=int(thread), made=made)
             case "inval":
                 for place in places:
                     machine.mbarriers.pop(int(place), None)
@@ -340,10 +340,8 @@ class _Run:
                 barrier.expect(int(amount[mine].sum()))
             if not instruction.has("expect_tx") or instruction.has("arrive"):
                 times = int(amount[mine].sum()) if amount is not None and not expects else int(mine.sum())
-                known = machine.clocks.rows[0].copy()
-                if not instruction.has("relaxed"):
-                    known = machine.clocks.release(np.unique(machine.threads.warp[going[mine]]))
-                barrier.arrive(times, known)
+                says = machine.clocks.relaxed if instruction.has("relaxed") else machine.clocks.release
+                barrier.arrive(times, says(np.unique(machine.threads.warp[going[mine]])))
         if target is not None:
             machine.threads.write(target, np.zeros(len(going), "u8"), going)
         self._wake()

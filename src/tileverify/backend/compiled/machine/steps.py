@@ -11,11 +11,12 @@ from typing import Final
 import numpy as np
 
 from ..ptx.model import Instruction, Operand, Pair, PtxEntry, PtxSymbol, Register, Vector
-from . import bulk_copies, transfers, warps
-from .computed import UnknownInstruction, rule_of
+from . import bulk_copies, map_updates, transfers, warps
+from .computed import rule_of
 from .machine import Step, ThreadMachine, Unfollowed
 from .threads import Lanes, reader
 from .types import Array, width
+from .value_rule import UnknownInstruction
 
 
 class StepKind(enum.Enum):
@@ -179,6 +180,10 @@ def _asynchronous(instruction: Instruction, number: int) -> Step:
 def _fence(instruction: Instruction, number: int) -> Step:
     if instruction.opcode[1:3] == ("proxy", "async"):
         return bulk_copies.proxy_fence(instruction, number)
+    if instruction.has("mbarrier_init"):
+        return bulk_copies.made_fence(instruction, number)
+    if instruction.opcode[1:3] == ("proxy", "tensormap::generic"):
+        return map_updates.acquire_map(instruction, number)
     return warps.nothing(instruction, number)
 
 
@@ -196,7 +201,8 @@ _MAKE: Final[dict[str, Make]] = {
     "ld": transfers.load, "st": transfers.store, "atom": transfers.atomic, "red": transfers.atomic,
     "cp": _asynchronous, "shfl": warps.shuffle, "redux": warps.reduction, "vote": warps.vote, "elect": warps.elect,
     "ldmatrix": warps.load_matrix, "stmatrix": warps.store_matrix, "mma": warps.multiply, "wgmma": _warpgroup,
-    "tcgen05": _tensor_memory, "createpolicy": warps.zero, "fence": _fence, "tensormap": bulk_copies.make_tensor_map,
+    "tcgen05": _tensor_memory, "createpolicy": warps.zero, "fence": _fence,
+    "tensormap": map_updates.copy_map,
     **dict.fromkeys(
         ("membar", "griddepcontrol", "prefetch", "prefetchu", "setmaxnreg", "bar", "barrier", "nanosleep",
          "call", "discard", "applypriority", "pmevent", "call"),

@@ -29,8 +29,11 @@ import numpy as np
 
 from .types import Array
 
-_ELEMENT_BYTES: Final = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9: 8, 10: 2, 11: 4, 12: 4}
-"""By the number of the type: u8 u16 u32 s32 u64 s64 f16 f32 f32.ftz f64 bf16 tf32 tf32.ftz."""
+_ELEMENTS: Final = (
+    ("u8", 1), ("u16", 2), ("u32", 4), ("s32", 4), ("u64", 8), ("s64", 8), ("f16", 2), ("f32", 4), ("f32.ftz", 4),
+    ("f64", 8), ("bf16", 2), ("tf32", 4), ("tf32.ftz", 4),
+)  # fmt: skip
+"""By the number of the type, with its bytes."""
 _SWIZZLES: Final = {0: 0, 1: 32, 2: 64, 3: 128}
 CHUNK: Final = 16
 """Bytes that a swizzle leaves together."""
@@ -82,7 +85,8 @@ Number = TypeVar("Number")
 
 @dataclass(frozen=True, slots=True)
 class TensorMap(Generic[Number]):
-    """``strides`` in bytes, the first one of an element; ``swizzle``: the bytes of a row of its pattern, or 0."""
+    """``strides`` in bytes, the first one of an element; ``swizzle``: the bytes of a row of its pattern, or 0.
+    ``element``: its bytes, ``kind``: its type."""
 
     base: Number
     element: int
@@ -90,6 +94,7 @@ class TensorMap(Generic[Number]):
     strides: tuple[Number, ...]
     box: tuple[int, ...]
     swizzle: int
+    kind: str
 
     @property
     def rank(self) -> int:
@@ -148,13 +153,14 @@ def decoded_fields(
     """
     if any(number(field) for field in _ZERO):
         raise UnknownTensorMap("a tensor map has bits that are not known")
-    element, rank = _ELEMENT_BYTES.get(number(_TYPE)), number(_RANK) + 1
-    if any(number(field) != value for field, value in _FIXED.items()) or element is None or rank > len(_SIZES):
+    type_, rank = number(_TYPE), number(_RANK) + 1
+    if any(number(field) != value for field, value in _FIXED.items()) or type_ >= len(_ELEMENTS) or rank > len(_SIZES):
         raise UnknownTensorMap("a tensor map has a form that is not known")
+    kind, element = _ELEMENTS[type_]
     strides = (constant(element), *(linear(read(field), CHUNK, 0) for field in _STRIDES))
     sizes = tuple(linear(read(field), 1, 1) for field in _SIZES[:rank])
     box = tuple(number(field) + 1 for field in _BOX[:rank])
     swizzle = _SWIZZLES[number(_SWIZZLE)]
     if (swizzle and box[0] * element != swizzle) or box[0] * element % CHUNK:
         raise UnknownTensorMap("a tensor map's box has rows of other bytes than its swizzle")
-    return TensorMap(read(_BASE), element, sizes, strides[:rank], box, swizzle)
+    return TensorMap(read(_BASE), element, sizes, strides[:rank], box, swizzle, kind)

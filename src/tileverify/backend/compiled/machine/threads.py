@@ -8,7 +8,7 @@ it, ``cta`` the block of the hardware, which has shared memory and barriers of i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, TypeAlias
@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ..ptx.model import Immediate, Negated, Operand, PtxEntry, PtxSymbol, Register
+from .memory import BLOCK_START, RANK_BITS
 from .types import DTYPES, Array, storage, width
 
 WARP: Final = 32
@@ -35,7 +36,8 @@ ALL: Final = slice(None)
 
 @dataclass
 class Threads:
-    """All threads of ``blocks``, each block with ``size`` threads, in as many parts as a cluster has."""
+    """All threads of ``blocks``, each block with ``size`` threads, in as many parts as a cluster has.  ``own_memory``:
+    bytes from the global memory of one part to that of the next (``%perctamemoryoffset``)."""
 
     entry: PtxEntry
     grid: Block
@@ -43,6 +45,7 @@ class Threads:
     symbols: dict[str, int]
     values: dict[str, Array] = field(default_factory=dict)
     marks: dict[str, Array] = field(default_factory=dict)
+    own_memory: int = 0
 
     @property
     def size(self) -> int:
@@ -81,6 +84,18 @@ class Threads:
     def lane(self) -> Array:
         return (self.numbers % WARP).astype("u4")
 
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        """The names of variables in shared memory."""
+        return frozenset(each.name for each in self.entry.variables if each.space == "shared")
+
+    def place(self, symbol: str, lanes: Lanes) -> Array:
+        """The address of a symbol: one for all threads, or in clusters one for each, in its block's shared memory."""
+        address = np.asarray(self.symbols[symbol], "u8")
+        if self.entry.cluster == 1 or symbol not in self.shared:
+            return address
+        return np.asarray(address | self.rank[lanes].astype("u8") << np.uint64(RANK_BITS))
+
     # --------------------------------------------------------------------------------------- registers
     def register(self, name: str) -> Array:
         found = self.values.get(name)
@@ -116,12 +131,13 @@ class Threads:
         """Of a special register."""
         known = self.values.get(name)
         if known is None:
-            known = self.values[name] = self._made(name)
+            make = _ALONE.get(name)
+            known = self.values[name] = self._made(name) if make is None else make(self)
+            if name in _ANYTHING:
+                self.marks[name] = np.full(self.count, UNKNOWN, "u1")
         return known
 
     def _made(self, name: str) -> Array:
-        if name in _WITHOUT_AXES:
-            return _WITHOUT_AXES[name](self)
         axis = {"x": 0, "y": 1, "z": 2}.get(name[-1], 0)
         places = np.array(self.blocks, "u4")[:, axis][self.block]
         along = self.entry.cluster if axis == 0 else 1
@@ -145,21 +161,20 @@ class Threads:
         raise LookupError(name)
 
 
-def _zeros(threads: Threads) -> Array:
-    return np.zeros(threads.count, "u8")
-
-
-_WITHOUT_AXES: Final[dict[str, Callable[[Threads], Array]]] = {
+_ALONE: Final[Mapping[str, Callable[[Threads], Array]]] = {
     "%laneid": lambda threads: threads.lane,
     "%warpid": lambda threads: (threads.tid // WARP).astype("u4"),
-    "%smid": lambda threads: threads.cta.astype("u4"),  # each block has a multiprocessor of its own
-    "%nsmid": lambda threads: np.full(threads.count, threads.cta.max() + 1, "u4"),
-    **dict.fromkeys(("%perctamemoryoffset", "%SP", "%SPL"), _zeros),
+    "%perctamemoryoffset": lambda threads: (BLOCK_START + threads.cta * threads.own_memory).astype("u8"),
+    **dict.fromkeys(("%SP", "%SPL"), lambda threads: np.zeros(threads.count, "u8")),
+    **dict.fromkeys(("%smid", "%nsmid"), lambda threads: np.zeros(threads.count, "u4")),
 }
+"""Special registers without a direction."""
+_ANYTHING: Final = frozenset({"%smid", "%nsmid"})
+"""Where the hardware puts a block: what hangs on it is not followed."""
 _SPECIAL: Final = frozenset(
     {f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid",
                                      "cluster_nctaid") for axis in "xyz"}
-    | {"%cluster_ctarank", "%cluster_nctarank", *_WITHOUT_AXES}
+    | {"%cluster_ctarank", "%cluster_nctarank", *_ALONE}
 )  # fmt: skip
 
 
@@ -171,7 +186,7 @@ def reader(operand: Operand, type_: str, entry: PtxEntry) -> Callable[[Threads, 
         return lambda threads, lanes: constant
     if isinstance(operand, PtxSymbol):
         bits = f"u{width(type_)}"
-        return lambda threads, lanes: np.asarray(threads.symbols[operand.name], "u8").astype(bits).view(wanted)
+        return lambda threads, lanes: threads.place(operand.name, lanes).astype(bits).view(wanted)
     if isinstance(operand, Negated):
         name = operand.register.name
         return lambda threads, lanes: np.asarray(~threads.register(name)[lanes])

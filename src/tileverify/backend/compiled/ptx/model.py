@@ -125,7 +125,8 @@ class Variable:
 
 @dataclass(frozen=True, eq=False)
 class PtxEntry:
-    """A kernel.  ``labels``: the number of the instruction that each stands before.
+    """A kernel.  ``labels``: the number of the instruction that each stands before.  ``block_memory``: bytes of global
+    memory that each block has for itself (``.minperctamemory``).
 
     ``registers``: the type of each declared name, or of all names that begin with a declared prefix (``%r``).
     """
@@ -138,6 +139,7 @@ class PtxEntry:
     instructions: tuple[Instruction, ...]
     labels: Mapping[str, int]
     registers: Mapping[str, str]
+    block_memory: int = 0
 
     def type_of(self, register: str) -> str:
         """``b32``, ``pred``; raises `KeyError` for a name that nobody declared."""

@@ -149,7 +149,8 @@ def _entry(found: re.Match[str], body: str, line: int) -> PtxEntry:
             raise PtxError(f"line {at}: the directive '{rest.split(None, 1)[0]}' is not known")
         instructions.append(_instruction(rest, at, registers))
     return PtxEntry(
-        found[1], parameters, threads[0], prod(cluster), tuple(variables), tuple(instructions), labels, registers
+        found[1], parameters, threads[0], prod(cluster), tuple(variables), tuple(instructions), labels, registers,
+        int(_directive(directives, "minperctamemory") or 0),
     )  # fmt: skip
 
 

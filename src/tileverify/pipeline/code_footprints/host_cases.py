@@ -76,6 +76,8 @@ def _tensor_maps(
 ) -> Mapping[str, TensorMap[Term]]:
     if host is None or not any(each.hidden for each in code.parameters):
         return {}
+    if code.block_memory:
+        raise NotShown("the kernel makes tensor maps itself")
     contract = build_contract(launch)
     decider, values = Decider((*launch_facts(contract), *clauses), LIMITS), contract_values(contract)
 

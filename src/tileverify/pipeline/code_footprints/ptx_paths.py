@@ -256,7 +256,10 @@ class _Execution:
 
     # --------------------------------------------------------------------------------------- values
     def _sort_and_range(self, register: str) -> tuple[Sort, int | None, int | None]:
-        type_ = self.entry.type_of(register)
+        try:
+            type_ = self.entry.type_of(register)
+        except KeyError:  # a special register of which nothing is known, as `%smid`
+            return Sort.INT, None, None
         bits = width_of(type_)
         if type_ == "pred":
             return Sort.BOOL, None, None

@@ -204,7 +204,9 @@ class Loaded:
 def run_one(folder: Path, name: str, mode: str, runs: int) -> Row:
     """All launches of one cubin."""
     loaded = Loaded((folder / f"{name}{TWIN.get(mode, '')}.cubin").read_bytes())
-    bad, done, wrong, of, texts, begun = 0, 0, [], 0, [], time.perf_counter()
+    bad, done, of, begun = 0, 0, 0, time.perf_counter()
+    wrong: list[int] = []
+    texts: list[str] = []
     for file in sorted(folder.glob(f"{name}.*.npz")):
         image = StoredImage.load(file)
         memory = DeviceImage(image, guarded=mode not in TOOLS, short=mode == "planted")

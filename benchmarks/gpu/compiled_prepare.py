@@ -1,13 +1,13 @@
 """Cubins of proved launches, their twins, and small launches with what the interpreter makes of them, for `compiled`.
 
     python -m benchmarks.compiled_code collect KEPT --arch sm_90
-    python -m benchmarks.gpu.compiled_prepare OUT [--kept KEPT] [--sources FILE ...] [--only TEXT] [--mutants N]
-        [--wide NAME=NUMBER ...]
+    python -m benchmarks.gpu.compiled_prepare OUT [--kept KEPT] [--sources FILE ...] [--bundles FOLDER] [--only TEXT]
+        [--mutants N] [--wide NAME=NUMBER ...]
 
-For each cubin of ``KEPT``, and of each proved launch of ``FILE``: NAME.cubin as tileiras made it; NAME.delayed.cubin,
-with waits (`delays`); NAME.checked.cubin, as ``tileiras --sanitize=memcheck`` makes it; NAME.K.npz, launches of the
-contract from its borders (`images`); NAME.json, what `build` says of the cubin.  All three cubins come from the PTX
-that tileiras wrote, by the same ``ptxas`` with the same options.  What is there already is kept.
+For each cubin of ``KEPT``, of each proved launch of ``FILE``, and of each bundle in ``FOLDER``: NAME.cubin as tileiras
+made it; NAME.delayed.cubin, with waits (`delays`); NAME.checked.cubin, as ``tileiras --sanitize=memcheck`` makes it;
+NAME.K.npz, launches of the contract from its borders (`images`); NAME.json, what `build` says of the cubin.  All three
+cubins come from the PTX that tileiras wrote, by the same ``ptxas`` with the same options.  Files that are there are kept.
 
 ``--mutants``: also cubins from which one ``bar.sync`` was taken, so that the waits have something to find.
 ``--wide``: a large launch for `compiled_wide`, of the contracts that have all their sizes among these names.
@@ -42,7 +42,7 @@ from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.launching.bundle.manifest import parameter_types
+from tileverify.launching.bundle.manifest import parameter_types, read_bundle
 from tileverify.pipeline import check_unit
 from tileverify.results import Verdict
 
@@ -112,6 +112,17 @@ def cubins_of(files: Sequence[str]) -> Iterator[ProvedCubin]:
             yield ProvedCubin(name, unit.file.stem, proved, assembler.assembled(unit.bytecode, ARCHITECTURE))
         except AssemblyError as error:
             print(f"{name}: {error}", flush=True)
+
+
+def cubins_in(folder: Path) -> Iterator[ProvedCubin]:
+    """Of bundles, assembled again."""
+    assembler = find_assembler()
+    for file in sorted(folder.glob("*.tvk")):
+        bundle = read_bundle(file.read_bytes(), str(file))
+        c = bundle.certificate
+        proved = ProvedEntry(bundle.bytecode, c.symbol, c.parameters, c.launch, tuple(c.requires))
+        assembled = assembler.assembled(bundle.bytecode, ARCHITECTURE)
+        yield ProvedCubin(_plain(file.stem), folder.name, proved, assembled)
 
 
 def _plain(name: str) -> str:
@@ -239,6 +250,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--kept", type=Path, help="what `compiled_code collect` wrote")
     parser.add_argument("--sources", nargs="+", default=[], help="files with kernels and launch specs")
+    parser.add_argument("--bundles", type=Path, help="a folder of bundles")
     parser.add_argument("--only", default="", help="cubins with this in their names")
     parser.add_argument("--mutants", type=int, default=0, help="cubins less a barrier")
     parser.add_argument("--wide", nargs="+", default=[], metavar="NAME=NUMBER", help="sizes of a large launch")
@@ -258,9 +270,15 @@ def main() -> int:
 
 
 def _wanted(options: argparse.Namespace) -> Iterator[ProvedCubin]:
-    found = [*(cubins_of(options.sources) if options.sources else ()),
-             *(kept_cubins(options.kept) if options.kept else ())]  # fmt: skip
-    yield from found
+    found = []
+    for cubins in (
+        cubins_of(options.sources) if options.sources else (),
+        kept_cubins(options.kept) if options.kept else (),
+        cubins_in(options.bundles) if options.bundles else (),
+    ):
+        for cubin in cubins:
+            yield cubin
+            found.append(cubin)
     mutants = (without_barrier(each, 1) for each in random.Random(1).sample(found, len(found)))
     yield from islice((each for each in mutants if each is not None), options.mutants)
 

@@ -7,7 +7,7 @@
 For each cubin of ``KEPT``, of each proved launch of ``FILE``, and of each bundle in ``FOLDER``: NAME.cubin as tileiras
 made it; NAME.delayed.cubin, with waits (`delays`); NAME.checked.cubin, as ``tileiras --sanitize=memcheck`` makes it;
 NAME.K.npz, launches of the contract from its borders (`images`); NAME.json, what `build` says of the cubin.  All three
-cubins come from the PTX that tileiras wrote, by the same ``ptxas`` with the same options.  Files that are there are kept.
+cubins come from the PTX that tileiras wrote, by the same ``ptxas`` with the same options.  What is there is kept.
 
 ``--mutants``: also cubins from which one ``bar.sync`` was taken, so that the waits have something to find.
 ``--wide``: a large launch for `compiled_wide`, of the contracts that have all their sizes among these names.

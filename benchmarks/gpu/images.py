@@ -141,13 +141,14 @@ def _memory(reference: Reference, number: int) -> StoredMemory:
                     if allocation.base <= start < allocation.base + allocation.size:
                         marks[start - allocation.base : end - allocation.base] = True
     origins = (each for each in reference.bound.image.origins if each.allocation == number)
-    dtype = next((found for each in origins if (found := reference.types.get(each.name.partition("[")[0]))), "u8")
+    dtype = next((found for each in origins if (found := reference.types.get(each.name.partition("[")[0]))), "")
+    known = np.broadcast_to(np.equal(undecided, 0), after.shape)
     return StoredMemory(
         allocation.name,
-        dtype,
+        dtype or "u8",
         np.array(allocation.image[: allocation.size]),
         after,
-        np.broadcast_to(np.equal(undecided, 0), after.shape).copy(),
+        known & bool(dtype),  # variables of the module and of a block are not among the launch's memories
         written,
         written & ~read,
     )

@@ -203,7 +203,10 @@ class Loaded:
 
 def run_one(folder: Path, name: str, mode: str, runs: int) -> Row:
     """All launches of one cubin."""
-    loaded = Loaded((folder / f"{name}{TWIN.get(mode, '')}.cubin").read_bytes())
+    cubin = folder / f"{name}{TWIN.get(mode, '')}.cubin"
+    if not cubin.exists():
+        return {"outcome": "nothing", "runs": 0, "what": ["there is no such twin"]}
+    loaded = Loaded(cubin.read_bytes())
     bad, done, of, begun = 0, 0, 0, time.perf_counter()
     wrong: list[int] = []
     texts: list[str] = []

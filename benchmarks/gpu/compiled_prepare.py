@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import pickle
 import random
 import re
@@ -50,7 +51,8 @@ from .build import ARCHITECTURE
 from .delays import waits, with_delays
 from .images import image_of
 
-LAUNCHES = 4
+BORDERS, DRAWN = 3, 12
+"""Launches of the borders that are taken, and launches of which the one with most blocks is taken, too."""
 BYTES = 1 << 21
 """Of the memory of one launch."""
 SECONDS = 30
@@ -164,7 +166,9 @@ def small_launches(proved: ProvedEntry) -> Iterator[Reference | str]:
     module = decode(proved.bytecode)
     entry = next(each for each in module.entries if each.name == proved.symbol)
     contract = ContractInNumbers(proved.launch, proved.requires)
-    for inputs in islice(drawn(contract, entry, LAUNCHES, Counter()), LAUNCHES):
+    found = list(islice(drawn(contract, entry, DRAWN, Counter()), DRAWN))
+    rest = sorted(found[BORDERS:], key=lambda inputs: math.prod(inputs.launch.grid))
+    for inputs in (*found[:BORDERS], *rest[-1:]):
         if sum(each.nbytes for each in inputs.memory.values()) > BYTES:
             yield f"more than {BYTES} bytes"
             continue
@@ -228,7 +232,11 @@ def prepare(cubin: ProvedCubin, out: Path, sizes: Mapping[str, int]) -> None:
         made, why = len(list(out.glob(f"{cubin.name}.*.npz"))), [str(error)]
     (out / f"{cubin.name}.cubin").write_bytes(plain)
     (out / f"{cubin.name}.delayed.cubin").write_bytes(by_ptxas(with_delays(ptx), host))
-    (out / f"{cubin.name}.checked.cubin").write_bytes(by_ptxas(ptx, host, CHECKED))
+    unchecked = ""
+    try:
+        (out / f"{cubin.name}.checked.cubin").write_bytes(by_ptxas(ptx, host, CHECKED))
+    except AssemblyError as error:  # more registers than there are
+        unchecked = error.message
     about = {
         "name": cubin.name,
         "group": cubin.group,
@@ -239,6 +247,7 @@ def prepare(cubin: ProvedCubin, out: Path, sizes: Mapping[str, int]) -> None:
         "launches": made,
         "why_not": why,
         "waits": waits(ptx),
+        "unchecked": unchecked,
         "wide": wide_launch(cubin.proved, sizes),
     }
     (out / f"{cubin.name}.json").write_text(json.dumps(about, indent=1) + "\n")

@@ -1,6 +1,6 @@
 """Kernels that add to what an array holds, in large launches on a GPU, against float64: as they are, and with waits.
 
-    python -m benchmarks.gpu.compiled_prepare FOLDER --sources FILE ... --wide W=131072 R=512
+    python -m benchmarks.gpu.compiled_prepare FOLDER --sources FILE ... --wide W=131072 R=512 N=256
     python -m benchmarks.gpu.compiled_wide FOLDER OUT [--runs N] [--only TEXT]
 
 Each cubin runs N times (default 20) on fresh random numbers, and its twin N times, each with another seed (`delays`).
@@ -24,37 +24,40 @@ from torch import Tensor
 from .bare import packed
 from .compiled import Loaded
 
-DTYPES = {"f32": torch.float32, "f16": torch.float16}
-NEAR = {"f32": 1e-4, "f16": 2e-2}
+DTYPES = {"f32": torch.float32, "f16": torch.float16, "i32": torch.int32}
+NEAR = {torch.float32: 1e-4, torch.float16: 2e-2, torch.int32: 0}
 """Of the number and the usual size of numbers in the array."""
 
 Arrays = Mapping[str, Tensor]
-Computed = Callable[[Arrays, int, int], dict[str, Tensor]]
-"""From arrays in float64, and rows and columns of a tile."""
+Computed = Callable[[Arrays, str], dict[str, Tensor]]
+"""From arrays in float64, and the name of the launch."""
+
+NOTHING = ("lock", "turn")
+"""Arrays that hold 0 before."""
 
 
-def _added(a: Arrays, m: int, n: int) -> dict[str, Tensor]:
+def _added(a: Arrays, name: str) -> dict[str, Tensor]:
     return {"out": a["out"] + a["x"].sum(0).reshape(a["out"].shape)}
 
 
-def _rows_added(a: Arrays, m: int, n: int) -> dict[str, Tensor]:
+def _rows_added(a: Arrays, name: str) -> dict[str, Tensor]:
     return {"out": a["out"] + a["x"].sum(1)}
 
 
-def _turned(a: Arrays, m: int, n: int) -> dict[str, Tensor]:
-    x = a["x"]
+def _turned(a: Arrays, name: str) -> dict[str, Tensor]:
+    x, (m, n) = a["x"], tile_of(name)
     return {"x": x.reshape(m, -1, n).permute(2, 1, 0).reshape(x.shape)}
 
 
-def _summed_up(a: Arrays, m: int, n: int) -> dict[str, Tensor]:
+def _summed_up(a: Arrays, name: str) -> dict[str, Tensor]:
     return {"x": a["x"].cumsum(0)}
 
 
-def _centred(a: Arrays, m: int, n: int) -> dict[str, Tensor]:
+def _centred(a: Arrays, name: str) -> dict[str, Tensor]:
     return {"x": a["x"] - a["x"].sum(0, keepdim=True)}
 
 
-def _product(a: Arrays, m: int, n: int) -> dict[str, Tensor]:
+def _product(a: Arrays, name: str) -> dict[str, Tensor]:
     return {"x": a["x"] @ a["b"]}
 
 
@@ -62,21 +65,25 @@ def _reversed(x: Tensor, n: int) -> Tensor:
     return x.reshape(-1, n).flip(1).reshape(x.shape)
 
 
-def _reloaded(a: Arrays, m: int, n: int) -> dict[str, Tensor]:
+def _reloaded(a: Arrays, name: str) -> dict[str, Tensor]:
     sums = a["x"].sum(0)
-    return {"tmp": sums, "out": _reversed(sums, n)}
+    return {"tmp": sums, "out": _reversed(sums, tile_of(name)[1])}
 
 
-def _largest_added(a: Arrays, m: int, n: int) -> dict[str, Tensor]:
+def _largest_added(a: Arrays, name: str) -> dict[str, Tensor]:
     return {"out": a["out"] / 2 + a["x"].amax(0)}
 
 
-def _added_to_reversed(a: Arrays, m: int, n: int) -> dict[str, Tensor]:
-    return {"out": _reversed(a["out"], n) + a["x"].sum(0)}
+def _added_to_reversed(a: Arrays, name: str) -> dict[str, Tensor]:
+    return {"out": _reversed(a["out"], tile_of(name)[1]) + a["x"].sum(0)}
 
 
-def _bias_gradient(a: Arrays, m: int, n: int) -> dict[str, Tensor]:
+def _bias_gradient(a: Arrays, name: str) -> dict[str, Tensor]:
     return {"db": a["db"] + a["dy"].sum(0)}
+
+
+def _handed_over(a: Arrays, name: str) -> dict[str, Tensor]:
+    return {"total": a["total"] + a["x"].sum()}
 
 
 KERNELS: Mapping[str, Computed] = {
@@ -84,6 +91,7 @@ KERNELS: Mapping[str, Computed] = {
     "transpose_in_place": _turned, "cumsum_in_place": _summed_up, "center_in_place": _centred,
     "product_in_place": _product, "store_then_reload": _reloaded, "rmw_max": _largest_added,
     "rmw_reversed": _added_to_reversed, "bias_gradient": _bias_gradient,
+    "pass_by_store": _handed_over, "lock_by_store": _handed_over,
 }  # fmt: skip
 
 
@@ -102,13 +110,13 @@ def run(folder: Path, about: Mapping[str, Any], mode: str, runs: int) -> dict[st
     twin = ".delayed" if mode == "delayed" else ""
     loaded = Loaded((folder / f"{about['name']}{twin}.cubin").read_bytes())
     function = loaded.function(launch["kernel"])
-    m, n = tile_of(about["name"])
     wrong = []
     for number in range(runs):
         torch.manual_seed(number)
-        for each in arrays.values():
-            each.copy_(torch.randn(each.shape, device="cuda"))
-        expected = computed({name: each.double() for name, each in arrays.items()}, m, n)
+        for name, each in arrays.items():
+            spread = 0 if name in NOTHING else 1 if each.is_floating_point() else 100
+            each.copy_(spread * torch.randn(each.shape, device="cuda"))
+        expected = computed({name: each.double() for name, each in arrays.items()}, about["name"])
         if mode == "delayed":
             loaded.seed(number + 1)
         torch.cuda.synchronize()
@@ -126,8 +134,8 @@ def run(folder: Path, about: Mapping[str, Any], mode: str, runs: int) -> dict[st
 
 def far(found: Tensor, expected: Tensor) -> Tensor:
     """The numbers that no rounding explains; NaN is one."""
-    near = NEAR["f16" if found.dtype == torch.float16 else "f32"]
-    return ~((found.double() - expected).abs() <= near * (expected.abs() + expected.abs().mean()))
+    room = NEAR[found.dtype] * (expected.abs() + expected.abs().mean())
+    return ~((found.double() - expected).abs() <= room)
 
 
 def tile_of(name: str) -> tuple[int, int]:

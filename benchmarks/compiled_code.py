@@ -1,6 +1,6 @@
 """What `build` sees of compiled code: how much is compared, how much is proved for all launches, and what it costs.
 
-    python -m benchmarks.compiled_code collect FOLDER [--recorded DIR] [--arch sm_90,sm_100] [--only TEXT]
+    python -m benchmarks.compiled_code collect FOLDER [--recorded DIR] [--groups LIST] [--arch LIST] [--only TEXT]
     python -m benchmarks.compiled_code judge FOLDER [--jobs N] [--lines FILE]
     python -m benchmarks.compiled_code mutate FOLDER [--count N] [--seed N] [--jobs N] [--lines FILE]
 
@@ -54,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("step", choices=("collect", "judge", "mutate"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--recorded", type=Path, help="a folder that `tileverify record` wrote")
+    parser.add_argument("--groups", default="corpus,library,recorded", help="which of them to collect")
     parser.add_argument("--arch", default="sm_90", help="architectures, with commas between (default sm_90)")
     parser.add_argument("--only", default="", help="launches with this in their names")
     parser.add_argument("--jobs", type=int, default=1)
@@ -74,14 +75,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _units(recorded: Path | None) -> Iterator[tuple[str, str, Iterator[KernelUnit]]]:
+def _units(recorded: Path | None, groups: Sequence[str]) -> Iterator[tuple[str, str, Iterator[KernelUnit]]]:
     """Group, name, and the launches of which the first one that is proved is taken."""
     of_library = Path(library.__file__).parent / "device"
     for group, folder in (("corpus", ROOT), ("library", of_library)):
-        for unit in discover([str(folder)]):
+        for unit in discover([str(folder)]) if group in groups else ():
             if isinstance(unit, KernelUnit):
                 yield group, f"{unit.file.stem}-{unit.kernel}-{unit.launch.name}", iter((unit,))
-    if recorded is not None:
+    if recorded is not None and "recorded" in groups:
         for name, files in sorted(kernels(recorded, 4).items()):
             yield "recorded", name, (unit for file in files for unit in _first(file))
 
@@ -94,7 +95,7 @@ def _collect(options: argparse.Namespace) -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     assembler = find_assembler()
     done: dict[tuple[bytes, str], tuple[Assembled | None, float]] = {}
-    for group, name, units in _units(options.recorded):
+    for group, name, units in _units(options.recorded, options.groups.split(",")):
         stem = "".join(each if each.isalnum() or each in "-_" else "_" for each in f"{group}-{name}")
         targets = {each: options.folder / f"{stem}-{each}.pickle" for each in options.arch.split(",")}
         if options.only not in stem or all(target.exists() for target in targets.values()):

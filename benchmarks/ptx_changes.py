@@ -23,20 +23,24 @@ Rewrite: TypeAlias = "tuple[int, int, Lines]"
 _GLOBAL: Final = re.compile(r"\b(?:ld|st|atom|red)\.[\w.]*global")
 _PLACE: Final = re.compile(r"\[(%rd\d+)(?:\+(-?\d+))?\]")
 _GUARD: Final = re.compile(r"^(\s*)@(!?)(%p\d+)\s")
-_LAST_NUMBER: Final = re.compile(r"(-?\d+);\s*$")
+_LAST_NUMBER: Final = re.compile(r"(?<![\w.])(-?\d+);\s*$")
 _COMPARED: Final = re.compile(r"\bsetp\.(eq|ne|lt|le|gt|ge|lo|ls|hi|hs)\.([su]\d+|b\d+)")
 _OTHER_ORDER: Final = {
     "eq": "ne", "ne": "eq", "lt": "le", "le": "lt", "gt": "ge", "ge": "gt", "lo": "ls", "ls": "lo", "hi": "hs",
     "hs": "hi",
 }  # fmt: skip
-_WIDTH: Final = re.compile(r"\b((?:ld|st)\.[\w.]*global)\.b(16|32|64)\b")
+_WIDTH: Final = re.compile(r"\b((?:ld|st)\.[\w.]*global)\.b(8|16|32|64)\b")
 _VECTOR: Final = re.compile(r"\b(st\.[\w.]*global)\.v[248](\.b\d+)(\s*\[[^\]]*\]), \{([^,}]*),[^}]*\};")
-_NARROWER: Final = {"16": "8", "32": "16", "64": "32"}
+_OTHER_WIDTH: Final = {
+    "st": {"16": "8", "32": "16", "64": "32"},
+    "ld": {"8": "16", "16": "32", "32": "64"},
+}
+"""Stores leave bytes out, loads take more: a load of less than an element gives other values at most."""
 _SCOPE: Final = re.compile(
     r"\b((?:ld|st|atom|red)\.)((?:[\w:]+\.)*?)(acq_rel|acquire|release|relaxed|gpu|sys|cluster)\."
 )
 _BARRIER: Final = re.compile(r"^\s*(?:bar|barrier)\.sync\b")
-_MEMORY: Final = re.compile(r"^\s*(?:ld|st|atom|red|cp\.async\.c[ag])\.[\w.:]*(?:global|shared)")
+_MEMORY: Final = re.compile(r"^\s*(?:ld|st)\.[\w.:]*shared")
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,9 @@ def _width(lines: Lines, _: frozenset[int]) -> Iterator[Rewrite]:
             one = f"{vector[1]}{vector[2]}{vector[3]}, {vector[4]};"
             yield number, number + 1, [line[: vector.start()] + one]
         elif (found := _WIDTH.search(line)) is not None and ".v" not in line:
-            yield number, number + 1, [f"{line[: found.start()]}{found[1]}.b{_NARROWER[found[2]]}{line[found.end() :]}"]
+            other = _OTHER_WIDTH[found[1][:2]].get(found[2])
+            if other is not None:
+                yield number, number + 1, [f"{line[: found.start()]}{found[1]}.b{other}{line[found.end() :]}"]
 
 
 def _scope(lines: Lines, _: frozenset[int]) -> Iterator[Rewrite]:
@@ -131,9 +137,29 @@ def _scope(lines: Lines, _: frozenset[int]) -> Iterator[Rewrite]:
 
 
 def _barrier(lines: Lines, _: frozenset[int]) -> Iterator[Rewrite]:
+    """A barrier between a store to shared memory and a load from it."""
     for number, line in enumerate(lines):
-        if _BARRIER.match(line):
+        if _BARRIER.match(line) and _stored_before(lines, number) and _loaded_behind(lines, number):
             yield number, number + 1, []
+
+
+def _stored_before(lines: Lines, number: int) -> bool:
+    """Whether shared memory is stored to since the barrier before."""
+    for line in reversed(lines[:number]):
+        if _BARRIER.match(line):
+            return False
+        if "st.shared" in line or "stmatrix" in line:
+            return True
+    return False
+
+
+def _loaded_behind(lines: Lines, number: int) -> bool:
+    for line in lines[number + 1 :]:
+        if _BARRIER.match(line):
+            return False
+        if "ld.shared" in line or "ldmatrix" in line:
+            return True
+    return False
 
 
 def _doubled(lines: Lines, _: frozenset[int]) -> Iterator[Rewrite]:
@@ -143,15 +169,14 @@ def _doubled(lines: Lines, _: frozenset[int]) -> Iterator[Rewrite]:
 
 
 def _exchanged(lines: Lines, _: frozenset[int]) -> Iterator[Rewrite]:
-    """An access to memory and the barrier before or behind it."""
+    """A barrier, and the load from shared memory behind it, or the store before it."""
     for number, line in enumerate(lines):
         if not _BARRIER.match(line):
             continue
-        behind = _next(lines, number, 1)
-        before = _next(lines, number, -1)
-        if behind is not None:
+        behind, before = _next(lines, number, 1), _next(lines, number, -1)
+        if behind is not None and "ld.shared" in lines[behind] and _stored_before(lines, number):
             yield number, behind + 1, [lines[behind], *lines[number + 1 : behind], line]
-        if before is not None:
+        if before is not None and "st.shared" in lines[before] and _loaded_behind(lines, number):
             yield before, number + 1, [line, *lines[before + 1 : number], lines[before]]
 
 

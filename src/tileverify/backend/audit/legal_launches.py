@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from math import prod
 from random import Random
 from typing import Final
@@ -15,7 +16,7 @@ from ...contract.strides import strides_of
 from ...frontend.bytecode.model import Entry, TileType
 from ...frontend.bytecode.traverse import walk
 from ...system.errors import UsageError
-from ..numbers.choose import Palette, choose, draw
+from ..numbers.choose import Palette, choose, draw, extents
 from ..numbers.conditions import ContractInNumbers
 from ..numbers.inputs import Given, Inputs, make_inputs
 
@@ -33,6 +34,7 @@ BLANK: Final = 1 << 16
 LARGE: Final = (4096, 2048, 1024, 512, 256, 128)
 FEW: Final = 8
 """So many drawn launches are tried where none comes out."""
+SMALL: Final = (2, 1, 3, 4, 8, 16, 32, 64, 128)
 SIZES: Final = (2, 3, 4, 5, 7, 8, 16, 17, 31, 33, 64, 65, 100, 127, 129, 200, 256, 300, 512, 1025)
 SCALARS: Final = (-1, 2, 3, 4, 5, 7, 8, 16, 31, 64, 100, 128, 1000)
 AXES: Final = (2, 3, 1, 5, 4)
@@ -40,11 +42,27 @@ AXES: Final = (2, 3, 1, 5, 4)
 
 def drawn(contract: ContractInNumbers, entry: Entry, count: int, not_made: Counter[str]) -> Iterator[Inputs]:
     """At most ``count`` different launches; what kept others from being made is counted in ``not_made``."""
+    problems: Counter[str] = Counter()
+    return _made(contract, drawn_values(contract, entry, count, problems), count, not_made, problems)
+
+
+def covering(contract: ContractInNumbers, entry: Entry, count: int) -> Iterator[Inputs]:
+    """At most ``count`` different launches, those first in which most of the entry is executed: all sizes beyond two
+    tiles, then one size after the other beyond four and the rest small, then those of `drawn`."""
+    problems: Counter[str] = Counter()
+    values = chain(_long_values(contract, entry), drawn_values(contract, entry, count, problems))
+    return _made(contract, values, count, Counter(), problems)
+
+
+def _made(
+    contract: ContractInNumbers, chosen: Iterator[Mapping[str, int]], count: int, not_made: Counter[str],
+    problems: Counter[str],
+) -> Iterator[Inputs]:  # fmt: skip
+    """The launches with ``chosen`` values, each once."""
     contents = _contents_matter(contract)
     seen: set[tuple[tuple[str, int], ...]] = set()
-    problems: Counter[str] = Counter()
     left, made = MOST_ELEMENTS, 0
-    for number, values in enumerate(drawn_values(contract, entry, count, problems)):
+    for number, values in enumerate(chosen):
         key = tuple(sorted(values.items()))
         if key in seen and not contents:
             continue
@@ -67,6 +85,20 @@ def drawn(contract: ContractInNumbers, entry: Entry, count: int, not_made: Count
             return
     if not made:
         not_made.update(problems)
+
+
+def _long_values(contract: ContractInNumbers, entry: Entry) -> Iterator[Mapping[str, int]]:
+    tile = max(tile_sizes(entry), default=1)
+    large = (2 * tile + 1, 2 * tile, *LARGE, *SIZES, 1, 0)
+    all_large = Palette(large, (*large[:2], *SCALARS, 0, 1), AXES, outer=SMALL)
+    others = Palette(SMALL, (*SCALARS, 0, 1), AXES)
+    long = [[{name: size} for size in (4 * tile + 1, 4 * tile, 2 * tile, tile)] for name in reversed(extents(contract))]
+    for palette, ways in [(all_large, [{}]), *((others, ways) for ways in long)]:
+        found = (
+            draw(contract, palette, elements=4 * ELEMENTS, blocks=BLOCKS, tries=TRIES, given=given)
+            for given in ways
+        )  # fmt: skip
+        yield from islice((values for values in found if values is not None), 1)
 
 
 def drawn_values(

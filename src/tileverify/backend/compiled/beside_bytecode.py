@@ -263,15 +263,14 @@ def _seen(accesses: Iterable[tuple[Array, bool, bool]], size: int) -> tuple[set[
     total = np.zeros(size, "i4")
     for places, _, writes in listed:
         if writes:
-            total[np.unique(places)] += 1
+            total[places] += 1  # once for a place that stands there twice
     so_far = np.zeros(size, "i4")
     found: set[tuple[int, int]] = set()
     for places, reads, writes in listed:
-        if reads and not writes:
-            known = np.unique(places[total[places] > 0])
+        if reads and not writes and len(known := places[total[places] > 0]):
             found.update(zip(known.tolist(), so_far[known].tolist(), strict=True))
         if writes:
-            so_far[np.unique(places)] += 1
+            so_far[places] += 1
     return found, total
 
 

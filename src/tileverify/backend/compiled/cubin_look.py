@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Final
 
 from ...contract.launch import EntryParameter, LaunchSpec
@@ -15,7 +13,7 @@ from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.traverse import walk
 from ...results.codes import TV
 from ..assembler import Assembled, AssemblyError
-from ..audit.legal_launches import drawn
+from ..audit.legal_launches import covering
 from ..interpreter import InterpreterStop
 from ..numbers.conditions import ContractInNumbers
 from ..numbers.inputs import Inputs
@@ -24,14 +22,18 @@ from .both_runs import Reference, reference
 from .code_differences import CodeDifference, DifferenceKind
 from .host.hidden_parameters import HostSide
 from .machine.machine import Unfollowed
+from .machine.steps import program_of
+from .ptx.model import PtxEntry, PtxModule
 from .ptx.ptx_reader import PtxError, read
 
 LAUNCHES: Final = 2
-DRAWN: Final = 6
-"""Launches that are looked at until each loop went round twice in one of them."""
+MOST_LAUNCHES: Final = 4
+"""Where two leave accesses out."""
+DRAWN: Final = 16
 MOST_THREADS: Final = 1 << 13
 """Of one launch: blocks times threads."""
 
+_MEMORY_OPS: Final = ("load_", "store_", "atomic_")
 _PRODUCTS: Final = frozenset({"wgmma", "tcgen05"})
 
 _ADVICE: Final = {
@@ -44,7 +46,8 @@ _ADVICE: Final = {
 class Looked:
     """What was seen of one cubin: ``both_runs`` that were compared, what differs, and ``why_not`` where a launch could
     not be followed.  ``ptx_sha256``: of the text that the cubin was made of; empty where it was not seen.
-    ``products``: the code has products of matrices whose values are not computed."""
+    ``products``: the code has products of matrices whose values are not computed.  ``accesses``: its instructions that
+    touch global memory, and how many of them no launch executed."""
 
     architecture: str
     launches: int
@@ -52,6 +55,7 @@ class Looked:
     why_not: str
     ptx_sha256: str
     products: bool = False
+    accesses: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
         """As bundles tell it."""
@@ -59,8 +63,13 @@ class Looked:
             return "differs from the bytecode"
         if not self.launches:
             return f"not looked at ({self.why_not})"
-        what = ", without the values of matrix products" if self.products else ""
-        return f"compared at {self.launches} launch{'es' if self.launches > 1 else ''}{what}"
+        count, left_out = self.accesses
+        parts = (
+            f"compared at {self.launches} launch{'es' if self.launches > 1 else ''}",
+            f"which execute {count - left_out} of its {count} accesses" * bool(left_out),
+            "without the values of matrix products" * self.products,
+        )
+        return ", ".join(filter(None, parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +99,27 @@ def looked(proved: ProvedEntry, assembled: Assembled, architecture: str) -> Look
         return replace(nothing, why_not=str(error) or "the PTX has no such entry")
     products = any(each.opcode[0] in _PRODUCTS for each in compiled.instructions)
     nothing = replace(nothing, products=products)
+    return _compared(nothing, proved, assembled, ptx, compiled, module, entry)
+
+
+def _compared(
+    seen: Looked, proved: ProvedEntry, assembled: Assembled, ptx: PtxModule, compiled: PtxEntry, module: Module,
+    entry: Entry,
+) -> Looked:  # fmt: skip
+    """``seen`` with what small launches of the contract show: some, and more until each access of the bytecode is made,
+    each loop goes round twice, and each access of the code is executed in one of them."""
+    wanted = _to_be_seen(entry)
     done, why = 0, ""
-    for launch in _launches(proved, module, entry):
+    contract = ContractInNumbers(proved.launch, proved.requires)
+    for inputs in covering(contract, entry, DRAWN):
+        launch = _reference(proved, module, entry, inputs)
         if isinstance(launch, str):
             why = launch
             continue
-        if compiled.threads * len(launch.blocks) > MOST_THREADS and done:
+        left = wanted - _seen_in(launch)
+        new = len(left) < len(wanted)
+        useful = done < LAUNCHES or new or _executed(compiled)[1]
+        if not useful or (compiled.threads * len(launch.blocks) > MOST_THREADS and done):
             continue
         try:
             found = compared(ptx, compiled, replace(launch, host=HostSide(assembled.host, assembled.cubin)))
@@ -105,29 +129,32 @@ def looked(proved: ProvedEntry, assembled: Assembled, architecture: str) -> Look
         except (AssertionError, LookupError, TypeError, ValueError) as error:  # PTX of a form that was never met
             why = f"its PTX is not understood: {type(error).__name__}"
             continue
+        done, wanted = done + 1, left
         if found:
-            return replace(nothing, launches=done + 1, differences=tuple(found))
-        done += 1
-    return replace(nothing, launches=done, why_not="" if done else why or "no small launch was found")
+            return replace(seen, launches=done, differences=tuple(found))
+        if done == MOST_LAUNCHES or (done >= LAUNCHES and not wanted and not _executed(compiled)[1]):
+            break
+    if not done:
+        return replace(seen, why_not=why or "no small launch was found")
+    return replace(seen, launches=done, accesses=_executed(compiled))
 
 
-def _launches(proved: ProvedEntry, module: Module, entry: Entry) -> Iterator[Reference | str]:
-    """Small launches of the contract as the interpreter has them: some, and more until each loop went round twice."""
-    loops = {id(op) for op in walk(entry.body) if op.name in ("for", "loop")}
-    given = 0
-    contract = ContractInNumbers(proved.launch, proved.requires)
-    for inputs in islice(drawn(contract, entry, DRAWN, Counter()), DRAWN):
-        launch = _reference(proved, module, entry, inputs)
-        if isinstance(launch, str):
-            yield launch
-            continue
-        rounds = {id(run.op) for log in launch.logs for run in log.loops if run.entered > 1}
-        if given < LAUNCHES or rounds & loops:
-            loops -= rounds
-            given += 1
-            yield launch
-        if given >= LAUNCHES and not loops:
-            return
+def _to_be_seen(entry: Entry) -> frozenset[int]:
+    """The loops of an entry and its ops that touch memory."""
+    return frozenset(id(op) for op in walk(entry.body) if op.name.startswith(("for", "loop", *_MEMORY_OPS)))
+
+
+def _seen_in(launch: Reference) -> frozenset[int]:
+    """Ops that touch memory, and loops that go round twice."""
+    made = (id(access.op) for log in launch.logs for access in log.accesses)
+    return frozenset((*made, *(id(run.op) for log in launch.logs for run in log.loops if run.entered > 1)))
+
+
+def _executed(compiled: PtxEntry) -> tuple[int, int]:
+    """How many instructions touch global memory, and how many of them nobody has executed."""
+    steps = program_of(compiled).steps
+    touching = [number for number, each in enumerate(compiled.instructions) if each.touches_global]
+    return len(touching), sum(steps[number] is None for number in touching)
 
 
 def _reference(proved: ProvedEntry, module: Module, entry: Entry, inputs: Inputs) -> Reference | str:

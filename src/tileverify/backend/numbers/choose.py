@@ -63,12 +63,16 @@ def check_given(contract: ContractInNumbers, given: Mapping[str, int], extra: Se
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """What `draw` tries for sizes, scalars and axes of the grid, in this order; mixed by ``source`` if there is one."""
+    """What `draw` tries for sizes, scalars and axes of the grid, in this order; mixed by ``source`` if there is one.
+
+    ``outer``: tried for sizes that stand in no array's last two dimensions; they are drawn after the others then.
+    """
 
     sizes: Sequence[int]
     scalars: Sequence[int]
     axes: Sequence[int]
     source: Random | None = None
+    outer: Sequence[int] = ()
 
 
 def draw(
@@ -82,15 +86,31 @@ def draw(
     conditions = [*contract.conditions, *_small(contract, elements, blocks)]
     values = dict(given or {})
     order = [name for name in contract.roots if name not in values]
+    if palette.outer:
+        inner, sizes = inner_extents(contract), extents(contract)
+        order.sort(key=lambda name: 0 if name in inner else 1 if name in sizes else 2)
     search = _Search(contract, conditions, order, palette.sizes, palette, tries)
     return values if search.fill(values, 0) and not any(c.broken_by(values) for c in conditions) else None
+
+
+def extents(contract: ContractInNumbers) -> list[str]:
+    """The roots that sizes of arrays hang on."""
+    sizes = (contract.resolved(size) for array in contract.spec.arrays() for size in array.shape)
+    return list(dict.fromkeys(name for size in sizes for name in sorted(free_names(size))))
+
+
+def inner_extents(contract: ContractInNumbers) -> frozenset[str]:
+    """Those of the last two dimensions."""
+    sizes = (contract.resolved(size) for array in contract.spec.arrays() for size in array.shape[-2:])
+    return frozenset(name for size in sizes for name in free_names(size))
 
 
 def _small(contract: ContractInNumbers, elements: int = FEW_ELEMENTS, blocks: int = FEW_BLOCKS) -> Iterator[Condition]:
     """What makes a launch quick to run; no part of the contract."""
     for array in contract.spec.arrays():
         sizes = tuple(map(contract.resolved, array.shape))
-        yield _product_at_most(sizes, elements, f"{array.name} is small")
+        for inner in range(len(sizes)):  # so that a search need not choose the outer ones first
+            yield _product_at_most(sizes[inner:], elements, f"{array.name} is small")
     yield _product_at_most(contract.grid, blocks, "the grid is small")
 
 
@@ -159,6 +179,8 @@ class _Search:
         if palette.source is None or palette.source.random() < 0.5:
             yield from self._contiguous(name, values)
         pool = palette.scalars if name in self.contract.scalars else palette.sizes
+        if palette.outer and name not in inner_extents(self.contract) and name in extents(self.contract):
+            pool = palette.outer
         near = (near for number in _numbers(relevant) for near in (number, number + 1, 2 * number, number - 1))
         yield from _mixed((*pool, *near), palette.source)
 

@@ -112,7 +112,7 @@ _NO_ACCESS: Final = _NO_RESULT - _ACCESSES | {
     # shared memory, tensor memory, products
     "ldmatrix", "mbarrier", "mma", "tcgen05", "wgmma",
 }  # fmt: skip
-"""Instructions that touch no global memory, unless they name that space."""
+"""Instructions that touch no global memory, also where they name it: ``cvta.global``, ``fence.proxy.async.global``."""
 _WAITS: Final = frozenset({"commit_group", "wait_group", "wait_all", "mbarrier"})
 """Of ``cp.async``: what waits for copies, and copies nothing."""
 
@@ -158,7 +158,7 @@ def touches(instruction: Instruction) -> tuple[bool, bool]:
     if base == "cp":
         known = is_copy(instruction) or (parts[0] == "async" and not _WAITS.isdisjoint(parts))
     else:
-        known = base in _NO_ACCESS and (base == "prefetch" or "global" not in spaces)
+        known = base in _NO_ACCESS
     if not known:
         raise PtxNotFollowed(f"{instruction.name} is not followed", instruction)
     return False, False

@@ -16,7 +16,7 @@ from ..ptx.model import Immediate, Instruction, Operand, PtxAddress
 from .barriers import Mbarrier
 from .machine import ThreadMachine, Unfollowed
 from .memory import Outside
-from .steps import Compiled, StepKind, compiled
+from .steps import Compiled, Program, StepKind, program_of
 from .threads import ALL, WARP, Lanes
 from .types import Array
 
@@ -46,13 +46,13 @@ def run(machine: ThreadMachine, priority: Array | None = None, most: int = MOST_
     :raises WentOutside: an access lies outside all memory.
     """
     with np.errstate(all="ignore"):
-        _Run(machine, compiled(machine.entry), priority).to_the_end(most)
+        _Run(machine, program_of(machine.entry), priority).to_the_end(most)
 
 
 @dataclass
 class _Run:
     machine: ThreadMachine
-    program: list[Compiled]
+    program: Program
     priority: Array | None
 
     def __post_init__(self) -> None:
@@ -86,16 +86,16 @@ class _Run:
         pcs = self.pc[able]
         first = int(pcs.min())
         others = pcs[pcs > first]
-        limit = int(others.min()) if len(others) else len(self.program)
+        limit = int(others.min()) if len(others) else len(self.program.steps)
         return np.flatnonzero(able & (self.pc == first)), limit
 
     def _go_on(self, numbers: Array, limit: int, most: int) -> None:
-        program, count = self.program, self.machine.threads.count
+        steps, count = self.program.steps, self.machine.threads.count
         lanes: Lanes = ALL if len(numbers) == count else numbers
         pc = int(self.pc[numbers[0]])
-        end = len(program)
+        end = len(steps)
         while pc < end:
-            each = program[pc]
+            each = steps[pc] or self.program.compile(pc)
             self.steps += 1
             if self.steps > most:
                 raise Unfollowed(f"the launch executes more than {most} instructions")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -13,7 +14,7 @@ from ..ptx.model import Instruction, Operand, Pair, PtxEntry, PtxSymbol, Registe
 from . import bulk_copies, transfers, warps
 from .computed import UnknownInstruction, rule_of
 from .machine import Step, ThreadMachine, Unfollowed
-from .threads import Lanes
+from .threads import Lanes, reader
 from .types import Array, width
 
 
@@ -39,9 +40,23 @@ class Compiled:
     """Of a branch, the number of the instruction."""
 
 
-def compiled(entry: PtxEntry) -> list[Compiled]:
-    """Raises `Unfollowed` for an instruction that is not known."""
-    return [_compiled(instruction, number, entry) for number, instruction in enumerate(entry.instructions)]
+class Program:
+    """An entry's instructions, each compiled when it is executed first."""
+
+    def __init__(self, entry: PtxEntry) -> None:
+        self._entry = entry
+        self.steps: list[Compiled | None] = [None] * len(entry.instructions)
+
+    def compile(self, number: int) -> Compiled:
+        """Raises `Unfollowed` for an instruction that is not known."""
+        found = self.steps[number] = _compiled(self._entry.instructions[number], number, self._entry)
+        return found
+
+
+@lru_cache(maxsize=2)
+def program_of(entry: PtxEntry) -> Program:
+    """One for all launches of an entry."""
+    return Program(entry)
 
 
 def _compiled(instruction: Instruction, number: int, entry: PtxEntry) -> Compiled:
@@ -61,9 +76,7 @@ def _compiled(instruction: Instruction, number: int, entry: PtxEntry) -> Compile
     if "mbarrier" in instruction.opcode[:3]:
         return Compiled(StepKind.BARRIER, instruction, number, _nothing)
     make = _MAKE.get(base)
-    if make is None:
-        make = _computed
-    step = make(instruction, number)
+    step = _computed(instruction, entry) if make is None else make(instruction, number)
     if base in ("cp", "tcgen05") and "mbarrier" in instruction.name:
         return Compiled(StepKind.COMPLETES, instruction, number, step)
     together = base in _TOGETHER or "sync" in instruction.opcode
@@ -75,7 +88,7 @@ def _nothing(machine: ThreadMachine, lanes: Lanes) -> None:
 
 
 # ------------------------------------------------------------------------------------------- values
-def _computed(instruction: Instruction, number: int) -> Step:
+def _computed(instruction: Instruction, entry: PtxEntry) -> Step:
     if instruction.opcode[0] == "mov" and any(isinstance(each, Vector) for each in instruction.operands):
         return _packed(instruction)
     try:
@@ -86,12 +99,12 @@ def _computed(instruction: Instruction, number: int) -> Step:
     first, second = (target.first, target.second) if isinstance(target, Pair) else (target, None)
     if len(sources) != len(rule.sources):
         raise Unfollowed(f"{instruction.name} with {len(sources)} operands is not known", instruction)
-    reads = list(zip(sources, rule.sources, strict=True))
+    reads = [reader(each, type_, entry) for each, type_ in zip(sources, rule.sources, strict=True)]
     function, chooses = rule.function, instruction.opcode[0] == "selp"
 
     def step(machine: ThreadMachine, lanes: Lanes) -> None:
         threads = machine.threads
-        found = function(*[threads.read(each, type_, lanes) for each, type_ in reads])
+        found = function(*[read(threads, lanes) for read in reads])
         threads.write(first, found, lanes)
         if second is not None:
             threads.write(second, ~found, lanes)

@@ -8,10 +8,10 @@ it, ``cta`` the block of the hardware, which has shared memory and barriers of i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -92,33 +92,13 @@ class Threads:
 
     def read(self, operand: Operand, type_: str, lanes: Lanes) -> Array:
         """The operand as the type has it; of a wider register the low bits, of a narrower one with zeros."""
-        if isinstance(operand, Register):
-            special = self._special(operand.name)
-            held = (special if special is not None else self.register(operand.name))[lanes]
-            return self._as(held, type_)
-        if isinstance(operand, Negated):
-            return np.asarray(~self.register(operand.register.name)[lanes])
-        if isinstance(operand, Immediate):
-            return _constant(operand, type_)
-        if isinstance(operand, PtxSymbol):
-            return np.asarray(self.symbols[operand.name], "u8").astype(f"u{width(type_)}").view(DTYPES[type_])
-        raise TypeError(operand)
-
-    def _as(self, held: Array, type_: str) -> Array:
-        wanted = DTYPES[type_]
-        if held.dtype == wanted:
-            return held
-        if held.dtype.kind == "b" or wanted.kind == "b":
-            return held.astype(wanted)
-        if held.dtype.itemsize != wanted.itemsize:
-            held = held.astype(f"u{wanted.itemsize}")
-        return held.view(wanted)
+        return reader(operand, type_, self.entry)(self, lanes)
 
     def write(self, operand: Operand | None, value: Array, lanes: Lanes) -> None:
         """A wider register gets the sign of a signed value, or zeros."""
-        if operand is None or operand == _SINK:
+        if not isinstance(operand, Register):
+            assert operand is None or operand == _SINK
             return
-        assert isinstance(operand, Register)
         held = self.register(operand.name)
         if value.dtype != held.dtype:
             if value.dtype.kind == "b" or held.dtype.kind == "b":
@@ -132,15 +112,14 @@ class Threads:
                 value = value.astype(f"{'i' if signed else 'u'}{held.dtype.itemsize}").view(held.dtype)
         held[lanes] = value
 
-    def _special(self, name: str) -> Array | None:
-        if name[1] in "rpf" and name[-1].isdigit():
-            return None
+    def special(self, name: str) -> Array:
+        """Of a special register."""
         known = self.values.get(name)
-        if known is None and (made := self._made(name)) is not None:
-            known = self.values[name] = made
-        return known if name in _SPECIAL else None
+        if known is None:
+            known = self.values[name] = self._made(name)
+        return known
 
-    def _made(self, name: str) -> Array | None:
+    def _made(self, name: str) -> Array:
         axis = {"x": 0, "y": 1, "z": 2}.get(name[-1], 0)
         places = np.array(self.blocks, "u4")[:, axis][self.block]
         along = self.entry.cluster if axis == 0 else 1
@@ -167,7 +146,7 @@ class Threads:
                 return np.full(self.count, along, "u4")
             case "%SP" | "%SPL":
                 return np.zeros(self.count, "u8")
-        return None
+        raise LookupError(name)
 
 
 _SPECIAL: Final = frozenset(
@@ -175,6 +154,37 @@ _SPECIAL: Final = frozenset(
                                      "cluster_nctaid") for axis in "xyz"}
     | {"%laneid", "%warpid", "%cluster_ctarank", "%cluster_nctarank", "%SP", "%SPL"}
 )  # fmt: skip
+
+
+def reader(operand: Operand, type_: str, entry: PtxEntry) -> Callable[[Threads, Lanes], Array]:
+    """Reads the operand as `Threads.read` does."""
+    wanted = DTYPES[type_]
+    if isinstance(operand, Immediate):
+        constant = _constant(operand, type_)
+        return lambda threads, lanes: constant
+    if isinstance(operand, PtxSymbol):
+        bits = f"u{width(type_)}"
+        return lambda threads, lanes: np.asarray(threads.symbols[operand.name], "u8").astype(bits).view(wanted)
+    if isinstance(operand, Negated):
+        name = operand.register.name
+        return lambda threads, lanes: np.asarray(~threads.register(name)[lanes])
+    assert isinstance(operand, Register)
+    name = operand.name
+    if name in _SPECIAL:
+        return lambda threads, lanes: _as(threads.special(name)[lanes], wanted)
+    if storage(entry.type_of(name)) == wanted:
+        return lambda threads, lanes: threads.register(name)[lanes]
+    return lambda threads, lanes: _as(threads.register(name)[lanes], wanted)
+
+
+def _as(held: Array, wanted: np.dtype[Any]) -> Array:
+    if held.dtype == wanted:
+        return held
+    if held.dtype.kind == "b" or wanted.kind == "b":
+        return held.astype(wanted)
+    if held.dtype.itemsize != wanted.itemsize:
+        held = held.astype(f"u{wanted.itemsize}")
+    return held.view(wanted)
 
 
 def _constant(operand: Immediate, type_: str) -> Array:

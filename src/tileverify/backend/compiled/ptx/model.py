@@ -96,6 +96,11 @@ class Instruction:
     def has(self, part: str) -> bool:
         return part in self.opcode
 
+    @property
+    def touches_global(self) -> bool:
+        """Whether it loads, stores, updates or copies, and names global memory."""
+        return self.opcode[0] in ("ld", "st", "atom", "red", "cp") and "global" in self.opcode
+
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
@@ -118,7 +123,7 @@ class Variable:
     data: bytes = b""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PtxEntry:
     """A kernel.  ``labels``: the number of the instruction that each stands before.
 

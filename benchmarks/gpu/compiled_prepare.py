@@ -6,7 +6,7 @@
 
 For each cubin of ``KEPT``, of each proved launch of ``FILE``, and of each bundle in ``FOLDER``: NAME.cubin as tileiras
 made it; NAME.delayed.cubin, with waits (`delays`); NAME.checked.cubin, as ``tileiras --sanitize=memcheck`` makes it;
-NAME.K.npz, launches of the contract from its borders (`images`); NAME.json, what `build` says of the cubin.  All three
+NAME.K.npz, launches of the contract (`images`); NAME.json, what `build` says of the cubin.  All three
 cubins come from the PTX that tileiras wrote, by the same ``ptxas`` with the same options.  What is there is kept.
 
 ``--mutants``: also cubins from which one ``bar.sync`` was taken, so that the waits have something to find.
@@ -25,7 +25,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -34,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from tileverify.backend.assembler import Assembled, AssemblyError, find_assembler
-from tileverify.backend.audit.legal_launches import drawn
+from tileverify.backend.audit.legal_launches import covering
 from tileverify.backend.compiled.both_runs import Reference, reference
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked
 from tileverify.backend.compiled.machine.machine import Unfollowed
@@ -51,8 +50,8 @@ from .build import ARCHITECTURE
 from .delays import waits, with_delays
 from .images import image_of
 
-BORDERS, DRAWN = 3, 12
-"""Launches of the borders that are taken, and launches of which the one with most blocks is taken, too."""
+FIRST, DRAWN = 3, 12
+"""The first launches of the contract that are taken, and launches of which the one with most blocks is taken, too."""
 BYTES = 1 << 21
 """Of the memory of one launch."""
 SECONDS = 30
@@ -166,9 +165,9 @@ def small_launches(proved: ProvedEntry) -> Iterator[Reference | str]:
     module = decode(proved.bytecode)
     entry = next(each for each in module.entries if each.name == proved.symbol)
     contract = ContractInNumbers(proved.launch, proved.requires)
-    found = list(islice(drawn(contract, entry, DRAWN, Counter()), DRAWN))
-    rest = sorted(found[BORDERS:], key=lambda inputs: math.prod(inputs.launch.grid))
-    for inputs in (*found[:BORDERS], *rest[-1:]):
+    found = list(covering(contract, entry, DRAWN))
+    rest = sorted(found[FIRST:], key=lambda inputs: math.prod(inputs.launch.grid))
+    for inputs in (*found[:FIRST], *rest[-1:]):
         if sum(each.nbytes for each in inputs.memory.values()) > BYTES:
             yield f"more than {BYTES} bytes"
             continue

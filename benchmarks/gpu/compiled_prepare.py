@@ -173,7 +173,7 @@ def small_launches(proved: ProvedEntry) -> Iterator[Reference | str]:
             continue
         try:
             with within(SECONDS):
-                yield reference(module, entry, proved.parameters, inputs)
+                yield reference(module, entry, proved.parameters, inputs, whole=True)
         except (Unfollowed, InterpreterStop, OutOfTime) as error:
             yield str(error)
 

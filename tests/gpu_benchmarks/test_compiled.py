@@ -106,7 +106,7 @@ def images(proved: ProvedEntry) -> Iterator[StoredImage]:
     module = decode(proved.bytecode)
     contract = ContractInNumbers(proved.launch, proved.requires)
     for inputs in drawn(contract, module.entries[0], 3, Counter()):
-        yield image_of(reference(module, module.entries[0], proved.parameters, inputs))
+        yield image_of(reference(module, module.entries[0], proved.parameters, inputs, whole=True))
 
 
 def image_with(before: Sequence[float], after: Sequence[float]) -> StoredImage:
@@ -146,6 +146,7 @@ def test_an_image_of_a_launch() -> None:
         assert out.fresh.all()
         sums = x.before.view("<f4") + y.before.view("<f4")
         size = out.after.view("<f4").size
+        assert out.written.all(), "all blocks ran"
         assert np.array_equal(out.after.view("<f4")[out.known.view().reshape(-1, 4).all(axis=1)], sums[:size])
         assert [each for each in image.parameters if not isinstance(each, bytes)] == [(0, 0), (1, 0), (2, 0)]
 

@@ -194,6 +194,10 @@ def _order(
     outside, inside = (races(each, machine.threads, machine.clocks) for each in (machine.memory, machine.shared))
     for race in outside.writes[:MOST_TOLD]:
         yield _of_race(machine, reference, race, "store other values to {}, and no barrier is between them")
+    for race in inside.writes[:1]:
+        lines = tuple(machine.entry.instructions[each.number].line for each in (race.earlier, race.later))
+        text = "two threads of a block store to the same place of shared memory, and no barrier is between them"
+        yield CodeDifference(DifferenceKind.ORDER, text, (), lines)
     for use in machine.unmade[:1]:
         text = "a thread uses a barrier in shared memory that another one makes, and no barrier is between them"
         yield CodeDifference(DifferenceKind.ORDER, text, (), (use.instruction.line,))

@@ -56,7 +56,7 @@ format: ## format and apply safe lint fixes
 
 docs: ## build the documentation into site/, strictly
 	@tools/environment.sh $(VENV) docs
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: ## what the checker makes of the launches recorded in RECORDED
 	@tools/environment.sh $(VENV) test

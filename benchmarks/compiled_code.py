@@ -120,7 +120,9 @@ def _proved(units: Iterable[KernelUnit]) -> Iterator[ProvedEntry]:
     for unit in units:
         result = check_unit(unit)
         if result.verdict is Verdict.PROVED:
-            yield ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires, result.limits)
+            yield ProvedEntry(
+                unit.bytecode, unit.symbol, unit.parameters, unit.launch, (*result.requires, *result.limits)
+            )
 
 
 def _all_lines(judge: Any, tasks: Sequence[tuple[str, int]], options: argparse.Namespace) -> list[Line]:

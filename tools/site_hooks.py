@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os.path
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ _LOADED: Final = re.compile(
     re.IGNORECASE,
 )
 """What a browser fetches by itself; links that a reader may follow are not."""
+_LINK: Final = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])+)\]\((?![a-z]+:|#)([^)\s#]+)(#[\w-]+)?\)")
 
 
 def foreign(text: str) -> list[str]:
@@ -35,14 +37,32 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def for_site(markdown: str, page: str) -> str:
+    """A page of the repository as one of the site, ``page`` being its place there.
+
+    ``docs`` is the site's root.  Results of benchmarks keep their place.  A link to another file of the repository
+    becomes its text.  A link that leads nowhere stays, and ``mkdocs`` refuses it.
+    """
+    place = PurePosixPath(page if page.startswith(_RESULTS) else f"docs/{page}")
+
+    def relative(found: re.Match[str]) -> str:
+        text, target, anchor = found.group(1), found.group(2), found.group(3) or ""
+        there = os.path.normpath(place.parent / target)
+        if not (ROOT / there).exists():
+            return found.group()
+        if there.startswith("docs/") or (there.startswith(_RESULTS) and (ROOT / there).is_file()):
+            path = os.path.relpath(there.removeprefix("docs/"), PurePosixPath(page).parent)
+            return f"[{text}]({path}{anchor})"
+        return text
+
+    return _LINK.sub(relative, markdown)
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Pages stand one folder below the repository's root there, and at the root of the site here; tables of results are
-    not searched."""
+    """Links as the site has them; tables of results are not searched."""
     if page.file.src_uri.startswith(_RESULTS):
         page.meta["search"] = {"exclude": True}
-    return markdown.replace(f"](../{_RESULTS}/", f"]({_RESULTS}/").replace(
-        "[CONTRIBUTING.md](../CONTRIBUTING.md#tests)", "CONTRIBUTING.md"
-    )
+    return for_site(markdown, page.file.src_uri)
 
 
 def on_post_build(config: Any) -> None:

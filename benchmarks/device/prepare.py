@@ -29,6 +29,7 @@ from tileverify.backend.assembler import Assembler, AssemblyError, find_assemble
 from tileverify.backend.interpreter import bind_launch
 from tileverify.backend.interpreter.encodings import to_bits
 from tileverify.backend.interpreter.values import Tile
+from tileverify.backend.split_loads import refuse_split_loads
 from tileverify.contract.concrete import ConcreteArray
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.corpus import ROOT, Labelled, corpus_launches
@@ -115,6 +116,7 @@ def _case(folder: Path, stem: str, given: Problem, assembler: Assembler) -> dict
         if given.blocks is not None:
             data[f"decided{number}"] = decided(given, run, name)
     np.savez_compressed(folder / f"{stem}.npz", **data)
+    refuse_split_loads(given.unit.bytecode)
     (folder / f"{stem}.cubin").write_bytes(assembler.assemble(given.unit.bytecode, ARCHITECTURE))
     return {
         "symbol": given.unit.symbol,

@@ -38,7 +38,7 @@ HEAD = """.version 9.4
 	.reg .pred 	%p<9>;
 	.reg .b32 	%r<20>;
 	.reg .b64 	%rd<20>;
-	.shared .align 1024 .b8 buffer[1088];
+	.shared .align 1024 .b8 buffer[1216];
 	mov.b64 	%rd9, k_param_1;
 	cvta.param.u64 	%rd4, %rd9;
 	ld.param.b64 	%rd1, [k_param_0];
@@ -194,7 +194,7 @@ def test_a_barrier_that_awaits_other_bytes_never_ends(bytes_: int) -> None:
 def test_what_is_not_known_of_copies_is_told() -> None:
     with pytest.raises(Unfollowed, match="another rank"):
         machine(loaded(), tensor_map((64,), (), (32,)))
-    with pytest.raises(Unfollowed, match="elsewhere than in a parameter"):
+    with pytest.raises(Unfollowed, match="a tensor map is used that nobody made"):
         machine(loaded().replace("[%rd4,", "[%rd1,"))
     with pytest.raises(Unfollowed, match="multiple of 128"):
         machine(loaded().replace("[buffer],", "[buffer+16],"))
@@ -247,6 +247,16 @@ def test_a_load_of_what_a_store_wrote_needs_more_than_that_its_bytes_are_read() 
     assert not outside.pairs
 
 
+def test_threads_that_copy_nothing_may_wait_too() -> None:
+    """As loops of tiles do: all threads close a group and wait for it, though one of them copies."""
+    waits = "cp.async.bulk.commit_group; cp.async.bulk.wait_group{what} 0;"
+    first = STORE[: STORE.index("cp.async.bulk.commit_group")] + "\n$L3: {waits} bar.sync 0; ld.global.b32 %r6, [%rd3];"
+    outside, _ = found_in(machine(first.replace("{waits}", waits.format(what=".read"))))
+    assert outside.reads
+    outside, _ = found_in(machine(first.replace("{waits}", waits.format(what=""))))
+    assert not outside.pairs
+
+
 def test_a_buffer_that_is_filled_again_before_it_was_read_races() -> None:
     again = COPY.format(x=0, y=4, bytes=128).replace("$L1", "$L4")
     _, inside = found_in(machine(MAKE + COPY.format(x=0, y=0, bytes=128) + WAIT + TELL + again))
@@ -254,6 +264,26 @@ def test_a_buffer_that_is_filled_again_before_it_was_read_races() -> None:
     read_late = TELL.replace("bar.sync 0;", "")
     _, inside = found_in(machine(MAKE + COPY.format(x=0, y=0, bytes=128) + WAIT + read_late + again))
     assert inside.pairs
+
+
+# ------------------------------------------------------------------------------------------------ maps that are made
+BUILD = "setp.eq.b32 %p4, %r2, 40;" + "".join(
+    f"@%p4 st.shared.b64 [buffer+{1088 + place}], {word};" for place, (word,) in
+    ((8 * number, each) for number, each in enumerate(struct.iter_unpack("<Q", ROWS)))
+)  # fmt: skip
+PUT = (
+    "{meet} add.s64 %rd4, %rd1, 65536; mov.b32 %r8, buffer; add.s32 %r8, %r8, 1088; setp.lt.u32 %p3, %r2, 32;"
+    "@!%p3 bra $L7; tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned"
+    " [%rd4], [%r8], 128; fence.proxy.tensormap::generic.acquire.gpu [%rd4], 128;\n$L7:"
+)
+
+
+def test_a_map_that_the_kernel_makes_leads_to_the_same_box() -> None:
+    made = machine(BUILD + PUT.format(meet="bar.sync 0;") + loaded(0, 4), bytes(128))
+    assert after(made)[:32] == list(range(32, 64))
+    assert not any(each.pairs for each in found_in(made))
+    early = machine(BUILD + PUT.format(meet="") + loaded(0, 4), bytes(128))
+    assert found_in(early)[1].reads
 
 
 # ------------------------------------------------------------------------------------------------ host code
@@ -327,6 +357,12 @@ def column_totals(x, out, M: C, N: C):
     for i in range(ct.num_tiles(x, axis=0, shape=(M, N))):
         total += ct.load(x, (i, j), (M, N), padding_mode=ct.PaddingMode.ZERO)
     ct.store(out, (j,), ct.sum(total, axis=0))
+
+@ct.kernel
+def window_sums(x, out, M: C, N: C):
+    j = ct.bid(0)
+    window = x.slice(axis=0, start=j * M, stop=j * M + M)
+    ct.store(out, (j,), ct.sum(ct.load(window, (0, 0), (M, N)), axis=0))
 """
 SPEC = """
 [[launch]]
@@ -334,13 +370,19 @@ kernel = "column_totals"
 grid = ["cdiv(W, 128)"]
 requires = ["x.address % 16 == 0", "out.address % 16 == 0", "W % 16 == 0"]
 args = { x = "f32[R, W]", out = "f32[W]", M = 16, N = 128 }
+
+[[launch]]
+kernel = "window_sums"
+grid = ["R // 16"]
+requires = ["x.address % 16 == 0", "out.address % 16 == 0", "R % 16 == 0"]
+args = { x = "f32[R, 128]", out = "f32[8 * R]", M = 16, N = 128 }
 """
 
 
-def unit_of(folder: Path) -> KernelUnit:
+def unit_of(folder: Path, kernel: str = "column_totals") -> KernelUnit:
     (folder / "kernels.py").write_text(KERNELS)
     (folder / "kernels.tileverify.toml").write_text(SPEC)
-    (unit,) = discover([str(folder / "kernels.py")])
+    (unit,) = discover([f"{folder / 'kernels.py'}::{kernel}"])
     assert isinstance(unit, KernelUnit)
     return unit
 
@@ -367,3 +409,16 @@ def test_a_kernel_with_tensor_maps_is_compared_and_its_faults_are_found(tmp_path
     assert seen(unit, Assembled(made.cubin, made.ptx, None)).why_not == (
         "the host code that fills hidden parameters was not seen"
     )
+
+
+@pytest.mark.assembler("tileiras")
+def test_a_kernel_that_makes_tensor_maps_is_compared_and_its_faults_are_found(tmp_path: Path) -> None:
+    unit = unit_of(tmp_path, "window_sums")
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    assert made.ptx is not None
+    assert "tensormap.cp_fenceproxy" in made.ptx
+    assert str(seen(unit, made)) == "compared at 2 launches"
+    place = made.ptx.index("tensormap.cp_fenceproxy")
+    start = made.ptx.rindex("%clusterid.x", 0, place)
+    wrong = made.ptx[:start] + "%clusterid.y" + made.ptx[start + len("%clusterid.x") :]
+    assert seen(unit, Assembled(made.cubin, wrong, made.host)).differences

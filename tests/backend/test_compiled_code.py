@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from tests.command_line import CommandLine
@@ -16,6 +17,7 @@ from tileverify.backend.compiled.code_differences import DifferenceKind
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
 from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
 from tileverify.backend.compiled.machine.memory import GlobalMemory
+from tileverify.backend.compiled.machine.packed_floats import from_eight_bits, to_eight_bits
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
 from tileverify.backend.compiled.machine.types import Array
 from tileverify.backend.compiled.ptx.model import Immediate, PtxAddress, Register, Vector
@@ -91,6 +93,14 @@ def test_names_of_an_inner_scope_are_registers() -> None:
     assert entry.labels["$L1"] == len(entry.instructions) - 1
 
 
+def test_names_of_an_inner_scope_are_registers_inside_of_braces() -> None:
+    body = (
+        "{ .reg .b16 lo; .reg .b16 hi; cvt.u16.u32 lo, %r2; cvt.u16.u32 hi, %r1; mov.b32 %r4, {lo, hi}; }"
+        "st.global.b32 [%rd3], %r4;"
+    )
+    assert after(body) == [t + (5 << 16) for t in range(64)]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -131,6 +141,34 @@ def test_what_is_no_ptx_is_told(text: str) -> None:
 def test_what_instructions_do(body: str, wanted: object) -> None:
     expected = [((wanted(t) + (1 << 31)) % (1 << 32)) - (1 << 31) for t in range(64)]  # type: ignore[operator]
     assert after(body) == expected
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("e4m3", ml_dtypes.float8_e4m3fn), ("e5m2", ml_dtypes.float8_e5m2)])
+def test_floats_of_eight_bits_are_those_of_another_library(kind: str, dtype: type) -> None:
+    codes = np.arange(256, dtype="u1")
+    values = codes.view(dtype).astype("f4")
+    np.testing.assert_array_equal(from_eight_bits(codes, kind), values)
+    largest = np.nanmax(np.where(np.isfinite(values), values, 0))
+    finite = np.unique(values[np.isfinite(values)])
+    middles = (finite[1:] + finite[:-1]) / 2
+    near = np.concatenate([finite, middles, np.nextafter(middles, np.float32(9e9)), np.nextafter(middles, -9e9)])
+    np.testing.assert_array_equal(to_eight_bits(near, kind), near.astype(dtype).view("u1"))
+    far = np.array([2 * largest, -np.inf, np.nan], "f4")
+    np.testing.assert_array_equal(from_eight_bits(to_eight_bits(far, kind), kind), [largest, -largest, np.nan])
+
+
+@pytest.mark.parametrize("kind", ["e4m3", "e5m2"])
+def test_floats_of_eight_bits_are_converted_in_pairs(kind: str) -> None:
+    """Of each thread's number and 5, there and back; numbers to 15 are exact in both types or halfway between."""
+    body = (
+        "cvt.rn.f32.u32 %r4, %r2; cvt.rn.f32.u32 %r5, %r1; cvt.rn.satfinite.{0}x2.f32 %rs1, %r4, %r5;"
+        "cvt.rn.f16x2.{0}x2 %r6, %rs1; cvt.rn.satfinite.{0}x2.f16x2 %rs2, %r6; cvt.rn.f16x2.{0}x2 %r6, %rs2;"
+        "mov.b32 {{%rs3, %rs4}}, %r6; cvt.f32.f16 %r7, %rs3; cvt.f32.f16 %r8, %rs4;"
+        "fma.rn.f32 %r7, %r7, 0f42C80000, %r8; cvt.rzi.s32.f32 %r7, %r7; st.global.b32 [%rd3], %r7;"
+    )
+    dtype = {"e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2}[kind]
+    rounded = np.arange(64, dtype="f4").astype(dtype).astype("f4")
+    assert after(body.format(kind)) == [int(500 + each) for each in rounded]
 
 
 def test_threads_go_round_a_loop_as_often_as_each_wants() -> None:
@@ -261,6 +299,26 @@ def tell(flag, out, TILE: C):
     ct.store(out, index=(ct.bid(0),), tile=ct.full((TILE,), 1, dtype=ct.int32))
     ct.store(flag, index=(ct.bid(0),), tile=1, memory_order=ct.MemoryOrder.RELEASE,
              memory_scope=ct.MemoryScope.DEVICE)
+
+@ct.kernel
+def tell_many(out, TILE: C):
+    ct.store(out, index=(ct.bid(0),), tile=ct.full((TILE,), 1, dtype=ct.float16),
+             memory_order=ct.MemoryOrder.RELEASE, memory_scope=ct.MemoryScope.DEVICE)
+
+@ct.kernel
+def copy_and_center(x, out, res, N: C, TMA: ct.Constant[bool]):
+    j = ct.bid(0)
+    ct.store(out, index=(j, 0), tile=ct.load(x, index=(j, 0), shape=(N, N)), allow_tma=TMA)
+    t = ct.load(out, index=(j, 0), shape=(N, N), allow_tma=TMA)
+    ct.store(res, index=(j, 0), tile=t - ct.sum(t, axis=0, keepdims=True))
+
+@ct.kernel
+def center_and_put_back(x, out, res, N: C, TMA: ct.Constant[bool]):
+    j = ct.bid(0)
+    rows, columns = ct.arange(N, dtype=ct.int32).reshape((N, 1)), ct.arange(N, dtype=ct.int32).reshape((1, N))
+    t = ct.load(out, index=(j, 0), shape=(N, N), allow_tma=TMA)
+    ct.scatter(out, (j * N + rows, columns), t - ct.sum(t, axis=1, keepdims=True))
+    ct.store(out, index=(j, 0), tile=t, allow_tma=TMA)
 """
 COLUMNS = 'grid = ["W // 64"]\nrequires = ["W % 64 == 0"]\nargs = { x = "f32[64, W]", out = "f32[W]", M = 64, N = 64 }'
 SPEC = f"""
@@ -281,7 +339,21 @@ kernel = "turn_round"
 kernel = "tell"
 grid = ["R"]
 args = {{ flag = "i32[R]", out = "i32[32 * R]", TILE = 32 }}
+
+[[launch]]
+kernel = "tell_many"
+grid = ["W // 1024"]
+requires = ["W % 1024 == 0", "out.address % 16 == 0"]
+args = {{ out = "f16[W]", TILE = 1024 }}
 """
+ALIGNED = """
+[[launch]]
+kernel = "KERNEL"
+grid = ["W // 32"]
+requires = ["W % 32 == 0", "x.address % 16 == 0", "out.address % 16 == 0", "res.address % 16 == 0"]
+args = { x = "f32[W, 32]", out = "f32[W, 32]", res = "f32[W, 32]", N = 32, TMA = true }
+"""
+SPEC += "".join(ALIGNED.replace("KERNEL", each) for each in ("copy_and_center", "center_and_put_back"))
 
 
 def unit_of(kernel: str, folder: Path) -> KernelUnit:
@@ -300,6 +372,7 @@ def unit_of(kernel: str, folder: Path) -> KernelUnit:
         ("add_row_sums", None, 0),
         ("turn_round", DifferenceKind.ORDER, 23),
         ("tell", DifferenceKind.TIMES, 28),
+        ("tell_many", None, 0),  # eight elements by each thread, in one instruction
     ],
 )
 def test_what_the_assembler_drops_is_found(kernel: str, kind: DifferenceKind | None, line: int, tmp_path: Path) -> None:
@@ -316,6 +389,32 @@ def test_what_the_assembler_drops_is_found(kernel: str, kind: DifferenceKind | N
     with pytest.raises(AssemblyError, match=r"TV503") as refused:
         refuse_differences(seen)
     assert (Path(str(refused.value.file)).name, refused.value.line) == ("kernels.py", line)
+
+
+@pytest.mark.assembler("tileiras")
+@pytest.mark.parametrize(
+    ("kernel", "line", "why"),
+    [
+        ("copy_and_center", 39, "stores out[0, 0] by a bulk copy, and a later load does not wait until that is over"),
+        ("center_and_put_back", 47, "stores out[0, 0] by a bulk copy, and an earlier store has no proxy fence"),
+    ],
+)
+def test_bulk_copies_that_nothing_orders_are_found(kernel: str, line: int, why: str, tmp_path: Path) -> None:
+    """Faults of tileiras 13.4: what stored by a tensor map is waited for as long as it is read; a fence too late."""
+    unit = unit_of(kernel, tmp_path)
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    seen = looked(ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch), made, "sm_90")
+    with pytest.raises(AssemblyError, match=r"pass `allow_tma=False` to the loads and stores") as refused:
+        refuse_differences(seen)
+    assert why in str(refused.value)
+    assert refused.value.line == line
+    spec = tmp_path / "kernels.tileverify.toml"
+    spec.write_text(spec.read_text().replace("TMA = true", "TMA = false"))
+    (followed,) = discover([f"{tmp_path / 'kernels.py'}::{kernel}"])
+    assert isinstance(followed, KernelUnit)
+    made = find_assembler().assembled(followed.bytecode, "sm_90")
+    proved = ProvedEntry(followed.bytecode, followed.symbol, followed.parameters, followed.launch)
+    assert str(looked(proved, made, "sm_90")) == "compared at 2 launches"
 
 
 CHANGES = (

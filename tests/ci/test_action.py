@@ -155,12 +155,32 @@ def test_every_input_is_used_and_described() -> None:
         assert re.search(rf"inputs\.{name}\b", text)
 
 
-@pytest.mark.parametrize("file", ["action.yml", "docs/ci.md", "README.md"])
+@pytest.mark.parametrize("file", ["action.yml", "docs/ci.md", "README.md", ".github/workflows/ci.yml"])
 def test_other_actions_are_named_by_commit(file: str) -> None:
     """What a tag names can change, and would run with the rights of the job."""
     used = re.findall(r"^\s*(?:- )?uses:\s*(\S+)", (REPOSITORY / file).read_text(), re.MULTILINE)
     assert all(re.fullmatch(r"[\w./-]+@([0-9a-f]{40}|COMMIT)", each) for each in used), used
     assert used or file == "README.md"
+
+
+def test_the_workflow_runs_what_continuous_integration_runs() -> None:
+    workflow = yaml.safe_load((REPOSITORY / ".github/workflows/ci.yml").read_text())
+    (job,) = workflow["jobs"].values()
+    assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]
+    assert [step["with"]["python-version"] for step in job["steps"] if "python-version" in step.get("with", {})] == [
+        "3.11"
+    ]
+    assert workflow["permissions"] == {"contents": "read"}
+    assert "secrets" not in str(workflow)
+
+
+def test_issue_forms_say_what_they_are_for() -> None:
+    forms = sorted((REPOSITORY / ".github/ISSUE_TEMPLATE").glob("*.md"))
+    assert [form.stem for form in forms] == ["crash", "false-alarm", "feature", "wrong-proof"]
+    for form in forms:
+        _, head, body = form.read_text().split("---\n", 2)
+        assert {"name", "about", "labels"} == set(yaml.safe_load(head))
+        assert "\n## " in body
 
 
 def test_hooks_are_what_pre_commit_wants() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.corpus.judged import results_of
 from tools.codes_page import FOLDER, INDEX, judged_now, page_of, pages
 from tools.race_picture import pictures
-from tools.site_hooks import foreign
+from tools.site_hooks import for_site, foreign
 
 from tileverify.corpus.examples import Example
 from tileverify.results import WARNINGS, KernelResult
@@ -74,6 +74,25 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(re.findall(r"([\w/-]+\.md)", nav)) == sorted(
         page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")
     )
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "on_site"),
+    [
+        ("trust.md", "[a](soundness.md#2-theorem)", "[a](soundness.md#2-theorem)"),
+        ("trust.md", "[a](../benchmarks/results/gate.md)", "[a](benchmarks/results/gate.md)"),
+        ("internals/op.md", "[a](../checker.md)", "[a](../checker.md)"),
+        ("internals/testing.md", "[a](../../benchmarks/results/tests.md)", "[a](../benchmarks/results/tests.md)"),
+        ("benchmarks/results/gate.md", "[a](../../docs/findings.md)", "[a](../../findings.md)"),
+        ("benchmarks/results/gate.md", "[a](generated.md)", "[a](generated.md)"),
+        ("trust.md", "[`simplify.py`](../src/tileverify/verifier/rules/simplify.py)", "`simplify.py`"),
+        ("faq.md", "[a](../CONTRIBUTING.md#the-one-rule)", "a"),
+        ("faq.md", "[a](https://example/page) [b](#here) ![c](images/race.svg)", None),
+        ("faq.md", "[a](../no/such/page.md)", None),
+    ],
+)
+def test_links_of_the_repository_are_links_of_the_site(page: str, link: str, on_site: str | None) -> None:
+    assert for_site(link, page) == (link if on_site is None else on_site)
 
 
 @pytest.mark.parametrize(

@@ -27,14 +27,18 @@ class Maker:
         return Assembled(b"cubin of " + bytecode + architecture.encode() + self.version.encode(), None, None)
 
 
+def unlooked(made: Assembled) -> None:
+    """Whatever was made is right."""
+
+
 def cache(folder: Path, maker: Maker, **options: int) -> CubinCache:
     return CubinCache(folder, maker, **options)  # type: ignore[arg-type]
 
 
 def test_a_cubin_is_made_once(tmp_path: Path) -> None:
     maker = Maker()
-    first = cache(tmp_path / "new", maker).cubin(b"a", "sm_90")
-    assert cache(tmp_path / "new", maker).cubin(b"a", "sm_90") == first == b"cubin of asm_9013.4.92"
+    first = cache(tmp_path / "new", maker).cubin(b"a", "sm_90", unlooked)
+    assert cache(tmp_path / "new", maker).cubin(b"a", "sm_90", unlooked) == first == b"cubin of asm_9013.4.92"
     assert maker.made == [(b"a", "sm_90")]
 
 
@@ -42,50 +46,50 @@ def test_bytecode_architecture_and_version_tell_cubins_apart(tmp_path: Path) -> 
     maker = Maker()
     for bytecode, architecture, version in ((b"a", "sm_90", "1"), (b"b", "sm_90", "1"), (b"a", "sm_80", "1")):
         maker.version = version
-        cache(tmp_path, maker).cubin(bytecode, architecture)
+        cache(tmp_path, maker).cubin(bytecode, architecture, unlooked)
     maker.version = "2"
-    cache(tmp_path, maker).cubin(b"a", "sm_90")
+    cache(tmp_path, maker).cubin(b"a", "sm_90", unlooked)
     assert len(maker.made) == 4
 
 
 def test_a_damaged_file_counts_as_absent(tmp_path: Path) -> None:
     maker = Maker()
     for damage in (lambda data: data[:-1], lambda data: b"", lambda data: data[:-1] + b"!", lambda data: data[:20]):
-        cache(tmp_path, maker).cubin(b"a", "sm_90")
+        cache(tmp_path, maker).cubin(b"a", "sm_90", unlooked)
         (file,) = tmp_path.glob("*.cubin")
         file.write_bytes(damage(file.read_bytes()))
         made = len(maker.made)
-        assert cache(tmp_path, maker).cubin(b"a", "sm_90") == b"cubin of asm_9013.4.92"
+        assert cache(tmp_path, maker).cubin(b"a", "sm_90", unlooked) == b"cubin of asm_9013.4.92"
         assert len(maker.made) == made + 1
 
 
 def test_a_file_of_another_kernel_counts_as_absent(tmp_path: Path) -> None:
     maker = Maker()
-    cache(tmp_path, maker).cubin(b"a", "sm_90")
+    cache(tmp_path, maker).cubin(b"a", "sm_90", unlooked)
     (file,) = tmp_path.glob("*.cubin")
-    other = cache(tmp_path, maker).cubin(b"b", "sm_90")
+    other = cache(tmp_path, maker).cubin(b"b", "sm_90", unlooked)
     (theirs,) = set(tmp_path.glob("*.cubin")) - {file}
     theirs.write_bytes(file.read_bytes())
-    assert cache(tmp_path, maker).cubin(b"b", "sm_90") == other
+    assert cache(tmp_path, maker).cubin(b"b", "sm_90", unlooked) == other
 
 
 def test_the_oldest_go_first(tmp_path: Path) -> None:
     maker = Maker()
     kept = cache(tmp_path, maker, most_bytes=120)
     for number in range(5):
-        kept.cubin(bytes([number]), "sm_90")
+        kept.cubin(bytes([number]), "sm_90", unlooked)
         for file in tmp_path.glob("*.cubin"):
             os.utime(file, (file.stat().st_atime - 10, file.stat().st_mtime - 10))
     assert len(list(tmp_path.glob("*.cubin"))) == 2
     maker.made.clear()
-    kept.cubin(bytes([4]), "sm_90")
+    kept.cubin(bytes([4]), "sm_90", unlooked)
     assert not maker.made
 
 
 def test_threads_make_one_cubin(tmp_path: Path) -> None:
     maker = Maker()
     shared = cache(tmp_path, maker)
-    threads = [threading.Thread(target=shared.cubin, args=(b"a", "sm_90")) for _ in range(8)]
+    threads = [threading.Thread(target=shared.cubin, args=(b"a", "sm_90", unlooked)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -98,7 +102,7 @@ def made_by_a_process(folder: Path, first: int) -> int:
     maker = Maker()
     kept = cache(folder, maker, most_bytes=600)
     names = [str((first + number) % 40).encode() for number in range(50)]
-    return sum(kept.cubin(name, "sm_90") != b"cubin of " + name + b"sm_9013.4.92" for name in names)
+    return sum(kept.cubin(name, "sm_90", unlooked) != b"cubin of " + name + b"sm_9013.4.92" for name in names)
 
 
 def test_processes_may_share_a_folder(tmp_path: Path) -> None:
@@ -117,6 +121,6 @@ def test_what_is_refused_is_not_kept(tmp_path: Path) -> None:
     with pytest.raises(AssemblyError):
         cache(tmp_path, maker).cubin(b"a", "sm_90", refuse)
     assert not list(tmp_path.glob("*.cubin"))
-    cache(tmp_path, maker).cubin(b"a", "sm_90")
+    cache(tmp_path, maker).cubin(b"a", "sm_90", unlooked)
     assert cache(tmp_path, maker).cubin(b"a", "sm_90", refuse) == b"cubin of asm_9013.4.92"
     assert len(maker.made) == 2

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tileverify.backend.assembler import CodeDiffers
 from tileverify.backend.guard import LaunchRefused
 from tileverify.backend.ledger import ByteAccess
 from tileverify.launching.journal import Use
@@ -38,7 +39,7 @@ class Kernel:
 
 @dataclass
 class Bench:
-    """Planner and timer: a tile of 3 is refused, larger tiles are faster."""
+    """Planner and timer: a tile of 3 is refused, of 5 compiled to other code, larger tiles are faster."""
 
     planned: list[tuple[Any, Any, Any]] = field(default_factory=list)
     timed: list[int] = field(default_factory=list)
@@ -49,6 +50,8 @@ class Bench:
     def plan(self, stream: Any, grid: Any, kernel: Any, arguments: Any) -> Planned:
         self.planned.append((grid, kernel, arguments))
         tile = arguments[0]
+        if tile == 5:
+            raise CodeDiffers("what tileiras makes of tile 5 differs (TV503)")
         if tile == 3:
             raise LaunchRefused("tile 3 is refuted [TV301]")
         plan: Any = SimpleNamespace(code=f"code {tile}".encode(), grid=grid, tile=tile)
@@ -88,6 +91,14 @@ def test_the_fastest_of_the_proved() -> None:
     assert bench.timed.count(8) == bench.timed.count(4) == SHORT + 1 + LONG + 1
     assert bench.timed[-4:] == [8, 4, 8, 4]
     assert bench.restored == bench.timed, "each launch begins with what the first one found"
+
+
+def test_a_variant_whose_code_differs_is_left_out() -> None:
+    bench = Bench()
+    found = tune(bench, [4, 5])
+    assert found.best == {"tile": 4}
+    assert str(found.trials[1]) == "{'tile': 5}: what tileiras makes of tile 5 differs (TV503)"
+    assert 5 not in bench.timed
 
 
 def test_nothing_proved_is_a_refusal() -> None:

@@ -155,16 +155,16 @@ class Counting(Assembler):
 def test_machine_code_that_others_may_write_is_made_again(tmp_path: Path) -> None:
     folder = tmp_path / "cubins"
     cache = CubinCache(folder, Counting(Path("tileiras")))
-    cache.cubin(b"code", "sm_90")
-    cache.cubin(b"code", "sm_90")
+    cache.cubin(b"code", "sm_90", lambda made: None)
+    cache.cubin(b"code", "sm_90", lambda made: None)
     assert Counting.made == 1
     (entry,) = folder.glob("*.cubin")
     entry.chmod(0o666)
-    cache.cubin(b"code", "sm_90")
+    cache.cubin(b"code", "sm_90", lambda made: None)
     assert Counting.made == 2
     folder.chmod(0o777)
     private_folder._told.clear()  # as in another process
-    cache.cubin(b"code", "sm_90")
+    cache.cubin(b"code", "sm_90", lambda made: None)
     assert Counting.made == 3
 
 

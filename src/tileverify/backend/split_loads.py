@@ -7,7 +7,9 @@ and what follows is done twice, or the block hangs: on an H200 the corpus' `turn
 Tile IR, gave wrong sums in 4 to 7 % of the launches.  Atomic operations are made by one thread, which tells the
 others.  Weak loads are no matter: where no race is, all warps read the same.
 
-So the machine code of a kernel with such a load is not what was proved, and is not made.
+The comparison of compiled code with its bytecode (`compiled.cubin_look`) finds that by itself where it can follow the
+launch.  Where it cannot, and where few launches compare equal, this rule refuses: equal bytes do not show that all
+threads see one value, nor that what is behind an acquire waits for it.
 """
 
 from __future__ import annotations
@@ -20,42 +22,45 @@ from ..frontend.bytecode.model import Entry, Op
 from ..frontend.bytecode.traverse import walk
 from ..frontend.symbolic.locations import user_frame
 from ..system.errors import TileVerifyError
+from .assembler import AssemblyError
 
 _LOADS = ("load_view_tko", "load_ptr_tko")
 _WHY = (
     "tileiras makes this {ordering} load once in each warp, and the warps may see different values (seen with 13.4 and "
     "13.5), so that its machine code does not do what the bytecode says"
 )
-_ADVICE = "wait with an atomic operation, as `atomic_add(flag, 0)`"
+WAIT_BY_ATOMIC = "wait with an atomic operation, as `atomic_add(flag, 0)`"
 
 
 def split_loads(entry: Entry) -> Iterator[Op]:
     """The scoped loads of an entry."""
-    for op in walk(entry.body):
-        if op.name in _LOADS and op.attributes["ord"] != MemoryOrdering.WEAK:
-            yield op
+    return (op for op in walk(entry.body) if is_split_load(op))
+
+
+def is_split_load(op: Op) -> bool:
+    return op.name in _LOADS and op.attributes["ord"] != MemoryOrdering.WEAK
 
 
 def notes_on_split_loads(entry: Entry) -> tuple[str, ...]:
     """What a report says of them: once for each line."""
-    return tuple(dict.fromkeys(f"{_place(op)}{_why(op)}, and it is not run on a GPU" for op in split_loads(entry)))
+    return tuple(dict.fromkeys(f"{_place(op)}{why_split(op)}, and it is not run on a GPU" for op in split_loads(entry)))
 
 
-def why_not_assembled(bytecode: bytes) -> tuple[str, str | None, int | None] | None:
-    """Message, file and line for the first such load of a module, if there is one and the module can be read."""
+def refuse_split_loads(bytecode: bytes) -> None:
+    """Raises `AssemblyError` (TV503) for a module with such a load, if it can be read: for code that is not compared
+    before it runs."""
     try:
         entries = decode(bytecode).entries
     except TileVerifyError:
-        return None  # tileiras says better what it does not take
+        return  # tileiras says better what it does not take
     for entry in entries:
         for op in split_loads(entry):
             frame = user_frame(op.location)
-            message = f"{_why(op)} (TV503); {_ADVICE}"
-            return (message, frame.file, frame.line) if frame else (message, None, None)
-    return None
+            file, line = (frame.file, frame.line) if frame else (None, None)
+            raise AssemblyError(f"{why_split(op)} (TV503); {WAIT_BY_ATOMIC}", file, line)
 
 
-def _why(op: Op) -> str:
+def why_split(op: Op) -> str:
     return _WHY.format(ordering=op.attributes["ord"])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -77,6 +78,7 @@ def build(
 
     Nothing is written for a kernel that is not proved.  The same kernel gives the same bytes.
     """
+    from ..backend.assembler import CodeDiffers
     from ..pipeline import CheckOptions, solver_version
     from ..results import Report, Verdict
 
@@ -91,8 +93,12 @@ def build(
         if result.certificate is None or result.counts_as is not Verdict.PROVED:
             _say_why_not(result)
             continue
-        with Working(live=True):
-            bundle = _signed(unit, result, solver_version(), assembler, names, key)
+        try:
+            with Working(live=True):
+                bundle = _signed(unit, result, solver_version(), assembler, names, key)
+        except CodeDiffers:
+            _tell_repairs(unit, replace(options, certificate=False, compiled=names, quick_repairs=True))
+            raise
         _write(bundle, file)
         written.append(file)
     for file in written:
@@ -158,6 +164,20 @@ def _say_why_not(result: KernelResult) -> None:
         talk(line)
     denied = ", with what is denied" if result.verdict is Verdict.PROVED else ""
     talk(f"{result.kernel} [{result.launch}] is {result.verdict.value}{denied}: no bundle of it was written")
+
+
+def _tell_repairs(unit: KernelUnit, options: CheckOptions) -> None:
+    """What mends compiled code that differs, where something was tried with success."""
+    from ..pipeline import check_unit
+
+    with Working(live=True):
+        checked = check_unit(unit, options)
+    hints = [hint for finding in checked.findings for hint in finding.hints if hint.applicability != "display"]
+    for text in dict.fromkeys(hint.text for hint in hints):
+        talk(f"help: {text}")
+    if any(hint.edits for hint in hints):
+        asked = " ".join(f"--compiled {name}" for name in options.compiled)
+        talk(f"help: make it with: tileverify check {asked} --fix {checked.file}::{unit.kernel}")
 
 
 def _signed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,12 +12,17 @@ from ..system.errors import UsageError
 from ..system.version import __version__
 from .shell import Working, emit
 
+if TYPE_CHECKING:
+    from ..verifier.certificate.files import CertificateFile
+
 _EXIT_CODES = """\b
 Exit codes:
   0  every proof is confirmed
   1  a certificate is rejected: damaged, not about this bytecode, a proof that is none, or contradicted by a run
+     or by compiled code
   2  bad usage, or no second solver
-  3  something is not confirmed, nothing rejected; also without the bytecode, or where there are no obligations
+  3  something is not confirmed, nothing rejected; also without the bytecode, where there are no obligations, or
+     where compiled code is not compared again
 """
 
 
@@ -55,12 +61,14 @@ def recheck(
 ) -> None:
     """Check proofs that `check --certificate` wrote, with cvc5 as a second solver.
 
-    CERTIFICATE is a file or a folder of them.  Every obligation is derived again from the bytecode and compared with
-    the certificate; then cvc5 has to confirm every proof.  What it cannot confirm is counted.  The contract that the
-    proofs are about is printed: whoever relies on them compares it with his own.
+    CERTIFICATE is a file, a folder of them, or a bundle (FILE.tvk).  Every obligation is derived again from the
+    bytecode and compared with the certificate; then cvc5 has to confirm every proof.  What it cannot confirm is
+    counted.  The contract that the proofs are about is printed: whoever relies on them compares it with his own.
+    Where the tileiras that made code of the bytecode is installed, what is said of that code is compared again.
     """
     if output is not None and not output.parent.is_dir():
         raise UsageError(f"--output: there is no folder '{output.parent}'")
+    from ..pipeline.comparing_again import compared_again
     from ..verifier.certificate.batch import recheck_files
     from ..verifier.certificate.report import exit_code, recheck_json, recheck_text
     from ..verifier.certificate.second_solver import LIMIT, SecondSolver
@@ -73,10 +81,36 @@ def recheck(
         reads = partial(reading_of_certificate, count=replay)
     with Working(live=True) as working:
         rows = []
-        for row in recheck_files(certificates, bytecode=bytecode, scripts=scripts, solver=solver, reads=reads):
+        found = recheck_files(
+            certificates,
+            bytecode=bytecode,
+            scripts=scripts,
+            solver=solver,
+            reads=reads,
+            opened=_opened,
+            compares=compared_again,
+        )
+        for row in found:
             working.progress(f"{row.answer.value} {row.file}")
             rows.append(row)
     render = recheck_json if format_ == "json" else partial(recheck_text, verbose=verbose)
     emit(render(rows, __version__, solver.version), output)
     code = exit_code(rows)
     context.exit(0 if code == 3 and allow_open else code)
+
+
+def _opened(path: Path) -> CertificateFile:
+    """A certificate, or the one in a bundle."""
+    from ..launching.bundle.model import SUFFIX, BundleRefused
+    from ..verifier.certificate.files import CertificateFile, certificate_and_bytecode
+    from ..verifier.certificate.model import CertificateError
+    from .bundles import read_file
+
+    if path.suffix != SUFFIX:
+        return certificate_and_bytecode(path)
+    try:
+        bundle = read_file(path)
+    except BundleRefused as error:
+        raise CertificateError(error.message, str(path)) from None
+    cubins = {name: each.code for name, each in bundle.cubins.items()}
+    return CertificateFile(bundle.certificate_text, bundle.bytecode, cubins)

@@ -34,7 +34,7 @@ class CubinCache:
     _locks: dict[str, threading.Lock] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def cubin(self, bytecode: bytes, architecture: str, look: Callable[[Assembled], None] = lambda made: None) -> bytes:
+    def cubin(self, bytecode: bytes, architecture: str, look: Callable[[Assembled], None]) -> bytes:
         """The machine code of ``bytecode``; raises `AssemblyError`, as ``look`` may, which sees what is new."""
         words = f"{_LOOKED_AT}\0{architecture}\0{self.assembler.version}\0"
         key = hashlib.sha256(words.encode() + bytecode).hexdigest()

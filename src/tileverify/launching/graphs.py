@@ -34,7 +34,7 @@ BRANCHES: Final = 32
 """Launches of a graph that wait for nothing and begin at once; the next one waits for the first of them, and so on.
 
 The driver starts every launch that waits for nothing by itself, which takes 1.6 us each on an H200, and a chain in one
-go: 1000 such launches take 0.77 us each in 8 to 32 chains (`benchmarks/results/2026-11-22-gpu-latency.md`).  One may
+go: 1000 such launches take 0.77 us each in 8 to 32 chains (`benchmarks/results/launching.md`).  One may
 wait for more than it has to: launches that need each other would conflict, and are refused.
 """
 

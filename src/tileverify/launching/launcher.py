@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from typing import Unpack
 
-from ..backend.assembler import find_assembler
+from ..backend.assembler import CodeDiffers, find_assembler
 from ..backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
 from ..backend.gpu import driver
 from ..backend.gpu.loaded import GpuKernel, Plan
@@ -18,6 +18,7 @@ from ..contract.launch import KernelUnit
 from ..pipeline import CheckOptions
 from ..pipeline.cache.verdicts import default_folder
 from ..system.errors import UsageError
+from ..system.paths import display_path
 from . import calls, on_cpu, trust_warning
 from .arguments import use_of
 from .asked import Asked
@@ -204,12 +205,23 @@ class Launcher:
                 unit = specialisation.unit
                 architecture = driver.architecture(device)
                 proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
-                cubin = self._cubins.cubin(
-                    unit.bytecode, architecture, lambda made: refuse_differences(looked(proved, made, architecture))
-                )
+                try:
+                    cubin = self._cubins.cubin(
+                        unit.bytecode, architecture, lambda made: refuse_differences(looked(proved, made, architecture))
+                    )
+                except CodeDiffers as error:
+                    raise _with_command(error, unit, architecture) from None
                 types = parameter_types(unit.bytecode, unit.symbol, str(unit.file))
                 self._loaded[key] = GpuKernel(cubin, unit.symbol, unit.parameters, types, device)
         return self._loaded[key]
+
+
+def _with_command(error: CodeDiffers, unit: KernelUnit, architecture: str) -> CodeDiffers:
+    """``error`` with the command that tries repairs: to try them here would run the program in which we are again."""
+    if unit.file.suffix != ".py":
+        return error
+    command = f"tileverify check --compiled {architecture} {display_path(unit.file)}::{unit.kernel}"
+    return CodeDiffers(f"{error.message}; repairs are tried by: {command}", error.file, error.line)
 
 
 @cache

@@ -4,10 +4,11 @@
     tileverify.launch(stream, grid_fn(tuned.best), kernel, args_fn(tuned.best))
 
 Takes what ``cuda.tile.tune.exhaustive_search`` takes.  A variant that is not proved for its arguments is neither
-compiled for the GPU nor run.  The others are timed by events with the L2 cache swept before every launch; the best two
-then run in turns, as neighbours in time differ less than runs minutes apart.  After every timed launch the memory that
-it writes is put back, so that each begins with what the caller's arrays hold, and leaves them so.  ``record`` keeps
-every time with what it depends on, so that a search that was cut off goes on where it was.
+compiled for the GPU nor run, and one whose compiled code differs from its bytecode (TV503) is not run.  The others are
+timed by events with the L2 cache swept before every launch; the best two then run in turns, as neighbours in time
+differ less than runs minutes apart.  After every timed launch the memory that it writes is put back, so that each
+begins with what the caller's arrays hold, and leaves them so.  ``record`` keeps every time with what it depends on, so
+that a search that was cut off goes on where it was.
 
 ``equal`` asks of each variant, too, whether it is the same function as the first that is proved, over the real numbers;
 one that is not is refused as if it were not proved.
@@ -27,6 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
+from ..backend.assembler import CodeDiffers
 from ..backend.guard import LaunchRefused
 from ..backend.ledger import WrittenBytes
 from ..results.traffic import Traffic
@@ -173,7 +175,7 @@ class Tuner:
                 planned = self.plan(stream, grid, variant, arguments)
                 if compared is not None:
                     said = compared.of(config, (grid, variant, arguments))
-            except LaunchRefused as refused:
+            except (LaunchRefused, CodeDiffers) as refused:
                 trials.append(Trial(config, refusal=refused.message))
                 continue
             provenance = self._timer(planned).provenance(planned.use.device)

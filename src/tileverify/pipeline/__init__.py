@@ -261,12 +261,12 @@ def _with_more(
     left_s: float | None,
 ) -> KernelResult:
     """A proof with what was asked for beside its verdict."""
-    if options.certificate and result.proved_launch is not None:
-        result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
     if options.compiled:
         from .comparing_code import with_compared_code
 
         result = with_compared_code(unit, result, options.compiled)
+    if options.certificate and result.proved_launch is not None:
+        result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
     if options.complete:
         result = _with_written(unit, entry, summary, result, left_s)
     return result
@@ -326,15 +326,9 @@ def _with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
 def _with_repairs(
     unit: KernelUnit, result: KernelResult, options: CheckOptions, compiled_as: Compile | None
 ) -> KernelResult:
-    from .repair.repairing import MOST_TRIALS, QUICK_EFFORT, QUICK_TRIALS, with_repairs
+    from .repair.repairing import trials_of, with_repairs
 
-    most, effort = (MOST_TRIALS, options.effort) if options.repair else (QUICK_TRIALS, QUICK_EFFORT)
-    trial = CheckOptions(
-        timeout_s=options.timeout_s,
-        deny_requires=options.deny_requires,
-        effort=min(effort, options.effort),
-        witnesses=False,
-    )
+    most, trial = trials_of(result, options)
     kinds = trial, replace(trial, deny_requires=True)
     try:
         with interruptible():

@@ -326,8 +326,8 @@ _ALL: Final = (
         "The binary that is about to run was not made from the bytecode that was proved. Or the assembler made code "
         "that does other than the bytecode; `check --compiled` warns then, since the proof is of the bytecode.",
         "the digests of bytecode and binary are those that the certificate names.",
-        "Build and verify again. Where it is the assembler's fault: add with `atomic_add`, take another tile, or store "
-        "in a second launch.",
+        "Build and verify again. Where it is the assembler's fault, `check --compiled SM --fix` makes a repair whose "
+        "code compares equal. If it finds none: add with `atomic_add`, take another tile, or store in a second launch.",
         "a fault of the kernel: all that is known of the binary is that it is another one.",
     ),
     Code(

@@ -224,6 +224,9 @@ class ComparedCodeDocument(Struct, frozen=True):
     assembler: str
     said: str
     footprints: str = ""
+    launches: int = 0
+    ptx_sha256: str = ""
+    cubin_sha256: str = ""
 
 
 class ResultDocument(Struct, frozen=True, kw_only=True):

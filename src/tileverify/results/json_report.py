@@ -140,11 +140,7 @@ def _result(result: KernelResult) -> ResultDocument:
         proved_codes=list(result.proved_codes),
         written=UNSET if written is None else WrittenDocument(list(written.whole), list(written.open)),
         second_reading=UNSET if result.second_reading is None else reading_document(result.second_reading),
-        compared_code=[
-            ComparedCodeDocument(each.architecture, each.assembler, each.said, each.footprints)
-            for each in result.compared_code
-        ]
-        or UNSET,
+        compared_code=[*map(compared_code_document, result.compared_code)] or UNSET,
         notes=list(result.notes),
         bytecode_sha256=result.bytecode_sha256,
         time_ms=TimesDocument(
@@ -248,14 +244,23 @@ def _read_result(document: ResultDocument) -> KernelResult:
         line=document.line,
         written=_read_written(document.written),
         second_reading=_read_reading(document.second_reading),
-        compared_code=tuple(
-            ComparedCode(each.architecture, each.assembler, each.said, each.footprints)
-            for each in _given(document.compared_code, [])
-        ),
+        compared_code=tuple(map(compared_code_of, _given(document.compared_code, []))),
         cached=document.cached,
         trusted=tuple(_given(document.trusted, [])),
         cut_short=_given(document.cut_short, False),
     )
+
+
+def compared_code_document(code: ComparedCode) -> ComparedCodeDocument:
+    c = code
+    return ComparedCodeDocument(
+        c.architecture, c.assembler, c.said, c.footprints, c.launches, c.ptx_sha256, c.cubin_sha256
+    )
+
+
+def compared_code_of(document: ComparedCodeDocument) -> ComparedCode:
+    d = document
+    return ComparedCode(d.architecture, d.assembler, d.said, d.footprints, d.launches, d.ptx_sha256, d.cubin_sha256)
 
 
 def _read_written(document: WrittenDocument | UnsetType) -> WrittenArrays | None:

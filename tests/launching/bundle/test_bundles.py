@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, find_assembler
+from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, find_assembler, same_addresses
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
@@ -25,6 +25,7 @@ from tileverify.launching.bundle.model import Bundle, BundleRefused, Cubin
 from tileverify.launching.bundle.trust import sign, signer, trusted_cubin, trusted_keys
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.system.errors import UsageError
+from tileverify.verifier.certificate.document import certificate_text
 
 
 @dataclass(frozen=True)
@@ -190,8 +191,11 @@ FOREIGN = b"\x7fELF of somebody else"
 
 
 def with_foreign_cubin() -> Bundle:
+    """And a certificate that says nothing of it, as somebody who makes such a bundle would write."""
     bundle = built()
-    return replace(bundle, cubins={**bundle.cubins, "sm_90": Cubin("sm_90", "13.4.92", FOREIGN)})
+    certificate = replace(bundle.certificate, compared_code=())
+    cubins = {**bundle.cubins, "sm_90": Cubin("sm_90", "13.4.92", FOREIGN)}
+    return replace(bundle, certificate=certificate, certificate_text=certificate_text(certificate), cubins=cubins)
 
 
 def test_a_cubin_runs_if_the_assembler_makes_the_same() -> None:
@@ -264,3 +268,58 @@ def test_the_assembler_makes_the_same_cubin_twice() -> None:
     assert assembler.assemble(bytecode, "sm_90") == assembler.assemble(bytecode, "sm_90")
     with pytest.raises(AssemblyError, match="tileiras refused the bytecode for sm_90"):
         assembler.assemble(bytecode[:100], "sm_90")
+
+
+def flash_attention() -> bytes:
+    """Of this kernel ptxas makes two cubins for sm_100, by addresses of its own memory (13.4.92)."""
+    units = discover([str(ROOT / "showcase" / "flash_attention.py")])
+    return next(
+        unit.bytecode for unit in units if isinstance(unit, KernelUnit) and unit.launch.name == "grouped-causal"
+    )
+
+
+@pytest.mark.assembler("tileiras")
+def test_a_cubin_that_the_assembler_makes_now_and_then_is_found() -> None:
+    bytecode = flash_attention()
+    drawn = replace(find_assembler(), steady=False)
+    made = {drawn.assemble(bytecode, "sm_100") for _ in range(6)}
+    for cubin in made:
+        again = find_assembler().assembled_as(bytecode, "sm_100", hashlib.sha256(cubin).hexdigest())
+        assert again.cubin == cubin
+
+
+@pytest.mark.assembler("tileiras")
+@pytest.mark.skipif(not same_addresses(), reason="the system draws addresses")
+def test_with_the_same_addresses_it_makes_one_cubin() -> None:
+    bytecode = flash_attention()
+    assert len({find_assembler().assemble(bytecode, "sm_100") for _ in range(5)}) == 1
+
+
+SUMS = """import cuda.tile as ct
+
+
+@ct.kernel
+def add_column_sums(x, out, M: ct.Constant[int], N: ct.Constant[int]):
+    j = ct.bid(0)
+    sums = ct.sum(ct.load(x, index=(0, j), shape=(M, N)), axis=0)
+    ct.store(out, index=(j,), tile=ct.load(out, index=(j,), shape=(N,)) + sums)
+"""
+SUMS_SPEC = """[[launch]]
+kernel = "add_column_sums"
+grid = ["cdiv(W, 64)"]
+args = { x = "f32[16, W]", out = "f32[W]", M = 16, N = 64 }
+"""
+
+
+@pytest.mark.assembler("tileiras")
+def test_the_very_cubin_of_the_assembler_does_not_run_where_it_differs(tmp_path: Path) -> None:
+    """As somebody would build it with a version that compares nothing."""
+    (tmp_path / "sums.py").write_text(SUMS)
+    (tmp_path / "sums.tileverify.toml").write_text(SUMS_SPEC)
+    (unit,) = discover([str(tmp_path / "sums.py")])
+    assert isinstance(unit, KernelUnit)
+    assembler = find_assembler()
+    bundle = build_bundle(unit, check_unit(unit, CheckOptions(certificate=True)), "z3 0", None, [])
+    cubin = Cubin("sm_90", assembler.version, assembler.assemble(unit.bytecode, "sm_90"))
+    with pytest.raises(BundleRefused, match=r"does other than the bytecode that is proved.*TV503"):
+        trusted_cubin(replace(bundle, cubins={"sm_90": cubin}), "sm_90", "sums.tvk", assembler=assembler)

@@ -1,6 +1,7 @@
 """Code of tileiras held against the proof of its bytecode, as it is and with one change at a time.
 
-``ptx/`` holds what tileiras 13.4.92 makes of the kernels here for sm_90; where it is at hand, ``--update-golden`` makes
+``ptx/`` holds what tileiras 13.4.92 makes of the kernels here for sm_90, and of the one with tensor maps the cubin and
+the host code as well; where it is at hand, ``--update-golden`` makes
 it anew, and the tests marked so see whether it still does.
 """
 
@@ -48,6 +49,16 @@ def take(x, places, out, TILE: C):
 @ct.kernel
 def count(x, counts, TILE: C):
     ct.atomic_add(counts, ct.load(x, index=(ct.bid(0),), shape=(TILE,)), 1)
+
+@ct.kernel
+def product(a, b, out, M: C, N: C, K: C):
+    i, j = ct.bid(0), ct.bid(1)
+    zero = ct.PaddingMode.ZERO
+    total = ct.zeros((M, N), dtype=ct.float32)
+    for k in range(ct.num_tiles(a, axis=1, shape=(M, K))):
+        left = ct.load(a, (i, k), (M, K), padding_mode=zero)
+        total = ct.mma(left, ct.load(b, (k, j), (K, N), padding_mode=zero), total)
+    ct.store(out, (i, j), total.astype(ct.float16))
 """
 SPEC = """
 [[launch]]
@@ -75,8 +86,14 @@ args = { x = "f32[M]", places = "i32[N]", out = "f32[N]", TILE = 64 }
 kernel = "count"
 grid = ["cdiv(N, 64)"]
 args = { x = "i32[N]", counts = "i32[16]", TILE = 64 }
+
+[[launch]]
+kernel = "product"
+grid = ["cdiv(R, 64)", "cdiv(S, 64)"]
+requires = ["a.address % 16 == 0", "b.address % 16 == 0", "out.address % 16 == 0", "S % 16 == 0", "D % 16 == 0"]
+args = { a = "f16[R, D]", b = "f16[D, S]", out = "f16[R, S]", M = 64, N = 64, K = 32 }
 """
-NAMES = ("scale", "turn", "rows_in_turn", "take", "count")
+NAMES = ("scale", "turn", "rows_in_turn", "take", "count", "product")
 
 
 @cache
@@ -87,7 +104,7 @@ def proved(kernel: str, folder: Path) -> ProvedEntry:
     assert isinstance(unit, KernelUnit)
     result = check_unit(unit)
     assert result.verdict.value == "proved", result.findings
-    return ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires, result.limits)
+    return ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.clauses)
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +112,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("kernels")
 
 
-def shown(kernel: str, ptx: str, folder: Path) -> CodeProof:
-    return code_proof(proved(kernel, folder), Assembled(b"", ptx, None))
+def shown(kernel: str, ptx: str, folder: Path, host: bytes | None = None) -> CodeProof:
+    """``host``: what fills the tensor maps of ``product``, in place of what tileiras makes."""
+    made = Assembled(b"", ptx, None)
+    if kernel == "product":
+        made = Assembled((PTX / "product.cubin").read_bytes(), ptx, host or (PTX / "product.host").read_bytes())
+    return code_proof(proved(kernel, folder), made)
 
 
 def text_of(kernel: str) -> str:
@@ -144,6 +165,14 @@ WRONG = {
     "counted twice": ("count", "or.pred \t%p5, %p4, %p3", "or.pred \t%p5, %p3, %p3"),
     "counted twice in a row": ("count", "atom.global", "atom.global.add.u32 \t%r12, [%rd5], 1;\n\tatom.global"),
     "counted by half": ("count", "setp.ne.b32 \t%p4, %r8, 0", "setp.ne.b32 \t%p4, %r10, 0"),
+    "rows for columns": ("product", "{%r17, %r11}", "{%r11, %r17}"),
+    "the box of another array": ("product", "[%rd1, {%r17", "[%rd2, {%r17"),
+    "a box that is half a tile on": ("product", "shl.b32 \t%r98, %r97, 6", "shl.b32 \t%r98, %r97, 5"),
+    "boxes of the next block": ("product", "{%r17, %r11}", "{%r17, %r100}"),
+    "a box that is stored by some blocks": ("product", "mov.u32 \t%r99, %clusterid.y", "mov.u32 \t%r99, 0"),
+    "a box that is not stored": ("product", "cp.async.bulk.tensor.2d.global", "// cp.async.bulk.tensor.2d.global"),
+    "a map that nobody filled": ("product", "[%rd3, {%r100", "[%rd18, {%r100"),
+    "a box in shared memory of others": ("product", "2d.shared::cta.global", "2d.shared::cluster.global"),
     "loaded and stored": ("count", "atom.global.acq_rel.add.u32 \t%r12, [%rd5], 1", "st.global.b32 \t[%rd5], %r12"),
 }
 
@@ -154,6 +183,32 @@ def test_code_that_touches_something_else_is_not(name: str, folder: Path) -> Non
     text = text_of(kernel)
     assert old in text
     assert shown(kernel, text.replace(old, new, 1), folder).why_not
+
+
+def host(old: str, new: str, which: int = 0) -> bytes:
+    """The host code with some of its bytes changed, where they stand the ``which``-th time."""
+    data = (PTX / "product.host").read_bytes()
+    before, after = bytes.fromhex(old), bytes.fromhex(new)
+    places = [at for at in range(len(data)) if data.startswith(before, at)]
+    assert len(before) == len(after)
+    return data[: places[which]] + after + data[places[which] + len(after) :]
+
+
+MAPS = {
+    "a row too many": ("49 ff c8", "90 90 90"),
+    "a column too many": ("41 ff c9", "90 90 90"),
+    "half of the stride": ("48 c1 e2 1d", "48 c1 e2 1c"),
+    "another start": ("48 c1 eb 04", "48 c1 eb 05"),
+    "a box of more columns": ("48 ba 00 00 00 00 00 00 00 1f", "48 ba 00 00 00 00 00 00 00 3f"),
+    "a box of fewer rows": ("48 c7 41 38 3f 00 00 00", "48 c7 41 38 1f 00 00 00"),
+    "elements of four bytes": ("48 8d 94 13 12 43 04 00", "48 8d 94 13 12 44 04 00"),
+    "bits that nobody knows": ("48 ba 00 00 00 00 00 00 00 1f", "48 ba 00 00 00 00 00 01 00 1f"),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_a_tensor_map_that_says_something_else_is_found(name: str, folder: Path) -> None:
+    assert shown("product", text_of("product"), folder, host(*MAPS[name])).why_not
 
 
 def test_code_that_cannot_be_read_is_told(folder: Path) -> None:

@@ -32,6 +32,7 @@ from tileverify.results import (
     Verdict,
     Witness,
 )
+from tileverify.results.compared_code import ComparedCode
 from tileverify.results.details import (
     AccessDetail,
     Drawing,
@@ -151,6 +152,19 @@ def test_the_page_of_a_proof_has_its_obligations_and_what_is_trusted() -> None:
     (result,) = [result for result in report().results if result.kernel == "matmul_swizzled"]
     assert result.details is not None
     assert len(result.details.obligations) == result.obligations.total
+
+
+def test_the_page_of_compared_code_says_for_each_architecture_what_was_seen() -> None:
+    compared = (
+        ComparedCode("sm_90", "13.4.92", "compared at 2 launches", "proved for all launches", 2),
+        ComparedCode("sm_100", "13.4.92", "not looked at (no <PTX>)"),
+    )
+    (first, *_) = report().results
+    text = html_report(replace(report(), results=(replace(first, compared_code=compared),)))
+    (fragment,) = fragments(text)
+    assert "<dt>Compiled, sm_90</dt><dd>compared at 2 launches; footprints proved for all launches" in fragment
+    assert "<dt>Compiled, sm_100</dt><dd>not looked at (no &lt;PTX&gt;)" in fragment
+    assert "tileiras 13.4.92" in fragment
 
 
 def test_the_same_report_gives_the_same_page() -> None:

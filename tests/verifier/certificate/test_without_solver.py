@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import tileverify.verifier.rules as rules
+from tileverify.results import CertificateFiles
+from tileverify.results.compared_code import ComparedCode
+from tileverify.verifier.certificate.document import certificate_text, read_certificate
 from tileverify.verifier.certificate.files import write_certificates
 
 from .proofs import certificates_of
@@ -20,6 +24,15 @@ sys.modules["z3"] = None
 from tileverify.commands.cli import main
 sys.exit(main())
 """
+
+
+WITHOUT_Z3_BUT_AN_ASSEMBLER = WITHOUT_Z3.replace(
+    "sys.exit",
+    """from types import SimpleNamespace
+import tileverify.pipeline.comparing_again as again
+again.find_assembler = lambda: SimpleNamespace(version="13.4.92")
+sys.exit""",
+)
 
 
 @pytest.mark.parametrize("target", ["showcase/vector_add.py", "protocols/tickets.py", "data/pages.py"])
@@ -37,3 +50,18 @@ def test_no_rule_loads_the_solver() -> None:
     imports = "; ".join(f"import tileverify.verifier.{name}" for name in names)
     code = f"import sys; {imports}; import tileverify.verifier.certificate.recheck; assert 'z3' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_compiled_code_is_not_compared_again_without_it(tmp_path: Path) -> None:
+    """Its footprints are proved by that solver: this is told, and nothing is confirmed."""
+    pytest.importorskip("cvc5")
+    (written,) = certificates_of("showcase/vector_add.py")
+    code = ComparedCode("sm_90", "13.4.92", "compared at 2 launches", "proved for all launches", 2, "0" * 64, "1" * 64)
+    text = certificate_text(replace(read_certificate(written.text, ""), compared_code=(code,)))
+    certificate = CertificateFiles(text, written.unit.bytecode)
+    write_certificates([replace(written.result, certificate=certificate)], tmp_path)
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_Z3_BUT_AN_ASSEMBLER, "recheck", str(tmp_path)], capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stderr) == (3, ""), ran.stdout
+    assert "not compared again (the solver that proves its footprints is not here)" in ran.stdout

@@ -92,8 +92,10 @@ def _long_values(contract: ContractInNumbers, entry: Entry) -> Iterator[Mapping[
     large = (2 * tile + 1, 2 * tile, *LARGE, *SIZES, 1, 0)
     all_large = Palette(large, (*large[:2], *SCALARS, 0, 1), AXES, outer=SMALL)
     others = Palette(SMALL, (*SCALARS, 0, 1), AXES)
-    long = [[{name: size} for size in (4 * tile + 1, 4 * tile, 2 * tile, tile)] for name in reversed(extents(contract))]
-    for palette, ways in [(all_large, [{}]), *((others, ways) for ways in long)]:
+    rounds: list[tuple[Palette, list[dict[str, int]]]] = [(all_large, [{}])]
+    for name in reversed(extents(contract)):
+        rounds.append((others, [{name: size} for size in (4 * tile + 1, 4 * tile, 2 * tile, tile)]))
+    for palette, ways in rounds:
         found = (
             draw(contract, palette, elements=4 * ELEMENTS, blocks=BLOCKS, tries=TRIES, given=given)
             for given in ways

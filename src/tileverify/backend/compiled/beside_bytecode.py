@@ -14,7 +14,7 @@ atomic or what is stored in an array are told.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -24,8 +24,10 @@ from ..interpreter.access_log import BlockLog, DynamicAccess
 from ..interpreter.values import OVERFLOWED, UNSPECIFIED
 from .both_runs import Reference, machine_for
 from .code_differences import CodeDifference, DifferenceKind
-from .machine.machine import ThreadMachine
-from .machine.memory import GlobalMemory
+from .host.hidden_parameters import ROOM_FOR_MAPS
+from .machine.machine import ThreadMachine, Unfollowed
+from .machine.memory import GlobalMemory, ThreadAccess
+from .machine.packed_floats import from_eight_bits
 from .machine.run import Hang, WentOutside, run
 from .machine.threads import UNKNOWN
 from .machine.types import Array, from_bf16
@@ -34,7 +36,7 @@ from .thread_races import ThreadRace, races
 
 MOST_TOLD: Final = 3
 """Differences of one kind that are told of one launch."""
-ROOM: Final = {"f32": 1e-3, "tf32": 1e-2, "f64": 1e-6, "f16": 2e-2, "bf16": 5e-2}
+ROOM: Final = {"f32": 1e-3, "tf32": 1e-2, "f64": 1e-6, "f16": 2e-2, "bf16": 5e-2, "f8e4m3": 0.15, "f8e5m2": 0.3}
 """How far values may be apart, of the larger one and of the largest in the array."""
 WITH_OTHERS: Final = frozenset({"atom", "red"})
 
@@ -46,6 +48,8 @@ def compared(ptx: PtxModule, entry: PtxEntry, reference: Reference) -> list[Code
         turns = machine.threads.block if _take_turns(entry, reference, machine.memory) else None
         run(machine, turns)
     except WentOutside as fault:
+        if fault.outside.address in ROOM_FOR_MAPS:
+            raise Unfollowed("the kernel reaches memory of the driver", fault.instruction) from None
         return [CodeDifference(DifferenceKind.OUTSIDE, f"an access reaches {fault}", lines=(fault.instruction.line,))]
     except Hang as fault:
         return [CodeDifference(DifferenceKind.HANGS, f"the launch does not end: {fault}")]
@@ -170,9 +174,9 @@ def _times(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDiffere
         lines: dict[tuple[bool, int], int] = {}
         for mine, places in machine.by_block[number]:
             if mine.atomic or mine.scoped:
-                for place in places:
-                    found[mine.atomic, int(place)] += 1
-                    lines.setdefault((mine.atomic, int(place)), machine.entry.instructions[mine.number].line)
+                for key in _elements(mine, places, wanted):
+                    found[key] += 1
+                    lines.setdefault(key, machine.entry.instructions[mine.number].line)
         for key in sorted(wanted.keys() | found.keys()):
             if wanted[key] != found[key]:
                 what = "an atomic updates" if key[0] else "a scoped access touches"
@@ -181,6 +185,16 @@ def _times(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDiffere
                 line = (lines[key],) if key in lines else ()
                 yield CodeDifference(DifferenceKind.TIMES, text, (ops[key],) if key in ops else (), line)
                 return
+
+
+def _elements(mine: ThreadAccess, places: Array, wanted: Mapping[tuple[bool, int], int]) -> Iterator[tuple[bool, int]]:
+    """Where each thread's access begins, and the elements behind that, where one access has several: ``f16`` in pairs,
+    as ``st.relaxed.v4.b32`` stores them."""
+    for place in places.tolist():
+        for part in range(mine.bytes):
+            key = mine.atomic, place + part
+            if not part or key in wanted:
+                yield key
 
 
 def _often(count: int) -> str:
@@ -193,7 +207,7 @@ def _order(
 ) -> Iterator[CodeDifference]:
     outside, inside = (races(each, machine.threads, machine.clocks) for each in (machine.memory, machine.shared))
     for race in outside.writes[:MOST_TOLD]:
-        yield _of_race(machine, reference, race, "store other values to {}, and no barrier is between them")
+        yield _of_race(machine, reference, race, "store other values to")
     for race in inside.writes[:1]:
         lines = tuple(machine.entry.instructions[each.number].line for each in (race.earlier, race.later))
         text = "two threads of a block store to the same place of shared memory, and no barrier is between them"
@@ -210,7 +224,7 @@ def _order(
     if not again.sinks:
         return
     for race in [each for each in outside.pairs if each.earlier.writes != each.later.writes][:MOST_TOLD]:
-        yield _of_race(machine, reference, race, "load and store {}, and no barrier is between them")
+        yield _of_race(machine, reference, race, "load and store")
         return
     for race in inside.pairs[:1]:
         lines = tuple(machine.entry.instructions[each.number].line for each in (race.earlier, race.later))
@@ -223,7 +237,19 @@ def _of_race(machine: ThreadMachine, reference: Reference, race: ThreadRace, wha
     name = element_at(reference, machine.memory, race.place)
     lines = tuple(machine.entry.instructions[each.number].line for each in (race.earlier, race.later))
     ops = tuple(_ops_at(log, machine.memory.address(race.place)))
-    return CodeDifference(DifferenceKind.ORDER, f"two threads of block {log.block} {what.format(name)}", ops, lines)
+    earlier, later = race.earlier, race.later
+    block, one, other = log.block, _verb(earlier), _verb(later)
+    if earlier.copies >= 0:
+        text = f"block {block} {one}s {name} by a bulk copy, and a later {other} does not wait until that is over"
+    elif later.copies >= 0:
+        text = f"block {block} {other}s {name} by a bulk copy, and an earlier {one} has no proxy fence behind it"
+    else:
+        text = f"two threads of block {block} {what} {name}, and no barrier is between them"
+    return CodeDifference(DifferenceKind.ORDER, text, ops, lines, max(earlier.copies, later.copies) >= 0)
+
+
+def _verb(access: ThreadAccess) -> str:
+    return "store" if access.writes else "load"
 
 
 def _versions(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDifference]:
@@ -335,6 +361,8 @@ def _apart(mine: Array, theirs: Array, kind: str, width: int) -> Array:
 def _floats(data: Array, kind: str) -> Array:
     if kind == "bf16":
         return from_bf16(np.ascontiguousarray(data).view("u2")).astype("f8")
+    if kind.startswith("f8"):
+        return from_eight_bits(data, kind.removeprefix("f8")).astype("f8")
     return np.ascontiguousarray(data).view({"f16": "f2", "f64": "f8"}.get(kind, "f4")).astype("f8")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final
 
 from ...contract.launch import EntryParameter, LaunchSpec
@@ -12,11 +13,13 @@ from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.traverse import walk
 from ...results.codes import TV
-from ..assembler import Assembled, AssemblyError
+from ...system.errors import UsageError
+from ..assembler import Assembled, CodeDiffers
 from ..audit.legal_launches import covering
 from ..interpreter import InterpreterStop
 from ..numbers.conditions import ContractInNumbers
 from ..numbers.inputs import Inputs
+from ..split_loads import split_loads, why_split
 from .beside_bytecode import compared
 from .both_runs import Reference, reference
 from .code_differences import CodeDifference, DifferenceKind
@@ -36,11 +39,6 @@ MOST_THREADS: Final = 1 << 13
 _MEMORY_OPS: Final = ("load_", "store_", "atomic_")
 _PRODUCTS: Final = frozenset({"wgmma", "tcgen05"})
 
-_ADVICE: Final = {
-    DifferenceKind.ORDER: "add with `atomic_add`, take another tile, or store in a second launch",
-    DifferenceKind.TIMES: "hand over with an atomic operation, as `atomic_xchg(flag, ...)`",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Looked:
@@ -57,36 +55,56 @@ class Looked:
     products: bool = False
     accesses: tuple[int, int] = (0, 0)
 
+    @property
+    def sentence(self) -> str:
+        """The first difference in words, of which the others mostly follow."""
+        first = self.differences[0]
+        if first.kind is DifferenceKind.SPLIT_LOAD:
+            return f"{first}; no comparison shows otherwise for {self.architecture}"
+        made = f"what tileiras makes of this kernel for {self.architecture}"
+        return f"{made} does other than the bytecode that is proved: {first}"
+
     def __str__(self) -> str:
         """As bundles tell it."""
-        if self.differences:
+        refused = "; refused for a scoped load" if self.differences else ""
+        if any(each.kind is not DifferenceKind.SPLIT_LOAD for each in self.differences):
             return "differs from the bytecode"
         if not self.launches:
-            return f"not looked at ({self.why_not})"
+            return f"not looked at ({self.why_not}){refused}"
         count, left_out = self.accesses
         parts = (
             f"compared at {self.launches} launch{'es' if self.launches > 1 else ''}",
             f"which execute {count - left_out} of its {count} accesses" * bool(left_out),
             "without the values of matrix products" * self.products,
         )
-        return ", ".join(filter(None, parts))
+        return ", ".join(filter(None, parts)) + refused
 
 
 @dataclass(frozen=True, slots=True)
 class ProvedEntry:
-    """What the cubin was made of: an entry of some bytecode, and the contract under which it is proved; ``limits``:
-    those of the proof, which small launches keep."""
+    """What the cubin was made of: an entry of some bytecode, and the contract under which it is proved, with all
+    clauses that the proof added."""
 
     bytecode: bytes
     symbol: str
     parameters: Sequence[EntryParameter]
     launch: LaunchSpec
     requires: tuple[str, ...] = ()
-    limits: tuple[str, ...] = ()
 
 
 def looked(proved: ProvedEntry, assembled: Assembled, architecture: str) -> Looked:
-    """Never raises: what could not be looked at is told."""
+    """Never raises: what could not be looked at is told.  Where no difference is seen, a load that tileiras is known to
+    split is one all the same."""
+    seen = _seen(proved, assembled, architecture)
+    if seen.differences:
+        return seen
+    entries = (each for each in decode(proved.bytecode).entries if each.name == proved.symbol)
+    split = (op for entry in entries for op in split_loads(entry))
+    known = (CodeDifference(DifferenceKind.SPLIT_LOAD, why_split(op), (op,)) for op in split)
+    return replace(seen, differences=tuple(islice(known, 1)))
+
+
+def _seen(proved: ProvedEntry, assembled: Assembled, architecture: str) -> Looked:
     nothing = Looked(architecture, 0, (), "", "")
     if assembled.ptx is None:
         return replace(nothing, why_not="the assembler's PTX was not seen")
@@ -110,7 +128,10 @@ def _compared(
     each loop goes round twice, and each access of the code is executed in one of them."""
     wanted = _to_be_seen(entry)
     done, why = 0, ""
-    contract = ContractInNumbers(proved.launch, proved.requires)
+    try:
+        contract = ContractInNumbers(proved.launch, proved.requires)
+    except UsageError as error:
+        return replace(seen, why_not=error.message)
     for inputs in covering(contract, entry, DRAWN):
         launch = _reference(proved, module, entry, inputs)
         if isinstance(launch, str):
@@ -166,20 +187,11 @@ def _reference(proved: ProvedEntry, module: Module, entry: Entry, inputs: Inputs
         return str(stop)
 
 
-def with_advice(message: str, difference: CodeDifference) -> str:
-    """``message`` and what to write instead, where that is known."""
-    advice = _ADVICE.get(difference.kind)
-    return message if advice is None else f"{message}; {advice}"
-
-
 def refuse_differences(seen: Looked) -> None:
-    """Raises `AssemblyError` (TV503) where compiled code does other than its bytecode."""
+    """Raises `CodeDiffers` (TV503) where compiled code does other than its bytecode."""
     if not seen.differences:
         return
     first = seen.differences[0]
-    message = (
-        f"what tileiras makes of this kernel for {seen.architecture} does other than the bytecode that is proved: "
-        f"{first} ({TV.LAUNCH_ARTIFACT.value})"
-    )
     file, line = first.place or (None, None)
-    raise AssemblyError(with_advice(message, first), file, line)
+    advice = f"; {first.advice}" if first.advice else ""
+    raise CodeDiffers(f"{seen.sentence} ({TV.LAUNCH_ARTIFACT.value}){advice}", file, line)

@@ -16,7 +16,7 @@ from ...frontend.sources.abi import entry_types, mismatch
 from ...results.documents import from_json, to_json
 from ...system.errors import TileVerifyError
 from ...verifier.certificate.document import read_certificate
-from ...verifier.certificate.model import CertificateError
+from ...verifier.certificate.model import Certificate, CertificateError
 from .archive import NotAnArchive, read_archive, write_archive
 from .manifest_json import (
     BuiltWith,
@@ -164,6 +164,7 @@ def _bundle(document: ManifestDocument, members: Mapping[str, bytes], file: str)
         if not code.startswith(b"\x7fELF"):
             raise _Mismatch(f"'{each.member}' is no cubin")
         cubins[each.architecture] = Cubin(each.architecture, each.assembler, code, each.compiled, each.ptx_sha256)
+    _check_compared(cubins, certificate)
     return Bundle(
         tool=document.tool.version,
         solver=document.tool.solver,
@@ -180,6 +181,15 @@ def _bundle(document: ManifestDocument, members: Mapping[str, bytes], file: str)
         sources=document.sources,
         signature=_signature(members.get(_SIGNATURE)),
     )
+
+
+def _check_compared(cubins: Mapping[str, Cubin], certificate: Certificate) -> None:
+    """What the certificate says of machine code is about these cubins; certificates of earlier versions say nothing."""
+    for seen in certificate.compared_code:
+        cubin = cubins.get(seen.architecture)
+        said = (seen.assembler, seen.outcome, seen.ptx_sha256, seen.cubin_sha256)
+        if cubin is None or said != (cubin.assembler, cubin.compiled, cubin.ptx_sha256, _sha256(cubin.code)):
+            raise _Mismatch(f"what its certificate says of the code for {seen.architecture} is not about its cubin")
 
 
 def parameter_types(bytecode: bytes, symbol: str, file: str) -> tuple[str, ...]:

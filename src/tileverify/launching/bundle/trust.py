@@ -10,13 +10,15 @@ same cubin of the proved bytecode.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...backend.assembler import Assembler, AssemblyError, refuse_split_loads
+from ...backend.assembler import Assembled, Assembler, AssemblyError
 from ...backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
+from ...backend.split_loads import refuse_split_loads
 from ...system.errors import UsageError
 from .manifest import manifest_bytes
 from .model import Bundle, BundleRefused, Signature
@@ -145,8 +147,8 @@ def trusted_cubin(
     """Machine code that may run: the bundle's where a trusted key vouches for it, else what ``assembler`` makes.
 
     With ``only_signed`` nothing else than a trusted signature will do.  A bundle's cubin that differs from what the
-    same version of the assembler makes of its bytecode is refused, as is a kernel that no assembler compiles rightly.
-    Raises `BundleRefused`.
+    same version of the assembler makes of its bytecode is refused, as is a kernel whose compiled code differs from the
+    bytecode.  Raises `BundleRefused`.
     """
     try:
         refuse_split_loads(bundle.bytecode)
@@ -162,21 +164,29 @@ def trusted_cubin(
     if assembler is None:
         missing = f"has no cubin for {architecture}" if cubin is None else "is not signed by a trusted key"
         raise BundleRefused(f"the bundle {missing}, and there is no tileiras here to assemble it (TV503)", file)
-    made = assembler.assembled(bundle.bytecode, architecture)
-    code, c = made.cubin, bundle.certificate
-    if cubin is None:
-        proved = ProvedEntry(bundle.bytecode, c.symbol, c.parameters, c.launch, tuple(c.requires))
-        try:
-            refuse_differences(looked(proved, made, architecture))
-        except AssemblyError as error:
-            raise BundleRefused(error.message, file) from None
-    if cubin is not None and cubin.assembler == assembler.version and cubin.code != code:
+    made = _made_again(bundle, architecture, file, assembler)
+    c = bundle.certificate
+    proved = ProvedEntry(bundle.bytecode, c.symbol, c.parameters, c.launch, c.requires)
+    try:
+        refuse_differences(looked(proved, made, architecture))
+    except AssemblyError as error:
+        raise BundleRefused(error.message, file) from None
+    return made.cubin
+
+
+def _made_again(bundle: Bundle, architecture: str, file: str, assembler: Assembler) -> Assembled:
+    """What ``assembler`` makes of the bytecode, which is the bundle's cubin if that version made it."""
+    cubin = bundle.cubins.get(architecture)
+    if cubin is None or cubin.assembler != assembler.version:
+        return assembler.assembled(bundle.bytecode, architecture)
+    made = assembler.assembled_as(bundle.bytecode, architecture, hashlib.sha256(cubin.code).hexdigest())
+    if made.cubin != cubin.code:
         raise BundleRefused(
             f"its cubin for {architecture} is not what tileiras {assembler.version} makes of the proved bytecode "
             "(TV503); do not run it, and ask where it comes from",
             file,
         )
-    return code
+    return made
 
 
 def _need_cryptography() -> None:

@@ -15,22 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Final
 
 import numpy as np
 
-from ...backend.compiled.ptx.model import PtxEntry
 from ...contract import terms as t
 from ...contract.as_terms import build_contract
-from ...contract.launch import EntryParameter, LaunchSpec
+from ...contract.launch import LaunchSpec
 from ...contract.terms import Function, Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
-from ...frontend.bytecode.model import Entry
 from ...frontend.symbolic.contents import OUTSIDE
-from ...frontend.symbolic.entry_state import bind
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Access, AccessSummary
-from ...frontend.symbolic.values import Pointer
 from ...verifier.rules.answers import Answer, Limits
 from ...verifier.rules.fact_use import FactUse
 from ...verifier.rules.footprint_overlap import PreparedSite
@@ -38,11 +35,10 @@ from ...verifier.rules.layout import as_bytes
 from ...verifier.rules.prepare import Preparer, launch_facts
 from ...verifier.rules.simplify import simplify
 from ...verifier.smt import Decider
+from .box_copies import copies_of
 from .code_accesses import CodeAccess, Followed, Premise
 from .code_lanes import MadeLanes, NoLanes, SummaryAccess, made_lanes
 from .number_forms import NoNumberForm, Things
-from .ptx_paths import follow
-from .ptx_text import PtxNotFollowed
 from .ptx_values import signed, width_of
 
 LIMITS: Final = Limits(linear=200_000, nonlinear=200_000, rounds=12, total=400_000, bits=0)
@@ -58,46 +54,12 @@ class NotShown(Exception):
         self.why = why
 
 
-class _NotCounted(Exception):
+class LoopNotCounted(Exception):
+    """The premises of a loop whose rounds were counted do not hold."""
+
     def __init__(self, loop: Term) -> None:
         super().__init__()
         self.loop = loop
-
-
-def show_for_all_launches(
-    code: PtxEntry, entry: Entry, summary: AccessSummary, parameters: Sequence[EntryParameter], launch: LaunchSpec,
-    clauses: Sequence[Term] = (),
-) -> None:  # fmt: skip
-    """Returns where every launch of ``launch`` under ``clauses`` touches the same memory by ``code`` as by the summary.
-
-    :raises NotShown: that is not known.
-    """
-    values = _parameters(code, entry, parameters)
-    uncounted: set[Term] = set()
-    while True:
-        try:
-            followed = follow(code, values, uncounted)
-            _Comparison(followed, summary, launch, clauses).made()
-            return
-        except PtxNotFollowed as end:
-            raise NotShown(end.why) from None
-        except _NotCounted as loop:
-            uncounted.add(loop.loop)
-
-
-def _parameters(code: PtxEntry, entry: Entry, described: Sequence[EntryParameter]) -> Mapping[str, Term | None]:
-    """What each parameter of the code holds: parameter i is parameter i of the bytecode's entry."""
-    values = bind(entry, described).values
-    visible = [each for each in code.parameters if not each.hidden]
-    if len(visible) != len(entry.parameters):
-        raise NotShown(f"the code has {len(visible)} parameters, the bytecode {len(entry.parameters)}")
-    found: dict[str, Term | None] = {}
-    for parameter, value in zip(visible, entry.parameters, strict=True):
-        held = values[value]
-        found[parameter.name] = (
-            address_of(held.origin) if isinstance(held, Pointer) else held if isinstance(held, Term) else None
-        )
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +72,10 @@ class _Made:
 
 
 @dataclass
-class _Comparison:
+class CodeComparison:
+    """`made` returns where every launch touches the same memory by the code as by the summary; else it raises
+    `NotShown` or `LoopNotCounted`."""
+
     followed: Followed
     summary: AccessSummary
     launch: LaunchSpec
@@ -118,6 +83,7 @@ class _Comparison:
     given: dict[Function, _Made] = field(default_factory=dict)
     made_of: dict[int, list[_Made]] = field(default_factory=dict)
     _settled: dict[tuple[Term, Term], Term] = field(default_factory=dict)
+    _things: dict[tuple[tuple[Term, int], ...], Things] = field(default_factory=dict)
 
     def made(self) -> None:
         contract = build_contract(self.launch)
@@ -126,14 +92,13 @@ class _Comparison:
         self.use = FactUse(contract, clauses=self.clauses)
         self.preparer = Preparer(self.summary, contract, self.decider, use=self.use)
         self.facts = frozenset(part for fact in facts for part in _conjuncts(fact))
-        count = self.followed.threads
-        self.threads = Things({self.followed.thread: np.arange(count)}, count)
         self.sites = [self._of_summary(self.preparer.site(site)) for site in self.summary.sites]
         premises = list(self.followed.premises)
         for number, access in enumerate(self.followed.accesses):
             while premises and premises[0].before <= number:
                 self._prove(premises.pop(0))
-            self._inside(access)
+            for each in copies_of(access, self.followed) if access.box else (access,):
+                self._inside(each)
         for site in self.sites:
             if site.prepared.site.writes:
                 self._complete(site)
@@ -153,7 +118,7 @@ class _Comparison:
         holds = self._holds(premise.path, premise.known)
         denied = self.preparer.read(self._known(t.not_(premise.holds)), holds)
         if not self._impossible([holds, denied]):
-            raise _NotCounted(premise.loop)
+            raise LoopNotCounted(premise.loop)
 
     def _holds(self, path: Sequence[Term], known: Sequence[Term]) -> Term:
         return self.preparer.condition(t.and_(*(self._known(each) for each in (*path, *known))))
@@ -187,8 +152,9 @@ class _Comparison:
     def _threads_of(self, access: CodeAccess) -> Iterator[tuple[Things, Sequence[Term]]]:
         """The threads of a block, and the numbers of the loops around; then with each round of a loop that is always as
         long counted as a thread of its own: what one op does for a tile may be done in such loops."""
-        yield self.threads, [loop.number for loop in access.loops]
-        short, others, size = {}, [], self.followed.threads
+        every = {self.followed.thread: self.followed.threads} if not access.box else dict(access.box)
+        yield self._numbered(every), [loop.number for loop in access.loops]
+        short, others, size = dict(every), [], prod(every.values())
         for loop in access.loops:
             if (
                 loop.last is not None
@@ -199,9 +165,16 @@ class _Comparison:
                 size *= loop.last.value + 1
             else:
                 others.append(loop.number)
-        if short:
-            grid = np.indices((self.followed.threads, *short.values())).reshape(1 + len(short), size)
-            yield Things(dict(zip((self.followed.thread, *short), grid, strict=True)), size), others
+        if len(short) > len(every):
+            yield self._numbered(short), others
+
+    def _numbered(self, counts: Mapping[Term, int]) -> Things:
+        """All values of some variables together, each from 0 up to its count."""
+        key = tuple(counts.items())
+        if key not in self._things:
+            grid = np.indices(tuple(counts.values())).reshape(len(counts), -1)
+            self._things[key] = Things(dict(zip(counts, grid, strict=True)), grid.shape[1])
+        return self._things[key]
 
     def _lanes_of(
         self, access: CodeAccess, address: Term, holds: Term, threads: Things, rounds: Sequence[Term],
@@ -297,7 +270,8 @@ class _Comparison:
         for condition in part.access.path:
             for each in self._parts(condition, part.threads):
                 ways.append(self._not(each, rounds))
-        return [self._settle(self.preparer.read(each, guard), guard) for each in ways if each is not t.FALSE]
+        found = (self._settle(self.preparer.read(each, guard), guard) for each in ways if each is not t.FALSE)
+        return [each for each in found if not _never(each, part)]
 
     def _parts(self, condition: Term, threads: Things) -> Iterator[Term]:
         """The parts of a condition of the path that decide about other things than the thread; of loops the whole."""
@@ -360,6 +334,12 @@ class _Comparison:
         if one.kind is TermKind.ITE and one.args[2] is other and self._impossible([one.args[0], t.not_(condition)]):
             return one
         return t.ite(condition, one, other)
+
+
+def _never(condition: Term, part: _Made) -> bool:
+    """Whether a condition hangs on the thread alone, and holds for none of those that count."""
+    numbers = part.threads.numbers(condition)
+    return numbers is not None and not numbers[part.made.counts].any()
 
 
 def _inverse(site: SummaryAccess, part: _Made) -> tuple[dict[Term, Term], list[Term]]:

@@ -37,7 +37,8 @@ class Premise:
 @dataclass(frozen=True, slots=True)
 class CodeAccess:
     """One instruction that touches global memory: at ``address``, for ``bytes``, where all of ``path`` holds; ``known``
-    holds there as well, and decides nothing.  ``result``: the functions that stand for what it gives."""
+    holds there as well, and decides nothing.  ``result``: the functions that stand for what it gives.  ``box``: of a
+    copy of a box, the variables for the places in it, each below a number."""
 
     instruction: Instruction
     reads: bool
@@ -48,6 +49,7 @@ class CodeAccess:
     known: Path
     loops: tuple[CodeLoop, ...]
     results: tuple[Function, ...]
+    box: tuple[tuple[Term, int], ...] = ()
 
     @property
     def atomic(self) -> bool:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...backend.assembler import Assembled
-from ...backend.compiled.cubin_look import Looked, ProvedEntry
+from ...backend.compiled.cubin_look import ProvedEntry
+from ...backend.compiled.host.hidden_parameters import HostSide
 from ...backend.compiled.ptx.ptx_reader import PtxError, read
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.trusting import under_trust
 from ...frontend.symbolic.execute import summarize
 from ...system.errors import TileVerifyError
 from ...verifier.rules.clause_terms import clause_terms
-from .all_launches import NotShown, show_for_all_launches
+from .all_launches import NotShown
+from .host_cases import show_for_all_launches
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +22,6 @@ class CodeProof:
     """``why_not``: empty where it is proved."""
 
     why_not: str = ""
-
-    def beside(self, seen: Looked) -> str:
-        """As bundles tell it."""
-        if seen.differences or (self.why_not and not seen.launches):
-            return str(seen)
-        return f"{seen}; footprints {self}"
 
     def __str__(self) -> str:
         return f"not proved for all launches ({self.why_not})" if self.why_not else "proved for all launches"
@@ -41,8 +37,9 @@ def code_proof(proved: ProvedEntry, assembled: Assembled) -> CodeProof:
         entry = under_trust(next(each for each in module.entries if each.name == proved.symbol), launch.trust)
         code = read(assembled.ptx).entry(entry.name)
         summary = summarize(module, entry, proved.parameters, may_overlap=launch.sharing())
-        clauses = clause_terms((*proved.requires, *proved.limits), summary, launch)
-        show_for_all_launches(code, entry, summary, proved.parameters, launch, clauses)
+        clauses = clause_terms(proved.requires, summary, launch)
+        host = HostSide(assembled.host, assembled.cubin)
+        show_for_all_launches(code, entry, summary, proved.parameters, launch, clauses, host)
     except NotShown as end:
         return CodeProof(end.why)
     except (TileVerifyError, PtxError, StopIteration) as error:

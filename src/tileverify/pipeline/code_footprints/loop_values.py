@@ -64,4 +64,7 @@ def _closed_form(
 
 def _made_inside(term: Term, begun: int) -> bool:
     """Whether it is a value of which nothing is known, made after so many others."""
-    return term.kind is TermKind.APPLY and int(term.function.name.rpartition("#")[2]) > begun
+    if term.kind is not TermKind.APPLY:
+        return False
+    _, numbered, number = term.function.name.rpartition("#")
+    return bool(numbered) and int(number) > begun

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
+from ...backend.compiled.machine.tensor_maps import TensorMap
 from ...backend.compiled.ptx.model import (
     Immediate,
     Instruction,
@@ -26,14 +28,16 @@ from ...backend.compiled.ptx.model import (
 )
 from ...contract import terms as t
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
-from ...contract.variables import BID, GRID
+from . import ptx_text
+from .box_copies import box_access
 from .code_accesses import CodeAccess, CodeLoop, Followed, Path, Premise
 from .loop_counts import counted
 from .loop_values import Registers, closed
-from .ptx_text import PtxNotFollowed, PtxText, float_width, is_copy, registers_in, results_of, touches, wanted_registers
-from .ptx_values import divides_by, signed, value, width_of
+from .ptx_text import PtxNotFollowed, PtxText, float_width, registers_in, results_of
+from .ptx_values import WARP, divides_by, signed, special, value, width_of
 
-WARP: Final = 32
+_MAPS: Final = 1 << 60
+"""Numbers from here on stand for the places of tensor maps, which nobody computes with."""
 MOST_SIZE: Final = 4_000
 """Nodes of a term beyond which a value is given up."""
 
@@ -51,13 +55,15 @@ class _State:
 
 
 def follow(
-    entry: PtxEntry, parameters: Mapping[str, Term | None], uncounted: Container[Term] = ()
+    entry: PtxEntry, parameters: Mapping[str, Term | None], uncounted: Container[Term] = (),
+    maps: Mapping[str, TensorMap[Term]] = MappingProxyType({}),
 ) -> Followed:  # fmt: skip
     """``parameters``: what each holds, where that is a number.  ``uncounted``: the loops whose premises do not hold.
+    ``maps``: the tensor maps in hidden parameters.
 
     :raises PtxNotFollowed: branches go where no loop begins, or an instruction touches memory without a rule for it.
     """
-    return _Execution(entry, parameters, uncounted).followed()
+    return _Execution(entry, parameters, uncounted, maps).followed()
 
 
 @dataclass
@@ -65,6 +71,7 @@ class _Execution:
     entry: PtxEntry
     parameters: Mapping[str, Term | None]
     uncounted: Container[Term]
+    maps: Mapping[str, TensorMap[Term]]
     premises: list[Premise] = field(default_factory=list)
     accesses: list[CodeAccess] = field(default_factory=list)
     reached: dict[Term, CodeLoop] = field(default_factory=dict)
@@ -74,13 +81,16 @@ class _Execution:
     """How many loops are executed to see what they hand on: nothing is noted then."""
 
     def followed(self) -> Followed:
-        self.thread = t.var("tid", Scope.LANE, 0, self.entry.threads - 1)
+        count = self.entry.threads * self.entry.cluster
+        self.thread = t.var("tid", Scope.LANE, 0, count - 1)
         self.text = PtxText(self.entry)
-        self.wanted = wanted_registers(self.entry)
+        self.wanted = ptx_text.wanted_registers(self.entry)
         self.live = self.text.live(self.wanted)
+        self.places = {name: t.const(_MAPS + number) for number, name in enumerate(self.maps)}
+        self.map_at = {place: self.maps[name] for name, place in self.places.items()}
         state = _State((), (), {})
         self._range(0, len(self.text.blocks), state, inside=False)
-        return Followed(self.thread, self.entry.threads, tuple(self.accesses), self.reached, tuple(self.premises))
+        return Followed(self.thread, count, tuple(self.accesses), self.reached, tuple(self.premises))
 
     # --------------------------------------------------------------------------------------- control
     def _range(self, first: int, end: int, state: _State, *, inside: bool) -> dict[int, list[_State]]:
@@ -266,44 +276,30 @@ class _Execution:
         if isinstance(operand, Register):
             held = registers.get(operand.name)
             if held is None:
-                held = self._special(operand.name)
+                held = special(operand.name, self.thread, self.entry.threads, self.entry.cluster)
             if held is None:
                 held = self._unset(operand.name)
                 if operand.name in self.wanted:
                     registers[operand.name] = held
             return held
+        if isinstance(operand, PtxSymbol) and operand.name in self.places:
+            return self.places[operand.name]
         if isinstance(operand, Immediate):
             return t.boolean(bool(operand.bits)) if type_ == "pred" else t.const(operand.bits)
         bits = width_of(type_) or 64
         return self._opaque(str(operand), Sort.INT, -(1 << bits - 1), (1 << bits - 1) - 1)
 
-    def _special(self, name: str) -> Term | None:
-        base, _, axis = name.partition(".")
-        place = "xyz".index(axis) if axis in ("x", "y", "z") else 0
-        clusters = self.entry.cluster == 1
-        match base:
-            case "%tid":
-                return self.thread if place == 0 else t.ZERO
-            case "%ctaid" | "%clusterid" if clusters:
-                return BID[place]
-            case "%nctaid" | "%nclusterid" if clusters:
-                return GRID[place]
-            case "%ntid":
-                return t.const(self.entry.threads if place == 0 else 1)
-            case "%laneid":
-                return t.floormod(self.thread, t.const(WARP))
-            case "%cluster_ctaid" | "%cluster_ctarank" if clusters:
-                return t.ZERO
-        return None
-
     # --------------------------------------------------------------------------------------- instructions
     def _execute(self, instruction: Instruction, state: _State) -> None:
         registers = state.registers
         results = results_of(instruction)
-        if is_copy(instruction):
+        if ptx_text.is_copy(instruction):
             self._copy(instruction, state)
             return
-        reads, writes = touches(instruction)
+        if ptx_text.is_box_copy(instruction):
+            self._box_copy(instruction, state)
+            return
+        reads, writes = ptx_text.touches(instruction)
         if reads or writes:
             found = self._access(instruction, reads, writes, state, results)
         elif not any(name in self.wanted for name in results):
@@ -331,6 +327,9 @@ class _Execution:
             return self._parameter(instruction)
         if base == "shfl":
             return self._shuffled(instruction, registers)
+        moves = base == "mov" or (base == "cvta" and instruction.has("param"))
+        if moves and len(operands) == 1 and (place := self._map_in(operands[0], registers)) is not None:
+            return place
         if any(isinstance(each, PtxSymbol | PtxAddress) for each in operands):
             return None
         types = [instruction.type] * len(operands)
@@ -341,7 +340,9 @@ class _Execution:
         if found is None or divisor is None:
             return found
         (name,) = registers_in(instruction.operands[0])
-        return t.ite(t.eq(divisor, t.ZERO), self._opaque("quotient", *self._sort_and_range(name)), found)
+        sort, low, high = self._sort_and_range(name)
+        by_zero = Function(f"{instruction.name} by 0", Scope.LAUNCH, low, high, sort)
+        return t.ite(t.eq(divisor, t.ZERO), t.apply(by_zero, sources[0]), found)
 
     def _parameter(self, instruction: Instruction) -> Term | None:
         """``ld.param`` of a whole parameter: its bits with zeros above, or with its sign."""
@@ -397,20 +398,38 @@ class _Execution:
         if self.looks:
             return
         source, size, *part = instruction.operands[1:]
-        if (
-            not isinstance(source, PtxAddress)
-            or not isinstance(source.base, Register)
-            or not isinstance(size, Immediate)
-        ):
+        if not (isinstance(source, PtxAddress) and isinstance(source.base, Register) and isinstance(size, Immediate)):
             raise PtxNotFollowed(f"{instruction.name} is not followed", instruction)
         address = signed(64, t.add(self._read(source.base, "b64", state.registers), t.const(source.offset)))
-        guarded = state.under(self._guard(instruction, state.registers))
+        path = state.under(self._guard(instruction, state.registers)).path
         if part:
-            read = t.unsigned(32, signed(32, self._read(part[0], "b32", state.registers)))
-            guarded = guarded.under(t.lt(t.ZERO, read))
+            path = (*path, t.lt(t.ZERO, t.unsigned(32, signed(32, self._read(part[0], "b32", state.registers)))))
         self.accesses.append(
-            CodeAccess(instruction, True, False, size.bits, address, guarded.path, state.known, tuple(self.loops), ())
+            CodeAccess(instruction, True, False, size.bits, address, path, state.known, tuple(self.loops), ())
         )
+
+    def _map_in(self, operand: Operand | None, registers: Registers) -> Term | None:
+        """The place of a tensor map, where the operand is one."""
+        if not isinstance(operand, Register | PtxSymbol):
+            return None
+        held = self._read(operand, "b64", registers)
+        return held if held in self.map_at else None
+
+    def _box_copy(self, instruction: Instruction, state: _State) -> None:
+        """``[map, {corner}]`` to or from shared memory: an access to each element of the box that lies in the array."""
+        if self.looks:
+            return
+        place = next(each for each in instruction.operands if isinstance(each, PtxAddress) and each.coordinates)
+        at = (
+            self._map_in(place.base, state.registers) if isinstance(place.base, Register) and not place.offset else None
+        )
+        found = None if at is None else self.map_at[at]
+        if found is None or len(place.coordinates) != found.rank:
+            raise PtxNotFollowed(f"the tensor map of {instruction.name} is not known", instruction)
+        self.unknown += 1
+        corner = [signed(32, self._read(each, "b32", state.registers)) for each in place.coordinates]
+        path = state.under(self._guard(instruction, state.registers)).path
+        self.accesses.append(box_access(instruction, found, corner, path, state.known, tuple(self.loops), self.unknown))
 
 
 def _is_small(term: Term) -> bool:

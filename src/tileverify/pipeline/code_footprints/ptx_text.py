@@ -155,6 +155,9 @@ def touches(instruction: Instruction) -> tuple[bool, bool]:
         if "global" not in spaces:
             raise PtxNotFollowed(f"{instruction.name} may touch any memory", instruction)
         return base != "st", base in ("st", "atom", "red")
+    if is_box_copy(instruction):
+        loads = parts.index("global") > parts.index("shared::cta")
+        return loads, not loads
     if base == "cp":
         known = is_copy(instruction) or (parts[0] == "async" and not _WAITS.isdisjoint(parts))
     else:
@@ -167,6 +170,12 @@ def touches(instruction: Instruction) -> tuple[bool, bool]:
 def is_copy(instruction: Instruction) -> bool:
     """Whether it copies from global to shared memory, not in bulk."""
     return instruction.opcode[:2] == ("cp", "async") and instruction.opcode[2] in ("ca", "cg")
+
+
+def is_box_copy(instruction: Instruction) -> bool:
+    """Whether it copies a box of a tensor map from or to the shared memory of its own block."""
+    parts = instruction.opcode
+    return parts[:4] == ("cp", "async", "bulk", "tensor") and {"global", "shared::cta", "tile"} <= {*parts}
 
 
 def float_width(type_: str) -> int | None:
@@ -183,8 +192,11 @@ def wanted_registers(entry: PtxEntry) -> frozenset[str]:
             found.append(instruction.guard.name)
         results = results_of(instruction)
         given = [name for operand in instruction.operands[1 if results else 0 :] for name in registers_in(operand)]
-        if is_copy(instruction):
-            found += [name for operand in instruction.operands[1:] for name in registers_in(operand)]
+        if is_copy(instruction) or is_box_copy(instruction):
+            found += [name for operand in instruction.operands[:2] for name in registers_in(operand)]
+            found += [
+                name for operand in instruction.operands[2:] if is_copy(instruction) for name in registers_in(operand)
+            ]
         if instruction.opcode[0] in _ACCESSES:
             given = [
                 name for each in instruction.operands if isinstance(each, PtxAddress) for name in registers_in(each)

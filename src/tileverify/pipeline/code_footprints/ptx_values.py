@@ -14,10 +14,12 @@ from ...backend.compiled.ptx.model import Instruction
 from ...contract import terms as t
 from ...contract.terms import Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
+from ...contract.variables import BID, GRID
 
 Values: TypeAlias = "Sequence[Term]"
 Rule: TypeAlias = "Callable[[Instruction, Values], Term | None]"
 
+WARP: Final = 32
 _WIDTHS: Final = {f"{kind}{bits}": bits for kind in "bsu" for bits in (8, 16, 32, 64)}
 
 
@@ -65,6 +67,34 @@ def _as_condition(term: Term) -> Term:
 
 def _bits(instruction: Instruction) -> int:
     return _WIDTHS[instruction.type]
+
+
+def special(name: str, thread: Term, threads: int, cluster: int) -> Term | None:
+    """What a special register holds for ``thread``: of a cluster, which makes one tile block, all threads count."""
+    base, _, axis = name.partition(".")
+    place = "xyz".index(axis) if axis in ("x", "y", "z") else 0
+    size, parts = t.const(threads), cluster if place == 0 else 1
+    rank = t.floordiv(thread, size) if parts > 1 else t.ZERO
+    match base:
+        case "%tid":
+            return t.ZERO if place else thread if parts == 1 else t.floormod(thread, size)
+        case "%clusterid":
+            return BID[place]
+        case "%nclusterid":
+            return GRID[place]
+        case "%ctaid":
+            return t.add(t.scale(parts, BID[place]), rank)
+        case "%nctaid":
+            return t.scale(parts, GRID[place])
+        case "%ntid":
+            return size if place == 0 else t.ONE
+        case "%laneid":
+            return t.floormod(thread, t.const(WARP))
+        case "%cluster_ctaid" | "%cluster_ctarank":
+            return rank
+        case "%cluster_nctaid" | "%cluster_nctarank":
+            return t.const(parts)
+    return None
 
 
 # ------------------------------------------------------------------------------------------- arithmetic

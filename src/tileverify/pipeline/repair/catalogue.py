@@ -7,7 +7,7 @@ from typing import Final
 
 from ...results.codes import TV
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,9 @@ class RepairKind:
     codes: tuple[TV, ...]
     text: str
 
+
+ADVICE: Final = "write-otherwise"
+"""Of compiled code: what might be written instead, where no repair was tried with success."""
 
 _RACES: Final = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
 
@@ -119,6 +122,18 @@ _ALL: Final = (
     RepairKind(
         "guard-divisor", (TV.ARITHMETIC_UNDEFINED,), "a divisor, a step or a shift may have a value that is not allowed"
     ),
+    RepairKind(
+        "update-by-atomic",
+        (TV.LAUNCH_ARTIFACT,),
+        "threads that hold one element update it in no order: add with an atomic, which updates it once",
+    ),
+    RepairKind(
+        "access-by-atomic",
+        (TV.LAUNCH_ARTIFACT,),
+        "every thread makes the scoped access for itself: use an atomic, which the block makes once",
+    ),
+    RepairKind("other-tile", (TV.LAUNCH_ARTIFACT,), "with another tile the assembler makes right code"),
+    RepairKind(ADVICE, (TV.LAUNCH_ARTIFACT,), "write it so that the assembler makes right code of it"),
     RepairKind("declare-injective", (TV.DATA_DEPENDENT,), "say that no value of an index array repeats"),
     RepairKind(
         "declare-range",

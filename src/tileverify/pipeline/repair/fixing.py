@@ -1,7 +1,8 @@
 """Make proved repairs in the files themselves.
 
 What is written was proved as it is written: the text with all repairs that are made is compiled and verified once more,
-under every launch of the file.  A kernel whose repair costs another launch its proof keeps its mistake.
+under every launch of the file.  A kernel whose repair costs another launch its proof, or brings it a warning, keeps its
+mistake.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from ...system.atomic_file import write_whole
 from ...system.errors import TileVerifyError, UsageError
 from ...system.source_lines import source_lines
 from ..options import CheckOptions
+from .trial_outcomes import codes_of
 
 SAFE: Final = frozenset({"safe"})
 ALL: Final = frozenset({"safe", "maybe"})
 
-Proofs: TypeAlias = dict[tuple[str, str], bool]
-"""(kernel, launch) -> whether it is proved, and determined."""
+Proofs: TypeAlias = dict[tuple[str, str], frozenset[str]]
+"""(kernel, launch) -> codes of the warnings that its proof has; what is not proved is left out."""
 Judge: TypeAlias = Callable[[Path, str], Proofs]
 """What is proved of the kernels of a file, were it the text."""
 
@@ -107,8 +109,8 @@ class _Fixing:
             if known is None:
                 known = self.judge(self.file, before)
             after = self.judge(self.file, edited(before, edits))
-            lost = [launch for launch, proved in known.items() if proved and not after.get(launch)]
-            if lost or not all(after.get((kernel, each.launch)) for each in launches if _mends(each, hint)):
+            lost = [launch for launch, warned in known.items() if launch not in after or after[launch] - warned]
+            if lost or not all(_is_mended(each, hint, after) for each in launches):
                 name = f"{lost[0][0]} [{lost[0][1]}]" if lost else kernel
                 left.append(f"{self.file}::{kernel}: with the repair {name} is not proved")
                 continue
@@ -116,7 +118,7 @@ class _Fixing:
             made.append(hint)
             done.append(f"{self.file}::{kernel}: {hint.text}")
         text = edited(whole, [_ending_as(whole, edit) for hint in made for edit in hint.edits])
-        proved = frozenset(launch for launch, holds in (known or {}).items() if holds) if made else frozenset()
+        proved = frozenset(launch for launch, warned in (known or {}).items() if not warned) if made else frozenset()
         return Fixed(self.file, whole, text, tuple(done), tuple(left), proved)
 
     def _kernels(self) -> dict[str, list[KernelResult]]:
@@ -137,8 +139,11 @@ class _Fixing:
         return chosen, "its repair may change what is meant; --unsafe-fixes makes it"
 
 
-def _mends(result: KernelResult, hint: Hint) -> bool:
-    return any(each.edits == hint.edits for finding in result.findings for each in finding.hints)
+def _is_mended(result: KernelResult, hint: Hint, after: Proofs) -> bool:
+    """Whether what ``hint`` is for is gone, and nothing new is there; also where it is for another launch."""
+    mended = {each.code for each in result.findings if any(known.edits == hint.edits for known in each.hints)}
+    left = {each.code for each in result.findings} - mended
+    return not mended or after.get((result.kernel, result.launch), frozenset(mended)) <= left
 
 
 def _read(file: Path) -> str:
@@ -163,7 +168,13 @@ def judge_of(options: CheckOptions, spec: Path | None = None) -> Judge:
         from .. import check_unit
 
         own = options.of(file)
-        quick = CheckOptions(deny_requires=own.deny_requires, effort=own.effort, trust=own.trust, witnesses=False)
+        quick = CheckOptions(
+            deny_requires=own.deny_requires,
+            effort=own.effort,
+            trust=own.trust,
+            witnesses=False,
+            compiled=own.compiled,
+        )
         found: Proofs = {}
         for unit in discover([str(file)], spec_file=spec):
             if isinstance(unit, SourceFailure):
@@ -172,8 +183,9 @@ def judge_of(options: CheckOptions, spec: Path | None = None) -> Judge:
                 result = check_unit(edited_unit(unit, text), quick)
             except TileVerifyError:
                 continue
-            warned = any(each.code != TV.INDEX_WRAPS for each in result.findings)  # which may have been there before
-            found[unit.kernel, unit.launch.name] = result.verdict is Verdict.PROVED and not warned
+            if result.verdict is Verdict.PROVED:
+                warned = codes_of(result) - {TV.INDEX_WRAPS}  # which may have been there before
+                found[unit.kernel, unit.launch.name] = warned
         return found
 
     return judge

@@ -16,6 +16,7 @@ from ...results import Edit, Finding
 from ...results.codes import TV
 from .accumulating import accumulations, as_atomic
 from .catalogue import KINDS
+from .code_proposals import access_by_atomic
 from .faulty_place import FaultyPlace, Found
 from .guard_proposals import guard_access, return_anyway, return_early
 from .guards import Guards, edits_of
@@ -365,6 +366,8 @@ def _of_single_lanes(place: FaultyPlace) -> bool:
 
 _PROPOSERS: Final[tuple[tuple[str, Callable[[FaultyPlace], Found], Callable[[FaultyPlace], bool]], ...]] = (
     ("use-atomic", _use_atomic, _of_single_lanes),
+    ("access-by-atomic", access_by_atomic, _always),
+    ("update-by-atomic", _use_atomic, _always),
     ("mask-tail", _mask_tail, _always),
     ("guard-launch", return_early, _always),
     ("guard-access", guard_access, _always),

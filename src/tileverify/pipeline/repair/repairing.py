@@ -17,24 +17,44 @@ from ...results.codes import TV
 from ...system.errors import TileVerifyError
 from ...system.notebook_cells import cell_text
 from ...system.readings import text_of
-from ...verifier.large_arrays import NOT_FOUND_OUT
-from .catalogue import KINDS
+from ..options import CheckOptions
+from .catalogue import ADVICE, KINDS
 from .edits import edited
 from .kernel_source import KernelSource
+from .other_tiles import OtherTiles
 from .proposals import Proposal, proposals
 from .small_runs import Comparison, SmallRuns, decoded
+from .trial_outcomes import Check, codes_of, compared_equal, fits_large_arrays
 
 MOST_TRIALS: Final = 24
 """Changed kernels that are compiled and proved for one result."""
 QUICK_TRIALS: Final = 4
 QUICK_EFFORT: Final = 0.03
 """The same where nobody asked for repairs: so many, each for so much of the usual account of a proof."""
+CODE_TRIALS: Final = 6
+"""The same for compiled code that differs, which is assembled for each of them."""
 
-
-Check: TypeAlias = Callable[[KernelUnit, bool], KernelResult]
-"""The verdict on a changed kernel; with `True` under its contract alone, with no clause added."""
 Prove: TypeAlias = Callable[[bool], KernelResult | None]
 """The same of one kernel; ``None`` where there is no verdict to be had."""
+
+
+def trials_of(result: KernelResult, options: CheckOptions) -> tuple[int, CheckOptions]:
+    """How many changed kernels are tried, and what is asked of each: of a proof whose compiled code differs (TV503)
+    the same proof, and code that compares equal."""
+    most, effort = (
+        (MOST_TRIALS, options.effort) if options.repair else (QUICK_TRIALS, min(QUICK_EFFORT, options.effort))
+    )
+    compiled: tuple[str, ...] = ()
+    if any(each.code == TV.LAUNCH_ARTIFACT for each in result.findings):
+        most, effort, compiled = max(most, CODE_TRIALS), options.effort, options.compiled
+    trial = CheckOptions(
+        timeout_s=options.timeout_s,
+        deny_requires=options.deny_requires,
+        effort=effort,
+        witnesses=False,
+        compiled=compiled,
+    )
+    return most, trial
 
 
 def with_repairs(
@@ -64,15 +84,38 @@ def with_repairs(
     has_grid = unit.launch.grid is not None and most > QUICK_TRIALS  # any grid is a large question
     changed = _Changed(unit, check, compiled, SmallRuns(unit, result.findings))
     trials = Trials(
-        text, changed.prepared, has_grid, most, result.requires, changed.compared, block_unread=changed.block_unread
+        text,
+        changed.prepared,
+        has_grid,
+        most,
+        result.requires,
+        changed.compared,
+        block_unread=changed.block_unread,
+        codes=codes_of(result),
     )
-    findings = (repaired(finding, proposals(source, finding, result.findings), trials) for finding in result.findings)
+    findings = [repaired(finding, proposals(source, finding, result.findings), trials) for finding in result.findings]
+    if compiled is None and cell is None:
+        tiles = OtherTiles(unit, source, result, check, changed.runs)
+        findings = [_with_other_tile(each, tiles) for each in findings]
     return replace(result, findings=tuple(findings))
+
+
+def _with_other_tile(finding: Finding, tiles: OtherTiles) -> Finding:
+    """Compiled code that differs, with another tile beside an edit: which of them is faster is not known here."""
+    hint = tiles.hint(finding) if finding.code == TV.LAUNCH_ARTIFACT else None
+    return (
+        finding
+        if hint is None
+        else replace(finding, hints=(*(known for known in finding.hints if known.id != ADVICE), hint))
+    )
 
 
 def can_be_mended(finding: Finding) -> bool:
     """Whether edits are looked for."""
-    return finding.witness is not None or finding.code in (TV.SYNCHRONISATION_PROTOCOL, TV.INDEX_WRAPS)
+    return finding.witness is not None or finding.code in _WITHOUT_WITNESS
+
+
+_WITHOUT_WITNESS: Final = (TV.SYNCHRONISATION_PROTOCOL, TV.INDEX_WRAPS, TV.LAUNCH_ARTIFACT)
 
 
 def repaired(finding: Finding, proposed: Iterable[Proposal], trials: Trials) -> Finding:
@@ -82,7 +125,7 @@ def repaired(finding: Finding, proposed: Iterable[Proposal], trials: Trials) -> 
     for proposal in proposed:
         hint = trials.hint(proposal, warning=finding.code if finding.code in WARNINGS else None)
         if hint is not None:
-            others = (known for known in finding.hints if known.id != hint.id)  # advice without edits
+            others = [known for known in finding.hints if known.id not in (hint.id, ADVICE)]  # advice without edits
             return replace(finding, hints=(*others, hint))
     other_grid = tuple(trials.other_grid(finding))
     advice = () if any(hint.id == "one-block" for hint in other_grid) else _advice(finding)
@@ -97,6 +140,7 @@ class Trials:
     is, under any grid; no proof for a source that does not compile.  ``has_grid``: the launch has one of its own.
     ``most``: texts that are tried.  ``requires``: clauses under which the kernel was looked at as it is.
     ``block_unread``: no block knows its number, so that ``None`` is prepared for one block.
+    ``codes``: of the findings of the kernel as it is.
     ``compared``: a changed source with the one that is, in runs (`small_runs`); ``True``: of lanes that are left open.
     """
 
@@ -107,6 +151,7 @@ class Trials:
     requires: tuple[str, ...] = ()
     compared: Callable[[str, bool], Comparison] | None = None
     block_unread: bool = False
+    codes: frozenset[str] = frozenset()
     _known: dict[str | None, KernelResult | None] = field(default_factory=dict)
 
     @property
@@ -127,14 +172,20 @@ class Trials:
             return None
         if determined and (outcome.findings or outcome.deterministic is False):
             return None
-        if warning == TV.INDEX_WRAPS and not _fits_large_arrays(outcome):
+        equal = compared_equal(outcome, self.codes) if warning == TV.LAUNCH_ARTIFACT else ""
+        if warning == TV.LAUNCH_ARTIFACT and not equal:
+            return None
+        if warning == TV.INDEX_WRAPS and not fits_large_arrays(outcome):
             return None
         if self.compared is not None and proposal.same_results and not determined:
             seen = self.compared(text, False)
+            if warning == TV.LAUNCH_ARTIFACT and seen is Comparison.OTHER:
+                return None
         kind = KINDS[proposal.kind]
         new = [clause for clause in outcome.requires if clause not in self.requires]
         safe = proposal.same_results and not new and seen in (None, Comparison.SAME)
         proved = f"proved when {' and '.join(new)}" if new else "proved"
+        proved = f"{proved}, {equal}" if equal else proved
         doubt = _DOUBTS.get(seen, "") if proposal.same_results and seen is not None else ""
         advice = f"{kind.text}: {proposal.text} ({proved}{doubt})"
         return Hint(kind.id, "safe" if safe else "maybe", advice, proposal.edits, text_digest(self.text))
@@ -212,11 +263,6 @@ class _Changed:
             except TileVerifyError:
                 self._units[text] = None
         return self._units[text]
-
-
-def _fits_large_arrays(outcome: KernelResult) -> bool:
-    """Whether the proof comes without the warning that an index wraps in large arrays, which was asked to its end."""
-    return NOT_FOUND_OUT not in outcome.notes and all(each.code != TV.INDEX_WRAPS for each in outcome.findings)
 
 
 _DOUBTS: Final[Mapping[Comparison, str]] = {

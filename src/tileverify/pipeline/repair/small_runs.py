@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from itertools import chain
 from math import prod
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from ...backend.numbers.elements import numbers, rounded, storage_type
 from ...backend.replay.counting_up import counting_floats
 from ...contract.concrete import Block, ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.launch import KernelUnit
+from ...contract.launch import KernelUnit, LaunchSpec
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.trusting import under_trust
@@ -58,8 +59,24 @@ _NEAR: Final = {64: 1e-9, 32: 1e-3, 19: 1e-2, 16: 2e-2, 8: 0.2}
 """How far floats of so many bits may lie apart, relative to the largest, that were added in another order."""
 
 
-_Launch: TypeAlias = tuple[ConcreteLaunch, Mapping[str, Array], bool]
-"""A launch, the bytes of its allocations, and whether it is only of use where lanes are mended."""
+@dataclass(frozen=True, slots=True)
+class _SmallLaunch:
+    """``contents``: the bytes of its allocations; ``for_lanes``: only of use where lanes are mended; ``values``: of the
+    names of the contract, where it was drawn from that."""
+
+    launch: ConcreteLaunch
+    contents: Mapping[str, Array]
+    for_lanes: bool = False
+    values: Mapping[str, int] | None = None
+
+    def under(self, spec: LaunchSpec, before: LaunchSpec) -> ConcreteLaunch | None:
+        """With the grid that ``spec`` has for it; ``None`` where that is not known."""
+        if spec.grid == before.grid:
+            return self.launch
+        if spec.grid is None or self.values is None:
+            return None
+        x, y, z = (ContractInNumbers(spec).value(axis, self.values) for axis in spec.grid)
+        return replace(self.launch, grid=(x, y, z))
 
 
 class Comparison(Enum):
@@ -93,13 +110,15 @@ class SmallRuns:
 
     def compared(self, changed: KernelUnit, *, lanes: bool = False) -> Comparison:
         found = Comparison.UNKNOWN
-        for number, (launch, contents, for_lanes) in enumerate(self._launches):
-            if for_lanes and not lanes:
+        for number, small in enumerate(self._launches):
+            launch = small.under(changed.launch, self.unit.launch)
+            if launch is None or (small.for_lanes and not lanes):
                 continue
             if (number, lanes) not in self._known:
-                self._known[number, lanes] = _outcome(self.unit, launch, contents, self._budget, lanes=lanes)
+                outcome = _outcome(self.unit, small.launch, small.contents, self._budget, lanes=lanes)
+                self._known[number, lanes] = outcome
             before = self._known[number, lanes]
-            after = None if before is None else _outcome(changed, launch, contents, self._budget)
+            after = None if before is None else _outcome(changed, launch, small.contents, self._budget)
             if before is None or after is None:
                 continue
             if not _agree(before, after, launch):
@@ -109,10 +128,10 @@ class SmallRuns:
         return found
 
     @cached_property
-    def _launches(self) -> list[_Launch]:
+    def _launches(self) -> list[_SmallLaunch]:
         return list(self._seen()) + list(self._legal())
 
-    def _seen(self) -> Iterator[_Launch]:
+    def _seen(self) -> Iterator[_SmallLaunch]:
         """Those that showed the faults."""
         told: list[object] = []
         for finding in self.findings:
@@ -122,9 +141,9 @@ class SmallRuns:
             launch, _ = claim_from_json(document)
             if launch not in told and _is_small(launch):
                 told.append(launch)
-                yield launch, counting_floats(launch), False
+                yield _SmallLaunch(launch, counting_floats(launch))
 
-    def _legal(self) -> Iterator[_Launch]:
+    def _legal(self) -> Iterator[_SmallLaunch]:
         """Some of the contract, each with numbers of both signs, of one, and of the other."""
         spec = self.unit.launch
         decided = {name for fact in spec.data for name in (fact.array, fact.other) if name is not None}
@@ -139,7 +158,7 @@ class SmallRuns:
                     changed = {name: _signed(inputs.memory[name], kinds[name], sign) for name in free}
                     memory = {**inputs.memory, **changed}
                     contents = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in memory.items()}
-                    yield inputs.launch, contents, sign != 0
+                    yield _SmallLaunch(inputs.launch, contents, sign != 0, inputs.values)
         except TileVerifyError:
             return
 
@@ -222,7 +241,9 @@ def _agree(before: _Outcome, after: _Outcome, launch: ConcreteLaunch) -> bool:
         one = next(iter(dtypes)) if len(dtypes) == 1 else "u8"
         if not _same_numbers(held, after.holds[name], one, settled):
             return False
-    return before.printed == after.printed
+    if len(before.printed) == len(after.printed):
+        return before.printed == after.printed
+    return [*chain(*before.printed)] == [*chain(*after.printed)]  # other tiles, and so other blocks
 
 
 def _same_numbers(before: Array, after: Array, dtype: str, settled: Array) -> bool:

@@ -14,13 +14,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...backend.assembler import AssemblyError, find_assembler, refuse_split_loads
+from ...backend.assembler import AssemblyError, find_assembler
 from ...backend.interpreter import BoundLaunch, bind_launch
 from ...backend.interpreter.arguments import extent_bytes
 from ...backend.interpreter.encodings import to_bits
 from ...backend.interpreter.memory import Allocation
 from ...backend.interpreter.values import Tile
 from ...backend.numbers.elements import rounded
+from ...backend.split_loads import refuse_split_loads
 from ...contract.concrete import ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import EntryParameter, Role
@@ -84,6 +85,7 @@ def count(code: bytes, entry: str, parameters: Sequence[Parameter], launch: Mapp
     major, minor = torch.cuda.get_device_capability()
     torch.cuda.init()
     torch.zeros(1, device="cuda")  # makes the context current that the driver calls below work in
+    refuse_split_loads(code)
     function = _Function(find_assembler().assemble(code, f"sm_{major}{minor}"), entry)
     before = _contents(bound, concrete)
     outcomes: Counter[bytes] = Counter()

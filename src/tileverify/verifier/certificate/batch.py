@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ...results.compared_code import CodeAgain
 from ...results.second_reading import SecondReading
 from ...system.errors import UsageError
 from ...system.paths import display_path
 from .document import read_certificate
-from .files import bytecode_beside, bytecode_from, certificate_files, read_certificate_file
+from .files import CertificateFile, bytecode_from, certificate_and_bytecode, certificate_files
 from .model import Certificate, CertificateError
 from .recheck import recheck
 from .report import CertificateRow
@@ -20,11 +21,14 @@ from .second_solver import SecondSolver
 def recheck_files(
     paths: Sequence[Path], *, bytecode: Path | None, scripts: Path | None, solver: SecondSolver,
     reads: Callable[[Certificate, bytes], SecondReading] | None = None,
+    opened: Callable[[Path], CertificateFile] = certificate_and_bytecode,
+    compares: Callable[[Certificate, bytes | None, Mapping[str, bytes]], tuple[CodeAgain, ...]] | None = None,
 ) -> Iterator[CertificateRow]:  # fmt: skip
     """A row for every certificate under ``paths``; one that is rejected does not stop the others.
 
     ``bytecode``: a file to compare with, in place of the one beside each certificate.  ``reads``: how the summary of a
-    certificate is compared with runs, where that is asked for and the bytecode is at hand.
+    certificate is compared with runs, where that is asked for and the bytecode is at hand.  ``opened``: how a file is
+    read.  ``compares``: how what a certificate says of compiled code is compared again.
 
     Raises `UsageError` for files that cannot be read or written, and errors of the source that ``bytecode`` is.
     """
@@ -33,14 +37,16 @@ def recheck_files(
         raise UsageError("--bytecode and --scripts are for one certificate")
     for path in files:
         name = display_path(path)
-        text = read_certificate_file(path)
         try:
+            given = opened(path)
+            text = given.text
             if scripts is not None:
                 _write(text, name, scripts)
-            data = bytecode_beside(path) if bytecode is None else bytecode_from(bytecode, read_certificate(text, name))
+            data = given.bytecode if bytecode is None else bytecode_from(bytecode, read_certificate(text, name))
             found = recheck(text, name, bytecode=data, solver=solver)
             reading = None if reads is None or data is None else reads(found.certificate, data)
-            yield CertificateRow(name, found, reading=reading)
+            code = () if compares is None else compares(found.certificate, data, given.cubins)
+            yield CertificateRow(name, found, reading=reading, code=code)
         except CertificateError as error:
             yield CertificateRow(name, problem=error.message)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -60,6 +61,20 @@ def read_certificate_file(path: Path) -> str:
         raise UsageError(f"cannot read '{path}': {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise UsageError(f"'{path}' is no text, so it is no certificate") from None
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFile:
+    """A certificate as text, the bytecode and the machine code (by architecture) that came with it."""
+
+    text: str
+    bytecode: bytes | None
+    cubins: Mapping[str, bytes] = field(default_factory=dict)
+
+
+def certificate_and_bytecode(path: Path) -> CertificateFile:
+    """As `check --certificate` writes them; raises `UsageError` for files that cannot be read."""
+    return CertificateFile(read_certificate_file(path), bytecode_beside(path))
 
 
 def bytecode_beside(path: Path) -> bytes | None:

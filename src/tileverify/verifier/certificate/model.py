@@ -4,6 +4,7 @@ It says: every launch of ``launch`` under the clauses ``requires`` keeps every o
 ``symbol`` of the bytecode with the hash ``bytecode_sha256``.  ``questions`` are the proofs, each a set of conditions
 that cannot hold together with ``facts``.  Texts are SMT-LIB terms over ``symbols`` and ``definitions``.  ``reading``:
 the accesses, promises and loops that the obligations are about, which the checker holds against the bytecode.
+``compared_code``: what was seen of code that an assembler made of the bytecode, which is no part of the proof.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 from ...contract.launch import EntryParameter, LaunchSpec
 from ...frontend.symbolic.summary import AccessSummary
+from ...results.compared_code import ComparedCode
 from ...results.tiers import Tier
 from ...system.errors import TileVerifyError
 from ..rules.smtlib import Declaration
@@ -111,3 +113,4 @@ class Certificate:
     places: tuple[Place, ...]
     obligations: tuple[Proved, ...]
     reading: AccessSummary | None = None
+    compared_code: tuple[ComparedCode, ...] = ()

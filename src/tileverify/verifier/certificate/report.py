@@ -11,8 +11,9 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 
 from ...contract.trustable import trusted_text
-from ...results.documents import Json, SecondReadingDocument, to_json
-from ...results.json_report import reading_document
+from ...results.compared_code import CodeAgain
+from ...results.documents import ComparedCodeDocument, Json, SecondReadingDocument, to_json
+from ...results.json_report import compared_code_document, reading_document
 from ...results.second_reading import SecondReading, reading_lines
 from ...results.tiers import Tier
 from ...system.plural import plural
@@ -30,17 +31,22 @@ _SHOWN: Final = 10
 @dataclass(frozen=True, slots=True)
 class CertificateRow:
     """One certificate file: what checking it found, or why it was rejected before a solver saw it; ``reading``: how it
-    compares with runs, where that was asked for."""
+    compares with runs, where that was asked for; ``code``: what became of what it says of compiled code."""
 
     file: str
     found: Rechecked | None = None
     problem: str = ""
     reading: SecondReading | None = None
+    code: tuple[CodeAgain, ...] = ()
 
     @property
     def answer(self) -> Rechecking:
         if self.found is None or (self.reading is not None and not self.reading.agrees):
             return Rechecking.REJECTED
+        if any(each.contradicted for each in self.code):
+            return Rechecking.REJECTED
+        if self.found.answer is Rechecking.CONFIRMED and not all(each.confirmed for each in self.code):
+            return Rechecking.OPEN
         return self.found.answer
 
 
@@ -113,6 +119,7 @@ def _row_lines(row: CertificateRow) -> Iterator[str]:
     yield f"{'':13}  obligations confirmed: {tiers or 'there are none'}"
     if row.reading is not None:
         yield from (f"{'':13}  replayed: {line}" for line in reading_lines(row.reading))
+    yield from (f"{'':13}  compiled: {each}" for each in row.code)
     if reason := _open_because(row.found):
         yield f"{'':13}  not confirmed: {reason}"
     if row.found.reread is not None:
@@ -210,6 +217,14 @@ class ReaderDocument(Struct, frozen=True):
     shared: str
 
 
+class CodeAgainDocument(Struct, frozen=True):
+    """``stated``: by the certificate; ``answer``: by comparing again, and ``reason`` where that confirms nothing."""
+
+    stated: ComparedCodeDocument
+    answer: Rechecking
+    reason: str
+
+
 class CertificateDocument(Struct, frozen=True):
     """``told``: the keys that the certificate alone says, and nothing was compared with."""
 
@@ -228,6 +243,7 @@ class CertificateDocument(Struct, frozen=True):
     obligations: list[ObligationDocument]
     second_reading: SecondReadingDocument | UnsetType = UNSET
     read_by: ReaderDocument | UnsetType = UNSET
+    compiled: list[CodeAgainDocument] | UnsetType = UNSET
 
 
 class RecheckDocument(Struct, frozen=True):
@@ -272,7 +288,14 @@ def _row_document(row: CertificateRow) -> CertificateDocument | RejectedDocument
         ],
         read_by=UNSET if (r := row.found.reread) is None else _reader(r),
         second_reading=UNSET if row.reading is None else reading_document(row.reading),
+        compiled=[*map(_code_again, row.code)] or UNSET,
     )
+
+
+def _code_again(code: CodeAgain) -> CodeAgainDocument:
+    other = Rechecking.REJECTED if code.contradicted else Rechecking.OPEN
+    answer = Rechecking.CONFIRMED if code.confirmed else other
+    return CodeAgainDocument(compared_code_document(code.stated), answer, code.contradicted or code.why_not)
 
 
 def _reader(reread: Reread) -> ReaderDocument:

@@ -81,6 +81,7 @@ def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> C
             for each in stated.obligations
         ),
         reading=_reading(summary),
+        compared_code=result.compared_code,
     )
 
 

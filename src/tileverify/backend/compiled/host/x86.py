@@ -34,6 +34,10 @@ class _Place:
     address: int = 0
 
 
+Flag = Callable[[], bool]
+"""Computed when somebody asks, as arguments that are no numbers (`host_terms`) decide no jump."""
+
+
 def _signed(value: int, bits: int) -> int:
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
@@ -49,10 +53,11 @@ class HostMachine:
     at: int = 0
     rex: int = 0
     narrow: bool = False
-    zero: bool = False
-    carry: bool = False
-    sign: bool = False
-    overflow: bool = False
+    result: int = 0
+    """Of the last instruction that set flags: the zero and the sign flag are read off it."""
+    result_bits: int = 32
+    carry: Flag = field(default=lambda: False)
+    overflow: Flag = field(default=lambda: False)
 
     def call(self, at: int, arguments: Mapping[int, int]) -> int:
         """Runs from ``at`` until it returns; what ``eax`` holds then.  ``arguments``: by the numbers of registers."""
@@ -163,31 +168,59 @@ class HostMachine:
         does(self, opcode)
 
     # --------------------------------------------------------------------------------------- flags
-    def flags(self, result: int, size: int, *, carry: bool = False, overflow: bool = False) -> int:
-        bits = 8 * size
-        result &= (1 << bits) - 1
-        self.zero, self.sign, self.carry, self.overflow = result == 0, bool(result >> (bits - 1)), carry, overflow
-        return result
+    def flags(self, result: int, size: int, *, carry: Flag = lambda: False, overflow: Flag = lambda: False) -> int:
+        self.result_bits = 8 * size
+        self.result = result & ((1 << self.result_bits) - 1)
+        self.carry, self.overflow = carry, overflow
+        return self.result
+
+    def _less(self) -> bool:
+        return bool(self.result >> (self.result_bits - 1)) != self.overflow()
 
     def holds(self, condition: int) -> bool:
-        below = self.carry or self.zero
-        less = self.sign != self.overflow
-        found = {
-            0: self.overflow, 1: self.carry, 2: self.zero, 3: below, 4: self.sign, 6: less, 7: less or self.zero,
-        }.get(condition >> 1)  # fmt: skip
-        if found is None:
-            raise HostFault("host code asks for a parity")
+        """Of ``jcc``, ``setcc`` and ``cmovcc``."""
+        match condition >> 1:
+            case 0:
+                found = self.overflow()
+            case 1:
+                found = self.carry()
+            case 2:
+                found = bool(self.result == 0)
+            case 3:
+                found = self.carry() or bool(self.result == 0)
+            case 4:
+                found = bool(self.result >> (self.result_bits - 1))
+            case 6:
+                found = self._less()
+            case 7:
+                found = bool(self.result == 0) or self._less()
+            case _:
+                raise HostFault("host code asks for a parity")
         return found != bool(condition & 1)
+
+    def one_if(self, condition: int) -> int:
+        """1 where the condition holds, and 0 otherwise."""
+        return int(self.holds(condition))
+
+    def signed(self, value: int, bits: int) -> int:
+        """``bits`` of a value with their sign."""
+        return _signed(value, bits)
 
     def sum(self, a: int, b: int, size: int) -> int:
         bits = 8 * size
-        exact = _signed(a, bits) + _signed(b, bits)
-        return self.flags(a + b, size, carry=a + b >> bits > 0, overflow=exact != _signed(a + b, bits))
+
+        def overflow() -> bool:
+            return _signed(a, bits) + _signed(b, bits) != _signed(a + b, bits)
+
+        return self.flags(a + b, size, carry=lambda: bool(a + b >> bits > 0), overflow=overflow)
 
     def difference(self, a: int, b: int, size: int) -> int:
         bits = 8 * size
-        exact = _signed(a, bits) - _signed(b, bits)
-        return self.flags(a - b, size, carry=a < b, overflow=exact != _signed(a - b, bits))
+
+        def overflow() -> bool:
+            return _signed(a, bits) - _signed(b, bits) != _signed(a - b, bits)
+
+        return self.flags(a - b, size, carry=lambda: bool(a < b), overflow=overflow)
 
 
 # ------------------------------------------------------------------------------------------- instructions
@@ -297,7 +330,7 @@ def _shift(machine: HostMachine, opcode: int) -> None:
         case 5:
             found = value >> by
         case 7:
-            found = _signed(value, 8 * size) >> by
+            found = machine.signed(value, 8 * size) >> by
         case _:
             raise HostFault("host code rotates")
     if by:
@@ -313,7 +346,7 @@ def _product(machine: HostMachine, opcode: int) -> None:
         factor = machine.read(other, size)
     else:
         factor = machine.take(1 if opcode == 0x6B else min(size, 4), signed=True)
-    machine.write(other, size, machine.flags(_signed(machine.read(place, size), 8 * size) * factor, size))
+    machine.write(other, size, machine.flags(machine.read(place, size) * factor, size))
 
 
 def _group3(machine: HostMachine, opcode: int) -> None:
@@ -351,7 +384,7 @@ def _jump(machine: HostMachine, opcode: int) -> None:
 
 def _set_if(machine: HostMachine, opcode: int) -> None:
     place, _ = machine.operand()
-    machine.write(place, 1, int(machine.holds(opcode & 15)))
+    machine.write(place, 1, machine.one_if(opcode & 15))
 
 
 def _move_if(machine: HostMachine, opcode: int) -> None:
@@ -365,7 +398,9 @@ def _widened(machine: HostMachine, opcode: int) -> None:
     place, number = machine.operand()
     size = 4 if opcode == 0x63 else 2 if opcode & 1 else 1
     value = machine.read(place, size)
-    machine.write(_Place(number), machine.size, value if opcode in (0x0FB6, 0x0FB7) else _signed(value, 8 * size))
+    machine.write(
+        _Place(number), machine.size, value if opcode in (0x0FB6, 0x0FB7) else machine.signed(value, 8 * size)
+    )
 
 
 def _push(machine: HostMachine, opcode: int) -> None:

@@ -16,7 +16,7 @@ from ..ptx.model import Immediate, Instruction, PtxAddress
 from .clocks import TooManyCopies
 from .machine import Step, ThreadMachine, Unfollowed
 from .memory import RANK_BITS, Space, ThreadAccess
-from .tensor_maps import CHUNK, TensorMap, UnknownTensorMap, decoded
+from .tensor_maps import CHUNK, MAP_BYTES, TensorMap, UnknownTensorMap, box_places, decoded
 from .threads import RACY, Lanes
 from .transfers import COMBINE
 from .types import DTYPES, Array, from_bf16, to_bf16
@@ -101,7 +101,7 @@ def _sides(
             raise Unfollowed("a tensor map has another rank than its copy", instruction)
         if int(start[0]) % 128:
             raise Unfollowed("a box lies in shared memory at a place that is no multiple of 128", instruction)
-        part, offsets, addresses, inside = found.places(corner)
+        part, offsets, addresses, inside = box_places(found, corner)
         within = found.swizzled(start + offsets.astype("u8"))
     else:
         size = rest[0]
@@ -117,15 +117,42 @@ def _sides(
     return _Side(space, places, part), _Side(machine.memory, outside, part), inside
 
 
-def tensor_map(machine: ThreadMachine, operand: PtxAddress, one: Array, instruction: Instruction) -> TensorMap:
+def tensor_map(machine: ThreadMachine, operand: PtxAddress, one: Array, instruction: Instruction) -> TensorMap[int]:
     address = int(machine.address(operand, one, 1)[0])
-    data = machine.hidden(address)
+    data = machine.tensor_map(address)
     if data is None:
-        raise Unfollowed("a tensor map lies elsewhere than in a parameter", instruction)
+        raise Unfollowed("a tensor map is used that nobody made", instruction)
     try:
         return decoded(data)
     except UnknownTensorMap as error:
         raise Unfollowed(str(error), instruction) from None
+
+
+def make_tensor_map(instruction: Instruction, number: int) -> Step:
+    """``tensormap.cp_fenceproxy``: the one that stands in shared memory is put where copies find it.  Its bytes are
+    kept by their address, and not in memory, as the room for them is the driver's."""
+    target, source, size = instruction.operands
+    if instruction.opcode[1] != "cp_fenceproxy" or size != Immediate(MAP_BYTES):
+        raise Unfollowed(f"{instruction.name} is not known", instruction)
+    assert isinstance(target, PtxAddress)
+    assert isinstance(source, PtxAddress)
+
+    def step(machine: ThreadMachine, lanes: Lanes) -> None:
+        numbers = machine.numbers(lanes)
+        _, firsts = np.unique(machine.threads.warp[numbers], return_index=True)
+        for one in numbers[firsts].reshape(-1, 1):
+            marks = machine.marks_of([target.base, source.base], one)
+            machine.decides(instruction, number, marks, one, "the address of a tensor map")
+            space, places = machine.places("shared", machine.address(source, one, 1), MAP_BYTES, one)
+            time = machine.logged(space, number, one, places, MAP_BYTES, reads=True)
+            marks = space.marked(places, MAP_BYTES)
+            if (racy := machine.racy.get(time)) is not None:
+                marks = racy * np.uint8(RACY) if marks is None else marks | racy * np.uint8(RACY)
+            machine.decides(instruction, number, marks, one, "a tensor map")
+            data = space.bytes[places[0] : places[0] + MAP_BYTES].tobytes()
+            machine.tensor_maps[int(machine.address(target, one, 1)[0])] = data
+
+    return step
 
 
 def _combine(instruction: Instruction) -> str:
@@ -266,9 +293,11 @@ def _wait(instruction: Instruction) -> Step:
         for thread in machine.numbers(lanes):
             done = machine.groups[int(thread)] - left.bits
             if done > 0:
-                warp = machine.threads.warp[[thread]]
-                for what in whose:
-                    machine.clocks.done(warp, _column(machine, np.array([thread]), (what, int(thread))), done)
+                block, warp = int(machine.threads.block[thread]), machine.threads.warp[[thread]]
+                for what in whose:  # groups of threads that copy nothing are empty
+                    column = machine.clocks.known_column(block, (what, int(thread)))
+                    if column is not None:
+                        machine.clocks.done(warp, column, done)
 
     return step
 

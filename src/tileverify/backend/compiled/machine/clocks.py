@@ -126,6 +126,10 @@ class Clocks:
             self._used[block] += 1
         return found
 
+    def known_column(self, block: int, whose: Hashable) -> int | None:
+        """The same where there was such a copy."""
+        return self._columns.get((block, whose))
+
     def done(self, warps: Array, column: int, time: int) -> None:
         """These warps know that the copies of a column are over, up to a time."""
         known = self.rows[0].copy()

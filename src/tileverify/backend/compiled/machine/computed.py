@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from ..ptx.model import Instruction
+from .packed_floats import EIGHT_BITS, narrowing, packing, widening
 from .types import DTYPES, UNSIGNED, Array, from_bf16, to_bf16, width
 
 Function: TypeAlias = Callable[..., Array]
@@ -373,8 +374,8 @@ def _move(instruction: Instruction) -> ValueRule:
 
 def _conversion(instruction: Instruction) -> ValueRule:
     *_, to, of = instruction.opcode
-    if to in ("f16x2", "bf16x2"):
-        return _packed(instruction, to)
+    if to in ("f16x2", "bf16x2", *EIGHT_BITS):
+        return _packed(instruction, to, of)
     read = {"bf16": "b16"}.get(of, of)
     function: Function = from_bf16 if of == "bf16" else lambda a: a
     if to == "bf16":
@@ -412,17 +413,13 @@ def _clipped(values: Array, dtype: np.dtype[Any]) -> Array:
     return np.where(values >= float(high), dtype.type(high), np.where(values <= float(low), dtype.type(low), inside))
 
 
-def _packed(instruction: Instruction, to: str) -> ValueRule:
-    """``cvt.rn.f16x2.f32 d, a, b``: ``a`` becomes the upper half."""
-    low = instruction.has("relu")
-
-    def both(a: Array, b: Array) -> Array:
-        if low:
-            a, b = np.fmax(a, np.float32(0)), np.fmax(b, np.float32(0))
-        high, under = (to_bf16(each) if to == "bf16x2" else each.astype("f2").view("u2") for each in (a, b))
-        return np.asarray(under.astype("u4") | (high.astype("u4") << np.uint32(16)))
-
-    return ValueRule(both, ("f32", "f32"), "b32")
+def _packed(instruction: Instruction, to: str, of: str) -> ValueRule:
+    if of in EIGHT_BITS:
+        return ValueRule(widening(of), ("b16",), "b32")
+    relu = instruction.has("relu")
+    if of == "f16x2":
+        return ValueRule(narrowing(to, relu=relu), ("b32",), "b16")
+    return ValueRule(packing(to, relu=relu), ("f32", "f32"), "b16" if to in EIGHT_BITS else "b32")
 
 
 def _counting(function: Function) -> Callable[[Instruction], ValueRule]:

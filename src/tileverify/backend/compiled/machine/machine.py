@@ -44,7 +44,8 @@ class Sink:
 @dataclass
 class ThreadMachine:
     """``racy``: by the time of a load, its threads whose values are marked (`thread_races`).  ``skipped``: what was
-    executed without being followed, by opcode.  ``groups``: of copies, how many each thread has committed."""
+    executed without being followed, by opcode.  ``groups``: of copies, how many each thread has committed.
+    ``tensor_maps``: those that the kernel has made, by their addresses."""
 
     entry: PtxEntry
     grid: Block
@@ -59,6 +60,7 @@ class ThreadMachine:
     mbarriers: dict[int, Mbarrier] = field(default_factory=dict)
     unmade: list[Sink] = field(default_factory=list)
     groups: Counter[int] = field(default_factory=Counter)
+    tensor_maps: dict[int, bytes] = field(default_factory=dict)
     clusters: list[Mbarrier] = field(init=False)
     _hidden: dict[int, str] = field(default_factory=dict)
     threads: Threads = field(init=False)
@@ -155,9 +157,9 @@ class ThreadMachine:
             return (held.astype("i8") + operand.offset).view("u8")
         return held + np.uint64(operand.offset & 0xFFFF_FFFF_FFFF_FFFF)
 
-    def hidden(self, address: int) -> bytes | None:
-        """The hidden parameter at an address, ``None`` where none begins there or nobody filled it."""
-        return self.parameters.get(self._hidden.get(address, ""))
+    def tensor_map(self, address: int) -> bytes | None:
+        """The one that the kernel made at an address, or the hidden parameter there; ``None`` where there is none."""
+        return self.tensor_maps.get(address, self.parameters.get(self._hidden.get(address, "")))
 
     def places(self, space: str, addresses: Array, width: int, numbers: Array) -> tuple[Space, Array]:
         if space == "generic":

@@ -16,7 +16,7 @@ from ..ptx.model import Immediate, Instruction, Operand, PtxAddress
 from .barriers import Mbarrier
 from .machine import ThreadMachine, Unfollowed
 from .memory import Outside
-from .steps import Compiled, Program, StepKind, program_of
+from .steps import Compiled, StepKind, ThreadProgram, program_of
 from .threads import ALL, WARP, Lanes
 from .types import Array
 
@@ -52,7 +52,7 @@ def run(machine: ThreadMachine, priority: Array | None = None, most: int = MOST_
 @dataclass
 class _Run:
     machine: ThreadMachine
-    program: Program
+    program: ThreadProgram
     priority: Array | None
 
     def __post_init__(self) -> None:

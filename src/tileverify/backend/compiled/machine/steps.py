@@ -40,7 +40,7 @@ class Compiled:
     """Of a branch, the number of the instruction."""
 
 
-class Program:
+class ThreadProgram:
     """An entry's instructions, each compiled when it is executed first."""
 
     def __init__(self, entry: PtxEntry) -> None:
@@ -54,9 +54,9 @@ class Program:
 
 
 @lru_cache(maxsize=2)
-def program_of(entry: PtxEntry) -> Program:
+def program_of(entry: PtxEntry) -> ThreadProgram:
     """One for all launches of an entry."""
-    return Program(entry)
+    return ThreadProgram(entry)
 
 
 def _compiled(instruction: Instruction, number: int, entry: PtxEntry) -> Compiled:
@@ -196,14 +196,14 @@ _MAKE: Final[dict[str, Make]] = {
     "ld": transfers.load, "st": transfers.store, "atom": transfers.atomic, "red": transfers.atomic,
     "cp": _asynchronous, "shfl": warps.shuffle, "redux": warps.reduction, "vote": warps.vote, "elect": warps.elect,
     "ldmatrix": warps.load_matrix, "stmatrix": warps.store_matrix, "mma": warps.multiply, "wgmma": _warpgroup,
-    "tcgen05": _tensor_memory, "createpolicy": warps.zero, "fence": _fence,
+    "tcgen05": _tensor_memory, "createpolicy": warps.zero, "fence": _fence, "tensormap": bulk_copies.make_tensor_map,
     **dict.fromkeys(
         ("membar", "griddepcontrol", "prefetch", "prefetchu", "setmaxnreg", "bar", "barrier", "nanosleep",
          "call", "discard", "applypriority", "pmevent", "call"),
         warps.nothing,
     ),
 }  # fmt: skip
-_TOGETHER: Final = frozenset({"shfl", "redux", "vote", "elect", "ldmatrix", "stmatrix", "mma", "wgmma"})
+_TOGETHER: Final = frozenset({"shfl", "redux", "vote", "elect", "ldmatrix", "stmatrix", "mma", "wgmma", "tensormap"})
 
 
 def registers(operand: Operand) -> list[Register]:

@@ -20,9 +20,10 @@ in the PTX.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 
@@ -31,11 +32,6 @@ from .types import Array
 _ELEMENT_BYTES: Final = {0: 1, 1: 2, 2: 4, 3: 4, 4: 8, 5: 8, 6: 2, 7: 4, 8: 4, 9: 8, 10: 2, 11: 4, 12: 4}
 """By the number of the type: u8 u16 u32 s32 u64 s64 f16 f32 f32.ftz f64 bf16 tf32 tf32.ftz."""
 _SWIZZLES: Final = {0: 0, 1: 32, 2: 64, 3: 128}
-_KNOWN: Final = (
-    (1 << 57) - 1, 0xFFFFFFFF_002467FF, (1 << 64) - 1, (1 << 32) - 1, (1 << 64) - 1, (1 << 64) - 1,
-    0xFF << 56 | (1 << 32) - 1, (1 << 32) - 1,
-)  # fmt: skip
-_ALWAYS: Final = 0x40002
 CHUNK: Final = 16
 """Bytes that a swizzle leaves together."""
 
@@ -45,13 +41,53 @@ class UnknownTensorMap(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class TensorMap:
+class MapField:
+    """Bits of a word of a map."""
+
+    word: int
+    low: int
+    width: int
+
+
+_BASE: Final = MapField(0, 0, 57)
+_RANK, _TYPE, _SWIZZLE = MapField(1, 4, 3), MapField(1, 7, 4), MapField(1, 13, 2)
+_STRIDES: Final = (MapField(1, 32, 32), MapField(2, 0, 32), MapField(2, 32, 32), MapField(3, 0, 32))
+_SIZES: Final = (
+    MapField(4, 0, 32), MapField(4, 32, 32), MapField(5, 0, 32), MapField(5, 32, 32), MapField(6, 0, 32),
+)  # fmt: skip
+_BOX: Final = (MapField(6, 56, 8), *(MapField(7, 8 * axis, 8) for axis in range(4)))
+_HINT: Final = MapField(1, 21, 1)
+_FIXED: Final = {MapField(1, 0, 4): 2, MapField(1, 18, 1): 1}
+_WORDS: Final = 16
+MAP_BYTES: Final = 8 * _WORDS
+
+
+def _left_over() -> tuple[MapField, ...]:
+    """The bits that no field has."""
+    used = {_BASE, _RANK, _TYPE, _SWIZZLE, *_STRIDES, *_SIZES, *_BOX, _HINT, *_FIXED}
+    found = []
+    for word in range(_WORDS):
+        at = 0
+        for each in (*sorted((each for each in used if each.word == word), key=lambda each: each.low),
+                     MapField(word, 64, 0)):  # fmt: skip
+            if each.low > at:
+                found.append(MapField(word, at, each.low - at))
+            at = each.low + each.width
+    return tuple(found)
+
+
+_ZERO: Final = _left_over()
+Number = TypeVar("Number")
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap(Generic[Number]):
     """``strides`` in bytes, the first one of an element; ``swizzle``: the bytes of a row of its pattern, or 0."""
 
-    base: int
+    base: Number
     element: int
-    sizes: tuple[int, ...]
-    strides: tuple[int, ...]
+    sizes: tuple[Number, ...]
+    strides: tuple[Number, ...]
     box: tuple[int, ...]
     swizzle: int
 
@@ -63,21 +99,6 @@ class TensorMap:
     def box_bytes(self) -> int:
         return int(np.prod(self.box)) * self.element
 
-    def places(self, corner: tuple[int, ...]) -> tuple[int, Array, Array, Array]:
-        """Of the box at ``corner``, in parts of so many bytes: the offset of each in shared memory as it were without
-        a swizzle, its address in global memory, and whether it lies in the array."""
-        whole = [each * self.element % CHUNK == 0 for each in (corner[0], self.sizes[0], self.box[0])]
-        part = CHUNK if all(whole) else self.element
-        each = part // self.element
-        first = corner[0] + np.arange(0, self.box[0], each)
-        inside = (first >= 0) & (first < self.sizes[0])
-        address = self.base + first * self.element
-        for axis in range(1, self.rank):
-            index = (corner[axis] + np.arange(self.box[axis]))[:, None]
-            inside = (inside & (index >= 0) & (index < self.sizes[axis])).ravel()
-            address = (address + index * self.strides[axis]).ravel()
-        return part, np.arange(len(address)) * part, address.astype("i8").view("u8"), inside
-
     def swizzled(self, addresses: Array) -> Array:
         """Where what would lie at these addresses of shared memory lies: chunks change places within a row, by the
         number of the row of 128 bytes."""
@@ -88,22 +109,52 @@ class TensorMap:
         return np.asarray(addresses ^ (((addresses >> row) & mask) << shift))
 
 
+def box_places(map_: TensorMap[int], corner: tuple[int, ...]) -> tuple[int, Array, Array, Array]:
+    """Of the box at ``corner``, in parts of so many bytes: the offset of each in shared memory as it were without a
+    swizzle, its address in global memory, and whether it lies in the array."""
+    whole = [each * map_.element % CHUNK == 0 for each in (corner[0], map_.sizes[0], map_.box[0])]
+    part = CHUNK if all(whole) else map_.element
+    each = part // map_.element
+    first = corner[0] + np.arange(0, map_.box[0], each)
+    inside = (first >= 0) & (first < map_.sizes[0])
+    address = map_.base + first * map_.element
+    for axis in range(1, map_.rank):
+        index = (corner[axis] + np.arange(map_.box[axis]))[:, None]
+        inside = (inside & (index >= 0) & (index < map_.sizes[axis])).ravel()
+        address = (address + index * map_.strides[axis]).ravel()
+    return part, np.arange(len(address)) * part, address.astype("i8").view("u8"), inside
+
+
 @lru_cache(maxsize=256)
-def decoded(data: bytes) -> TensorMap:
+def decoded(data: bytes) -> TensorMap[int]:
     """Raises `UnknownTensorMap`."""
     words = [int(each) for each in np.frombuffer(data, "<u8")]
-    first = words[1]
-    if len(words) != 16 or any(word & ~known for word, known in zip(words, _KNOWN, strict=False)) or any(words[8:]):
+    if len(words) != _WORDS:
+        raise UnknownTensorMap("a tensor map has another size than 128 bytes")
+
+    def number(field: MapField) -> int:
+        return words[field.word] >> field.low & ((1 << field.width) - 1)
+
+    return decoded_fields(number, number, lambda each: each, lambda a, factor, more: a * factor + more)
+
+
+def decoded_fields(
+    number: Callable[[MapField], int], read: Callable[[MapField], Number], constant: Callable[[int], Number],
+    linear: Callable[[Number, int, int], Number],
+) -> TensorMap[Number]:  # fmt: skip
+    """``number`` reads fields that decide about the form, ``read`` the others; ``linear``: a * factor + more.
+
+    :raises UnknownTensorMap: bits are set that nobody knows, or the form is not known.
+    """
+    if any(number(field) for field in _ZERO):
         raise UnknownTensorMap("a tensor map has bits that are not known")
-    element = _ELEMENT_BYTES.get(first >> 7 & 15)
-    rank = (first >> 4 & 7) + 1
-    if first & 0x4000F != _ALWAYS or element is None or rank > 5:
+    element, rank = _ELEMENT_BYTES.get(number(_TYPE)), number(_RANK) + 1
+    if any(number(field) != value for field, value in _FIXED.items()) or element is None or rank > len(_SIZES):
         raise UnknownTensorMap("a tensor map has a form that is not known")
-    halves = [half for word in words[1:8] for half in (word & 0xFFFF_FFFF, word >> 32)]
-    strides = (element, *(16 * halves[place] for place in (1, 2, 3, 4)))
-    sizes = tuple(halves[place] + 1 for place in (6, 7, 8, 9, 10))
-    box = ((words[6] >> 56) + 1, *((words[7] >> 8 * place & 0xFF) + 1 for place in range(4)))
-    swizzle = _SWIZZLES[first >> 13 & 3]
+    strides = (constant(element), *(linear(read(field), CHUNK, 0) for field in _STRIDES))
+    sizes = tuple(linear(read(field), 1, 1) for field in _SIZES[:rank])
+    box = tuple(number(field) + 1 for field in _BOX[:rank])
+    swizzle = _SWIZZLES[number(_SWIZZLE)]
     if (swizzle and box[0] * element != swizzle) or box[0] * element % CHUNK:
         raise UnknownTensorMap("a tensor map's box has rows of other bytes than its swizzle")
-    return TensorMap(words[0], element, sizes[:rank], strides[:rank], box[:rank], swizzle)
+    return TensorMap(read(_BASE), element, sizes, strides[:rank], box, swizzle)

@@ -120,6 +120,8 @@ class Threads:
         return known
 
     def _made(self, name: str) -> Array:
+        if name in _WITHOUT_AXES:
+            return _WITHOUT_AXES[name](self)
         axis = {"x": 0, "y": 1, "z": 2}.get(name[-1], 0)
         places = np.array(self.blocks, "u4")[:, axis][self.block]
         along = self.entry.cluster if axis == 0 else 1
@@ -136,23 +138,28 @@ class Threads:
                 return np.full(self.count, self.grid[axis] * along, "u4")
             case "%ntid":
                 return np.full(self.count, self.entry.threads if axis == 0 else 1, "u4")
-            case "%laneid":
-                return self.lane
-            case "%warpid":
-                return (self.tid // WARP).astype("u4")
             case "%cluster_ctaid" | "%cluster_ctarank":
                 return self.rank if axis == 0 else np.zeros(self.count, "u4")
             case "%cluster_nctaid" | "%cluster_nctarank":
                 return np.full(self.count, along, "u4")
-            case "%SP" | "%SPL":
-                return np.zeros(self.count, "u8")
         raise LookupError(name)
 
 
+def _zeros(threads: Threads) -> Array:
+    return np.zeros(threads.count, "u8")
+
+
+_WITHOUT_AXES: Final[dict[str, Callable[[Threads], Array]]] = {
+    "%laneid": lambda threads: threads.lane,
+    "%warpid": lambda threads: (threads.tid // WARP).astype("u4"),
+    "%smid": lambda threads: threads.cta.astype("u4"),  # each block has a multiprocessor of its own
+    "%nsmid": lambda threads: np.full(threads.count, threads.cta.max() + 1, "u4"),
+    **dict.fromkeys(("%perctamemoryoffset", "%SP", "%SPL"), _zeros),
+}
 _SPECIAL: Final = frozenset(
     {f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid",
                                      "cluster_nctaid") for axis in "xyz"}
-    | {"%laneid", "%warpid", "%cluster_ctarank", "%cluster_nctarank", "%SP", "%SPL"}
+    | {"%cluster_ctarank", "%cluster_nctarank", *_WITHOUT_AXES}
 )  # fmt: skip
 
 

@@ -211,12 +211,19 @@ def _instruction(text: str, line: int, registers: Container[str]) -> Instruction
     if opcode is None:
         raise PtxError(f"line {line}: '{text[:40]}' is no instruction")
     try:
-        operands = tuple(
-            Register(each) if each in registers else _operand(each) for each in _split(text[opcode.end() :].strip())
-        )
+        operands = tuple(_declared(_operand(each), registers) for each in _split(text[opcode.end() :].strip()))
     except (PtxError, ValueError):
         raise PtxError(f"line {line}: the operands of '{' '.join(text.split())[:80]}' are not understood") from None
     return Instruction(_parts(opcode[0]), operands, line, guard, negated)
+
+
+def _declared(operand: Operand, registers: Container[str]) -> Operand:
+    """The operand with names that are registers as such, also inside of braces."""
+    if isinstance(operand, PtxSymbol) and operand.name in registers:
+        return Register(operand.name)
+    if isinstance(operand, Vector) and any(isinstance(each, PtxSymbol) for each in operand.elements):
+        return Vector(tuple(None if each is None else _declared(each, registers) for each in operand.elements))
+    return operand
 
 
 @lru_cache(maxsize=4096)

@@ -106,9 +106,7 @@ def cubins_of(files: Sequence[str]) -> Iterator[ProvedCubin]:
         if result.verdict is not Verdict.PROVED:
             print(f"{name}: {result.verdict.value}", flush=True)
             continue
-        proved = ProvedEntry(
-            unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires, result.limits
-        )  # fmt: skip
+        proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires)
         try:
             yield ProvedCubin(name, unit.file.stem, proved, assembler.assembled(unit.bytecode, ARCHITECTURE))
         except AssemblyError as error:

@@ -101,7 +101,7 @@ def _sides(
             raise Unfollowed("a tensor map has another rank than its copy", instruction)
         if int(start[0]) % 128:
             raise Unfollowed("a box lies in shared memory at a place that is no multiple of 128", instruction)
-        part, offsets, addresses, inside = box_places(found, corner)
+        part, offsets, addresses, inside = box_places(found, corner, loads=loads)
         within = found.swizzled(start + offsets.astype("u8"))
     else:
         size = rest[0]

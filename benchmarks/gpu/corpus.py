@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import queue
-import subprocess
 import sys
-import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from .children import results
 from .stored import StoredArray, StoredLaunch, numbers
 
 PATIENCE = 30
@@ -144,38 +142,6 @@ def child(folder: Path, key: Path, names: Sequence[str]) -> None:
 
 
 # ------------------------------------------------------------------------------------------- in the parent
-def results(folder: Path, key: Path, names: list[str]) -> Iterator[dict[str, Any]]:
-    """Of all launches, with as many child processes as it takes."""
-    left = list(names)
-    while left:
-        command = [sys.executable, "-m", "benchmarks.gpu.corpus", "--child", *left, "--", str(folder), str(key), "-"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        lines: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=_read, args=(process.stdout, lines), daemon=True).start()
-        while True:
-            try:
-                line = lines.get(timeout=PATIENCE)
-            except queue.Empty:
-                process.kill()
-                yield {"name": left.pop(0), "outcome": "hangs", "what": [f"nothing for {PATIENCE} s"]}
-                break
-            if line is None:
-                break
-            told = json.loads(line)
-            if "outcome" in told:
-                left.remove(told["name"])
-                yield told
-        if process.wait() and left and line is None:
-            yield {"name": left.pop(0), "outcome": "failed", "what": [f"the process ended with {process.returncode}"]}
-
-
-def _read(stream: Any, lines: queue.Queue[str | None]) -> None:
-    for line in stream:
-        if line.startswith("{"):
-            lines.put(line)
-    lines.put(None)
-
-
 def markdown(rows: Sequence[Mapping[str, Any]]) -> str:
     """A line for each file of the corpus, and every launch that does not agree."""
     folders: dict[str, Counter[str]] = {}
@@ -209,7 +175,11 @@ def main() -> int:
 
     options.out.mkdir(parents=True, exist_ok=True)
     names = sorted(file.stem for file in options.folder.glob("*.tvk"))
-    rows = sorted(results(options.folder, options.key, names), key=lambda row: str(row["name"]))
+    program = [sys.executable, "-m", "benchmarks.gpu.corpus", "--child"]
+    where = ["--", str(options.folder), str(options.key), "-"]
+    rows = sorted(
+        results(lambda left: [*program, *left, *where], names, PATIENCE), key=lambda row: str(row["name"])
+    )  # fmt: skip
     for row in rows:
         row.setdefault("label", StoredLaunch.load(options.folder / f"{row['name']}.npz").about["label"])
     (options.out / "corpus.json").write_text(json.dumps({"machine": machine(), "rows": rows}) + "\n")

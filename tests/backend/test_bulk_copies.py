@@ -18,7 +18,7 @@ from tileverify.backend.compiled.host.x86 import HostFault, HostMachine
 from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
 from tileverify.backend.compiled.machine.memory import GlobalMemory
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
-from tileverify.backend.compiled.machine.tensor_maps import TensorMap, UnknownTensorMap, decoded
+from tileverify.backend.compiled.machine.tensor_maps import TensorMap, UnknownTensorMap, box_places, decoded
 from tileverify.backend.compiled.ptx.model import Parameter
 from tileverify.backend.compiled.ptx.ptx_reader import read
 from tileverify.backend.compiled.thread_races import Races, races
@@ -402,3 +402,14 @@ def test_a_kernel_that_makes_tensor_maps_is_compared_and_its_faults_are_found(tm
     start = made.ptx.rindex("%clusterid.x", 0, place)
     wrong = made.ptx[:start] + "%clusterid.y" + made.ptx[start + len("%clusterid.x") :]
     assert seen(unit, Assembled(made.cubin, wrong, made.host)).differences
+
+
+@pytest.mark.parametrize(
+    ("count", "element", "stored"), [(3, 2, 8), (8, 2, 8), (9, 2, 16), (1, 4, 4), (4, 4, 4), (5, 4, 8)]
+)
+def test_a_store_fills_the_sixteen_bytes_in_which_a_row_ends(count: int, element: int, stored: int) -> None:
+    """As an H200 does: zeros, or whatever the tile holds there, go behind the end of the array.  Loads stop there."""
+    whole = TensorMap(1 << 20, element, (count,), (element,), (32,), 0)
+    for loads, elements in ((True, count), (False, stored)):
+        part, _, _, inside = box_places(whole, (0,), loads=loads)
+        assert int(inside.sum()) * part == elements * element

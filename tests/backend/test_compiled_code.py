@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine
 
+from tileverify import kernels
 from tileverify.backend.assembler import AssemblyError, find_assembler
 from tileverify.backend.compiled.code_differences import DifferenceKind
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
@@ -450,6 +451,25 @@ def test_changed_code_is_found_out(tmp_path: Path) -> None:
             text = made.ptx.replace(old, new, 1) if old.startswith("st.") else made.ptx.replace(old, new)
             seen = looked(proved, type(made)(made.cubin, text, None), "sm_90")
             assert seen.differences or seen.why_not, old
+
+
+@pytest.mark.assembler("tileiras")
+def test_an_atomic_that_does_not_wait_for_the_first_value_is_found() -> None:
+    """Largest values of rows meet in shared memory: one thread stores the least value, others update it."""
+    unit = next(
+        each
+        for each in discover([f"{Path(kernels.__file__).parent / 'device' / 'moving.py'}::row_maxima"])
+        if isinstance(each, KernelUnit) and each.launch.name.startswith("f16")
+    )
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    assert made.ptx is not None
+    proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
+    assert not looked(proved, made, "sm_90").differences
+    head, atomic, rest = made.ptx.partition("atom.shared.cta.max")
+    before, _, after = head.rpartition("bar.sync \t0;")
+    seen = looked(proved, type(made)(made.cubin, before + after + atomic + rest, made.host), "sm_90")
+    assert [each.kind for each in seen.differences] == [DifferenceKind.ORDER]
+    assert "store to the same place of shared memory" in str(seen.differences[0])
 
 
 @pytest.mark.assembler("tileiras")

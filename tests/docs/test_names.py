@@ -36,7 +36,7 @@ ELSEWHERE: Final = {
         "tileverify.command": "a setting of the extension",
         "tileverify.vsix": "what packaging the extension writes",
     },
-    "docs/findings.md": {"_passes/token_order.py": "cuda.tile's", "--enable-tile": "nvcc's"},
+    "docs/findings.md": {"_passes/token_order.py": "cuda.tile's", "--enable-tile": "nvcc's", "--sanitize": "tileiras'"},
     "docs/record.md": {"index.json": "written by `record`", "--tilecubin": "nvcc's", "--enable-tile": "nvcc's"},
     "docs/reports.md": {"report.json": "a file that the reader's run writes"},
     "docs/specs.md": {"NAME.py": "stands for any name", "NAME.cu": "stands for any name"},

@@ -211,6 +211,10 @@ def _order(
     )
     for race in outside.writes[:MOST_TOLD]:
         yield _of_race(machine, reference, race, "store other values to")
+    for race in inside.writes[:1]:
+        lines = tuple(machine.entry.instructions[each.number].line for each in (race.earlier, race.later))
+        text = "two threads of a block store to the same place of shared memory, and no barrier is between them"
+        yield CodeDifference(DifferenceKind.ORDER, text, (), lines)
     for use in machine.unmade[:1]:
         yield CodeDifference(DifferenceKind.ORDER, _UNMADE[use.what], (), (use.instruction.line,))
     racy = {**outside.reads, **inside.reads, **own.reads}

@@ -73,12 +73,18 @@ def _may_wait(entry: Entry) -> bool:
     return any(_meet(walk(body)) for op in loops for region in op.regions for body in region.blocks)
 
 
-def reference(module: Module, entry: Entry, parameters: Sequence[EntryParameter], inputs: Inputs) -> Reference:
-    """`border_blocks` one after another; raises `Unfollowed` where one of them does not end."""
+def _all_blocks(grid: Block) -> tuple[Block, ...]:
+    return tuple((x, y, z) for z, y, x in product(*(range(size) for size in reversed(grid))))
+
+
+def reference(
+    module: Module, entry: Entry, parameters: Sequence[EntryParameter], inputs: Inputs, *, whole: bool = False
+) -> Reference:
+    """`border_blocks`, or all of a ``whole`` launch, one after another; raises `Unfollowed` where one does not end."""
     data = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in inputs.memory.items()}
     bound = bind_launch(module, entry, parameters, inputs.launch, data)
     memory, budget, grid = Memory(bound.image), Budget(STEPS), inputs.launch.grid
-    blocks = border_blocks(entry, grid)
+    blocks = _all_blocks(grid) if whole else border_blocks(entry, grid)
     logs = []
     for block in blocks:
         log = run_block(bound.program, bound.arguments, memory, grid, block, budget, conduct=KEEP_GOING)

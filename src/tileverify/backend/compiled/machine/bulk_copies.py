@@ -105,7 +105,7 @@ def _sides(
         if int(start[0]) % 128:
             raise Unfollowed("a box lies in shared memory at a place that is no multiple of 128", instruction)
         kind = found.kind
-        part, offsets, addresses, inside = box_places(found, corner)
+        part, offsets, addresses, inside = box_places(found, corner, loads=loads)
         within = found.swizzled(start + offsets.astype("u8"))
     else:
         size = rest[0]

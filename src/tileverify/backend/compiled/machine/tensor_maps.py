@@ -114,14 +114,16 @@ class TensorMap(Generic[Number]):
         return np.asarray(addresses ^ (((addresses >> row) & mask) << shift))
 
 
-def box_places(map_: TensorMap[int], corner: tuple[int, ...]) -> tuple[int, Array, Array, Array]:
+def box_places(map_: TensorMap[int], corner: tuple[int, ...], *, loads: bool) -> tuple[int, Array, Array, Array]:
     """Of the box at ``corner``, in parts of so many bytes: the offset of each in shared memory as it were without a
-    swizzle, its address in global memory, and whether it lies in the array."""
+    swizzle, its address in global memory, and whether it is copied: it lies in the array, or is stored with an end of
+    a row in one chunk, as an H200 does (arrays of 1 to 17 elements of 2 and 4 bytes, one dimension)."""
     whole = [each * map_.element % CHUNK == 0 for each in (corner[0], map_.sizes[0], map_.box[0])]
     part = CHUNK if all(whole) else map_.element
     each = part // map_.element
     first = corner[0] + np.arange(0, map_.box[0], each)
-    inside = (first >= 0) & (first < map_.sizes[0])
+    end = map_.sizes[0] if loads else -(-map_.sizes[0] * map_.element // CHUNK) * CHUNK // map_.element
+    inside = (first >= 0) & (first < end)
     address = map_.base + first * map_.element
     for axis in range(1, map_.rank):
         index = (corner[axis] + np.arange(map_.box[axis]))[:, None]

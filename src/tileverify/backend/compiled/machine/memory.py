@@ -131,8 +131,7 @@ class GlobalMemory(Space):
 
 
 class Windows(Space):
-    """A window of ``size`` bytes, which begins at address ``start``, for each of ``count`` owners.  It is rounded up, but
-    where it is ``exact``."""
+    """A window of ``size`` bytes for each of ``count`` owners, from address ``start``; rounded up unless ``exact``."""
 
     def __init__(self, name: str, count: int, size: int, start: int = 0, *, exact: bool = False) -> None:
         self.size = -(-max(size, 1) // ALIGNMENT) * ALIGNMENT

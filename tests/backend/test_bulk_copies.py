@@ -147,6 +147,29 @@ def test_a_reduction_adds_and_is_an_update() -> None:
     assert [each.atomic for each in made.memory.log] == [True]
 
 
+@pytest.mark.parametrize(("kind", "old"), [(2, "<u4"), (7, "<f4")])
+def test_a_reduction_of_a_box_has_the_type_of_its_map(kind: int, old: str) -> None:
+    body = STORE.replace(
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile", "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile"
+    ).replace("st.shared.b32 [%r5], %r2;", "st.shared.b32 [%r5], {one};")
+    one = 1 if kind == 2 else 0x3F800000
+    made = machine(body.replace("{one}", str(one)), tensor_map((8, 8), (32,), (8, 4), kind=kind))
+    numbers = np.arange(64, dtype="<i4").view(old)
+    wanted = numbers.copy()
+    wanted[16:48] = numbers[16:48] + np.array(one, "<i4").view(old)
+    assert made.memory.bytes[:256].view("<i4").tolist() == wanted.view("<i4").tolist()
+    with pytest.raises(Unfollowed, match="is not known"):
+        machine(body.replace("{one}", "1"), tensor_map((8, 8), (32,), (8, 4), kind=11))  # tf32
+
+
+def test_threads_that_copy_nothing_may_commit_and_wait() -> None:
+    """Their groups are empty, and take no room among those of others."""
+    all_of_them = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
+    made = machine(STORE + all_of_them)
+    assert after(made) == after(machine(STORE))
+    assert not any(each.pairs for each in found_in(made))
+
+
 @pytest.mark.parametrize(("swizzle", "row"), [(1, 32), (2, 64), (3, 128)])
 def test_chunks_change_places_by_the_row_of_128_bytes(swizzle: int, row: int) -> None:
     found = decoded(tensor_map((row // 4, 64), (row,), (row // 4, 8), swizzle=swizzle))

@@ -13,6 +13,7 @@ from tests.command_line import CommandLine
 
 from tileverify import kernels
 from tileverify.backend.assembler import AssemblyError, find_assembler
+from tileverify.backend.compiled import thread_races
 from tileverify.backend.compiled.code_differences import DifferenceKind
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
 from tileverify.backend.compiled.machine.casts import from_eight_bits, to_eight_bits
@@ -280,6 +281,32 @@ def test_a_value_that_is_thrown_away_decides_nothing() -> None:
 def test_stores_of_other_values_race_and_equal_ones_do_not() -> None:
     assert races_in("st.global.b32 [%rd1], %r2;")[0].writes
     assert not races_in("st.global.b32 [%rd1], %r1;")[0].writes
+
+
+@pytest.mark.parametrize("reader", [0, 1, 16, 31])
+def test_equal_stores_of_a_warp_race_with_who_reads_in_it(reader: int) -> None:
+    """Each thread is ordered with its own store alone."""
+    read = f"setp.eq.b32 %p1, %r2, {reader}; @%p1 ld.shared.b32 %r4, [buffer]; st.global.b32 [%rd3], %r4;"
+    store = "setp.lt.u32 %p2, %r2, 32; @%p2 st.shared.b32 [buffer], %r1;"
+    assert races_in(store + read)[1].reads
+    assert not races_in(store + "bar.warp.sync -1;" + read)[1].pairs
+
+
+def test_races_are_the_same_however_many_events_are_looked_at_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = (
+        "add.s32 %r5, %r3, 4; and.b32 %r5, %r5, 255; mov.b32 %r6, buffer; add.s32 %r7, %r6, %r3; add.s32 %r8, %r6, %r5;"
+        "st.shared.b32 [%r7], %r2; ld.shared.b32 %r4, [%r8]; st.global.b32 [%rd3], %r4; st.shared.b32 [%r8], %r1;"
+    )
+
+    def seen() -> tuple[list[tuple[int, int]], dict[int, list[int]]]:
+        _, found = races_in(body)
+        pairs = sorted((each.earlier.time, each.later.time) for each in found.pairs)
+        return pairs, {time: marks.tolist() for time, marks in found.reads.items()}
+
+    whole = seen()
+    assert whole[0]
+    monkeypatch.setattr(thread_races, "MOST_EVENTS", 3)
+    assert seen() == whole
 
 
 # ------------------------------------------------------------------------------------------------ real cubins

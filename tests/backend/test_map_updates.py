@@ -151,7 +151,8 @@ def test_another_map_loads_other_elements_or_goes_outside() -> None:
 
 def test_a_map_beyond_the_memory_of_its_block_is_outside() -> None:
     with pytest.raises(WentOutside):
-        machine(ONCE.replace("[%rd4]", "[%rd4+4096]"))
+        machine(ONCE.replace("[%rd4]", "[%rd4+256]"))
+    assert after(ONCE.replace("[%rd4", "[%rd4+128"))[:32] == list(range(16, 48))
 
 
 @pytest.mark.parametrize(

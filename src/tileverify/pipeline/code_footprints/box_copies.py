@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ...backend.compiled.machine.tensor_maps import TensorMap
+from ...backend.compiled.machine.tensor_maps import CHUNK, TensorMap
 from ...backend.compiled.ptx.model import Instruction
 from ...contract import terms as t
 from ...contract.terms import Scope, Term, TermKind
 from .code_accesses import CodeAccess, CodeLoop, Followed, Path
-from .ptx_text import PtxNotFollowed, touches
+from .ptx_text import PtxNotFollowed
 from .ptx_values import WARP, signed
 
 MOST_COPIES: Final = 4
@@ -35,16 +35,19 @@ def box_access(
     indices = [t.add(first, place) for first, place in zip(corner, places, strict=True)]
     offsets = [t.mul(index, stride) for index, stride in zip(indices, found.strides, strict=True)]
     inside = [
-        each
-        for index, size in zip(indices, found.sizes, strict=True)
-        for each in (t.le(t.ZERO, index), t.lt(index, size))
+        each for index, size in zip(indices, sizes, strict=True) for each in (t.le(t.ZERO, index), t.lt(index, size))
     ]
-    reads, writes = touches(instruction)
     return CodeAccess(
         instruction, reads, writes, found.element, signed(64, t.add(found.base, *offsets)),
         (*path, *(each for each in inside if each is not t.TRUE)), known, loops, (),
         tuple(zip(places, found.box, strict=True)),
     )  # fmt: skip
+
+
+def _in_chunks(size: Term, element: int) -> Term:
+    """So many elements, and the rest of the last chunk."""
+    each = CHUNK // element
+    return t.scale(each, t.floordiv(t.add(size, t.const(each - 1)), t.const(each)))
 
 
 def copies_of(access: CodeAccess, code: Followed) -> Iterator[CodeAccess]:

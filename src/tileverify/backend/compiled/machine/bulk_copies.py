@@ -150,7 +150,8 @@ def _load(
     machine: ThreadMachine, instruction: Instruction, number: int, one: Array, shared: _Side, outside: _Side,
     inside: Array,
 ) -> None:  # fmt: skip
-    """Into each block that the instruction names, at whose barrier it completes with all bytes of the box."""
+    """Into each block that the instruction names, at whose barrier it completes with all bytes of the box.  That its
+    source is read is told by the first of these barriers alone."""
     awaited = [each for each in instruction.operands[2:] if isinstance(each, PtxAddress)]
     if len(awaited) != 1 or "mbarrier::complete_tx::bytes" not in instruction.name:
         raise Unfollowed(f"{instruction.name} is not known", instruction)

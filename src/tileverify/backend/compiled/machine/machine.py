@@ -95,7 +95,7 @@ class ThreadMachine:
         self.clusters = [Mbarrier(self.threads.size) for _ in self.blocks]
         self.local = Windows("local", self.threads.count, at["local"] - LOCAL_START, LOCAL_START)
         blocks = len(self.blocks) * self.entry.cluster
-        self.own = Windows("block", blocks, self.entry.block_memory, BLOCK_START)
+        self.own = Windows("block", blocks, self.entry.block_memory, BLOCK_START, exact=True)
         self.threads.own_memory = self.own.size
         copies = any("bulk" in each.opcode or "mbarrier_init" in each.opcode for each in self.entry.instructions)
         self.clocks = Clocks(len(self.blocks), self.threads.size // WARP, copies=copies)
@@ -184,7 +184,9 @@ class ThreadMachine:
             return self.shared, self.shared.places(within, width, owners, numbers)
         if space == "local":
             return self.local, self.local.places(addresses, width, numbers, numbers)
-        if self.entry.block_memory and (addresses >= BLOCK_START).all() and len(addresses):
+        if self.entry.block_memory and (mine := addresses >= BLOCK_START).any():
+            if not mine.all():
+                raise Unfollowed("an instruction reaches memory of two kinds")
             owners = self.threads.cta[numbers]
             within = addresses - (owners * self.own.size).astype("u8")
             return self.own, self.own.places(within, width, owners, numbers)

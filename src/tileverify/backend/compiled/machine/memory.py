@@ -131,16 +131,17 @@ class GlobalMemory(Space):
 
 
 class Windows(Space):
-    """A window of ``size`` bytes, which begins at address ``start``, for each of ``count`` owners."""
+    """A window of ``size`` bytes for each of ``count`` owners, from address ``start``; rounded up unless ``exact``."""
 
-    def __init__(self, name: str, count: int, size: int, start: int = 0) -> None:
+    def __init__(self, name: str, count: int, size: int, start: int = 0, *, exact: bool = False) -> None:
         self.size = -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+        self.limit = size if exact else self.size
         self.start = start
         super().__init__(name, np.zeros(count * self.size, "u1"))
 
     def places(self, addresses: Array, width: int, owners: Array, threads: Array) -> Array:
         offsets = addresses.astype("i8") - self.start
-        wrong = (offsets < 0) | (offsets > self.size - width)
+        wrong = (offsets < 0) | (offsets > self.limit - width)
         if wrong.any():
             first = int(np.argmax(wrong))
             raise Outside(self.name, int(threads[first]), int(addresses[first]), width)

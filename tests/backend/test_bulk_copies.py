@@ -432,7 +432,7 @@ def test_a_kernel_that_makes_tensor_maps_is_compared_and_its_faults_are_found(tm
 )
 def test_a_store_fills_the_sixteen_bytes_in_which_a_row_ends(count: int, element: int, stored: int) -> None:
     """As an H200 does: zeros, or whatever the tile holds there, go behind the end of the array.  Loads stop there."""
-    whole = TensorMap(1 << 20, element, (count,), (element,), (32,), 0)
+    whole = TensorMap(1 << 20, element, (count,), (element,), (32,), 0, "b")
     for loads, elements in ((True, count), (False, stored)):
         part, _, _, inside = box_places(whole, (0,), loads=loads)
         assert int(inside.sum()) * part == elements * element

@@ -108,7 +108,7 @@ def row_sums(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))):
         total += ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    ct.store(out, (i,), ct.sum(total, axis=1).astype(out.dtype))
+    ct.store(out, (i,), ct.sum(total, axis=1).astype(out.dtype), allow_tma=False)
 
 
 @ct.kernel(occupancy=4)
@@ -121,7 +121,7 @@ def row_means(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))):
         total += ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    ct.store(out, (i,), (ct.sum(total, axis=1) / x.shape[1]).astype(out.dtype))
+    ct.store(out, (i,), (ct.sum(total, axis=1) / x.shape[1]).astype(out.dtype), allow_tma=False)
 
 
 @ct.kernel(occupancy=4)
@@ -135,7 +135,7 @@ def row_maxima(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
     for j in range(ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))):
         tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
         highest = ct.maximum(highest, tile)
-    ct.store(out, (i,), ct.max(highest, axis=1).astype(out.dtype))
+    ct.store(out, (i,), ct.max(highest, axis=1).astype(out.dtype), allow_tma=False)
 
 
 @ct.kernel(occupancy=4)

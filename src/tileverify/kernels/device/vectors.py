@@ -26,7 +26,7 @@ def matvec(x, weights, out, TILE_N: ConstInt, TILE_K: ConstInt):
     acc = ct.zeros((TILE_N, TILE_K), dtype=ct.float32)
     for k in range(ct.cdiv(x.shape[0], TILE_K)):
         acc = acc + products(x, weights, row, k, TILE_N, TILE_K)
-    ct.store(out, (row,), ct.sum(acc, axis=1).astype(out.dtype))
+    ct.store(out, (row,), ct.sum(acc, axis=1).astype(out.dtype), allow_tma=False)
 
 
 @ct.kernel(occupancy=4)
@@ -37,7 +37,7 @@ def matvec_add(x, weights, residual, out, TILE_N: ConstInt, TILE_K: ConstInt):
     for k in range(ct.cdiv(x.shape[0], TILE_K)):
         acc = acc + products(x, weights, row, k, TILE_N, TILE_K)
     before = ct.load(residual, (row,), (TILE_N,), padding_mode=ZERO).astype(ct.float32)
-    ct.store(out, (row,), (before + ct.sum(acc, axis=1)).astype(out.dtype))
+    ct.store(out, (row,), (before + ct.sum(acc, axis=1)).astype(out.dtype), allow_tma=False)
 
 
 @ct.kernel(occupancy=4)
@@ -50,7 +50,7 @@ def matvec_gated(x, gates, weights, out, TILE_N: ConstInt, TILE_K: ConstInt):
         acc_gate = acc_gate + products(x, gates, row, k, TILE_N, TILE_K)
         acc = acc + products(x, weights, row, k, TILE_N, TILE_K)
     result = silu(ct.sum(acc_gate, axis=1)) * ct.sum(acc, axis=1)
-    ct.store(out, (row,), result.astype(out.dtype))
+    ct.store(out, (row,), result.astype(out.dtype), allow_tma=False)
 
 
 @ct.kernel(occupancy=4)
@@ -70,7 +70,7 @@ def matvec_normed(x, scales, weights, out, eps, TILE_N: ConstInt, TILE_K: ConstI
         tile = ct.load(weights, (row, k), (TILE_N, TILE_K), padding_mode=ZERO).astype(ct.float32)
         acc = acc + tile * part[None, :]
     inverse = ct.rsqrt(ct.sum(squares) / x.shape[0] + eps)
-    ct.store(out, (row,), (ct.sum(acc, axis=1) * inverse).astype(out.dtype))
+    ct.store(out, (row,), (ct.sum(acc, axis=1) * inverse).astype(out.dtype), allow_tma=False)
 
 
 @ct.kernel(occupancy=4)
@@ -93,7 +93,7 @@ def matvec_normed_gated(x, scales, gates, weights, out, eps, TILE_N: ConstInt, T
         acc = acc + tile * part[None, :]
     inverse = ct.rsqrt(ct.sum(squares) / x.shape[0] + eps)
     result = silu(ct.sum(acc_gate, axis=1) * inverse) * (ct.sum(acc, axis=1) * inverse)
-    ct.store(out, (row,), result.astype(out.dtype))
+    ct.store(out, (row,), result.astype(out.dtype), allow_tma=False)
 
 
 def batch_products(x, weights, row, k, TILE_B, TILE_N, TILE_K):

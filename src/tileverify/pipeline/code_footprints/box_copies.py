@@ -15,7 +15,7 @@ from ...backend.compiled.ptx.model import Instruction
 from ...contract import terms as t
 from ...contract.terms import Scope, Term, TermKind
 from .code_accesses import CodeAccess, CodeLoop, Followed, Path
-from .ptx_text import PtxNotFollowed
+from .ptx_text import PtxNotFollowed, touches
 from .ptx_values import WARP, signed
 
 MOST_COPIES: Final = 4
@@ -30,7 +30,11 @@ def box_access(
 
     index[d]  =  corner[d] + place[d]             0 <= place[d] < box[d]
     address   =  base + sum of index[d] * stride[d]      where  0 <= index[d] < size[d]
+
+    A store writes whole chunks of 16 bytes, also behind the end of a row, as an H200 does: so size[0] is rounded up.
     """
+    reads, writes = touches(instruction)
+    sizes = (_in_chunks(found.sizes[0], found.element), *found.sizes[1:]) if writes else found.sizes
     places = [t.var(f"box{number}.{axis}", Scope.LANE, 0, size - 1) for axis, size in enumerate(found.box)]
     indices = [t.add(first, place) for first, place in zip(corner, places, strict=True)]
     offsets = [t.mul(index, stride) for index, stride in zip(indices, found.strides, strict=True)]

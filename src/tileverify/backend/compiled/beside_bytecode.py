@@ -4,6 +4,7 @@
     times    each element is updated by atomics, and touched by scoped accesses, as often
     order    what meets in a byte inside a block is ordered (`thread_races`), and each read sees the writes that tokens
              let it see: as many as before it in the bytecode
+    scopes   scoped accesses order as much, and among as many (`memory_orders`)
     values   memory holds the same after the launch, but for roundings
 
 A read that races is none where its value is thrown away: many threads load an element that one of them stores.  So the
@@ -30,6 +31,7 @@ from .machine.memory import GlobalMemory, ThreadAccess
 from .machine.run import Hang, WentOutside, run
 from .machine.threads import UNKNOWN
 from .machine.types import Array, from_bf16
+from .memory_orders import weaker_orders
 from .ptx.model import PtxEntry, PtxModule
 from .thread_races import ThreadRace, races
 
@@ -55,6 +57,7 @@ def compared(ptx: PtxModule, entry: PtxEntry, reference: Reference) -> list[Code
     except Hang as fault:
         return [CodeDifference(DifferenceKind.HANGS, f"the launch does not end: {fault}")]
     found = [*_bytes(machine, reference), *_times(machine, reference)]
+    found = found or list(weaker_orders(machine, reference))
     found += _order(ptx, machine, reference, turns)
     if not found:
         found += [*_versions(machine, reference), *_values(machine, reference)]

@@ -1,0 +1,90 @@
+"""Whether scoped accesses of the code order as much, and among as many, as the bytecode's that they stand for.
+
+    wanted    acquire: the instruction has it, or a fence stands behind it;  release: it has it, or a fence before it
+    scope     cta < cluster < gpu < sys;  an atomic without a scope has gpu
+
+An element's accesses are taken in their order, the n-th of the code beside the n-th of the bytecode: `_times` of
+`beside_bytecode` has found as many of both.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from ...frontend.bytecode.enums import MemoryOrdering, MemoryScope
+from ..interpreter.access_log import BlockLog, DynamicAccess
+from .both_runs import Reference
+from .code_differences import CodeDifference, DifferenceKind
+from .machine.machine import ThreadMachine
+from .machine.memory import ThreadAccess
+from .ptx.model import Instruction
+
+_SCOPES: Final = ("cta", "cluster", "gpu", "sys")
+_OF_BYTECODE: Final = {MemoryScope.BLOCK: "cta", MemoryScope.DEVICE: "gpu", MemoryScope.SYSTEM: "sys"}
+_ORDERS: Final = {
+    "acquire": frozenset({MemoryOrdering.ACQUIRE, MemoryOrdering.ACQ_REL}),
+    "release": frozenset({MemoryOrdering.RELEASE, MemoryOrdering.ACQ_REL}),
+}
+_NEAR: Final = 8
+"""Instructions between an access and its fence at most."""
+
+
+def weaker_orders(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDifference]:
+    """The first access of each block that orders less than the bytecode's."""
+    for number, log in enumerate(reference.logs):
+        wanted = _of_bytecode(machine, log)
+        found: dict[tuple[bool, int], list[ThreadAccess]] = defaultdict(list)
+        for access, places in machine.by_block[number]:
+            if access.atomic or access.scoped:
+                for place in np.unique(places).tolist():
+                    found[access.atomic, place].append(access)
+        for key in sorted(wanted.keys() & found.keys()):
+            for mine, theirs in zip(found[key], wanted[key], strict=False):
+                missing = _missing(machine.entry.instructions, mine.number, theirs)
+                if missing:
+                    text = f"a scoped access of block {log.block} is no {missing}, as it is in the bytecode"
+                    line = machine.entry.instructions[mine.number].line
+                    yield CodeDifference(DifferenceKind.ORDER, text, (theirs.op,), (line,))
+                    return
+
+
+def _of_bytecode(machine: ThreadMachine, log: BlockLog) -> dict[tuple[bool, int], list[DynamicAccess]]:
+    """The scoped accesses and atomics of each place, in their order."""
+    found: dict[tuple[bool, int], list[DynamicAccess]] = defaultdict(list)
+    for access in log.accesses:
+        if not access.weak:
+            addresses = np.concatenate([each.addresses() for each in access.footprints[:1]]).astype("u8")
+            for place in np.unique(machine.memory.places(addresses, 1, addresses)).tolist():
+                found[access.kind == "atomic", place].append(access)
+    return found
+
+
+def _missing(instructions: Sequence[Instruction], number: int, wanted: DynamicAccess) -> str:
+    """What of ``wanted`` the instruction lacks, in words; empty where it lacks nothing."""
+    least = _SCOPES.index("cta" if wanted.scope is None else _OF_BYTECODE[wanted.scope])
+    instruction = instructions[number]
+    around = {
+        "acquire": instructions[number + 1 : number + 1 + _NEAR],
+        "release": instructions[max(number - _NEAR, 0) : number],
+    }
+    for name, orders in _ORDERS.items():
+        if wanted.ordering not in orders:
+            continue
+        own = {name, "acq_rel"} & {*instruction.opcode} and _scope(instruction) >= least
+        if not own and not any(_fences(each, name) and _scope(each) >= least for each in around[name]):
+            return name
+    return "" if _scope(instruction) >= least else f"access among {_SCOPES[least]}"
+
+
+def _scope(instruction: Instruction) -> int:
+    return next((_SCOPES.index(part) for part in instruction.opcode if part in _SCOPES), _SCOPES.index("gpu"))
+
+
+def _fences(instruction: Instruction, name: str) -> bool:
+    if instruction.opcode[0] == "membar":
+        return True
+    return instruction.opcode[0] == "fence" and bool({name, "acq_rel", "sc"} & {*instruction.opcode})

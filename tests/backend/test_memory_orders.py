@@ -1,0 +1,76 @@
+"""Scoped accesses of code that orders less than its bytecode."""
+
+from __future__ import annotations
+
+import pytest
+
+from tileverify.backend.assembler import Assembled, find_assembler
+from tileverify.backend.compiled.cubin_look import Looked, ProvedEntry, looked
+from tileverify.contract.launch import KernelUnit
+from tileverify.frontend.sources.discover import discover
+
+KERNELS = """
+import cuda.tile as ct
+
+@ct.kernel
+def hand_on(x, turns, out):
+    ct.store(out, (ct.bid(0),), ct.load(x, (ct.bid(0),), (64,)) + 1)
+    ct.atomic_add(turns, (0,), 1)
+"""
+SPEC = """
+[[launch]]
+kernel = "hand_on"
+grid = ["cdiv(N, 64)"]
+args = { x = "f32[N]", turns = "i32[1]", out = "f32[N]" }
+"""
+ORDERED = "atom.global.acq_rel.add.u32"
+
+
+@pytest.fixture(scope="module")
+def unit(tmp_path_factory: pytest.TempPathFactory) -> KernelUnit:
+    folder = tmp_path_factory.mktemp("kernels")
+    (folder / "kernels.py").write_text(KERNELS)
+    (folder / "kernels.tileverify.toml").write_text(SPEC)
+    (found,) = discover([str(folder / "kernels.py")])
+    assert isinstance(found, KernelUnit)
+    return found
+
+
+def seen(unit: KernelUnit, made: Assembled, instead: str) -> Looked:
+    assert made.ptx is not None
+    assert made.ptx.count(ORDERED) == 1
+    changed = Assembled(made.cubin, made.ptx.replace(ORDERED, instead), made.host)
+    return looked(ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch), changed, "sm_90")
+
+
+@pytest.mark.assembler("tileiras")
+def test_code_that_orders_less_than_its_bytecode_differs(unit: KernelUnit) -> None:
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    for instead in (ORDERED, "atom.global.acq_rel.gpu.add.u32", "atom.global.acq_rel.sys.add.u32"):
+        assert not seen(unit, made, instead).differences, instead
+    for instead, what in (
+        ("atom.global.add.u32", "is no acquire"),
+        ("atom.global.acquire.add.u32", "is no release"),
+        ("atom.global.release.add.u32", "is no acquire"),
+        ("atom.global.acq_rel.cta.add.u32", "is no acquire"),
+    ):
+        (first, *_) = seen(unit, made, instead).differences
+        assert what in first.text, instead
+
+
+@pytest.mark.assembler("tileiras")
+def test_a_fence_beside_the_access_orders_as_well(unit: KernelUnit) -> None:
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    assert made.ptx is not None
+    line = next(each for each in made.ptx.split("\n") if ORDERED in each)
+    plain = line.replace(ORDERED, "atom.global.add.u32")
+    for before, after, differs in (
+        ("fence.release.gpu;", "fence.acquire.gpu;", False),
+        ("fence.acq_rel.gpu;", "fence.acq_rel.gpu;", False),
+        ("fence.acq_rel.cta;", "fence.acq_rel.gpu;", True),
+        ("fence.release.gpu;", "", True),
+    ):
+        ptx = made.ptx.replace(line, f"{before}\n{plain}\n{after}")
+        entry = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
+        found = looked(entry, Assembled(made.cubin, ptx, made.host), "sm_90")
+        assert bool(found.differences) == differs, (before, after)

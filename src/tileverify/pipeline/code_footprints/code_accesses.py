@@ -24,10 +24,10 @@ class CodeLoop:
 
 @dataclass(frozen=True, slots=True)
 class Premise:
-    """What the executed rounds of a loop rest on: ``holds`` wherever ``path`` and ``known`` do.  ``before``: so many
-    accesses come before the loop."""
+    """What the executed rounds of a loop rest on: ``holds`` wherever ``path`` and ``known`` do.  ``loop``: the block
+    in which it begins; ``before``: so many accesses come before it."""
 
-    loop: Term
+    loop: int
     path: Path
     known: Path
     holds: Term

@@ -59,7 +59,7 @@ def _show(
     code: PtxEntry, values: Mapping[str, Term | None], maps: Mapping[str, TensorMap[Term]], summary: AccessSummary,
     launch: LaunchSpec, clauses: Sequence[Term],
 ) -> None:  # fmt: skip
-    uncounted: set[Term] = set()
+    uncounted: set[int] = set()
     while True:
         try:
             followed = follow(code, values, uncounted, maps)

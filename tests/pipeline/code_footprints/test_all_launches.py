@@ -205,6 +205,14 @@ WRONG = {
         " st.global.b32 [%rd51], %r7; cvt.s32.s16 %r50, %r50; add.s32 %r51, %r51, 1; setp.ne.b32 %p9, %r51, 2;"
         " @%p9 bra AGAIN;",
     ),
+    "a trap in place of a way round": ("scale", "@%p5 bra", "@%p5 trap; @%p5 bra"),
+    "what a barrier says": ("scale", "@%p5 bra", "mov.pred %p9, %p5; barrier.red.or.pred %p9, 0, %p5; @%p9 bra"),
+    "the time twice": (
+        "scale",
+        "st.global.b32 \t[%rd8], %r7",
+        "mov.u64 %rd50, %clock64; mov.u64 %rd51, %clock64; sub.s64 %rd50, %rd51, %rd50; add.s64 %rd50, %rd50, %rd8;"
+        " st.global.b32 [%rd50], %r7",
+    ),
     "loaded and stored": ("count", "atom.global.acq_rel.add.u32 \t%r12, [%rd5], 1", "st.global.b32 \t[%rd5], %r12"),
 }
 

@@ -128,8 +128,10 @@ class CodeComparison:
     # --------------------------------------------------------------------------------------- inside
     def _inside(self, access: CodeAccess) -> None:
         holds = self._holds(access.path, access.known)
-        if self._impossible([holds]):
+        if self._impossible([holds]) or (access.traps and self.summary.assertions):
             return
+        if access.traps:
+            raise NotShown(_text(access, "it may stop the launch"))
         address = self._settle(self.preparer.read(self._known(access.address), holds), holds)
         why, known = "it touches what no access of the bytecode does", False
         for threads, rounds in self._threads_of(access):

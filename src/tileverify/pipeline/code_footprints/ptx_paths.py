@@ -30,7 +30,7 @@ from ...contract import terms as t
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from . import ptx_text
 from .box_copies import box_access
-from .code_accesses import CodeAccess, CodeLoop, Followed, Path, Premise
+from .code_accesses import CodeAccess, CodeLoop, Followed, Path, Premise, alike_for
 from .loop_counts import counted
 from .loop_values import Registers, closed
 from .ptx_text import PtxNotFollowed, PtxText, float_width, registers_in, results_of
@@ -130,6 +130,11 @@ class _Execution:
             base = instruction.opcode[0]
             if base in ("bra", "ret", "exit", "trap"):
                 condition = self._guard(instruction, registers)
+                if base == "trap" and not self.looks:
+                    path = state.under(condition).path
+                    self.accesses.append(
+                        CodeAccess(instruction, False, False, 0, t.ZERO, path, state.known, tuple(self.loops), ())
+                    )
                 if condition is not t.FALSE and base == "bra":
                     (label,) = instruction.operands
                     assert isinstance(label, PtxSymbol)
@@ -158,19 +163,19 @@ class _Execution:
             for each in states
         ]
         while len(left) > 1:
-            pairs = [(_shared(left[i].path, left[j].path), -i, -j) for j in range(len(left)) for i in range(j)]
+            pairs = [(alike_for(left[i].path, left[j].path), -i, -j) for j in range(len(left)) for i in range(j)]
             _, i, j = max(pairs)
             second, first = left.pop(-j), left.pop(-i)
             left.append(self._joined(first, second))
         return left[0]
 
     def _joined(self, a: _State, b: _State) -> _State:
-        shared = _shared(a.path, b.path)
+        shared = alike_for(a.path, b.path)
         first, second = (t.and_(*each.path[shared:]) for each in (a, b))
         # A condition with its contrary is flattened before it is seen as that, where one is a disjunction.
         either = t.TRUE if first is t.not_(second) else t.or_(first, second)
         path = a.path[:shared] if either is t.TRUE else (*a.path[:shared], either)
-        known = a.known[: _shared(a.known, b.known)]
+        known = a.known[: alike_for(a.known, b.known)]
         registers: Registers = {}
         for name in a.registers.keys() | b.registers.keys():
             one, other = (each.registers.get(name) for each in (a, b))
@@ -266,6 +271,10 @@ class _Execution:
             return Sort.BOOL, None, None
         return (Sort.INT, None, None) if bits is None else (Sort.INT, -(1 << bits - 1), (1 << bits - 1) - 1)
 
+    def _is_special(self, register: str) -> bool:
+        """Whether nobody declared it: it may be another number at each reading, as `%clock` is."""
+        return register not in self.entry.registers and register.rstrip("0123456789") not in self.entry.registers
+
     def _opaque(
         self, what: str, sort: Sort, low: int | None, high: int | None, around: tuple[Term, ...] = ()
     ) -> Term:  # fmt: skip
@@ -283,7 +292,7 @@ class _Execution:
                 held = special(operand.name, self.thread, self.entry.threads, self.entry.cluster)
             if held is None:
                 held = self._unset(operand.name)
-                if operand.name in self.wanted:
+                if operand.name in self.wanted and not self._is_special(operand.name):
                     registers[operand.name] = held
             return held
         if isinstance(operand, PtxSymbol) and operand.name in self.places:
@@ -438,13 +447,3 @@ class _Execution:
 
 def _is_small(term: Term) -> bool:
     return sum(1 for _ in zip(t.postorder(term), range(MOST_SIZE + 1), strict=False)) <= MOST_SIZE
-
-
-def _shared(a: Path, b: Path) -> int:
-    """How far both are alike."""
-    count = 0
-    for one, other in zip(a, b, strict=False):
-        if one is not other:
-            break
-        count += 1
-    return count

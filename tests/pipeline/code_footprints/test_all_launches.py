@@ -187,6 +187,7 @@ WRONG = {
     ),
     "the place behind a map": ("product", "cvta.param.u64 \t%rd3, %rd6", "add.s64 %rd3, %rd5, 1"),
     "a parameter and the one behind it": ("scale", "ld.param.b32 \t%rd1", "ld.param.b64 \t%rd1"),
+    "a parameter of two bytes": ("scale", ".param .u32 scale_param_5", ".param .u16 scale_param_5"),
     "no number below zero": (
         "scale",
         CLUSTER,

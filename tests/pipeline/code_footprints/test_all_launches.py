@@ -139,6 +139,12 @@ def test_code_of_the_assembler_is_proved(kernel: str, folder: Path) -> None:
     assert shown(kernel, text_of(kernel), folder) == CodeProof()
 
 
+BOX = (
+    "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.L2::cache_hint [%rd3, {%r100, %r98}],"
+    " [global_smem_product+90112], %rd18"
+)
+TURNED = BOX.replace("{%r100, %r98}", "{%r98, %r100}")
+CLUSTER = "mov.u32 \t%r1, %clusterid.x"
 WRONG = {
     "a bound that lets one more in": ("scale", "setp.ge.u64 \t%p2, %rd4", "setp.gt.u64 \t%p2, %rd4"),
     "no bound": ("scale", "@%p2 bra", "// bra"),
@@ -173,6 +179,41 @@ WRONG = {
     "a box that is not stored": ("product", "cp.async.bulk.tensor.2d.global", "// cp.async.bulk.tensor.2d.global"),
     "a map that nobody filled": ("product", "[%rd3, {%r100", "[%rd18, {%r100"),
     "a box in shared memory of others": ("product", "2d.shared::cta.global", "2d.shared::cluster.global"),
+    "boxes by threads that nobody elected": ("product", BOX, f"{BOX}; elect.sync %r111|%p17, -1; @!%p17 {TURNED}"),
+    "boxes by the elected thread, or by the others": (
+        "product",
+        BOX,
+        f"{BOX}; elect.sync %r111|%p17, -1; setp.ne.b32 %p16, %r19, 5; xor.pred %p15, %p17, %p16; @%p15 {TURNED}",
+    ),
+    "the place behind a map": ("product", "cvta.param.u64 \t%rd3, %rd6", "add.s64 %rd3, %rd5, 1"),
+    "a parameter and the one behind it": ("scale", "ld.param.b32 \t%rd1", "ld.param.b64 \t%rd1"),
+    "a parameter of two bytes": ("scale", ".param .u32 scale_param_5", ".param .u16 scale_param_5"),
+    "no number below zero": (
+        "scale",
+        CLUSTER,
+        f"{CLUSTER}; add.s32 %r1, %r1, -9; min.relu.s32 %r1, %r1, {(1 << 31) - 1}; add.s32 %r1, %r1, 9",
+    ),
+    "a copy with a policy of zero": (
+        "scale",
+        CLUSTER,
+        f"{CLUSTER}; mov.b64 %rd22, 0; cp.async.ca.shared.global.L2::cache_hint [%r1], [%rd9+64], 16, %rd22",
+    ),
+    "clusters that lie in columns": ("scale", ".reqntid 128", ".reqntid 128\n.reqnctapercluster 1, 2, 1"),
+    "sixteen bits that a loop hands on": (
+        "scale",
+        "st.global.b32 \t[%rd8], %r7;",
+        "mov.b32 %r51, 0; mov.b32 %r50, 65536; AGAIN: cvt.s64.s32 %rd50, %r50; add.s64 %rd51, %rd8, %rd50;"
+        " st.global.b32 [%rd51], %r7; cvt.s32.s16 %r50, %r50; add.s32 %r51, %r51, 1; setp.ne.b32 %p9, %r51, 2;"
+        " @%p9 bra AGAIN;",
+    ),
+    "a trap in place of a way round": ("scale", "@%p5 bra", "@%p5 trap; @%p5 bra"),
+    "what a barrier says": ("scale", "@%p5 bra", "mov.pred %p9, %p5; barrier.red.or.pred %p9, 0, %p5; @%p9 bra"),
+    "the time twice": (
+        "scale",
+        "st.global.b32 \t[%rd8], %r7",
+        "mov.u64 %rd50, %clock64; mov.u64 %rd51, %clock64; sub.s64 %rd50, %rd51, %rd50; add.s64 %rd50, %rd50, %rd8;"
+        " st.global.b32 [%rd50], %r7",
+    ),
     "loaded and stored": ("count", "atom.global.acq_rel.add.u32 \t%r12, [%rd5], 1", "st.global.b32 \t[%rd5], %r12"),
 }
 
@@ -183,6 +224,38 @@ def test_code_that_touches_something_else_is_not(name: str, folder: Path) -> Non
     text = text_of(kernel)
     assert old in text
     assert shown(kernel, text.replace(old, new, 1), folder).why_not
+
+
+# The inner loop goes round as often as the block's number says, which is 2**32 times in block 0, and moves a pointer.
+MOVES = """
+INNER:
+	add.s64 %rd50, %rd50, 4;
+	add.s32 %r51, %r51, 1;
+	setp.ne.b32 %p10, %r51, %r1;
+	@%p10 bra INNER;
+	mul.wide.u32 %rd51, %r1, 4;
+	sub.s64 %rd50, %rd50, %rd51;
+	mov.b32 %r51, 0;
+	add.s64 %rd10, %rd10, %rd50;
+	mov.b64 %rd50, 0;
+"""
+
+
+@pytest.mark.parametrize(
+    "behind", ["", "setp.ge.u64 %p12, %rd4, %rd1; @%p12 bra SKIP; ld.global.b32 %r53, [%rd13]; SKIP:"]
+)
+def test_what_a_loop_hands_on_to_the_next_round_of_another_is_no_guess(behind: str, folder: Path) -> None:
+    """``behind``: an access behind the inner loop, or none."""
+
+    def twice(moves: str) -> str:
+        text = text_of("scale").replace(
+            CLUSTER, f"{CLUSTER}; mov.b32 %r50, 0; mov.b32 %r51, 0; mov.b64 %rd50, 0; OUTER:", 1
+        )
+        again = "add.s32 %r50, %r50, 1; setp.ne.b32 %p11, %r50, 2; @%p11 bra OUTER; ret;"
+        return text.replace("ret;", f"{moves} {again}")
+
+    assert shown("scale", twice(""), folder) == CodeProof()
+    assert shown("scale", twice(MOVES + behind), folder).why_not
 
 
 def host(old: str, new: str, which: int = 0) -> bytes:

@@ -57,7 +57,7 @@ class NotShown(Exception):
 class LoopNotCounted(Exception):
     """The premises of a loop whose rounds were counted do not hold."""
 
-    def __init__(self, loop: Term) -> None:
+    def __init__(self, loop: int) -> None:
         super().__init__()
         self.loop = loop
 
@@ -99,6 +99,8 @@ class CodeComparison:
                 self._prove(premises.pop(0))
             for each in copies_of(access, self.followed) if access.box else (access,):
                 self._inside(each)
+        for premise in premises:  # of a loop behind all accesses of the loop around, whose next round rests on it
+            self._prove(premise)
         for site in self.sites:
             if site.prepared.site.writes:
                 self._complete(site)
@@ -126,8 +128,10 @@ class CodeComparison:
     # --------------------------------------------------------------------------------------- inside
     def _inside(self, access: CodeAccess) -> None:
         holds = self._holds(access.path, access.known)
-        if self._impossible([holds]):
+        if self._impossible([holds]) or (access.traps and self.summary.assertions):
             return
+        if access.traps:
+            raise NotShown(_text(access, "it may stop the launch"))
         address = self._settle(self.preparer.read(self._known(access.address), holds), holds)
         why, known = "it touches what no access of the bytecode does", False
         for threads, rounds in self._threads_of(access):

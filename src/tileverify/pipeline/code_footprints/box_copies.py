@@ -13,7 +13,7 @@ from typing import Final
 from ...backend.compiled.machine.tensor_maps import CHUNK, TensorMap
 from ...backend.compiled.ptx.model import Instruction
 from ...contract import terms as t
-from ...contract.terms import Scope, Term, TermKind
+from ...contract.terms import Scope, Sort, Term, TermKind
 from .code_accesses import CodeAccess, CodeLoop, Followed, Path
 from .ptx_text import PtxNotFollowed, touches
 from .ptx_values import WARP, signed
@@ -76,7 +76,9 @@ def _by_warp(access: CodeAccess, code: Followed) -> Iterator[CodeAccess]:
         copies: dict[tuple[Path, Term], CodeAccess] = {}
         elects, none = False, False
         for lane in range(first, min(first + WARP, count)):
-            one, chooses = _of_thread(access, thread, lane)
+            one, chooses = _of_thread(access, thread, lane, t.TRUE)
+            if chooses and t.FALSE not in _of_thread(access, thread, lane, t.FALSE)[0].path:
+                raise PtxNotFollowed("threads that nobody elected copy boxes", access.instruction)
             if t.FALSE in one.path:
                 none = True
                 continue
@@ -90,16 +92,16 @@ def _by_warp(access: CodeAccess, code: Followed) -> Iterator[CodeAccess]:
         seen.update(copies)
 
 
-def _of_thread(access: CodeAccess, thread: Term, number: int) -> tuple[CodeAccess, bool]:
-    """The copy by one thread, if it is the elected one; and whether that matters."""
+def _of_thread(access: CodeAccess, thread: Term, number: int, is_elected: Term) -> tuple[CodeAccess, bool]:
+    """The copy by one thread, if it is the elected one or not; and whether that matters."""
     own = {thread: t.const(number)}
     chooses = False
 
     def elected(term: Term) -> Term | None:
         nonlocal chooses
-        if term.kind is TermKind.APPLY and term.function.name.startswith("elect#"):
+        if term.kind is TermKind.APPLY and term.sort is Sort.BOOL and term.function.name.startswith("elect#"):
             chooses = True
-            return t.TRUE
+            return is_elected
         return None
 
     path = tuple(t.simplified(t.transform(t.substitute(each, own), elected)) for each in access.path)

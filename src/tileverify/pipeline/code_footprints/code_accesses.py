@@ -12,6 +12,16 @@ from ...contract.terms import Function, Term
 Path: TypeAlias = "tuple[Term, ...]"
 
 
+def alike_for(a: Path, b: Path) -> int:
+    """How many conditions both begin with."""
+    count = 0
+    for one, other in zip(a, b, strict=False):
+        if one is not other:
+            break
+        count += 1
+    return count
+
+
 @dataclass(frozen=True, slots=True)
 class CodeLoop:
     """A loop around an access: iteration ``number`` counts from 0; another one follows it where ``goes_on`` holds.
@@ -24,10 +34,10 @@ class CodeLoop:
 
 @dataclass(frozen=True, slots=True)
 class Premise:
-    """What the executed rounds of a loop rest on: ``holds`` wherever ``path`` and ``known`` do.  ``before``: so many
-    accesses come before the loop."""
+    """What the executed rounds of a loop rest on: ``holds`` wherever ``path`` and ``known`` do.  ``loop``: the block
+    in which it begins; ``before``: so many accesses come before it."""
 
-    loop: Term
+    loop: int
     path: Path
     known: Path
     holds: Term
@@ -38,7 +48,7 @@ class Premise:
 class CodeAccess:
     """One instruction that touches global memory: at ``address``, for ``bytes``, where all of ``path`` holds; ``known``
     holds there as well, and decides nothing.  ``result``: the functions that stand for what it gives.  ``box``: of a
-    copy of a box, the variables for the places in it, each below a number."""
+    copy of a box, the variables for the places in it, each below a number.  What neither reads nor writes is a trap."""
 
     instruction: Instruction
     reads: bool
@@ -50,6 +60,10 @@ class CodeAccess:
     loops: tuple[CodeLoop, ...]
     results: tuple[Function, ...]
     box: tuple[tuple[Term, int], ...] = ()
+
+    @property
+    def traps(self) -> bool:
+        return not (self.reads or self.writes)
 
     @property
     def atomic(self) -> bool:

@@ -12,7 +12,7 @@ from ...contract import terms as t
 from ...contract.as_terms import build_contract
 from ...contract.launch import EntryParameter, LaunchSpec
 from ...contract.terms import Term
-from ...frontend.bytecode.model import Entry
+from ...frontend.bytecode.model import Entry, PointerType, TileType
 from ...frontend.symbolic.entry_state import bind
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import AccessSummary
@@ -27,6 +27,7 @@ from .ptx_text import PtxNotFollowed
 
 MOST_DECISIONS: Final = 4
 """Of host code by arguments."""
+_ADDRESS_BYTES: Final = 8
 
 
 def show_for_all_launches(
@@ -59,7 +60,7 @@ def _show(
     code: PtxEntry, values: Mapping[str, Term | None], maps: Mapping[str, TensorMap[Term]], summary: AccessSummary,
     launch: LaunchSpec, clauses: Sequence[Term],
 ) -> None:  # fmt: skip
-    uncounted: set[Term] = set()
+    uncounted: set[int] = set()
     while True:
         try:
             followed = follow(code, values, uncounted, maps)
@@ -99,6 +100,11 @@ def _parameters(code: PtxEntry, entry: Entry, described: Sequence[EntryParameter
         raise NotShown(f"the code has {len(visible)} parameters, the bytecode {len(entry.parameters)}")
     found: dict[str, Term | None] = {}
     for parameter, value in zip(visible, entry.parameters, strict=True):
+        assert isinstance(value.type, TileType)
+        element = value.type.element
+        size = _ADDRESS_BYTES if isinstance(element, PointerType) else element.bytes
+        if parameter.size != size:
+            raise NotShown(f"{parameter.name} has {parameter.size} bytes in the code, and {size} in the bytecode")
         held = values[value]
         found[parameter.name] = (
             address_of(held.origin) if isinstance(held, Pointer) else held if isinstance(held, Term) else None

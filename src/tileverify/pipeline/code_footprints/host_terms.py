@@ -185,7 +185,8 @@ class HostBits(_Arithmetic):
         if isinstance(other, HostBits) and self._is(other):
             return self
         if isinstance(other, int):
-            return _bits(self.constant | other, cast("HostBits", self & ~other).parts) if self.parts else other
+            kept = self & ~other
+            return _bits(self.constant | other, kept.parts if isinstance(kept, HostBits) else ())
         if not isinstance(other, HostBits) or self.support & other.support:
             raise HostFault("host code joins bits of two arguments")
         return _bits(self.constant | other.constant, (*self.parts, *other.parts))

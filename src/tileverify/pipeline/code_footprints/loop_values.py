@@ -59,7 +59,15 @@ def _closed_form(
     if len(constant) < len(others) or number in step.free:
         return None
     moved = t.add(begin, t.mul(number, t.substitute(step, constant)))
-    return moved if bits is None else signed(bits, moved)
+    if bits is None:
+        return moved
+    return signed(bits, moved) if _fits(begin, bits) else t.ite(t.eq(number, t.ZERO), begin, signed(bits, moved))
+
+
+def _fits(term: Term, bits: int) -> bool:
+    """Whether it is a signed number of so many bits."""
+    half = 1 << bits - 1
+    return term.low is not None and term.high is not None and -half <= term.low and term.high < half
 
 
 def _made_inside(term: Term, begun: int) -> bool:

@@ -30,14 +30,14 @@ from ...contract import terms as t
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from . import ptx_text
 from .box_copies import box_access
-from .code_accesses import CodeAccess, CodeLoop, Followed, Path, Premise
+from .code_accesses import CodeAccess, CodeLoop, Followed, Path, Premise, alike_for
 from .loop_counts import counted
 from .loop_values import Registers, closed
 from .ptx_text import PtxNotFollowed, PtxText, float_width, registers_in, results_of
 from .ptx_values import WARP, divides_by, signed, special, value, width_of
 
-_MAPS: Final = 1 << 60
-"""Numbers from here on stand for the places of tensor maps, which nobody computes with."""
+_MAPS: Final = 1 << 56
+"""Its multiples stand for the places of tensor maps: so far apart, no sum of small numbers leads to another one."""
 MOST_SIZE: Final = 4_000
 """Nodes of a term beyond which a value is given up."""
 
@@ -55,11 +55,11 @@ class _State:
 
 
 def follow(
-    entry: PtxEntry, parameters: Mapping[str, Term | None], uncounted: Container[Term] = (),
+    entry: PtxEntry, parameters: Mapping[str, Term | None], uncounted: Container[int] = (),
     maps: Mapping[str, TensorMap[Term]] = MappingProxyType({}),
 ) -> Followed:  # fmt: skip
-    """``parameters``: what each holds, where that is a number.  ``uncounted``: the loops whose premises do not hold.
-    ``maps``: the tensor maps in hidden parameters.
+    """``parameters``: what each holds, where that is a number.  ``uncounted``: the blocks where loops begin whose
+    premises do not hold.  ``maps``: the tensor maps in hidden parameters.
 
     :raises PtxNotFollowed: branches go where no loop begins, or an instruction touches memory without a rule for it.
     """
@@ -70,7 +70,7 @@ def follow(
 class _Execution:
     entry: PtxEntry
     parameters: Mapping[str, Term | None]
-    uncounted: Container[Term]
+    uncounted: Container[int]
     maps: Mapping[str, TensorMap[Term]]
     premises: list[Premise] = field(default_factory=list)
     accesses: list[CodeAccess] = field(default_factory=list)
@@ -86,7 +86,8 @@ class _Execution:
         self.text = PtxText(self.entry)
         self.wanted = ptx_text.wanted_registers(self.entry)
         self.live = self.text.live(self.wanted)
-        self.places = {name: t.const(_MAPS + number) for number, name in enumerate(self.maps)}
+        self.bytes_of = {each.name: each.size for each in self.entry.parameters}
+        self.places = {name: t.const(_MAPS * number) for number, name in enumerate(self.maps, 1)}
         self.map_at = {place: self.maps[name] for name, place in self.places.items()}
         state = _State((), (), {})
         self._range(0, len(self.text.blocks), state, inside=False)
@@ -129,6 +130,11 @@ class _Execution:
             base = instruction.opcode[0]
             if base in ("bra", "ret", "exit", "trap"):
                 condition = self._guard(instruction, registers)
+                if base == "trap" and not self.looks:
+                    path = state.under(condition).path
+                    self.accesses.append(
+                        CodeAccess(instruction, False, False, 0, t.ZERO, path, state.known, tuple(self.loops), ())
+                    )
                 if condition is not t.FALSE and base == "bra":
                     (label,) = instruction.operands
                     assert isinstance(label, PtxSymbol)
@@ -157,19 +163,19 @@ class _Execution:
             for each in states
         ]
         while len(left) > 1:
-            pairs = [(_shared(left[i].path, left[j].path), -i, -j) for j in range(len(left)) for i in range(j)]
+            pairs = [(alike_for(left[i].path, left[j].path), -i, -j) for j in range(len(left)) for i in range(j)]
             _, i, j = max(pairs)
             second, first = left.pop(-j), left.pop(-i)
             left.append(self._joined(first, second))
         return left[0]
 
     def _joined(self, a: _State, b: _State) -> _State:
-        shared = _shared(a.path, b.path)
+        shared = alike_for(a.path, b.path)
         first, second = (t.and_(*each.path[shared:]) for each in (a, b))
         # A condition with its contrary is flattened before it is seen as that, where one is a disjunction.
         either = t.TRUE if first is t.not_(second) else t.or_(first, second)
         path = a.path[:shared] if either is t.TRUE else (*a.path[:shared], either)
-        known = a.known[: _shared(a.known, b.known)]
+        known = a.known[: alike_for(a.known, b.known)]
         registers: Registers = {}
         for name in a.registers.keys() | b.registers.keys():
             one, other = (each.registers.get(name) for each in (a, b))
@@ -190,7 +196,7 @@ class _Execution:
         number = t.var(f"round{self.unknown}", Scope.ITERATION, 0)
         changed = [name for name in self.text.written(first, end) if name in self.wanted]
         known, goes_on = self._recurrences(first, end, state, changed, number)
-        count = None if number in self.uncounted else counted(goes_on, number)
+        count = None if first in self.uncounted else counted(goes_on, number)
         loop = CodeLoop(number, goes_on, None if count is None else count.last)
         if count is None:
             reached = t.or_(t.eq(number, t.ZERO), t.substitute(goes_on, {number: t.sub(number, t.ONE)}))
@@ -198,7 +204,7 @@ class _Execution:
         else:
             reached = count.reached
             if not self.looks:
-                self.premises.append(Premise(number, state.path, state.known, count.premise, len(self.accesses)))
+                self.premises.append(Premise(first, state.path, state.known, count.premise, len(self.accesses)))
         inner = replace(state, registers={**state.registers, **known}).under(reached)
         self.loops.append(loop)
         left = self._range(first, end, inner, inside=True)
@@ -265,6 +271,10 @@ class _Execution:
             return Sort.BOOL, None, None
         return (Sort.INT, None, None) if bits is None else (Sort.INT, -(1 << bits - 1), (1 << bits - 1) - 1)
 
+    def _is_special(self, register: str) -> bool:
+        """Whether nobody declared it: it may be another number at each reading, as `%clock` is."""
+        return register not in self.entry.registers and register.rstrip("0123456789") not in self.entry.registers
+
     def _opaque(
         self, what: str, sort: Sort, low: int | None, high: int | None, around: tuple[Term, ...] = ()
     ) -> Term:  # fmt: skip
@@ -282,7 +292,7 @@ class _Execution:
                 held = special(operand.name, self.thread, self.entry.threads, self.entry.cluster)
             if held is None:
                 held = self._unset(operand.name)
-                if operand.name in self.wanted:
+                if operand.name in self.wanted and not self._is_special(operand.name):
                     registers[operand.name] = held
             return held
         if isinstance(operand, PtxSymbol) and operand.name in self.places:
@@ -353,7 +363,7 @@ class _Execution:
         if not instruction.has("param") or not isinstance(place, PtxAddress) or bits is None or place.offset:
             return None
         held = self.parameters.get(str(place.base))
-        if held is None:
+        if held is None or bits > 8 * self.bytes_of[str(place.base)]:
             return None
         low = signed(bits, t.ite(held, t.ONE, t.ZERO) if held.sort is Sort.BOOL else held)
         (name,) = registers_in(instruction.operands[0])
@@ -400,7 +410,7 @@ class _Execution:
         """``cp.async [shared], [global], bytes {, bytes that are read}``: a load where it reads any."""
         if self.looks:
             return
-        source, size, *part = instruction.operands[1:]
+        source, size, *part = instruction.operands[1 : -1 if instruction.has("L2::cache_hint") else None]
         if not (isinstance(source, PtxAddress) and isinstance(source.base, Register) and isinstance(size, Immediate)):
             raise PtxNotFollowed(f"{instruction.name} is not followed", instruction)
         address = signed(64, t.add(self._read(source.base, "b64", state.registers), t.const(source.offset)))
@@ -437,13 +447,3 @@ class _Execution:
 
 def _is_small(term: Term) -> bool:
     return sum(1 for _ in zip(t.postorder(term), range(MOST_SIZE + 1), strict=False)) <= MOST_SIZE
-
-
-def _shared(a: Path, b: Path) -> int:
-    """How far both are alike."""
-    count = 0
-    for one, other in zip(a, b, strict=False):
-        if one is not other:
-            break
-        count += 1
-    return count

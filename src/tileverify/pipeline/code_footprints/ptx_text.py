@@ -119,7 +119,8 @@ _WAITS: Final = frozenset({"commit_group", "wait_group", "wait_all", "mbarrier"}
 
 def results_of(instruction: Instruction) -> list[str]:
     """The registers that it sets."""
-    if instruction.opcode[0] in _NO_RESULT or not instruction.operands:
+    reduces = instruction.opcode[0] in ("bar", "barrier") and instruction.has("red")
+    if (instruction.opcode[0] in _NO_RESULT and not reduces) or not instruction.operands:
         return []
     first = instruction.operands[0]
     return [] if isinstance(first, PtxAddress) else list(registers_in(first))

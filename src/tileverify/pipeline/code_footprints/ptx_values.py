@@ -143,6 +143,8 @@ def _divided(by: Callable[[Term, Term], Term]) -> Rule:
 
 def _least(of: Callable[[Term, Term], Term]) -> Rule:
     def rule(instruction: Instruction, s: Values) -> Term | None:
+        if instruction.has("relu"):
+            return None
         found = _as(instruction.type, s[0])
         for each in s[1:]:
             found = of(found, _as(instruction.type, each))

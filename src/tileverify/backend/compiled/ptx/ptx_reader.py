@@ -122,8 +122,8 @@ def _entry(found: re.Match[str], body: str, line: int) -> PtxEntry:
     cluster = [int(each) for each in re.findall(r"\d+", _directive(directives, "reqnctapercluster") or "1")]
     if not threads:
         raise PtxError(f"{found[1]} does not say how many threads a block has (.reqntid)")
-    if prod(threads[1:]) != 1:
-        raise PtxError(f"{found[1]} has blocks of threads in several directions, which this reader does not know")
+    if prod(threads[1:]) != 1 or prod(cluster[1:]) != 1:
+        raise PtxError(f"{found[1]} has threads or clusters in several directions, which this reader does not know")
     variables: list[Variable] = []
     instructions: list[Instruction] = []
     labels: dict[str, int] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tileverify.backend.assembler import Assembled, find_assembler
@@ -16,10 +18,20 @@ import cuda.tile as ct
 def hand_on(x, turns, out):
     ct.store(out, (ct.bid(0),), ct.load(x, (ct.bid(0),), (64,)) + 1)
     ct.atomic_add(turns, (0,), 1)
+
+@ct.kernel
+def take_over(x, turns, out):
+    ct.atomic_add(turns, (0,), 1)
+    ct.store(out, (ct.bid(0),), ct.load(x, (ct.bid(0),), (64,)) + 1)
 """
 SPEC = """
 [[launch]]
 kernel = "hand_on"
+grid = ["cdiv(N, 64)"]
+args = { x = "f32[N]", turns = "i32[1]", out = "f32[N]" }
+
+[[launch]]
+kernel = "take_over"
 grid = ["cdiv(N, 64)"]
 args = { x = "f32[N]", turns = "i32[1]", out = "f32[N]" }
 """
@@ -27,13 +39,17 @@ ORDERED = "atom.global.acq_rel.add.u32"
 
 
 @pytest.fixture(scope="module")
-def unit(tmp_path_factory: pytest.TempPathFactory) -> KernelUnit:
+def units(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KernelUnit]:
     folder = tmp_path_factory.mktemp("kernels")
     (folder / "kernels.py").write_text(KERNELS)
     (folder / "kernels.tileverify.toml").write_text(SPEC)
-    (found,) = discover([str(folder / "kernels.py")])
-    assert isinstance(found, KernelUnit)
-    return found
+    found = [each for each in discover([str(folder / "kernels.py")]) if isinstance(each, KernelUnit)]
+    return {each.kernel: each for each in found}
+
+
+@pytest.fixture
+def unit(units: dict[str, KernelUnit]) -> KernelUnit:
+    return units["hand_on"]
 
 
 def seen(unit: KernelUnit, made: Assembled, instead: str) -> Looked:
@@ -74,3 +90,22 @@ def test_a_fence_beside_the_access_orders_as_well(unit: KernelUnit) -> None:
         entry = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
         found = looked(entry, Assembled(made.cubin, ptx, made.host), "sm_90")
         assert bool(found.differences) == differs, (before, after)
+
+
+@pytest.mark.assembler("tileiras")
+@pytest.mark.parametrize(
+    ("kernel", "what"), [("hand_on", "releases what another"), ("take_over", "acquires what another")]
+)
+def test_all_threads_of_a_block_take_part_in_a_hand_over(
+    units: dict[str, KernelUnit], kernel: str, what: str
+) -> None:  # fmt: skip
+    """One thread makes the atomic, so barriers stand between it and what the others do."""
+    unit = units[kernel]
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    assert made.ptx is not None
+    entry = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
+    assert not looked(entry, made, "sm_90").differences
+    without = re.sub(r"\n\s*bar\.sync[^\n]*", "", made.ptx)
+    assert without != made.ptx
+    (first, *_) = looked(entry, Assembled(made.cubin, without, made.host), "sm_90").differences
+    assert what in first.text

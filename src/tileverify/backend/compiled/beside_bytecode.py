@@ -25,6 +25,7 @@ from ..interpreter.access_log import BlockLog, DynamicAccess
 from ..interpreter.values import OVERFLOWED, UNSPECIFIED
 from .both_runs import Reference, machine_for
 from .code_differences import CodeDifference, DifferenceKind
+from .hand_overs import broken_hand_overs
 from .machine.casts import from_eight_bits
 from .machine.machine import ThreadMachine
 from .machine.memory import GlobalMemory, ThreadAccess
@@ -57,7 +58,7 @@ def compared(ptx: PtxModule, entry: PtxEntry, reference: Reference) -> list[Code
     except Hang as fault:
         return [CodeDifference(DifferenceKind.HANGS, f"the launch does not end: {fault}")]
     found = [*_bytes(machine, reference), *_times(machine, reference)]
-    found = found or list(weaker_orders(machine, reference))
+    found = found or [*weaker_orders(machine, reference), *broken_hand_overs(machine, reference)]
     found += _order(ptx, machine, reference, turns)
     if not found:
         found += [*_versions(machine, reference), *_values(machine, reference)]

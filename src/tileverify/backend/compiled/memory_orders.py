@@ -36,20 +36,28 @@ _NEAR: Final = 8
 def weaker_orders(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDifference]:
     """The first access of each block that orders less than the bytecode's."""
     for number, log in enumerate(reference.logs):
-        wanted = _of_bytecode(machine, log)
-        found: dict[tuple[bool, int], list[ThreadAccess]] = defaultdict(list)
-        for access, places in machine.by_block[number]:
-            if access.atomic or access.scoped:
-                for place in np.unique(places).tolist():
-                    found[access.atomic, place].append(access)
-        for key in sorted(wanted.keys() & found.keys()):
-            for mine, theirs in zip(found[key], wanted[key], strict=False):
-                missing = _missing(machine.entry.instructions, mine.number, theirs)
-                if missing:
-                    text = f"a scoped access of block {log.block} is no {missing}, as it is in the bytecode"
-                    line = machine.entry.instructions[mine.number].line
-                    yield CodeDifference(DifferenceKind.ORDER, text, (theirs.op,), (line,))
-                    return
+        for mine, _, theirs in scoped_pairs(machine, number, log):
+            missing = _missing(machine.entry.instructions, mine.number, theirs)
+            if missing:
+                text = f"a scoped access of block {log.block} is no {missing}, as it is in the bytecode"
+                line = machine.entry.instructions[mine.number].line
+                yield CodeDifference(DifferenceKind.ORDER, text, (theirs.op,), (line,))
+                break
+
+
+def scoped_pairs(
+    machine: ThreadMachine, number: int, log: BlockLog
+) -> Iterator[tuple[ThreadAccess, int, DynamicAccess]]:
+    """Scoped accesses and atomics of the ``number``-th block, by place: the code's, and the bytecode's."""
+    wanted = _of_bytecode(machine, log)
+    found: dict[tuple[bool, int], list[ThreadAccess]] = defaultdict(list)
+    for access, places in machine.by_block[number]:
+        if access.atomic or access.scoped:
+            for place in np.unique(places).tolist():
+                found[access.atomic, place].append(access)
+    for key in sorted(wanted.keys() & found.keys()):
+        for mine, theirs in zip(found[key], wanted[key], strict=False):
+            yield mine, key[1], theirs
 
 
 def _of_bytecode(machine: ThreadMachine, log: BlockLog) -> dict[tuple[bool, int], list[DynamicAccess]]:

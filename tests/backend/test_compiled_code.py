@@ -9,6 +9,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from tests.column_sums import ADD_COLUMN_SUMS, ADD_COLUMN_SUMS_REVERSED
 from tests.command_line import CommandLine
 
 from tileverify import kernels
@@ -310,30 +311,24 @@ def test_races_are_the_same_however_many_events_are_looked_at_together(monkeypat
 
 
 # ------------------------------------------------------------------------------------------------ real cubins
-KERNELS = """
+KERNELS = (
+    """
 import cuda.tile as ct
 
 C = ct.Constant[int]
 
-@ct.kernel
-def add_column_sums(x, out, M: C, N: C):
-    j = ct.bid(0)
-    sums = ct.sum(ct.load(x, index=(0, j), shape=(M, N)), axis=0)
-    ct.store(out, index=(j,), tile=ct.load(out, index=(j,), shape=(N,)) + sums)
-
+"""
+    + ADD_COLUMN_SUMS
+    + """
 @ct.kernel
 def add_row_sums(x, out, M: C, N: C):
     j = ct.bid(0)
     sums = ct.sum(ct.load(x, index=(j, 0), shape=(M, N)), axis=1)
     ct.store(out, index=(j,), tile=ct.load(out, index=(j,), shape=(M,)) + sums)
 
-@ct.kernel
-def turn_round(x, out, M: C, N: C):
-    j = ct.bid(0)
-    sums = ct.sum(ct.load(x, index=(0, j), shape=(M, N)), axis=0)
-    places = j * N + (N - 1 - ct.arange(N, dtype=ct.int32))
-    ct.store(out, index=(j,), tile=ct.gather(out, places) + sums)
-
+"""
+    + ADD_COLUMN_SUMS_REVERSED
+    + """
 @ct.kernel
 def tell(flag, out, TILE: C):
     ct.store(out, index=(ct.bid(0),), tile=ct.full((TILE,), 1, dtype=ct.int32))
@@ -360,6 +355,7 @@ def center_and_put_back(x, out, res, N: C, TMA: ct.Constant[bool]):
     ct.scatter(out, (j * N + rows, columns), t - ct.sum(t, axis=1, keepdims=True))
     ct.store(out, index=(j, 0), tile=t, allow_tma=TMA)
 """
+)
 COLUMNS = 'grid = ["W // 64"]\nrequires = ["W % 64 == 0"]\nargs = { x = "f32[64, W]", out = "f32[W]", M = 64, N = 64 }'
 SPEC = f"""
 [[launch]]

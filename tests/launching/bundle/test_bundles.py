@@ -13,6 +13,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+from tests.column_sums import ADD_COLUMN_SUMS
 
 from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, find_assembler, same_addresses
 from tileverify.contract.launch import KernelUnit
@@ -295,15 +296,13 @@ def test_with_the_same_addresses_it_makes_one_cubin() -> None:
     assert len({find_assembler().assemble(bytecode, "sm_100") for _ in range(5)}) == 1
 
 
-SUMS = """import cuda.tile as ct
+SUMS = (
+    """import cuda.tile as ct
 
 
-@ct.kernel
-def add_column_sums(x, out, M: ct.Constant[int], N: ct.Constant[int]):
-    j = ct.bid(0)
-    sums = ct.sum(ct.load(x, index=(0, j), shape=(M, N)), axis=0)
-    ct.store(out, index=(j,), tile=ct.load(out, index=(j,), shape=(N,)) + sums)
 """
+    + ADD_COLUMN_SUMS
+)
 SUMS_SPEC = """[[launch]]
 kernel = "add_column_sums"
 grid = ["cdiv(W, 64)"]

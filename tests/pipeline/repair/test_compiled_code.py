@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from tests.column_sums import ADD_COLUMN_SUMS, ADD_COLUMN_SUMS_REVERSED
 from tests.command_line import CommandLine
 
 from tileverify.contract.expressions import print_expression
@@ -24,19 +25,17 @@ from tileverify.results import Finding, KernelResult, SourceSite, Verdict
 from tileverify.results.codes import TV
 from tileverify.results.compared_code import ComparedCode
 
-KERNELS = """import cuda.tile as ct
+KERNELS = (
+    """import cuda.tile as ct
 
 C = ct.Constant[int]
 DEVICE = ct.MemoryScope.DEVICE
 RELAXED, ACQUIRE, RELEASE = ct.MemoryOrder.RELAXED, ct.MemoryOrder.ACQUIRE, ct.MemoryOrder.RELEASE
 
 
-@ct.kernel
-def add_column_sums(x, out, M: C, N: C):
-    j = ct.bid(0)
-    sums = ct.sum(ct.load(x, index=(0, j), shape=(M, N)), axis=0)
-    ct.store(out, index=(j,), tile=ct.load(out, index=(j,), shape=(N,)) + sums)
-
+"""
+    + ADD_COLUMN_SUMS
+    + """
 
 @ct.kernel
 def halve_and_add(x, out, M: C, N: C):
@@ -45,13 +44,9 @@ def halve_and_add(x, out, M: C, N: C):
     ct.store(out, index=(j,), tile=ct.load(out, index=(j,), shape=(N,)) * 0.5 + sums)
 
 
-@ct.kernel
-def turn_round(x, out, M: C, N: C):
-    j = ct.bid(0)
-    sums = ct.sum(ct.load(x, index=(0, j), shape=(M, N)), axis=0)
-    places = j * N + (N - 1 - ct.arange(N, dtype=ct.int32))
-    ct.store(out, index=(j,), tile=ct.gather(out, places) + sums)
-
+"""
+    + ADD_COLUMN_SUMS_REVERSED
+    + """
 
 @ct.kernel
 def add_in_turn(x, turn, total, TILE: C):
@@ -63,6 +58,7 @@ def add_in_turn(x, turn, total, TILE: C):
     ct.store(total, index=(0,), tile=before + part)
     ct.store(turn, index=(0,), tile=i + 1, memory_order=RELEASE, memory_scope=DEVICE)
 """
+)
 COLUMNS = """
 grid = ["W // 64"]
 requires = ["W % 64 == 0"]

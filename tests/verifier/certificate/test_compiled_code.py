@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.column_sums import ADD_COLUMN_SUMS
 from tests.command_line import CommandLine
 
 from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, find_assembler
@@ -20,7 +21,8 @@ from tileverify.verifier.certificate.document import certificate_text, read_cert
 
 from .proofs import Json, forged
 
-KERNELS = """import cuda.tile as ct
+KERNELS = (
+    """import cuda.tile as ct
 
 
 @ct.kernel
@@ -29,12 +31,9 @@ def scale(x, out, T: ct.Constant[int]):
     ct.store(out, index=(i,), tile=ct.load(x, index=(i,), shape=(T,), padding_mode=ct.PaddingMode.ZERO) * 2.0)
 
 
-@ct.kernel
-def add_column_sums(x, out, M: ct.Constant[int], N: ct.Constant[int]):
-    j = ct.bid(0)
-    sums = ct.sum(ct.load(x, index=(0, j), shape=(M, N)), axis=0)
-    ct.store(out, index=(j,), tile=ct.load(out, index=(j,), shape=(N,)) + sums)
 """
+    + ADD_COLUMN_SUMS
+)
 SPEC = """[[launch]]
 kernel = "scale"
 grid = ["cdiv(N, 128)"]

@@ -212,7 +212,7 @@ def _print_judged(lines: Sequence[Line]) -> None:
 
 
 def _print_mutants(lines: Sequence[Line]) -> None:
-    """``right``: the footprints of the changed code are proved.  ``asleep``: no launch executes it, as is told."""
+    """``right``: the footprints of the changed code are proved.  ``asleep``: no launch executes it, `show` says so."""
     drawn = [line for line in lines if line["kind"]]
     print(f"{'':12} {'changes':>8} {'differ':>7} {'right':>7} {'asleep':>7} {'left':>6}")
     for kind in (*sorted({line["kind"] for line in drawn}), ""):

@@ -23,7 +23,7 @@ COMPUTED_AS: Final = {"bool": "i32", "f8e4m3": "f32", "f8e5m2": "f32"}
 """Types without arithmetic, and what they are computed as."""
 SIZES: Final = (4, 8, 16, 32, 64, 128, 256)
 LARGE, LARGE_SHARE = 4096, 0.03
-"""Elements of tiles that take long, and how many of those are kept."""
+"""Elements from which a tile takes long, and the share of such kernels that is kept."""
 LEAST_PRODUCT, MOST_PRODUCT = 16, 128
 
 SPREAD: Final = ("natural", "reversed", "permuted", "rotated")

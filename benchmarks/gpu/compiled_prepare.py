@@ -96,7 +96,7 @@ def kept_cubins(folder: Path) -> Iterator[ProvedCubin]:
 
 
 def cubins_of(files: Sequence[str]) -> Iterator[ProvedCubin]:
-    """Of the proved launches of these sources; what is not proved or not assembled is told."""
+    """Of the proved launches of these sources; prints those that are not proved or not assembled."""
     assembler = find_assembler()
     for unit in discover(list(files)):
         if not isinstance(unit, KernelUnit):

@@ -3,10 +3,10 @@
 One thread makes the atomic for the whole block.  So what tokens order before a release has to be over for that thread,
 whichever thread did it, and what they order behind an acquire has to know of it (`clocks`):
 
-    released   a write of the block, to a byte that the bytecode writes before the release, at an earlier time:
-               ordered(write, release)
-    acquired   an access of the block, to a byte that the bytecode touches behind the acquire alone, at a later time:
-               ordered(acquire, access)
+    released   a write of the block, to a byte that the bytecode writes before the release:
+               ordered(write, release), and none is made at a later time, where the bytecode writes it no more
+    acquired   an access of the block, to a byte that the bytecode touches behind the acquire alone:
+               ordered(acquire, access), and none is made at an earlier time
 
 Bytes that other accesses of the block touch, which tokens leave beside the release or acquire, are left out.
 """
@@ -47,7 +47,7 @@ class _Events:
 
 
 def broken_hand_overs(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDifference]:
-    """The first one of each block."""
+    """The first one, if there is any."""
     for number, log in enumerate(reference.logs):
         pairs = [(mine, place, theirs) for mine, place, theirs in scoped_pairs(machine, number, log)
                  if theirs.ordering in _RELEASES | _ACQUIRES]  # fmt: skip
@@ -59,21 +59,12 @@ def broken_hand_overs(machine: ThreadMachine, reference: Reference) -> Iterator[
             for orders, find in ((_RELEASES, _unreleased), (_ACQUIRES, _unacquired)):
                 found = find(machine, events, mine, int(row), log, theirs) if theirs.ordering in orders else None
                 if found is not None:
-                    yield _told(machine, log, theirs, mine, found, find is _unreleased)
+                    what, other = found
+                    lines = [machine.entry.instructions[each].line for each in (other, mine.number)]
+                    lines = lines if find is _unreleased else lines[::-1]
+                    text = f"block {log.block} {what}"
+                    yield CodeDifference(DifferenceKind.ORDER, text, (theirs.op,), tuple(lines))
                     return
-
-
-def _told(
-    machine: ThreadMachine, log: BlockLog, theirs: DynamicAccess, mine: ThreadAccess, other: int, released: bool
-) -> CodeDifference:  # fmt: skip
-    lines = [machine.entry.instructions[each].line for each in (other, mine.number)]
-    what = (
-        "releases what another thread of its block may not have stored yet"
-        if released
-        else ("acquires what another thread of its block may have taken before")
-    )
-    text = f"block {log.block} {what}, as no barrier is between"
-    return CodeDifference(DifferenceKind.ORDER, text, (theirs.op,), tuple(lines if released else reversed(lines)))
 
 
 def _events(machine: ThreadMachine, block: int) -> _Events:
@@ -97,32 +88,46 @@ def _events(machine: ThreadMachine, block: int) -> _Events:
 
 def _unreleased(
     machine: ThreadMachine, events: _Events, mine: ThreadAccess, row: int, log: BlockLog, theirs: DynamicAccess
-) -> int | None:  # fmt: skip
-    """The instruction of a write that is not over for the thread that releases."""
+) -> tuple[str, int] | None:  # fmt: skip
+    """What is wrong with a write that is not over for the thread that releases, and its instruction."""
     places = _only(
         machine, log, theirs, [each for each in log.accesses if each.weak and each.orders(theirs)], writes=True
     )
+    again = [each for each in log.accesses if each.weak and each.writes is not None and theirs.orders(each)]
+    late = events.writes.astype("?") & (events.time > mine.time)
+    late &= np.isin(events.place, np.setdiff1d(places, _bytes(machine, again)))
+    if late.any():
+        return "stores behind its release what it releases", int(events.number[np.argmax(late)])
     about = np.flatnonzero(events.writes.astype("?") & (events.time < mine.time) & np.isin(events.place, places))
     known = machine.clocks.rows[int(mine.clock[row])]
     warp = int(machine.threads.warp[mine.threads[row]]) % machine.clocks.warps
     column = np.where(events.column[about] >= 0, events.column[about], events.warp[about])
     over = known[column] >= events.own[about]
     over |= (events.column[about] < 0) & (events.warp[about] == warp)
-    return None if over.all() else int(events.number[about[np.argmin(over)]])
+    if over.all():
+        return None
+    what = "releases what another thread of its block may not have stored yet, as no barrier is between"
+    return what, int(events.number[about[np.argmin(over)]])
 
 
 def _unacquired(
     machine: ThreadMachine, events: _Events, mine: ThreadAccess, row: int, log: BlockLog, theirs: DynamicAccess
-) -> int | None:  # fmt: skip
-    """The instruction of an access that does not know of the acquire."""
+) -> tuple[str, int] | None:  # fmt: skip
+    """What is wrong with an access that does not know of the acquire, and its instruction."""
     behind = [each for each in log.accesses if each.weak and theirs.orders(each)]
     places = _only(machine, log, theirs, behind, writes=False)
+    early = (events.time < mine.time) & np.isin(events.place, places)
+    if early.any():
+        return "takes before its acquire what it acquires", int(events.number[np.argmax(early)])
     about = np.flatnonzero((events.time > mine.time) & np.isin(events.place, places))
     warp = int(machine.threads.warp[mine.threads[row]]) % machine.clocks.warps
     rows = np.array([machine.clocks.rows[int(each)][warp] for each in np.unique(events.clock[about])])
     knows = rows[np.searchsorted(np.unique(events.clock[about]), events.clock[about])] if len(about) else np.zeros(0)
     after = (knows >= mine.own[row]) | (events.warp[about] == warp)
-    return None if after.all() else int(events.number[about[np.argmin(after)]])
+    if after.all():
+        return None
+    what = "acquires what another thread of its block may have taken before, as no barrier is between"
+    return what, int(events.number[about[np.argmin(after)]])
 
 
 def _only(

@@ -8,6 +8,8 @@ import pytest
 
 from tileverify.backend.assembler import Assembled, find_assembler
 from tileverify.backend.compiled.cubin_look import Looked, ProvedEntry, looked
+from tileverify.backend.compiled.machine.steps import program_of
+from tileverify.backend.compiled.ptx.ptx_reader import read
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
 
@@ -109,3 +111,37 @@ def test_all_threads_of_a_block_take_part_in_a_hand_over(
     assert without != made.ptx
     (first, *_) = looked(entry, Assembled(made.cubin, without, made.host), "sm_90").differences
     assert what in first.text
+
+
+@pytest.mark.assembler("tileiras")
+@pytest.mark.parametrize(
+    ("kernel", "moved", "what"),
+    [("hand_on", "st.global.b32", "stores behind its release"), ("take_over", ORDERED, "takes before its acquire")],
+)
+def test_nothing_moves_over_a_hand_over(units: dict[str, KernelUnit], kernel: str, moved: str, what: str) -> None:
+    """Barriers stand between both, so that they are ordered: the other way round."""
+    unit = units[kernel]
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    assert made.ptx is not None
+    (line,) = (each for each in made.ptx.split("\n") if moved in each)
+    guard = made.ptx[: made.ptx.index(line)].rsplit("@", 1)[1].split()[0]
+    head, end, tail = made.ptx.replace(line + "\n", "").rpartition("\tret;")
+    entry = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
+    late = Assembled(made.cubin, f"{head}\t@!{guard} {line.strip()}\n{end}{tail}", made.host)
+    (first, *_) = looked(entry, late, "sm_90").differences
+    assert what in first.text
+
+
+@pytest.mark.assembler("tileiras")
+def test_what_was_executed_before_is_no_part_of_a_look(unit: KernelUnit) -> None:
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    assert made.ptx is not None
+    head, end, tail = made.ptx.rpartition("\tret;")
+    unmet = f"{head}\tbra.uni $UNMET;\n\tst.global.b32 [%rd4], %r10;\n$UNMET:\n{end}{tail}"
+    entry = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
+    first = looked(entry, Assembled(made.cubin, unmet, made.host), "sm_90")
+    assert first.accesses[1] == 1
+    code = read(unmet).entry(unit.symbol)
+    for number in range(len(code.instructions)):
+        program_of(code).compile(number)
+    assert looked(entry, Assembled(made.cubin, unmet, made.host), "sm_90") == first

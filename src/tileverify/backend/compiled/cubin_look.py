@@ -126,6 +126,7 @@ def _compared(
 ) -> Looked:  # fmt: skip
     """``seen`` with what small launches of the contract show: some, and more until each access of the bytecode is made,
     each loop goes round twice, and each access of the code is executed in one of them."""
+    program_of.cache_clear()  # what other looks executed is not seen in this one
     wanted = _to_be_seen(entry)
     done, why = 0, ""
     try:

@@ -24,10 +24,10 @@ def compared_again(
     certificate: Certificate, bytecode: bytes | None, cubins: Mapping[str, bytes]
 ) -> tuple[CodeAgain, ...]:
     """One for each architecture that the certificate speaks of, and for each of ``cubins`` that came with it."""
-    stated = {each.architecture: each for each in certificate.compared_code}
+    stated = {each.architecture for each in certificate.compared_code}
     silent = (ComparedCode(name, "", "") for name in cubins if name not in stated)
     return (
-        *(_again(certificate, bytecode, each, cubins.get(each.architecture)) for each in stated.values()),
+        *(_again(certificate, bytecode, each, cubins.get(each.architecture)) for each in certificate.compared_code),
         *(CodeAgain(each, why_not="the certificate says nothing of this cubin") for each in silent),
     )
 

@@ -163,6 +163,18 @@ def test_code_that_differs_is_not_made_equal_by_words(certified: None, tileverif
 
 
 @pytest.mark.assembler("tileiras")
+def test_a_true_word_hides_no_false_one_on_the_same_code(certified: None, tileverify: CommandLine) -> None:
+    def said_twice(document: Json) -> None:
+        (true,) = document["compared_code"]
+        document["compared_code"] = [{**true, "said": "compared at 3 launches", "launches": 3}, true]
+
+    SCALE.write_text(forged(SCALE.read_text(), said_twice))
+    ran = tileverify("recheck", str(SCALE))
+    assert ran.code != 0
+    assert "confirmed      proofs/scale.0.tvcert.json" not in ran.out
+
+
+@pytest.mark.assembler("tileiras")
 def test_a_certificate_of_another_tool_is_compared_all_the_same(certified: None, tileverify: CommandLine) -> None:
     """It may have compared otherwise, but never does what it says of code that differs pass."""
     SCALE.write_text(forged(SCALE.read_text(), lambda document: document["tool"].update(version="9.9.9")))

@@ -382,9 +382,9 @@ args = { x = "f32[R, 128]", out = "f32[8 * R]", M = 16, N = 128 }
 """
 
 
-def unit_of(folder: Path, kernel: str = "column_totals") -> KernelUnit:
+def unit_of(folder: Path, kernel: str = "column_totals", spec: str = SPEC) -> KernelUnit:
     (folder / "kernels.py").write_text(KERNELS)
-    (folder / "kernels.tileverify.toml").write_text(SPEC)
+    (folder / "kernels.tileverify.toml").write_text(spec)
     (unit,) = discover([f"{folder / 'kernels.py'}::{kernel}"])
     assert isinstance(unit, KernelUnit)
     return unit
@@ -425,6 +425,17 @@ def test_a_kernel_that_makes_tensor_maps_is_compared_and_its_faults_are_found(tm
     start = made.ptx.rindex("%clusterid.x", 0, place)
     wrong = made.ptx[:start] + "%clusterid.y" + made.ptx[start + len("%clusterid.x") :]
     assert seen(unit, Assembled(made.cubin, wrong, made.host)).differences
+
+
+@pytest.mark.assembler("tileiras")
+def test_a_store_behind_the_end_names_the_array_and_what_to_write(tmp_path: Path) -> None:
+    unit = unit_of(tmp_path, spec=SPEC.replace(', "W % 16 == 0"', ""))
+    (first, *_) = seen(unit, find_assembler().assembled(unit.bytecode, "sm_90")).differences
+    assert (first.kind, first.copies) == (DifferenceKind.OUTSIDE, True)
+    assert first.text.endswith("right behind the end of out")
+    assert first.place is not None
+    assert KERNELS.split("\n")[first.place[1] - 1].strip() == "ct.store(out, (j,), ct.sum(total, axis=0))"
+    assert first.advice == "pass `allow_tma=False` to the loads and stores of this array"
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,8 @@ _UNMADE: Final = {
     "a barrier": "a thread uses a barrier in shared memory that another one makes, and no barrier is between them",
     "a tensor map": "a copy uses a tensor map that threads have written, and no fence has made it known to copies",
 }
+_CLOSE: Final = 128
+"""Bytes behind an array in which an access is told as one that goes over its end."""
 WITH_OTHERS: Final = frozenset({"atom", "red"})
 
 
@@ -54,7 +56,7 @@ def compared(ptx: PtxModule, entry: PtxEntry, reference: Reference) -> list[Code
         turns = machine.threads.block if _take_turns(entry, reference, machine.memory) else None
         run(machine, turns)
     except WentOutside as fault:
-        return [CodeDifference(DifferenceKind.OUTSIDE, f"an access reaches {fault}", lines=(fault.instruction.line,))]
+        return [_outside(fault, reference)]
     except Hang as fault:
         return [CodeDifference(DifferenceKind.HANGS, f"the launch does not end: {fault}")]
     found = [*_bytes(machine, reference), *_times(machine, reference)]
@@ -63,6 +65,20 @@ def compared(ptx: PtxModule, entry: PtxEntry, reference: Reference) -> list[Code
     if not found:
         found += [*_versions(machine, reference), *_values(machine, reference)]
     return found
+
+
+def _outside(fault: WentOutside, reference: Reference) -> CodeDifference:
+    """An access to memory of no array; where it lies close behind one, with this and the ops that touch its end."""
+    address, said, ops = fault.outside.address, f"an access reaches {fault}", tuple[Op, ...]()
+    before = [each for each in reference.bound.image.origins if each.base + each.size <= address]
+    if fault.outside.space == "global" and before:
+        array = max(before, key=lambda each: each.base + each.size)
+        distance = address - array.base - array.size
+        if distance < _CLOSE:
+            said += f", {f'{distance} bytes' if distance else 'right'} behind the end of {array.name}"
+            ops = tuple(op for log in reference.logs for op in _ops_at(log, array.base + array.size - 1))
+    lines, copies = (fault.instruction.line,), fault.instruction.has("bulk")
+    return CodeDifference(DifferenceKind.OUTSIDE, said, ops, lines, copies)
 
 
 def _take_turns(entry: PtxEntry, reference: Reference, memory: GlobalMemory) -> bool:

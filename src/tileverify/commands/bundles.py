@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from ..system.errors import TileVerifyError, UsageError
+from ..system.version import __version__
 from .shell import Working, emit, talk
 
 if TYPE_CHECKING:
@@ -157,10 +158,11 @@ def _files(units: Sequence[KernelUnit], output: Path | None) -> list[Path]:
 
 
 def _say_why_not(result: KernelResult) -> None:
+    from ..pipeline import solver_version
     from ..reports.text import text_report
     from ..results import Report, Verdict
 
-    for line in text_report(Report((result,), "", "")).rstrip().split("\n"):
+    for line in text_report(Report((result,), __version__, solver_version())).rstrip().split("\n"):
         talk(line)
     denied = ", with what is denied" if result.verdict is Verdict.PROVED else ""
     talk(f"{result.kernel} [{result.launch}] is {result.verdict.value}{denied}: no bundle of it was written")

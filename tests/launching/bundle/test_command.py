@@ -9,6 +9,7 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.corpus import ROOT
+from tileverify.system.version import __version__
 
 ADD = f"{ROOT / 'showcase' / 'vector_add.py'}::vector_add"
 AXPY = str(ROOT / "race_free" / "axpy.py")
@@ -56,6 +57,7 @@ def test_a_refuted_kernel_is_not_built(tileverify: CommandLine) -> None:
     assert ran.code == 1
     assert "TV101" in ran.err
     assert "permute_swapped [any-batch] is refuted: no bundle of it was written" in ran.err
+    assert f"checked with tileverify {__version__} and z3 " in ran.err
     assert not list(Path().glob("*.tvk"))
 
 

@@ -82,6 +82,8 @@ class _Execution:
 
     def followed(self) -> Followed:
         count = self.entry.threads * self.entry.cluster
+        if self.entry.cluster > 1 and self.entry.threads % WARP:
+            raise PtxNotFollowed("blocks of a cluster end inside a warp")
         self.thread = t.var("tid", Scope.LANE, 0, count - 1)
         self.text = PtxText(self.entry)
         self.wanted = ptx_text.wanted_registers(self.entry)
@@ -89,8 +91,7 @@ class _Execution:
         self.bytes_of = {each.name: each.size for each in self.entry.parameters}
         self.places = {name: t.const(_MAPS * number) for number, name in enumerate(self.maps, 1)}
         self.map_at = {place: self.maps[name] for name, place in self.places.items()}
-        state = _State((), (), {})
-        self._range(0, len(self.text.blocks), state, inside=False)
+        self._range(0, len(self.text.blocks), _State((), (), {}), inside=False)
         return Followed(self.thread, count, tuple(self.accesses), self.reached, tuple(self.premises))
 
     # --------------------------------------------------------------------------------------- control

@@ -41,6 +41,7 @@ from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.pipeline.code_footprints.code_proof import code_proof
+from tileverify.pipeline.comparing_code import proved_entry
 from tileverify.results import Verdict
 
 from .kept_cubins import Kept
@@ -122,9 +123,7 @@ def _proved(units: Iterable[KernelUnit]) -> Iterator[ProvedEntry]:
     for unit in units:
         result = check_unit(unit)
         if result.verdict is Verdict.PROVED:
-            yield ProvedEntry(
-                unit.bytecode, unit.symbol, unit.parameters, unit.launch, (*result.requires, *result.limits)
-            )
+            yield proved_entry(unit, result)
 
 
 def _all_lines(judge: Any, tasks: Sequence[tuple[str, int]], options: argparse.Namespace) -> list[Line]:

@@ -29,6 +29,7 @@ from tileverify.backend.compiled.cubin_look import Looked, ProvedEntry, looked
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline.comparing_code import proved_entry
 from tileverify.results import Verdict
 from tileverify.system.pace import KernelTimeout, deadline
 
@@ -103,9 +104,7 @@ def searched(kernel: SearchedKernel, architectures: Sequence[str]) -> Line:
         line |= {"verdict": result.verdict.value, "checked_s": time.perf_counter() - started}
         if result.verdict is not Verdict.PROVED:
             return {**line, "message": result.findings[0].message if result.findings else ""}
-        proved = ProvedEntry(
-            unit.bytecode, unit.symbol, unit.parameters, unit.launch, (*result.requires, *result.limits)
-        )
+        proved = proved_entry(unit, result)
         line["targets"] = {each: _target(proved, each) for each in architectures}
     return line
 

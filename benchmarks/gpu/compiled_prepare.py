@@ -44,6 +44,7 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.manifest import parameter_types, read_bundle
 from tileverify.pipeline import check_unit
+from tileverify.pipeline.comparing_code import proved_entry
 from tileverify.results import Verdict
 
 from .build import ARCHITECTURE
@@ -106,7 +107,7 @@ def cubins_of(files: Sequence[str]) -> Iterator[ProvedCubin]:
         if result.verdict is not Verdict.PROVED:
             print(f"{name}: {result.verdict.value}", flush=True)
             continue
-        proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.requires)
+        proved = proved_entry(unit, result)
         try:
             yield ProvedCubin(name, unit.file.stem, proved, assembler.assembled(unit.bytecode, ARCHITECTURE))
         except AssemblyError as error:
@@ -119,7 +120,7 @@ def cubins_in(folder: Path) -> Iterator[ProvedCubin]:
     for file in sorted(folder.glob("*.tvk")):
         bundle = read_bundle(file.read_bytes(), str(file))
         c = bundle.certificate
-        proved = ProvedEntry(bundle.bytecode, c.symbol, c.parameters, c.launch, tuple(c.requires))
+        proved = ProvedEntry(bundle.bytecode, c.symbol, c.parameters, c.launch, c.requires)
         assembled = assembler.assembled(bundle.bytecode, ARCHITECTURE)
         yield ProvedCubin(_plain(file.stem), folder.name, proved, assembled)
 

@@ -18,6 +18,7 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.pipeline.code_footprints.code_proof import CodeProof, code_proof
+from tileverify.pipeline.comparing_code import proved_entry
 
 PTX = Path(__file__).parent / "ptx"
 KERNELS = """
@@ -104,7 +105,7 @@ def proved(kernel: str, folder: Path) -> ProvedEntry:
     assert isinstance(unit, KernelUnit)
     result = check_unit(unit)
     assert result.verdict.value == "proved", result.findings
-    return ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch, result.clauses)
+    return proved_entry(unit, result)
 
 
 @pytest.fixture(scope="module")

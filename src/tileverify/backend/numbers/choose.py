@@ -86,10 +86,12 @@ def draw(
     conditions = [*contract.conditions, *_small(contract, elements, blocks)]
     values = dict(given or {})
     order = [name for name in contract.roots if name not in values]
+    outer = frozenset[str]()
     if palette.outer:
         inner, sizes = inner_extents(contract), extents(contract)
+        outer = frozenset(sizes) - inner
         order.sort(key=lambda name: 0 if name in inner else 1 if name in sizes else 2)
-    search = _Search(contract, conditions, order, palette.sizes, palette, tries)
+    search = _Search(contract, conditions, order, palette.sizes, palette, tries, outer)
     return values if search.fill(values, 0) and not any(c.broken_by(values) for c in conditions) else None
 
 
@@ -122,14 +124,17 @@ def _product_at_most(factors: Sequence[Expression], most: int, text: str) -> Con
 
 
 class _Search:
-    """Backtracking over the names in ``order``; ``deepest`` tells what failed with most names given."""
+    """Backtracking over the names in ``order``; ``deepest`` tells what failed with most names given.
+    ``outer``: sizes that take their values from `Palette.outer`."""
 
     def __init__(
         self, contract: ContractInNumbers, conditions: Sequence[Condition], order: Sequence[str],
         sizes: Sequence[int], palette: Palette | None = None, tries: int = TRIES,
+        outer: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         self.sizes = sizes
         self.palette = palette
+        self.outer = outer
         self.contract = contract
         self.conditions = conditions
         self.order = order
@@ -179,7 +184,7 @@ class _Search:
         if palette.source is None or palette.source.random() < 0.5:
             yield from self._contiguous(name, values)
         pool = palette.scalars if name in self.contract.scalars else palette.sizes
-        if palette.outer and name not in inner_extents(self.contract) and name in extents(self.contract):
+        if name in self.outer:
             pool = palette.outer
         near = (near for number in _numbers(relevant) for near in (number, number + 1, 2 * number, number - 1))
         yield from _mixed((*pool, *near), palette.source)

@@ -374,7 +374,7 @@ def _map(machine: HostMachine, start: int) -> TensorMap[Term]:
 
 # ------------------------------------------------------------------------------------------- what fields are
 _ADDRESSES: Final = 57
-"""HostBits of an address in global memory: a tensor map has room for no more, as the hardware has none."""
+"""Bits of an address in global memory: a tensor map has room for no more, as the hardware has none."""
 
 
 def _plain_map(found: TensorMap[Term], decides: Decides) -> TensorMap[Term]:

@@ -193,11 +193,8 @@ def wanted_registers(entry: PtxEntry) -> frozenset[str]:
             found.append(instruction.guard.name)
         results = results_of(instruction)
         given = [name for operand in instruction.operands[1 if results else 0 :] for name in registers_in(operand)]
-        if is_copy(instruction) or is_box_copy(instruction):
-            found += [name for operand in instruction.operands[:2] for name in registers_in(operand)]
-            found += [
-                name for operand in instruction.operands[2:] if is_copy(instruction) for name in registers_in(operand)
-            ]
+        copied = None if is_copy(instruction) else 2 if is_box_copy(instruction) else 0
+        found += [name for operand in instruction.operands[:copied] for name in registers_in(operand)]
         if instruction.opcode[0] in _ACCESSES:
             given = [
                 name for each in instruction.operands if isinstance(each, PtxAddress) for name in registers_in(each)

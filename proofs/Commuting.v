@@ -1,4 +1,4 @@
-(** Which atomic updates commute (verifier/rules/determinism.py, COMMUTING): integer additions, bitwise operations,
+(** Which atomic updates commute (verifier/obligations/determinism.py, COMMUTING): integer additions, bitwise operations,
     largest and smallest, each with those of its own kind, on one element. *)
 
 From Coq Require Import ZArith List Bool Lia.

@@ -1,4 +1,4 @@
-(** Counters between blocks, in executions (verifier/rules/protocols/counters.py, order.py): what additions to one
+(** Counters between blocks, in executions (verifier/obligations/protocols/counters.py, order.py): what additions to one
     location give back, and what is ordered by it.  Of the execution nothing is asked but the model's axioms at that
     location; elsewhere it may race. *)
 

@@ -1,5 +1,5 @@
 (** What is asked of atomics besides the obligations, so that they do no harm to determinism
-    (verifier/rules/determinism.py): of one or two copies of the generic block, for arbitrary values, like those. *)
+    (verifier/obligations/determinism.py): of one or two copies of the generic block, for arbitrary values, like those. *)
 
 From Coq Require Import ZArith List Bool.
 From TileVerify Require Import Machine Obligations.

@@ -1,4 +1,4 @@
-(** Protocols between blocks (verifier/rules/protocols): the arithmetic of tickets and counters, and the arguments from
+(** Protocols between blocks (verifier/obligations/protocols): the arithmetic of tickets and counters, and the arguments from
     the order of modifications of one location.  What a rule asks of a kernel is a hypothesis here. *)
 
 From Coq Require Import ZArith List Bool Lia.

@@ -45,7 +45,7 @@ Section Questions.
   Definition footprints_meet s v o k l s' o' k' l' : Prop :=
     exists x, In x (footprint s v o k l) /\ In x (footprint s' v o' k' l').
 
-  (** ** The questions, as written in verifier/rules/obligations.py: none has a solution *)
+  (** ** The questions, as written in verifier/obligations/obligations.py: none has a solution *)
 
   (** [g and g' and bid != bid' and f meets f']: two copies of the block with all variables but the launch's renamed. *)
   Definition block_copies s v o k l s' o' k' l' : Prop :=

@@ -92,11 +92,13 @@ def test_the_verifier_needs_no_compiler(module: Path) -> None:
     assert not [f"{module}:{line}" for name, line in imports(module) if is_under(name, ("cuda",))]
 
 
-@pytest.mark.parametrize("module", [path for path in OWN if path.is_relative_to("tileverify/verifier/rules")], ids=str)
+@pytest.mark.parametrize(
+    "module", [path for path in OWN if path.is_relative_to("tileverify/verifier/obligations")], ids=str
+)
 def test_what_must_be_right_leans_on_nothing_that_may_be_wrong(module: Path) -> None:
     named = [(name, line) for name, line in imports(module) if is_under(name, ("tileverify.verifier",))]
     assert not [
-        f"{module}:{line}: {name}" for name, line in named if not is_under(name, ("tileverify.verifier.rules",))
+        f"{module}:{line}: {name}" for name, line in named if not is_under(name, ("tileverify.verifier.obligations",))
     ]
 
 
@@ -164,7 +166,7 @@ TABLES = {
     "tileverify/contract/operators.py": "what it is: value, term and Python",
     "tileverify/reports/html/words.py": "what pages print in its place",
     "tileverify/verifier/certificate/wellformed.py": "operators of SMT-LIB, and of what sorts they are",
-    "tileverify/verifier/rules/bit_vectors.py": "those that stay what they are on words of bits",
+    "tileverify/verifier/obligations/bit_vectors.py": "those that stay what they are on words of bits",
 }
 """Tables with three operators or more, and of what."""
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from tileverify.contract.terms.bits import WIDTH
-from tileverify.verifier.rules.lemma_schemas import EXACT, SCHEMAS, Schema
-from tileverify.verifier.rules.smtlib import tokens
+from tileverify.verifier.obligations.lemma_schemas import EXACT, SCHEMAS, Schema
+from tileverify.verifier.obligations.smtlib import tokens
 
 FILE: Final = Path(__file__).parents[1] / "proofs" / "LemmaStatements.v"
 
@@ -21,7 +21,7 @@ Tree: TypeAlias = "str | list[Tree]"
 _HEAD: Final = """\
 (** The lemma schemas of the prover as statements over Z.
 
-    Printed by `python -m tools.coq_lemmas` from src/tileverify/verifier/rules/lemma_schemas.py; not for editing.
+    Printed by `python -m tools.coq_lemmas` from src/tileverify/verifier/obligations/lemma_schemas.py; not for editing.
     Proofs are in Lemmas.v. *)
 
 From Coq Require Import ZArith.

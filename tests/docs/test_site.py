@@ -85,7 +85,7 @@ def test_every_page_is_in_the_navigation() -> None:
         ("internals/testing.md", "[a](../../benchmarks/results/tests.md)", "[a](../benchmarks/results/tests.md)"),
         ("benchmarks/results/gate.md", "[a](../../docs/findings.md)", "[a](../../findings.md)"),
         ("benchmarks/results/gate.md", "[a](generated.md)", "[a](generated.md)"),
-        ("trust.md", "[`simplify.py`](../src/tileverify/verifier/rules/simplify.py)", "`simplify.py`"),
+        ("trust.md", "[`simplify.py`](../src/tileverify/verifier/obligations/simplify.py)", "`simplify.py`"),
         ("faq.md", "[a](../CONTRIBUTING.md#the-one-rule)", "a"),
         ("faq.md", "[a](https://example/page) [b](#here) ![c](images/race.svg)", None),
         ("faq.md", "[a](../no/such/page.md)", None),

@@ -18,7 +18,7 @@ from tileverify.pipeline.stability import OneRun, OneVerdict, Stability, stabili
 from tileverify.results import Finding, KernelResult, Verdict
 from tileverify.results.codes import TV
 from tileverify.verifier import verify as verifying
-from tileverify.verifier.rules.answers import Limits
+from tileverify.verifier.obligations.answers import Limits
 
 SAMPLE = ("showcase/softmax.py", "showcase/permute.py", "race_free/reverse_tiles.py", "racy/half_block.py")
 PROVED = OneVerdict(Verdict.PROVED, "any", (), ())

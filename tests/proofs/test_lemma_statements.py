@@ -12,8 +12,8 @@ from tools import check_proofs, coq_lemmas
 
 from tileverify.contract.terms import TermKind
 from tileverify.contract.terms.bits import WIDTH, number_of
-from tileverify.verifier.rules import lemma_schemas
-from tileverify.verifier.rules.lemma_schemas import SCHEMAS, Schema
+from tileverify.verifier.obligations import lemma_schemas
+from tileverify.verifier.obligations.lemma_schemas import SCHEMAS, Schema
 
 
 def test_the_file_says_what_the_schemas_say() -> None:

@@ -54,10 +54,10 @@ from tileverify.pipeline.cache import verdicts as cache
 from tileverify.results import Verdict
 from tileverify.verifier import verify
 from tileverify.verifier.case import Case, Open
-from tileverify.verifier.rules import footprint_overlap, obligations, prepare
-from tileverify.verifier.rules.answers import Answer
-from tileverify.verifier.rules.limits import ContractParts
-from tileverify.verifier.rules.protocols import arrays
+from tileverify.verifier.obligations import footprint_overlap, obligations, prepare
+from tileverify.verifier.obligations.answers import Answer
+from tileverify.verifier.obligations.limits import ContractParts
+from tileverify.verifier.obligations.protocols import arrays
 from tileverify.verifier.search.narrow_proof import Narrowing
 from tileverify.verifier.smt import Decider
 

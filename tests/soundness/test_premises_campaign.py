@@ -9,13 +9,13 @@ import pytest
 
 from tileverify.corpus import corpus_launches
 from tileverify.pipeline import check_unit
-from tileverify.verifier import rules
+from tileverify.verifier import obligations
 
 from ..corpus.compiled import units
 from .premises.deletions import deleted, deletions
 from .premises.judgement import forked, judge, subjects_of
 
-RULES = Path(rules.__file__).parent
+OBLIGATIONS = Path(obligations.__file__).parent
 
 SOURCE = """
 def f(a, b, t):
@@ -60,7 +60,9 @@ def test_a_kernel_is_wrongly_proved_without_the_premise_that_it_needs() -> None:
     unit = units()[str(label.file), label.kernel, label.launch]
     check_unit(unit)
     gc.freeze()  # as when tests were collected that load these modules
-    subjects = subjects_of([unit], {(label.file, label.kernel, label.launch): label}, RULES, 120)
-    last = next(each for each in deletions(RULES / "protocols/resets.py") if (each.kind, each.text) == ("and_", "last"))
+    subjects = subjects_of([unit], {(label.file, label.kernel, label.launch): label}, OBLIGATIONS, 120)
+    last = next(
+        each for each in deletions(OBLIGATIONS / "protocols/resets.py") if (each.kind, each.text) == ("and_", "last")
+    )
     assert judge(last, subjects, [], 120).how == "wrong"
     assert judge(last, [], [], 120).how == "not run"

@@ -10,7 +10,7 @@ from tileverify.backend.replay.replay import Replayer
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.claim import Shown
-from tileverify.verifier.rules.limits import ContractParts
+from tileverify.verifier.obligations.limits import ContractParts
 from tileverify.verifier.search import narrowing
 
 KERNEL = """

@@ -16,9 +16,9 @@ from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.results.tiers import Tier
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
-from tileverify.verifier.rules.answers import Answer, Limits
-from tileverify.verifier.rules.bit_vectors import MOST_BITS, bit_question
-from tileverify.verifier.rules.smtlib import Vocabulary
+from tileverify.verifier.obligations.answers import Answer, Limits
+from tileverify.verifier.obligations.bit_vectors import MOST_BITS, bit_question
+from tileverify.verifier.obligations.smtlib import Vocabulary
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.on_bit_vectors import Words
 

@@ -13,7 +13,7 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.summary import AccessSummary
 from tileverify.pipeline import check_unit, summary_of
 from tileverify.system.errors import SpecError
-from tileverify.verifier.rules.clause_terms import clause_terms
+from tileverify.verifier.obligations.clause_terms import clause_terms
 
 
 def unit_of(target: str) -> tuple[KernelUnit, AccessSummary]:

@@ -18,7 +18,7 @@ from tileverify.pipeline import check_unit
 from tileverify.results import Verdict
 from tileverify.verifier.case import Case
 from tileverify.verifier.effort import QUESTION
-from tileverify.verifier.rules.answers import Answer, Limits
+from tileverify.verifier.obligations.answers import Answer, Limits
 from tileverify.verifier.smt import Decider, Session
 from tileverify.verifier.smt.tier_solver import TierSolver
 

@@ -16,9 +16,9 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import summary_of
 from tileverify.verifier.case import Case, VerifyOptions
-from tileverify.verifier.rules.footprint_overlap import PreparedSite
-from tileverify.verifier.rules.obligations import every_obligation
-from tileverify.verifier.rules.prepare import launch_facts, terms_of
+from tileverify.verifier.obligations.footprint_overlap import PreparedSite
+from tileverify.verifier.obligations.obligations import every_obligation
+from tileverify.verifier.obligations.prepare import launch_facts, terms_of
 from tileverify.verifier.search.fact_trial import key_of
 from tileverify.verifier.smt import Session
 

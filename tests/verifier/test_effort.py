@@ -16,7 +16,7 @@ from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.pipeline.under_way import UnderWay
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.effort import KERNEL_EFFORT, QUESTION, SOON_SHARE, WIDER_SHARE, Effort
-from tileverify.verifier.rules.answers import Answer
+from tileverify.verifier.obligations.answers import Answer
 from tileverify.verifier.search.generalised_proof import GeneralisedProof
 from tileverify.verifier.search.generalising import Level
 from tileverify.verifier.smt import Decider, Session

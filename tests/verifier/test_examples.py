@@ -9,7 +9,7 @@ from tests.profiles import tries
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Function, Scope
-from tileverify.verifier.rules.answers import Answer, Limits
+from tileverify.verifier.obligations.answers import Answer, Limits
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.known_launches import Examples
 

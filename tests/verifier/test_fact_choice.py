@@ -16,9 +16,9 @@ from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier import of_recording
 from tileverify.verifier.case import Case
-from tileverify.verifier.rules.answers import Answer, Limits, Result
-from tileverify.verifier.rules.footprint_overlap import PreparedSite, place_terms
-from tileverify.verifier.rules.prepare import Preparer
+from tileverify.verifier.obligations.answers import Answer, Limits, Result
+from tileverify.verifier.obligations.footprint_overlap import PreparedSite, place_terms
+from tileverify.verifier.obligations.prepare import Preparer
 from tileverify.verifier.search import fact_choice
 from tileverify.verifier.search.kept_work import KeptWork
 from tileverify.verifier.smt import UpTo

@@ -20,9 +20,9 @@ from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.results import Verdict
 from tileverify.results.claim import claim_from_json
-from tileverify.verifier.rules.answers import Answer, Limits
-from tileverify.verifier.rules.fact_instances import data_facts
-from tileverify.verifier.rules.fixed_elements import Settled, of_one_number
+from tileverify.verifier.obligations.answers import Answer, Limits
+from tileverify.verifier.obligations.fact_instances import data_facts
+from tileverify.verifier.obligations.fixed_elements import Settled, of_one_number
 from tileverify.verifier.smt import Decider
 
 from .builders import origin, spec

@@ -14,11 +14,11 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.case import Case, Decided, Open
+from tileverify.verifier.obligations.answers import Limits, Merge
+from tileverify.verifier.obligations.fact_instances import loaded_values
+from tileverify.verifier.obligations.obligations import Obligation
+from tileverify.verifier.obligations.prepare import Preparer
 from tileverify.verifier.of_recording import HOPELESS
-from tileverify.verifier.rules.answers import Limits, Merge
-from tileverify.verifier.rules.fact_instances import loaded_values
-from tileverify.verifier.rules.obligations import Obligation
-from tileverify.verifier.rules.prepare import Preparer
 from tileverify.verifier.search.generalised_proof import FIRST_LIMITS, LAST_LIMITS, GeneralisedProof
 from tileverify.verifier.search.patience import Patience
 from tileverify.verifier.smt import Decider

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
 from tileverify.contract.variables import BID
-from tileverify.verifier.rules.layout import decompose
+from tileverify.verifier.obligations.layout import decompose
 
 from .builders import lanes, origin
 

@@ -7,7 +7,7 @@ from itertools import islice
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Function, Scope
 from tileverify.frontend.symbolic.summary import LoopValue
-from tileverify.verifier.rules.loop_invariants import FARTHEST, Candidate, LoopInvariants
+from tileverify.verifier.obligations.loop_invariants import FARTHEST, Candidate, LoopInvariants
 
 
 def test_what_rounds_hand_on_to_each_other_is_not_followed_without_end() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
+from tileverify.verifier.obligations.answers import Model
 from tileverify.verifier.refute.described import DescribedNumbers
 from tileverify.verifier.refute.minimise import (
     MOST_QUESTIONS,
@@ -18,7 +19,6 @@ from tileverify.verifier.refute.minimise import (
     Minimiser,
     distance_from_zero,
 )
-from tileverify.verifier.rules.answers import Model
 from tileverify.verifier.smt import Decider
 
 X = t.var("x", Scope.LAUNCH, 0, 10_000)

@@ -9,7 +9,7 @@ import pytest
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
-from tileverify.verifier.rules.answers import Answer, Limits, Result
+from tileverify.verifier.obligations.answers import Answer, Limits, Result
 from tileverify.verifier.search.patience import LEAST, LEAST_AT_FIRST, MOST_OPEN, SHARES, Patience
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.tier_solver import TierSolver

@@ -16,8 +16,8 @@ from tileverify.contract.terms import Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.contract.variables import BID, GRID
 from tileverify.contract.wording import can_be_said, clause_text
-from tileverify.verifier.rules.clause_terms import clause_terms_of
-from tileverify.verifier.rules.quantifier_elimination import eliminations
+from tileverify.verifier.obligations.clause_terms import clause_terms_of
+from tileverify.verifier.obligations.quantifier_elimination import eliminations
 from tileverify.verifier.search.plain import plain
 
 from .expressions import VARIABLES, assignments, conditions, trees, truth

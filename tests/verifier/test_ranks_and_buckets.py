@@ -23,8 +23,8 @@ from tileverify.contract.terms import Function, Scope, Term
 from tileverify.frontend.symbolic.summary import Origin, OriginKind
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.contradiction import contradictory
-from tileverify.verifier.rules.answers import Answer, Limits
-from tileverify.verifier.rules.fact_instances import data_facts
+from tileverify.verifier.obligations.answers import Answer, Limits
+from tileverify.verifier.obligations.fact_instances import data_facts
 from tileverify.verifier.smt import Decider, Session
 
 from ..facts import keeps

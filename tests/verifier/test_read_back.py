@@ -16,8 +16,8 @@ import pytest
 from tileverify.contract import terms as t
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.rules.protocols import arrays, read_back
-from tileverify.verifier.rules.protocols.read_back import Bound, ReadBack, StoredArray
+from tileverify.verifier.obligations.protocols import arrays, read_back
+from tileverify.verifier.obligations.protocols.read_back import Bound, ReadBack, StoredArray
 
 Patch = pytest.MonkeyPatch
 OPTIONS = CheckOptions(deny_requires=True, witnesses=False)

@@ -11,7 +11,7 @@ from tests.verifier.small_launches import LAUNCHES, SMALL, among, facts, holds
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Sort, Term
-from tileverify.verifier.rules.answers import Answer
+from tileverify.verifier.obligations.answers import Answer
 from tileverify.verifier.search.clauses import Clause, spoken
 from tileverify.verifier.search.plain import Implies
 from tileverify.verifier.search.shortest import shortest

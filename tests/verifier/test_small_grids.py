@@ -5,8 +5,8 @@ from __future__ import annotations
 from tileverify.contract import terms as t
 from tileverify.contract.as_terms import build_contract
 from tileverify.contract.variables import BID
-from tileverify.verifier.rules.answers import Limits
-from tileverify.verifier.rules.prepare import Preparer, launch_facts
+from tileverify.verifier.obligations.answers import Limits
+from tileverify.verifier.obligations.prepare import Preparer, launch_facts
 from tileverify.verifier.smt import Decider, Session
 
 from .builders import spec, summary

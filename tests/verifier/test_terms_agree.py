@@ -9,7 +9,7 @@ from tests.profiles import tries
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms.evaluate import evaluate
-from tileverify.verifier.rules.answers import Answer, Limits
+from tileverify.verifier.obligations.answers import Answer, Limits
 from tileverify.verifier.smt import Decider
 
 from .expressions import VARIABLES, Tree, assignments, number, term, trees

@@ -17,7 +17,7 @@ from tileverify.frontend.symbolic.summary import Access, Loop, Promise, Wait, ea
 from tileverify.results import Verdict
 from tileverify.results.claim import Claim, Confirmation, Shown, Touch
 from tileverify.results.codes import TV
-from tileverify.verifier.rules.answers import Limits
+from tileverify.verifier.obligations.answers import Limits
 from tileverify.verifier.verify import Outcome, VerifyOptions, verify
 
 from .builders import Witnesses, lanes, never, origin, pointer_site, spec, summary, tile_site

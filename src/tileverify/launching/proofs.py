@@ -28,7 +28,7 @@ from ..results import KernelResult, Verdict
 from ..system.errors import SpecError, UnsupportedOperation, UsageError
 from ..system.notebook_cells import shown_place
 from ..system.paths import display_path
-from ..verifier.rules.layout import IndexFootprint, place
+from ..verifier.obligations.layout import IndexFootprint, place
 from .arguments import Touched
 from .contents import Contents
 from .decoded import decoded

@@ -45,7 +45,7 @@ def counted_obligations(unit: KernelUnit, options: CheckOptions) -> CountedOblig
     from ..frontend.bytecode import decode
     from ..verifier.case import Case, VerifyOptions
     from ..verifier.effort import KERNEL_EFFORT, Effort
-    from ..verifier.rules.prepare import launch_facts
+    from ..verifier.obligations.prepare import launch_facts
     from ..verifier.smt import Session
     from .cache.verdicts import ResultCache
 

@@ -19,15 +19,15 @@ from ..results.codes import TV
 from ..results.tiers import Tier
 from . import messages
 from .effort import KERNEL_EFFORT, STRUCTURAL, Effort
-from .rules.answers import Answer, Decides, Limits, Result
-from .rules.clause_search import Closes
-from .rules.determinism import deterministic
-from .rules.fact_use import FactUse, Groups
-from .rules.limits import ContractParts
-from .rules.obligations import Obligation, before_start, every_obligation
-from .rules.prepare import Preparer, launch_facts, terms_of
-from .rules.protocols import Protocols
-from .rules.simplify import simplify
+from .obligations.answers import Answer, Decides, Limits, Result
+from .obligations.clause_search import Closes
+from .obligations.determinism import deterministic
+from .obligations.fact_use import FactUse, Groups
+from .obligations.limits import ContractParts
+from .obligations.obligations import Obligation, before_start, every_obligation
+from .obligations.prepare import Preparer, launch_facts, terms_of
+from .obligations.protocols import Protocols
+from .obligations.simplify import simplify
 from .search.clauses import Clause, fixed, spoken
 from .search.generalising import free_text
 from .search.implied import joined, related, without_implied

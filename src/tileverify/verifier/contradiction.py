@@ -16,11 +16,11 @@ from ..contract.launch import Apply, Argument, ArrayArgument, LaunchSpec, Name, 
 from ..contract.terms import Term
 from ..frontend.symbolic.summary import AccessSummary, Origin
 from ..system.errors import SpecError
-from .rules.answers import Answer, Limits
-from .rules.consistency import elements, promises
-from .rules.fact_use import FactUse
-from .rules.footprint_overlap import PreparedSite, does_something
-from .rules.prepare import Preparer, launch_facts
+from .obligations.answers import Answer, Limits
+from .obligations.consistency import elements, promises
+from .obligations.fact_use import FactUse
+from .obligations.footprint_overlap import PreparedSite, does_something
+from .obligations.prepare import Preparer, launch_facts
 from .smt import Decider, Session
 
 WORK_LIMITS: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)

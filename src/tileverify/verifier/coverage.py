@@ -31,12 +31,12 @@ from ..contract.variables import BID, GRID
 from ..frontend.bytecode.model import Block, Entry
 from ..frontend.symbolic.summary import Access, AccessSummary, Origin, OriginKind, Site, ViewFootprint
 from ..results import WrittenArrays
-from .rules.answers import Answer, Limits
-from .rules.clause_terms import clause_terms
-from .rules.footprint_overlap import PreparedSite, touches
-from .rules.inverse import candidate
-from .rules.layout import IndexFootprint
-from .rules.prepare import Preparer, launch_facts
+from .obligations.answers import Answer, Limits
+from .obligations.clause_terms import clause_terms
+from .obligations.footprint_overlap import PreparedSite, touches
+from .obligations.inverse import candidate
+from .obligations.layout import IndexFootprint
+from .obligations.prepare import Preparer, launch_facts
 from .smt import Decider
 
 LIMITS = Limits(linear=100_000, nonlinear=200_000, rounds=20, total=200_000, bits=0)

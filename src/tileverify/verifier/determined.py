@@ -21,10 +21,10 @@ from ..results.claim import Confirm
 from ..results.codes import TV
 from . import messages
 from .case import Case, Open, Outcome
+from .obligations.answers import Answer
+from .obligations.prepare import Preparer, contract_values, launch_facts
 from .refute.shown_witness import describe
 from .refute.witness import FoundWitness, Search
-from .rules.answers import Answer
-from .rules.prepare import Preparer, contract_values, launch_facts
 from .search.clauses import Clause
 from .search.narrow_proof import Narrowing
 

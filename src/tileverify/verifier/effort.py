@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from .rules.obligations import Obligation
+    from .obligations.obligations import Obligation
 
 Place: TypeAlias = "tuple[str, tuple[int, ...]] | None"
 

@@ -10,7 +10,7 @@ from ..contract.expressions import constant_value, free_names, parse_condition, 
 from ..contract.launch import Apply, Expression, LaunchSpec, Name, SameArray, ScalarArgument
 from ..contract.operators import OPERATORS
 from ..system.errors import SpecError
-from .rules.answers import Answer
+from .obligations.answers import Answer
 from .smt.decide import Decider
 
 _GRID: Final = frozenset({"grid.x", "grid.y", "grid.z"})

@@ -24,12 +24,12 @@ from ..results import Finding, Hint
 from ..results.codes import TV
 from . import messages
 from .case import CLAUSE_LIMITS, Case
+from .obligations.answers import Answer, Model
+from .obligations.fact_instances import data_facts
+from .obligations.footprint_overlap import PreparedSite, place_terms
+from .obligations.obligations import Obligation
+from .obligations.prepare import launch_facts, outside
 from .refute.described import DescribedNumbers
-from .rules.answers import Answer, Model
-from .rules.fact_instances import data_facts
-from .rules.footprint_overlap import PreparedSite, place_terms
-from .rules.obligations import Obligation
-from .rules.prepare import launch_facts, outside
 from .search.limit_proof import Needed
 from .smt import Decider
 

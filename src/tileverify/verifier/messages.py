@@ -18,9 +18,9 @@ from ..results import COMBINATIONS, Finding, Hint, SourceSite
 from ..results.codes import TV
 from ..results.kernel_names import plain_name
 from .effort import KERNEL_EFFORT, Effort
-from .rules.fact_instances import loaded_values
-from .rules.obligations import MISALIGNED, Obligation, one_width
-from .rules.two_blocks import CopyLevel
+from .obligations.fact_instances import loaded_values
+from .obligations.obligations import MISALIGNED, Obligation, one_width
+from .obligations.two_blocks import CopyLevel
 
 _VERB = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
 

@@ -15,9 +15,9 @@ from ..frontend.symbolic.summary import AccessSummary
 from ..results import Verdict
 from . import messages
 from .case import Case, Open, Outcome
-from .rules.answers import Limits
-from .rules.fact_instances import loaded_values
-from .rules.footprint_overlap import place_terms
+from .obligations.answers import Limits
+from .obligations.fact_instances import loaded_values
+from .obligations.footprint_overlap import place_terms
 from .search.clauses import Clause
 from .search.fact_candidates import candidates
 from .search.seen_facts import divided_by, first_contents, follow_from_observed, starts_of_counters

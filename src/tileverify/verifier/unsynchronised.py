@@ -10,15 +10,15 @@ from ..contract.as_terms import Contract
 from ..results import Hint
 from ..results.codes import TV
 from .messages import OpenReason, in_words
-from .rules.footprint_overlap import PreparedSite, awaited, identity, may_share
-from .rules.obligations import Obligation
-from .rules.protocols import Protocols
-from .rules.protocols.arrays import acquires, changers, covers, initial_of, releases
-from .rules.protocols.ground import Asker
-from .rules.protocols.instances import Instance, values_in
-from .rules.protocols.order import published
-from .rules.protocols.sides import sides_of
-from .rules.two_blocks import CopyLevel
+from .obligations.footprint_overlap import PreparedSite, awaited, identity, may_share
+from .obligations.obligations import Obligation
+from .obligations.protocols import Protocols
+from .obligations.protocols.arrays import acquires, changers, covers, initial_of, releases
+from .obligations.protocols.ground import Asker
+from .obligations.protocols.instances import Instance, values_in
+from .obligations.protocols.order import published
+from .obligations.protocols.sides import sides_of
+from .obligations.two_blocks import CopyLevel
 
 
 def why_open(protocols: Protocols, obligation: Obligation) -> OpenReason | None:

@@ -25,16 +25,16 @@ from .contradiction import emptied, idle, no_launch, no_work
 from .determined import Determined
 from .effort import LACKING_SHARE, SOON_SHARE, WIDER_SHARE, Effort
 from .large_arrays import LargeArrays
+from .obligations.answers import Answer, Limits
+from .obligations.consistency import elements, promises
+from .obligations.fact_instances import loaded_values
+from .obligations.fact_use import Groups
+from .obligations.loop_exits import left_behind
+from .obligations.obligations import Obligation, within_index_spaces
+from .obligations.prepare import launch_facts
 from .of_recording import HOPELESS, as_recorded
 from .refute.shown_witness import describe
 from .refute.witness import FoundWitness
-from .rules.answers import Answer, Limits
-from .rules.consistency import elements, promises
-from .rules.fact_instances import loaded_values
-from .rules.fact_use import Groups
-from .rules.loop_exits import left_behind
-from .rules.obligations import Obligation, within_index_spaces
-from .rules.prepare import launch_facts
 from .search.clauses import Clause
 from .search.fact_candidates import candidates
 from .search.fact_choice import FactChoice

@@ -14,14 +14,14 @@ from ..contract.facts.kept import bounded, joined, measures
 from ..contract.terms import Term
 from ..results.claim import Confirm
 from .case import Case, Open
+from .obligations.answers import Answer
+from .obligations.fact_instances import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data
+from .obligations.footprint_overlap import PreparedSite, place_terms
+from .obligations.obligations import Obligation, reached, within_index_spaces
+from .obligations.protocols import watched
+from .obligations.rewritten import rewritten_arrays
 from .refute.turning_points import reaches
 from .refute.witness import RACES, FoundWitness, Search
-from .rules.answers import Answer
-from .rules.fact_instances import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data
-from .rules.footprint_overlap import PreparedSite, place_terms
-from .rules.obligations import Obligation, reached, within_index_spaces
-from .rules.protocols import watched
-from .rules.rewritten import rewritten_arrays
 from .smt import Decider
 
 

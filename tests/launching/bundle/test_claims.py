@@ -187,7 +187,7 @@ def test_a_machine_without_a_solver_needs_a_signature_or_the_word(folder: Path, 
     for name in [name for name in sys.modules if name == "z3" or name.startswith("tileverify.verifier.smt")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "tileverify.verifier.certificate.again", raising=False)
-    monkeypatch.delitem(sys.modules, "tileverify.verifier.rules.derivation", raising=False)
+    monkeypatch.delitem(sys.modules, "tileverify.verifier.obligations.derivation", raising=False)
     monkeypatch.setitem(sys.modules, "z3", None)
     with pytest.raises(UsageError, match=r"is not signed by a trusted key, .* trust_proof=True"):
         load(file)

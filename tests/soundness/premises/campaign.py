@@ -2,9 +2,9 @@
 
     python -m tests.soundness.premises.campaign order locks [--folder protocols] [--units FILE] [--json FILE]
 
-Words are modules of `verifier/rules`.  ``--folder`` says which folders of the corpus are judged, ``--test`` which tests
-are run with what their labels did not notice.  A survivor is no bug: either another premise says the same, or only
-effort and messages depend on it, or a kernel is missing that would be wrongly proved without it.
+Words are modules of `verifier/obligations`.  ``--folder`` says which folders of the corpus are judged, ``--test``
+which tests are run with what their labels did not notice.  A survivor is no bug: either another premise says the
+same, or only effort and messages depend on it, or a kernel is missing that would be wrongly proved without it.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pathlib import Path
 from tileverify.corpus import corpus_launches
 from tileverify.pipeline import check_unit
 from tileverify.results import Verdict
-from tileverify.verifier import rules
+from tileverify.verifier import obligations
 
 from ...corpus.compiled import corpus_kernels
 from ...corpus.kept import kept
 from .deletions import Deletion, deletions
 from .judgement import Noticed, judge, subjects_of
 
-RULES = Path(rules.__file__).parent
+OBLIGATIONS = Path(obligations.__file__).parent
 
 
 def summary(noticed: Sequence[tuple[Deletion, Noticed]]) -> str:
@@ -44,7 +44,7 @@ def summary(noticed: Sequence[tuple[Deletion, Noticed]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("module", nargs="+", choices=sorted(file.stem for file in RULES.rglob("*.py")))
+    parser.add_argument("module", nargs="+", choices=sorted(file.stem for file in OBLIGATIONS.rglob("*.py")))
     parser.add_argument("--folder", action="append", default=[], help="only kernels of this folder of the corpus")
     parser.add_argument("--broken", action="store_true", help="only launches that are not to be proved")
     parser.add_argument("--test", action="append", default=[], type=Path, help="a file of tests for the survivors")
@@ -66,12 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         and not (options.broken and labels[unit.file, unit.kernel, unit.launch.name].verdict is Verdict.PROVED)
     ]
     check_unit(units[0])  # loads what a check loads
-    subjects = subjects_of(units, labels, RULES, options.seconds)
+    subjects = subjects_of(units, labels, OBLIGATIONS, options.seconds)
     print(f"{len(subjects)} launches traced", file=sys.stderr, flush=True)
     noticed: list[tuple[Deletion, Noticed]] = []
     log = options.json.open("w") if options.json else None
     for name in options.module:
-        for file in sorted(RULES.rglob(f"{name}.py")):
+        for file in sorted(OBLIGATIONS.rglob(f"{name}.py")):
             for deletion in deletions(file):
                 if options.line not in (None, deletion.lines[0]):
                     continue

@@ -20,9 +20,9 @@ from tileverify.contract.terms import Function, Scope, Sort, Term, TermKind
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.contract.variables import GRID
 from tileverify.frontend.symbolic.summary import Origin, OriginKind
-from tileverify.verifier.rules.fact_instances import data_facts
-from tileverify.verifier.rules.list_facts import about_lists, list_of
-from tileverify.verifier.rules.prepare import contract_values
+from tileverify.verifier.obligations.fact_instances import data_facts
+from tileverify.verifier.obligations.list_facts import about_lists, list_of
+from tileverify.verifier.obligations.prepare import contract_values
 
 from .launches import Given, order
 from .plain import arrays, elements_apart, end, members, of_its_kind

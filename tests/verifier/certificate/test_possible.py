@@ -20,7 +20,7 @@ from tileverify.verifier.certificate.model import Certificate, CertificateError
 from tileverify.verifier.certificate.recheck import recheck
 from tileverify.verifier.certificate.scripts import possibility_script
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
-from tileverify.verifier.rules.smtlib import Vocabulary
+from tileverify.verifier.obligations.smtlib import Vocabulary
 
 pytest.importorskip("cvc5")
 

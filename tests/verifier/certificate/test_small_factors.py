@@ -14,7 +14,7 @@ from tileverify.verifier.certificate.in_cases import PART, contradicted_in_cases
 from tileverify.verifier.certificate.scripts import Script
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 from tileverify.verifier.certificate.small_factors import LARGEST, any_other, factors, with_number
-from tileverify.verifier.rules.lemma_schemas import EXACT
+from tileverify.verifier.obligations.lemma_schemas import EXACT
 
 HEAD: Final = f"(set-logic ALL)\n{EXACT}(declare-const $x Int)\n(declare-const $y Int)\n"
 

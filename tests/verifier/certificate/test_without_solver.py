@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-import tileverify.verifier.rules as rules
 from tileverify.results import CertificateFiles
 from tileverify.results.compared_code import ComparedCode
+from tileverify.verifier import obligations
 from tileverify.verifier.certificate.document import certificate_text, read_certificate
 from tileverify.verifier.certificate.files import write_certificates
 
 from .proofs import certificates_of
 
-RULES = Path(rules.__file__).parent
+OBLIGATIONS = Path(obligations.__file__).parent
 WITHOUT_Z3 = """
 import sys
 sys.modules["z3"] = None
@@ -45,9 +45,9 @@ def test_certificates_are_confirmed_without_the_prover_s_solver(target: str, tmp
 
 
 def test_no_rule_loads_the_solver() -> None:
-    modules = [".".join(("rules", *path.relative_to(RULES).with_suffix("").parts)) for path in RULES.rglob("*.py")]
-    names = [module.removesuffix(".__init__") for module in modules]
-    imports = "; ".join(f"import tileverify.verifier.{name}" for name in names)
+    paths = (path.relative_to(OBLIGATIONS).with_suffix("") for path in OBLIGATIONS.rglob("*.py"))
+    names = [".".join(path.parts).removesuffix("__init__").rstrip(".") for path in paths]
+    imports = "; ".join(f"import tileverify.verifier.obligations.{name}".rstrip(".") for name in names)
     code = f"import sys; {imports}; import tileverify.verifier.certificate.recheck; assert 'z3' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -19,11 +19,11 @@ from tileverify.results.tiers import Tier
 from tileverify.verifier import case
 from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver
-from tileverify.verifier.rules import derivation
-from tileverify.verifier.rules.answers import Answer as SolverAnswer
-from tileverify.verifier.rules.answers import Proof, Result
-from tileverify.verifier.rules.arithmetic import expand
-from tileverify.verifier.rules.lemmas import quotient_lemma
+from tileverify.verifier.obligations import derivation
+from tileverify.verifier.obligations.answers import Answer as SolverAnswer
+from tileverify.verifier.obligations.answers import Proof, Result
+from tileverify.verifier.obligations.arithmetic import expand
+from tileverify.verifier.obligations.lemmas import quotient_lemma
 from tileverify.verifier.smt import Decider, tier_solver
 
 RACY = ["racy/permute_swapped.py", "out_of_bounds/grid_too_large.py", "out_of_bounds/negative_index.py"]

@@ -4,7 +4,8 @@ A proof may add what a launch spec leaves open: the grid where it has none, stri
 alignment of addresses.  What a launch of numbers obeys leaves nothing out.  Size limits stand apart from clauses.
 Anything else is a narrower contract than the one that was written.
 
-The prover goes by the same rule and asks the solver (`verifier.rules.limits`); here clauses are looked at by form.
+The prover goes by the same rule and asks the solver (`verifier.obligations.limits`); here clauses are looked at by
+form.
 """
 
 from __future__ import annotations

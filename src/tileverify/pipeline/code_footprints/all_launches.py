@@ -28,12 +28,12 @@ from ...contract.terms.rendering import unsigned_reading
 from ...frontend.symbolic.contents import OUTSIDE
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import Access, AccessSummary
-from ...verifier.rules.answers import Answer, Limits
-from ...verifier.rules.fact_use import FactUse
-from ...verifier.rules.footprint_overlap import PreparedSite
-from ...verifier.rules.layout import as_bytes
-from ...verifier.rules.prepare import Preparer, launch_facts
-from ...verifier.rules.simplify import simplify
+from ...verifier.obligations.answers import Answer, Limits
+from ...verifier.obligations.fact_use import FactUse
+from ...verifier.obligations.footprint_overlap import PreparedSite
+from ...verifier.obligations.layout import as_bytes
+from ...verifier.obligations.prepare import Preparer, launch_facts
+from ...verifier.obligations.simplify import simplify
 from ...verifier.smt import Decider
 from .box_copies import copies_of
 from .code_accesses import CodeAccess, Followed, Premise

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ...contract import terms as t
 from ...contract.terms import Term, TermKind
-from ...verifier.rules.footprint_overlap import PreparedSite
+from ...verifier.obligations.footprint_overlap import PreparedSite
 from .number_forms import FormIndex, NoNumberForm, NumberForm, Numbers, Things, of_bits
 
 MOST_PLACES: Final = 1 << 18

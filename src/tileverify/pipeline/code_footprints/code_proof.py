@@ -12,7 +12,7 @@ from ...frontend.bytecode import decode
 from ...frontend.bytecode.trusting import under_trust
 from ...frontend.symbolic.execute import summarize
 from ...system.errors import TileVerifyError
-from ...verifier.rules.clause_terms import clause_terms
+from ...verifier.obligations.clause_terms import clause_terms
 from .all_launches import NotShown
 from .host_cases import show_for_all_launches
 

@@ -17,8 +17,8 @@ from ...frontend.symbolic.entry_state import bind
 from ...frontend.symbolic.pointers import address_of
 from ...frontend.symbolic.summary import AccessSummary
 from ...frontend.symbolic.values import Pointer
-from ...verifier.rules.answers import Answer
-from ...verifier.rules.prepare import contract_values, launch_facts
+from ...verifier.obligations.answers import Answer
+from ...verifier.obligations.prepare import contract_values, launch_facts
 from ...verifier.smt import Decider
 from .all_launches import LIMITS, CodeComparison, LoopNotCounted, NotShown
 from .host_terms import DecidesByArgument, maps_of

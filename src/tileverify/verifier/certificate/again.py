@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ...system.errors import TileVerifyError, UnsupportedOperation
-from ..rules.answers import Answer, Limits
-from ..rules.clause_terms import clause_terms
-from ..rules.derivation import Underivable, derive
+from ..obligations.answers import Answer, Limits
+from ..obligations.clause_terms import clause_terms
+from ..obligations.derivation import Underivable, derive
 from ..smt import Decider
 from .entry import check_entry, summary_of
 from .model import Certificate, CertificateError

@@ -19,8 +19,8 @@ from ...results.documents import ComparedCodeDocument, Json
 from ...results.json_report import compared_code_document, compared_code_of
 from ...results.tiers import THEORIES, Tier
 from ...system.errors import TileVerifyError
-from ..rules.lemma_schemas import SCHEMAS
-from ..rules.smtlib import Declaration, SortName
+from ..obligations.lemma_schemas import SCHEMAS
+from ..obligations.smtlib import Declaration, SortName
 from .launches import launch_from_json, launch_to_json
 from .model import Certificate, CertificateError, CertifiedLemma, Equality, Place, Proved, Question
 from .stated_accesses import ReadingDocument, reading_document, reading_of

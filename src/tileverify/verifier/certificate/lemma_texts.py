@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..rules.lemma_schemas import SCHEMAS
-from ..rules.smtlib import number
+from ..obligations.lemma_schemas import SCHEMAS
+from ..obligations.smtlib import number
 from .model import CertifiedLemma
 
 

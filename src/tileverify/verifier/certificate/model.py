@@ -17,7 +17,7 @@ from ...frontend.symbolic.summary import AccessSummary
 from ...results.compared_code import ComparedCode
 from ...results.tiers import Tier
 from ...system.errors import TileVerifyError
-from ..rules.smtlib import Declaration
+from ..obligations.smtlib import Declaration
 
 
 class CertificateError(TileVerifyError):

@@ -16,11 +16,11 @@ from ...frontend.bytecode.identity import semantic_sha256
 from ...frontend.symbolic.summary import AccessSummary
 from ...results.tiers import Tier
 from ...system.errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
-from ..rules.clause_terms import clause_terms
-from ..rules.consistency import elements, promises
-from ..rules.derivation import Answered, Underivable, Witnessed, derive
-from ..rules.prepare import launch_facts
-from ..rules.smtlib import Vocabulary
+from ..obligations.clause_terms import clause_terms
+from ..obligations.consistency import elements, promises
+from ..obligations.derivation import Answered, Underivable, Witnessed, derive
+from ..obligations.prepare import launch_facts
+from ..obligations.smtlib import Vocabulary
 from .document import read_certificate
 from .entry import check_entry, check_name
 from .in_cases import PART, contradicted_in_cases

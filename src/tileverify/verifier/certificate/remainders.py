@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice, product
 from typing import Final
 
-from ..rules.smtlib import tokens
+from ..obligations.smtlib import tokens
 
 LARGEST: Final = 8
 """Numbers up to which each remainder is a case."""

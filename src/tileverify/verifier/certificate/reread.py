@@ -12,7 +12,7 @@ from ...checker.read_again import read_again
 from ...contract.terms import Term
 from ...frontend.bytecode.trusting import under_trust
 from ...frontend.symbolic.summary import AccessSummary
-from ..rules.smtlib import Vocabulary, script
+from ..obligations.smtlib import Vocabulary, script
 from .entry import entry_and_module, summary_of
 from .model import Certificate, CertificateError
 from .second_solver import Opinion, SecondSolver
@@ -20,8 +20,8 @@ from .stated_accesses import reading_document
 
 SHARED: Final = (
     "reading the file (frontend.bytecode), terms and their one form (contract.terms), the contract's terms, what is"
-    " the same in all blocks (contract.terms.launch_wide), obligations, protocols and data facts (verifier.rules), and"
-    " their text for the second solver (verifier.rules.smtlib)"
+    " the same in all blocks (contract.terms.launch_wide), obligations, protocols and data facts"
+    " (verifier.obligations), and their text for the second solver (verifier.obligations.smtlib)"
 )
 """What the checker and the prover have in common, in words."""
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...results.tiers import Tier
-from ..rules.bit_vectors import bit_question
-from ..rules.smtlib import TOKEN, Vocabulary, script, script_of_any
+from ..obligations.bit_vectors import bit_question
+from ..obligations.smtlib import TOKEN, Vocabulary, script, script_of_any
 from .lemma_texts import lemma_assertion, lemma_identities
 from .model import Certificate
 

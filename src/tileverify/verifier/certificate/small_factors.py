@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 
-from ..rules.smtlib import PRODUCT, QUOTIENT, number, tokens
+from ..obligations.smtlib import PRODUCT, QUOTIENT, number, tokens
 
 LARGEST: Final = 16
 """Up to here each number is a case."""

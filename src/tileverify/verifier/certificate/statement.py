@@ -15,10 +15,10 @@ from ...results import SourceSite
 from ...results.tiers import Tier
 from ...system.paths import display_path
 from .. import messages
-from ..rules.answers import Proof
-from ..rules.derivation import Derivation, ProofStep, question_id
-from ..rules.obligations import Obligation
-from ..rules.smtlib import Vocabulary
+from ..obligations.answers import Proof
+from ..obligations.derivation import Derivation, ProofStep, question_id
+from ..obligations.obligations import Obligation
+from ..obligations.smtlib import Vocabulary
 from .model import Equality, Place, Proved, Question
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ..rules.smtlib import BIT_OPERATIONS, PRODUCT, QUOTIENT, Declaration, tokens
+from ..obligations.smtlib import BIT_OPERATIONS, PRODUCT, QUOTIENT, Declaration, tokens
 from .lemma_texts import lemma_assertion, lemma_identities
 from .model import Certificate, CertificateError
 

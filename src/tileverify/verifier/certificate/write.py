@@ -16,12 +16,12 @@ from ...results import KernelResult
 from ...results.tiers import Tier
 from ...system.errors import SpecError
 from ...system.version import __version__
-from ..rules.answers import Limits, Proof
-from ..rules.clause_terms import clause_terms
-from ..rules.derivation import Derivation, Underivable, beyond_linear, derive
-from ..rules.lemmas import Lemma as SolverLemma
-from ..rules.lemmas import bound_lemmas, shift_lemmas
-from ..rules.smtlib import Vocabulary, needed_names, script
+from ..obligations.answers import Limits, Proof
+from ..obligations.clause_terms import clause_terms
+from ..obligations.derivation import Derivation, Underivable, beyond_linear, derive
+from ..obligations.lemmas import Lemma as SolverLemma
+from ..obligations.lemmas import bound_lemmas, shift_lemmas
+from ..obligations.smtlib import Vocabulary, needed_names, script
 from ..smt import Decider, core_of_last, solver_version
 from .launches import essence, launch_from_json, launch_to_json
 from .lemma_texts import lemma_assertion

@@ -19,12 +19,12 @@ from ...contract.terms.evaluate import Value, evaluate
 from ...contract.variables import BID, GRID, argument_address, list_length, scalar_variable
 from ...frontend.symbolic.summary import Origin, Promise, Site
 from ...results.claim import Claim
-from ..rules.answers import Model
-from ..rules.footprint_overlap import overlap_distance
-from ..rules.list_facts import about_lists, list_of
-from ..rules.obligations import Obligation
-from ..rules.prepare import contract_values
-from ..rules.two_blocks import OTHER, CopyLevel, Second
+from ..obligations.answers import Model
+from ..obligations.footprint_overlap import overlap_distance
+from ..obligations.list_facts import about_lists, list_of
+from ..obligations.obligations import Obligation
+from ..obligations.prepare import contract_values
+from ..obligations.two_blocks import OTHER, CopyLevel, Second
 from .witness_data import NoContents, completed, segments_keep
 
 MOST_ELEMENTS: Final = 1 << 12

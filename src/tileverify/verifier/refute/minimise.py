@@ -13,7 +13,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from ...contract import terms as t
 from ...contract.terms import Term
-from ..rules.answers import Answer, Limits, Model
+from ..obligations.answers import Answer, Limits, Model
 from ..smt import Decider
 
 LIMITS: Final = Limits(linear=100_000, nonlinear=200_000, rounds=20, total=300_000)

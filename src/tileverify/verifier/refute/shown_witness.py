@@ -12,11 +12,11 @@ from ...contract.terms.evaluate import Value, evaluate
 from ...contract.variables import BID
 from ...results import TILE_INDEX, Witness
 from ...results.claim import claim_to_json
-from ..rules.answers import Model
-from ..rules.footprint_overlap import PreparedSite
-from ..rules.layout import IndexFootprint
-from ..rules.obligations import Obligation
-from ..rules.two_blocks import OTHER, CopyLevel, Second
+from ..obligations.answers import Model
+from ..obligations.footprint_overlap import PreparedSite
+from ..obligations.layout import IndexFootprint
+from ..obligations.obligations import Obligation
+from ..obligations.two_blocks import OTHER, CopyLevel, Second
 from .described import DescribedNumbers, mentioned
 from .witness import FoundWitness
 

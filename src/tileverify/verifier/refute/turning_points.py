@@ -18,9 +18,9 @@ from typing import Final
 
 from ...contract import terms as t
 from ...contract.terms import Term, TermKind
-from ..rules.fact_instances import loaded_values
-from ..rules.footprint_overlap import PreparedSite
-from ..rules.layout import IndexFootprint
+from ..obligations.fact_instances import loaded_values
+from ..obligations.footprint_overlap import PreparedSite
+from ..obligations.layout import IndexFootprint
 
 MOST_MARKS: Final = 6
 """Numbers around which contents are tried."""

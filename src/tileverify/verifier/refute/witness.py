@@ -18,14 +18,14 @@ from ...contract.variables import GRID
 from ...frontend.symbolic.summary import Origin
 from ...results.claim import Claim, Confirm, Confirmation
 from ...results.codes import TV
-from ..rules.answers import Answer, Model
-from ..rules.fact_instances import loaded_values
-from ..rules.footprint_overlap import overlap_distance
-from ..rules.limits import SMALL, USUAL
-from ..rules.nesting import nested_layouts
-from ..rules.obligations import Obligation
-from ..rules.prepare import contract_values
-from ..rules.two_blocks import OTHER, CopyLevel, Second
+from ..obligations.answers import Answer, Model
+from ..obligations.fact_instances import loaded_values
+from ..obligations.footprint_overlap import overlap_distance
+from ..obligations.limits import SMALL, USUAL
+from ..obligations.nesting import nested_layouts
+from ..obligations.obligations import Obligation
+from ..obligations.prepare import contract_values
+from ..obligations.two_blocks import OTHER, CopyLevel, Second
 from ..smt import Decider
 from .described import DescribedNumbers, NoLaunch, block_ids, concrete_claim, concrete_launch, numbered_facts
 from .minimise import LIMITS, Goal, Minimiser, distance_from_zero

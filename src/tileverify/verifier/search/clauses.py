@@ -17,12 +17,12 @@ from ...contract.variables import BID, GRID
 from ...contract.wording import clause_text
 from ...frontend.symbolic.summary import ViewFootprint
 from ...results.codes import TV
-from ..rules.fact_use import FactUse
-from ..rules.footprint_overlap import PreparedSite
-from ..rules.list_facts import for_every_array
-from ..rules.obligations import Obligation
-from ..rules.two_blocks import OTHER, CopyLevel, Second
-from ..rules.work import is_seen
+from ..obligations.fact_use import FactUse
+from ..obligations.footprint_overlap import PreparedSite
+from ..obligations.list_facts import for_every_array
+from ..obligations.obligations import Obligation
+from ..obligations.two_blocks import OTHER, CopyLevel, Second
+from ..obligations.work import is_seen
 
 LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
 """The block ids of a grid's last block."""

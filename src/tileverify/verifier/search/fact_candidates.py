@@ -24,8 +24,8 @@ from ...contract.operators import Undefined
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
 from ...frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
-from ..rules.fact_instances import loaded_values
-from ..rules.layout import decompose
+from ..obligations.fact_instances import loaded_values
+from ..obligations.layout import decompose
 
 MOST_STARTS: Final = 8
 """Numbers of whole tiles that every value may exceed."""

@@ -13,13 +13,13 @@ from ...contract.facts.statements import DataTerm
 from ...contract.facts.strongest import strongest
 from ...contract.launch import DataFact
 from ..case import Case, Open
-from ..rules.answers import Answer, Limits
-from ..rules.clause_search import fewest
-from ..rules.fact_instances import loaded_values
-from ..rules.fact_use import FactUse
-from ..rules.fixed_elements import of_one_number
-from ..rules.obligations import Obligation, every_obligation
-from ..rules.prepare import launch_facts
+from ..obligations.answers import Answer, Limits
+from ..obligations.clause_search import fewest
+from ..obligations.fact_instances import loaded_values
+from ..obligations.fact_use import FactUse
+from ..obligations.fixed_elements import of_one_number
+from ..obligations.obligations import Obligation, every_obligation
+from ..obligations.prepare import launch_facts
 from ..smt import UpTo
 from .clauses import launch_clause
 from .fact_trial import Key, key_of, with_terms

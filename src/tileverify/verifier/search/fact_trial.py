@@ -12,10 +12,10 @@ from ...contract.facts.statements import DataTerm
 from ...contract.launch import DataFact, LaunchSpec
 from ...contract.terms import Term
 from ..case import Case
-from ..rules.answers import Answer, Limits
-from ..rules.fact_instances import data_facts
-from ..rules.obligations import Obligation, reached
-from ..rules.prepare import launch_facts
+from ..obligations.answers import Answer, Limits
+from ..obligations.fact_instances import data_facts
+from ..obligations.obligations import Obligation, reached
+from ..obligations.prepare import launch_facts
 
 TRIAL_LIMITS: Final = Limits(linear=400_000, nonlinear=0, rounds=60, total=800_000)
 """For one set of facts: what does not help soon is not what is missing."""

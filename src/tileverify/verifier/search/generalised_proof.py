@@ -16,13 +16,13 @@ from ...contract.terms import Term
 from ...contract.variables import GRID
 from ...results import Verdict
 from ..case import SEARCH_TOTAL, Case, Open, Outcome
-from ..rules.answers import Answer, Limits
-from ..rules.clause_search import search
-from ..rules.footprint_overlap import place_terms
-from ..rules.obligations import Obligation, promise
-from ..rules.prepare import Preparer, launch_facts
-from ..rules.two_blocks import CopyLevel
-from ..rules.work import Demand, two_blocks
+from ..obligations.answers import Answer, Limits
+from ..obligations.clause_search import search
+from ..obligations.footprint_overlap import place_terms
+from ..obligations.obligations import Obligation, promise
+from ..obligations.prepare import Preparer, launch_facts
+from ..obligations.two_blocks import CopyLevel
+from ..obligations.work import Demand, two_blocks
 from .clauses import (
     Clause,
     fitting_clauses,

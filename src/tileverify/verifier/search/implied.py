@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ...contract import terms as t
 from ...contract.terms import Scope, Sort, Term, TermKind
 from ...contract.terms.evaluate import evaluate
-from ..rules.answers import Answer, Decides
+from ..obligations.answers import Answer, Decides
 from .clauses import Clause, spoken
 
 

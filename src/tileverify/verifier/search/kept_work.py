@@ -10,14 +10,14 @@ from ...contract import terms as t
 from ...contract.as_terms import array_layout
 from ...contract.terms import Term
 from ..case import CLAUSE_LIMITS, Case
-from ..rules.answers import Answer
-from ..rules.consistency import promises
-from ..rules.fact_instances import data_facts
-from ..rules.limits import is_address
-from ..rules.obligations import Obligation
-from ..rules.prepare import contract_values
-from ..rules.protocols import watched
-from ..rules.work import Demand, Way, at_once, axes_of_work, demands, something, two_blocks, writing
+from ..obligations.answers import Answer
+from ..obligations.consistency import promises
+from ..obligations.fact_instances import data_facts
+from ..obligations.limits import is_address
+from ..obligations.obligations import Obligation
+from ..obligations.prepare import contract_values
+from ..obligations.protocols import watched
+from ..obligations.work import Demand, Way, at_once, axes_of_work, demands, something, two_blocks, writing
 
 
 @dataclass

@@ -15,10 +15,10 @@ from ...contract.terms import Term, TermKind, postorder
 from ...contract.wording import clause_text
 from ..case import CLAUSE_LIMITS, Case, Open
 from ..messages import is_readable
-from ..rules.answers import Answer
-from ..rules.clause_search import Closes, fewest
-from ..rules.list_facts import about_lists, element_facts
-from ..rules.obligations import Obligation, every_obligation
+from ..obligations.answers import Answer
+from ..obligations.clause_search import Closes, fewest
+from ..obligations.list_facts import about_lists, element_facts
+from ..obligations.obligations import Obligation, every_obligation
 from .clauses import Clause
 from .mining import fitting_bounds
 from .narrowing import offers

@@ -23,13 +23,13 @@ from ...contract import terms as t
 from ...contract.terms import Term, TermKind
 from ...contract.variables import BID, GRID, list_length
 from ..case import CLAUSE_LIMITS, Case, Open
-from ..rules.answers import Answer
-from ..rules.clause_search import Closes, search
-from ..rules.fact_instances import loaded_values
-from ..rules.limits import is_left_open
-from ..rules.prepare import contract_values
-from ..rules.two_blocks import OTHER, CopyLevel, Second
-from ..rules.work import Demand, axes_of_work
+from ..obligations.answers import Answer
+from ..obligations.clause_search import Closes, search
+from ..obligations.fact_instances import loaded_values
+from ..obligations.limits import is_left_open
+from ..obligations.prepare import contract_values
+from ..obligations.two_blocks import OTHER, CopyLevel, Second
+from ..obligations.work import Demand, axes_of_work
 from .clauses import Clause, ignored_axes, launch_clause
 from .implied import related
 from .kept_work import KeptWork

@@ -16,9 +16,9 @@ from ...contract.as_terms import Contract, array_layout
 from ...contract.terms import Sort, Term, TermKind
 from ...contract.variables import GRID
 from ...contract.wording import can_be_said
-from ..rules.obligations import Obligation
-from ..rules.prepare import contract_values
-from ..rules.quantifier_elimination import eliminations
+from ..obligations.obligations import Obligation
+from ..obligations.prepare import contract_values
+from ..obligations.quantifier_elimination import eliminations
 from .clauses import index_space_clauses, launch_only
 from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios, spacings, stepping
 from .needed_sizes import needed_sizes

@@ -12,7 +12,7 @@ from ...contract import terms as t
 from ...contract.terms import Term, TermKind
 from ...contract.variables import BID
 from ...contract.wording import can_be_said
-from ..rules.quantifier_elimination import at_most_zero, conjuncts, tightened
+from ..obligations.quantifier_elimination import at_most_zero, conjuncts, tightened
 from .clauses import LAST_BLOCK
 from .mining import most_of
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ...contract.terms import Term
-from ..rules.answers import Answer, Limits, Result
+from ..obligations.answers import Answer, Limits, Result
 from ..smt import Decider
 
 SHARES: Final = 6

@@ -19,10 +19,10 @@ from ...contract.numbers import numbers_of
 from ...contract.operators import Undefined
 from ...contract.terms import TermKind
 from ...frontend.symbolic.summary import AccessSummary, OriginKind, Site
-from ..rules.fact_instances import loaded_values
-from ..rules.footprint_overlap import place_terms
-from ..rules.layout import place
-from ..rules.prepare import read_back_arrays
+from ..obligations.fact_instances import loaded_values
+from ..obligations.footprint_overlap import place_terms
+from ..obligations.layout import place
+from ..obligations.prepare import read_back_arrays
 
 _QUOTIENTS = (TermKind.DIV, TermKind.TDIV, TermKind.MOD)
 

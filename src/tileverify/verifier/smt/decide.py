@@ -21,11 +21,11 @@ from ...contract.terms import ZERO, Term, TermKind
 from ...contract.terms.evaluate import Value, evaluate
 from ...results.tiers import Tier
 from ..effort import QUESTION
-from ..rules.answers import Answer, Limits, Merge, Model, Proof, Result, as_merged
-from ..rules.arithmetic import expand, mentions_bits
-from ..rules.differences import Differences
-from ..rules.lemmas import Lemma
-from ..rules.simplify import simplify
+from ..obligations.answers import Answer, Limits, Merge, Model, Proof, Result, as_merged
+from ..obligations.arithmetic import expand, mentions_bits
+from ..obligations.differences import Differences
+from ..obligations.lemmas import Lemma
+from ..obligations.simplify import simplify
 from .known_launches import Call, Examples
 from .on_bit_vectors import Words
 from .selection import Selection

@@ -19,8 +19,8 @@ import z3
 from ...contract import terms as t
 from ...contract.terms import Function, Sort, Symbol, Term, TermKind
 from ...contract.terms.bits import OPERATIONS
-from ..rules.arithmetic import is_opaque_quotient, split_product
-from ..rules.lemmas import products_in_sums
+from ..obligations.arithmetic import is_opaque_quotient, split_product
+from ..obligations.lemmas import products_in_sums
 from .z3_terms import Expression, Expressions
 
 

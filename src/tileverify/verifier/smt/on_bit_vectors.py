@@ -14,9 +14,9 @@ import z3
 from ...contract import terms as t
 from ...contract.terms import Function, Sort, Symbol, Term, TermKind
 from ...contract.terms.evaluate import Value, evaluate
-from ..rules.answers import Answer, Model
-from ..rules.bit_vectors import bit_question
-from ..rules.smtlib import Vocabulary
+from ..obligations.answers import Answer, Model
+from ..obligations.bit_vectors import bit_question
+from ..obligations.smtlib import Vocabulary
 
 
 class Words:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ...contract.terms import Term
 from ..effort import QUESTION
-from ..rules.answers import Answer, Limits
-from ..rules.arithmetic import mentions_bits
+from ..obligations.answers import Answer, Limits
+from ..obligations.arithmetic import mentions_bits
 from .tier_solver import TierSolver
 
 if TYPE_CHECKING:

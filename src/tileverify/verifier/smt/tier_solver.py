@@ -12,9 +12,9 @@ from ...contract import terms as t
 from ...contract.terms import Function, Sort, Term, TermKind
 from ...contract.terms.bits import OPERATIONS, number_of
 from ...contract.terms.evaluate import Value
-from ..rules.answers import Answer, Limits, Model
-from ..rules.arithmetic import is_opaque_quotient, split_product
-from ..rules.lemmas import (
+from ..obligations.answers import Answer, Limits, Model
+from ..obligations.arithmetic import is_opaque_quotient, split_product
+from ..obligations.lemmas import (
     Lemma,
     bit_lemmas,
     coefficients_of_products,

@@ -12,9 +12,11 @@ from tools.rooms import (
     PAGE,
     ROOMS,
     SOURCE,
+    brought_along,
     edges,
     import_statements,
     imports,
+    lines_of,
     modules,
     page,
     room_of,
@@ -49,6 +51,20 @@ def test_imports_point_to_rooms_before_their_own(module: Path) -> None:
     place = ROOMS.index(own)
     upwards = [f"{module}:{line}: {room}" for room, line in rooms_imported(module) if ROOMS.index(room) > place]
     assert not upwards
+
+
+MOST_LINES_BELIEVED = {
+    "verifier/obligations/obligations.py": 5_500,  # the questions that are asked
+    "verifier/obligations/derivation.py": 11_000,  # all that a proof rests on, beside the solver
+    "checker": 7_000,  # who reads the bytecode a second time
+}
+"""Of a module or a room with all that its imports bring along: so much has to be read to believe it."""
+
+
+@pytest.mark.parametrize("name", MOST_LINES_BELIEVED)
+def test_what_must_be_believed_can_be_read(name: str) -> None:
+    roots = [path for path in OWN if path == Path("tileverify", name) or path.is_relative_to(Path("tileverify", name))]
+    assert 0 < lines_of(brought_along(roots)) <= MOST_LINES_BELIEVED[name]
 
 
 def test_the_rooms_know_few_of_each_other() -> None:
@@ -162,7 +178,7 @@ TABLES = {
     "tileverify/backend/compiled/machine/warps.py": "what the values of a warp are reduced by",
     "tileverify/backend/numbers/lane_expressions.py": "what it is for many launches at once",
     "tileverify/pipeline/code_footprints/ptx_values.py": "what they are as terms",
-    "tileverify/contract/expressions.py": "how an operator of a launch spec is written",
+    "tileverify/contract/expression_parser.py": "how an operator of a launch spec is written",
     "tileverify/contract/operators.py": "what it is: value, term and Python",
     "tileverify/reports/html/words.py": "what pages print in its place",
     "tileverify/verifier/certificate/wellformed.py": "operators of SMT-LIB, and of what sorts they are",

@@ -41,6 +41,9 @@ def modules() -> list[Path]:
     return sorted(path for path in found if not (path.parts[1] == "corpus" and len(path.parts) > 3))
 
 
+_OWN: Final = frozenset(modules())
+
+
 def room_of(module: Path) -> str:
     return module.parts[1] if len(module.parts) > 2 else module.stem
 
@@ -80,6 +83,39 @@ def _imports(module: Path) -> Iterator[tuple[str, int]]:
             origin = ".".join([*base, *([node.module] if node.module else [])])
             yield origin, node.lineno
             yield from ((f"{origin}.{alias.name}", node.lineno) for alias in node.names)
+
+
+def brought_along(roots: Iterable[Path]) -> set[Path]:
+    """The modules that one has to read to believe ``roots``: what they import, lazily too, and so on.
+
+    Imports for types alone are left out.
+    """
+    found: set[Path] = set()
+    left = list(roots)
+    while left:
+        module = left.pop()
+        if module not in found:
+            found.add(module)
+            left += _needed(module)
+    return found
+
+
+@cache
+def _needed(module: Path) -> tuple[Path, ...]:
+    typed = {line for start, end in _blocks_for_types(module) for line in range(start, end + 1)}
+    names = {name for name, line in imports(module) if line not in typed}
+    paths = (Path(*name.split(".")) for name in names)
+    return tuple(each for path in paths for each in (path.with_suffix(".py"), path / "__init__.py") if each in _OWN)
+
+
+def _blocks_for_types(module: Path) -> Iterator[tuple[int, int]]:
+    for node in syntax(module).body:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            yield node.lineno, node.end_lineno or node.lineno
+
+
+def lines_of(found: Iterable[Path]) -> int:
+    return sum((SOURCE / module).read_bytes().count(b"\n") for module in found)
 
 
 def rooms_imported(module: Path) -> Iterator[tuple[str, int]]:

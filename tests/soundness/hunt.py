@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tileverify.contract.concrete import ConcreteLaunch
-from tileverify.contract.expressions import evaluate, parse_condition, print_expression
+from tileverify.contract.expression_parser import parse_condition
+from tileverify.contract.expressions import evaluate, print_expression
 from tileverify.contract.launch import Expression, KernelUnit, SameArray
 from tileverify.contract.operators import Undefined
 from tileverify.system.errors import SpecError

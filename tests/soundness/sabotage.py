@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from tileverify.contract import terms as t
-from tileverify.contract.as_terms import Contract
+from tileverify.contract.contract import Contract
 from tileverify.contract.facts.loaded import Loaded
 from tileverify.contract.facts.ranges import Range
 from tileverify.contract.facts.ranks import Ranks

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
-from tileverify.contract.expressions import parse_condition
+from tileverify.contract.expression_parser import parse_condition
 from tileverify.contract.launch import ArrayArgument, KernelUnit, LaunchSpec, ListArgument, Number
 from tileverify.results import Witness
 

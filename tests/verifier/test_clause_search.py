@@ -7,7 +7,7 @@ import pytest
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Term
 from tileverify.contract.variables import GRID
-from tileverify.verifier.obligations.clause_search import search
+from tileverify.verifier.search.clause_search import search
 from tileverify.verifier.search.clauses import spoken
 
 CLAUSES = [t.eq(axis, t.ONE) for axis in GRID]

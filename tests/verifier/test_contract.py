@@ -6,7 +6,7 @@ import pytest
 
 from tileverify.contract import terms as t
 from tileverify.contract.as_terms import build_contract
-from tileverify.contract.expressions import parse_condition
+from tileverify.contract.expression_parser import parse_condition
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, Name, SameArray, ScalarArgument
 from tileverify.contract.terms import TermKind
 

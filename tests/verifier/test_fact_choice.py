@@ -14,12 +14,11 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.summary import Promise, Site
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier import of_recording
 from tileverify.verifier.case import Case
 from tileverify.verifier.obligations.answers import Answer, Limits, Result
 from tileverify.verifier.obligations.footprint_overlap import PreparedSite, place_terms
 from tileverify.verifier.obligations.prepare import Preparer
-from tileverify.verifier.search import fact_choice
+from tileverify.verifier.search import fact_choice, of_recording
 from tileverify.verifier.search.kept_work import KeptWork
 from tileverify.verifier.smt import UpTo
 

@@ -10,8 +10,8 @@ import pytest
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.case import Outcome
-from tileverify.verifier.obligations.clause_search import fewest
 from tileverify.verifier.search import generalised_proof
+from tileverify.verifier.search.clause_search import fewest
 from tileverify.verifier.search.generalised_proof import GeneralisedProof
 from tileverify.verifier.search.generalising import Level
 

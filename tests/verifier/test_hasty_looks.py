@@ -18,8 +18,8 @@ from tileverify.verifier.obligations.answers import Limits, Merge
 from tileverify.verifier.obligations.fact_instances import loaded_values
 from tileverify.verifier.obligations.obligations import Obligation
 from tileverify.verifier.obligations.prepare import Preparer
-from tileverify.verifier.of_recording import HOPELESS
 from tileverify.verifier.search.generalised_proof import FIRST_LIMITS, LAST_LIMITS, GeneralisedProof
+from tileverify.verifier.search.of_recording import HOPELESS
 from tileverify.verifier.search.patience import Patience
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.tier_solver import TierSolver

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tileverify.contract import terms as t
+from tileverify.contract.expression_parser import parse_condition
 from tileverify.contract.expressions import evaluate as expression_value
-from tileverify.contract.expressions import parse_condition
 from tileverify.contract.launch import SameArray
 from tileverify.contract.terms import Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.contract.variables import BID, GRID
 from tileverify.contract.wording import can_be_said, clause_text
 from tileverify.verifier.obligations.clause_terms import clause_terms_of
-from tileverify.verifier.obligations.quantifier_elimination import eliminations
 from tileverify.verifier.search.plain import plain
+from tileverify.verifier.search.quantifier_elimination import eliminations
 
 from .expressions import VARIABLES, assignments, conditions, trees, truth
 from .small_launches import LAUNCHES, SMALL, among, facts, holds, sizes

@@ -16,7 +16,8 @@ from tests.soundness.test_found_wrong import checked
 
 from tileverify.backend.guard.arguments import ArrayValue
 from tileverify.contract import terms as t
-from tileverify.contract.as_terms import array_layout, build_contract
+from tileverify.contract.as_terms import build_contract
+from tileverify.contract.contract import array_layout
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.terms import Function, Scope, Term

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tileverify.contract import terms as t
-from tileverify.contract.expressions import parse_condition
+from tileverify.contract.expression_parser import parse_condition
 from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.variables import BID, GRID
 from tileverify.contract.wording import clause_text

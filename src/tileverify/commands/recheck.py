@@ -42,7 +42,13 @@ Exit codes:
     metavar="N",
     help="Also run N launches of the contract in the interpreter, and compare every access with what was proved.",
 )
-@click.option("--allow-open/--strict", default=False, help="Whether what is not confirmed fails.  [default: strict]")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="The checker alone reads the bytecode: what it does not follow is not confirmed, and the prover's executor is "
+    "not loaded.",
+)
+@click.option("--allow-open", is_flag=True, help="Exit with 0 where something is not confirmed and nothing rejected.")
 @click.option("-v", "--verbose", is_flag=True, help="Say of every obligation what confirms it.")
 @click.option("--format", "format_", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to FILE, whole.")
@@ -54,6 +60,7 @@ def recheck(
     scripts: Path | None,
     limit: int | None,
     replay: int | None,
+    strict: bool,
     allow_open: bool,
     verbose: bool,
     format_: str,
@@ -68,6 +75,8 @@ def recheck(
     """
     if output is not None and not output.parent.is_dir():
         raise UsageError(f"--output: there is no folder '{output.parent}'")
+    if strict and replay is not None:
+        raise UsageError("--strict and --replay exclude each other: what is replayed is the executor's reading")
     from ..pipeline.comparing_again import compared_again
     from ..verifier.certificate.batch import recheck_files
     from ..verifier.certificate.report import exit_code, recheck_json, recheck_text
@@ -89,6 +98,7 @@ def recheck(
             reads=reads,
             opened=_opened,
             compares=compared_again,
+            executor=not strict,
         )
         for row in found:
             working.progress(f"{row.answer.value} {row.file}")

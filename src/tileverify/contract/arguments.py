@@ -13,7 +13,8 @@ from typing import Any, Final
 from ..system.errors import SpecError
 from .descriptions import check_extent, parse_description, print_array, suggestion
 from .element_types import ELEMENT_TYPES
-from .expressions import constant_value, parse_size, print_expression
+from .expression_parser import parse_size
+from .expressions import constant_value, print_expression
 from .launch import (
     Apply,
     Argument,

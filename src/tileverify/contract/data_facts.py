@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from .expressions import ExpressionParser, print_expression
+from .expression_parser import ExpressionParser
+from .expressions import print_expression
 from .fact_kind import FactKind
 from .facts.form import Form
 from .facts.kinds import FACTS

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from ..system.errors import SpecError
 from .element_types import ALIASES, ELEMENT_TYPES
-from .expressions import constant_value, parse_size, parse_value, print_expression
+from .expression_parser import parse_size, parse_value
+from .expressions import constant_value, print_expression
 from .launch import (
     Argument,
     ArrayArgument,

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from ..system.errors import SpecError
 from .fact_kind import FactKind
 
 GRID_MAX: Final = 2**24 - 1
@@ -193,14 +192,6 @@ class LaunchSpec:
     def has_spec(self) -> bool:
         """Whether it stands in a spec, whoever wrote that."""
         return bool(self.where)
-
-    def error(self, problem: str) -> SpecError:
-        """A mistake in the arguments of this spec, with its file, launch, and the line of the one that it quotes."""
-        from .written_places import keys_of_launch, place_of
-
-        found = place_of(keys_of_launch(self.file, self.line), "args", problem) if self.file and self.line else None
-        label = self.where.removeprefix(f"{self.file}: ")
-        return SpecError(f"{label}, {problem}" if label else problem, self.file or None, *(found or (self.line, None)))
 
     def same_arrays(self) -> tuple[frozenset[str], ...]:
         """The arguments that ``requires`` says are one array, one set for each array."""

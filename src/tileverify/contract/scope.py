@@ -11,7 +11,8 @@ from .descriptions import suggestion
 from .divisibility import ADDRESS, alignments
 from .each_array import list_spoken_of, member_of_list
 from .element_types import ELEMENT_TYPES
-from .expressions import GRID_NAMES, flags, free_names, is_condition, parse_size, substitute
+from .expression_parser import parse_size
+from .expressions import GRID_NAMES, flags, free_names, is_condition, substitute
 from .launch import (
     Argument,
     ArrayArgument,

@@ -11,14 +11,8 @@ from .data_facts import arrays_of, expressions_of, parse_data_fact, with_express
 from .denied_limits import ALLOW, limits_are_denied
 from .descriptions import check_extent, suggestion
 from .element_types import ELEMENT_TYPES
-from .expressions import (
-    constant_value,
-    free_names,
-    parse_condition,
-    parse_size,
-    print_expression,
-    substitute,
-)
+from .expression_parser import parse_condition, parse_size
+from .expressions import constant_value, free_names, print_expression, substitute
 from .facts.kinds import meaning_of
 from .launch import (
     GRID_MAX,

@@ -17,7 +17,8 @@ from ..backend.early_start import reads_ahead
 from ..backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
 from ..backend.guard.arguments import Grid, Value
 from ..backend.numbers.fact_checks import violation
-from ..contract.expressions import GRID_NAMES, evaluate, parse_condition
+from ..contract.expression_parser import parse_condition
+from ..contract.expressions import GRID_NAMES, evaluate
 from ..contract.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray
 from ..contract.operators import Undefined
 from ..frontend.symbolic.summary import OriginKind

@@ -304,7 +304,7 @@ def _with_written(
 ) -> KernelResult:
     """``result`` with the arrays that are written whole in the user's own contract, which may be narrower than what was
     proved."""
-    from ..verifier.coverage import written_arrays
+    from ..verifier.coverage.coverage import written_arrays
 
     assert result.proved_launch is not None
     launch, requires = result.proved_launch, result.clauses
@@ -345,6 +345,7 @@ def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
     Raises `UnsupportedOperation` for an op without a rule, `SpecError` for a launch that passes its arguments in other
     widths than the bytecode takes them.
     """
+    from ..contract.written_places import mistake_in
     from ..frontend.sources.abi import entry_types, mismatch
     from ..frontend.symbolic.execute import summarize
 
@@ -352,11 +353,11 @@ def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
     # What nobody described has no parameters: its own words are all that is known of it.
     problem = mismatch(unit.parameters, unit.launch, entry_types(entry), unit.symbol) if unit.parameters else None
     if problem is not None:
-        raise unit.launch.error(f"args: {problem}")
+        raise mistake_in(unit.launch, f"args: {problem}")
     try:
         return summarize(module, entry, unit.parameters, may_overlap=unit.launch.sharing())
     except SpecError as error:
-        raise unit.launch.error(error.message) from None
+        raise mistake_in(unit.launch, error.message) from None
 
 
 # ------------------------------------------------------------------------------------------ many kernels

@@ -11,7 +11,7 @@ from ..frontend.bytecode.trusting import under_trust
 from ..results import Finding, KernelResult, ObligationCount, Verdict
 from ..results.codes import TV
 from ..results.second_reading import SecondReading
-from ..verifier.certificate.entry import summary_of
+from ..verifier.certificate.executed import summary_of
 
 if TYPE_CHECKING:
     from ..contract.launch import KernelUnit

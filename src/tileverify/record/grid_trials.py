@@ -31,7 +31,8 @@ from ..backend.numbers.choose import choose
 from ..backend.numbers.conditions import ContractInNumbers, scalars
 from ..backend.numbers.extents import cost
 from ..backend.numbers.inputs import Given, Inputs, elements_with, make_inputs
-from ..contract.expressions import GRID_NAMES, evaluate, free_names, parse_size
+from ..contract.expression_parser import parse_size
+from ..contract.expressions import GRID_NAMES, evaluate, free_names
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..frontend.bytecode import decode
 from ..frontend.bytecode.model import Module

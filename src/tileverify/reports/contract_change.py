@@ -17,7 +17,8 @@ from typing import Final, TypeAlias
 
 from ..contract.as_terms import ANY_GRID
 from ..contract.descriptions import parse_description, split_top_level
-from ..contract.expressions import parse_condition, parse_size, print_expression, substitute
+from ..contract.expression_parser import parse_condition, parse_size
+from ..contract.expressions import print_expression, substitute
 from ..contract.launch import Apply, ArrayArgument, Expression, Name, SameArray, ScalarArgument
 from ..results import KernelResult
 from ..system.errors import SpecError

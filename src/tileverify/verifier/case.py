@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ..contract import terms as t
-from ..contract.as_terms import Contract
+from ..contract.contract import Contract
 from ..contract.expressions import constant_value
 from ..contract.launch import LaunchSpec
 from ..contract.terms import Term
@@ -20,14 +20,14 @@ from ..results.tiers import Tier
 from . import messages
 from .effort import KERNEL_EFFORT, STRUCTURAL, Effort
 from .obligations.answers import Answer, Decides, Limits, Result
-from .obligations.clause_search import Closes
 from .obligations.determinism import deterministic
-from .obligations.fact_use import FactUse, Groups
+from .obligations.fact_use import ChooseFacts, FactUse
 from .obligations.limits import ContractParts
 from .obligations.obligations import Obligation, before_start, every_obligation
 from .obligations.prepare import Preparer, launch_facts, terms_of
 from .obligations.protocols import Protocols
 from .obligations.simplify import simplify
+from .search.clause_search import Closes
 from .search.clauses import Clause, fixed, spoken
 from .search.generalising import free_text
 from .search.implied import joined, related, without_implied
@@ -151,7 +151,7 @@ class Case:
     clauses: list[Clause] = field(default_factory=list)
     holds_for: HoldsFor | None = None
     notes: list[str] = field(default_factory=list)
-    offered: Groups = ()  # facts on data that may be taken up
+    choose: ChooseFacts | None = None  # finds facts on data that a question needs
     tally: Tally = field(default_factory=Tally)
     cache: dict[frozenset[Term], Result] = field(default_factory=dict)
     fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
@@ -165,7 +165,7 @@ class Case:
     def assume(self, facts: tuple[Term, ...]) -> None:
         limit = self.options.timeout_s
         deadline = None if limit is None else self.started + limit
-        self.use = FactUse(self.contract, self.offered, clauses=[clause.condition for clause in self.clauses])
+        self.use = FactUse(self.contract, self.choose, clauses=[clause.condition for clause in self.clauses])
         self.decider = self.finder = Decider(facts, self.options.limits, deadline, session=self.session)
         self.facts = frozenset(
             part for fact in facts for part in (fact.args if fact.kind is t.TermKind.AND else (fact,))

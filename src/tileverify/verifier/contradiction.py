@@ -8,7 +8,8 @@ from itertools import combinations
 from typing import Final
 
 from ..contract import terms as t
-from ..contract.as_terms import Contract, array_layout, build_contract
+from ..contract.as_terms import build_contract
+from ..contract.contract import Contract, array_layout
 from ..contract.data_facts import print_data_fact
 from ..contract.descriptions import print_description
 from ..contract.expressions import print_expression

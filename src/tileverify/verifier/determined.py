@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..contract import terms as t
-from ..contract.as_terms import array_layout
+from ..contract.contract import array_layout
 from ..contract.terms import Term
 from ..frontend.symbolic.summary import Site
 from ..results import Finding, SourceSite

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..contract.as_terms import build_contract
-from ..contract.expressions import constant_value, free_names, parse_condition, substitute
+from ..contract.expression_parser import parse_condition
+from ..contract.expressions import constant_value, free_names, substitute
 from ..contract.launch import Apply, Expression, LaunchSpec, Name, SameArray, ScalarArgument
 from ..contract.operators import OPERATORS
 from ..system.errors import SpecError

@@ -28,13 +28,13 @@ from .large_arrays import LargeArrays
 from .obligations.answers import Answer, Limits
 from .obligations.consistency import elements, promises
 from .obligations.fact_instances import loaded_values
-from .obligations.fact_use import Groups
-from .obligations.loop_exits import left_behind
 from .obligations.obligations import Obligation, within_index_spaces
 from .obligations.prepare import launch_facts
-from .of_recording import HOPELESS, as_recorded
+from .refute.loop_exits import left_behind
 from .refute.shown_witness import describe
+from .refute.unsynchronised import why_open
 from .refute.witness import FoundWitness
+from .refute.witness_search import WitnessSearch
 from .search.clauses import Clause
 from .search.fact_candidates import candidates
 from .search.fact_choice import FactChoice
@@ -43,11 +43,11 @@ from .search.generalised_proof import GENERALISED_LIMITS
 from .search.generalising import is_asked_first
 from .search.limit_proof import WithinLimits
 from .search.narrow_proof import Narrowing
+from .search.of_recording import HOPELESS, as_recorded
+from .search.offered_facts import Groups, OfferedFacts
 from .search.shortest import shortest
 from .search.wider_proofs import Wider
 from .smt import Session
-from .unsynchronised import why_open
-from .witness_search import WitnessSearch
 
 __all__ = ["Outcome", "VerifyOptions", "verify"]
 
@@ -300,7 +300,8 @@ class _Verification:
         own = self.case
         return Case(
             own.summary, own.launch, own.contract, own.options, own.session,
-            clauses=list(dict.fromkeys((*own.clauses, *clauses))), offered=offered, started=own.started,
+            clauses=list(dict.fromkeys((*own.clauses, *clauses))), started=own.started,
+            choose=OfferedFacts(offered) if offered else None,
         )  # fmt: skip
 
     def with_suggestions(self, outcome: Outcome, groups: Iterable[Sequence[DataFact]]) -> Outcome:

@@ -16,7 +16,8 @@ from tileverify.backend.traffic.launch_numbers import small_values
 from tileverify.backend.traffic.logged import logged
 from tileverify.backend.traffic.measured import traffic_of
 from tileverify.backend.traffic.values import NotCounted
-from tileverify.contract.expressions import evaluate, parse_size
+from tileverify.contract.expression_parser import parse_size
+from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover

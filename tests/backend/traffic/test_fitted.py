@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tileverify.backend.traffic.fitted import Fitting, Formula, constant
-from tileverify.contract.expressions import evaluate, parse_size
+from tileverify.contract.expression_parser import parse_size
+from tileverify.contract.expressions import evaluate
 
 LAUNCHES = [{"M": 7 * n * n % 900 + 1, "N": 13 * n % 777 + 2} for n in range(1, 20)]
 ATOMS = ["M", "N", "cdiv(M, 64)", "cdiv(N, 64)"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.contract.expressions import parse_condition, parse_size
+from tileverify.contract.expression_parser import parse_condition, parse_size
 from tileverify.contract.launch import (
     Apply,
     ArrayArgument,

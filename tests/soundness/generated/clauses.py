@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
 
-from tileverify.contract.expressions import evaluate, free_names, parse_condition, print_expression
+from tileverify.contract.expression_parser import parse_condition
+from tileverify.contract.expressions import evaluate, free_names, print_expression
 from tileverify.contract.launch import Expression, SameArray
 from tileverify.contract.operators import Undefined
 from tileverify.system.errors import SpecError

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
-from tileverify.contract.expressions import evaluate, parse_condition
+from tileverify.contract.expression_parser import parse_condition
+from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import ArrayArgument, Expression, LaunchSpec, ListArgument, Name, Number, ScalarArgument
 from tileverify.contract.operators import Undefined
 

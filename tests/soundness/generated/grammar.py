@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tileverify.contract.data_facts import parse_data_fact
-from tileverify.contract.expressions import parse_condition, parse_size
+from tileverify.contract.expression_parser import parse_condition, parse_size
 from tileverify.contract.launch import ArrayArgument, Expression, LaunchSpec, ListArgument, Name, Number, ScalarArgument
 
 from .contracts import ANY_GRID, FiniteContract

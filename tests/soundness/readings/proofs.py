@@ -9,7 +9,7 @@ from typing import Any
 
 from tileverify.backend.guard.arguments import ArrayValue
 from tileverify.contract import terms as t
-from tileverify.contract.as_terms import array_layout
+from tileverify.contract.contract import array_layout
 from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.element_types import ELEMENT_TYPES, INT_BITS
 from tileverify.contract.facts.kept import keeps, keeps_apart

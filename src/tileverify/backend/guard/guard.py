@@ -12,14 +12,8 @@ from typing import Any
 
 from ...contract.data_facts import expressions_of, print_data_fact
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.expressions import (
-    GRID_NAMES,
-    constant_value,
-    free_names,
-    may_be_undefined,
-    parse_condition,
-    print_expression,
-)
+from ...contract.expression_parser import parse_condition
+from ...contract.expressions import GRID_NAMES, constant_value, free_names, may_be_undefined, print_expression
 from ...contract.facts.kinds import meaning_of
 from ...contract.launch import (
     Apply,

@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from ...contract.each_array import list_spoken_of, of_arrays
-from ...contract.expressions import parse_condition, print_expression
+from ...contract.expression_parser import parse_condition
+from ...contract.expressions import print_expression
 from ...contract.launch import (
     Apply,
     Argument,

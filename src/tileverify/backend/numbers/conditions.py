@@ -12,7 +12,8 @@ from typing import Final
 
 from ...contract.each_array import list_spoken_of, member_of_list
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.expressions import GRID_NAMES, evaluate, free_names, parse_condition, print_expression, substitute
+from ...contract.expression_parser import parse_condition
+from ...contract.expressions import GRID_NAMES, evaluate, free_names, print_expression, substitute
 from ...contract.launch import (
     Apply,
     ArrayArgument,

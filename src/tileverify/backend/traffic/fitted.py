@@ -17,7 +17,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...contract.expressions import evaluate, parse_size
+from ...contract.expression_parser import parse_size
+from ...contract.expressions import evaluate
 
 Monomial: TypeAlias = tuple[str, ...]
 """Factors, sorted; written as in a spec."""

@@ -26,6 +26,7 @@ from ...contract.launch import (
 )
 from ...contract.scope import flatten
 from ...contract.strides import strides_of
+from ...contract.written_places import mistake_in
 from ..bytecode.model import Entry, PointerType, ScalarType
 from .compiled_facts import ArrayFacts
 
@@ -98,7 +99,7 @@ def fitting_parameters(spec: LaunchSpec, types: Sequence[str], symbol: str) -> t
     if other is None:
         return bare
     told = other if len(bare) == len(types) != len(full) else problem
-    raise spec.error(f"args: {told}")
+    raise mistake_in(spec, f"args: {told}")
 
 
 def mismatch(parameters: Sequence[EntryParameter], spec: LaunchSpec, types: Sequence[str], symbol: str) -> str | None:

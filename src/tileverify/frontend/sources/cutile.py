@@ -21,6 +21,7 @@ from ...contract.decorator import DecoratedLaunch, decorated_launches
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...contract.parameters import KernelParameter
 from ...contract.spec_files import RawLaunch, raw_launches
+from ...contract.written_places import mistake_in
 from ...system.errors import SourceError, SpecError, TileVerifyError
 from .abi import entry_parameters
 from .importing import import_file
@@ -113,7 +114,7 @@ def compile_kernel(kernel: CutileKernel, spec: LaunchSpec) -> KernelUnit:
         facts = compiled_array_facts(spec, kernel.parameters)
         signature = kernel_signature(spec, facts, symbol)
     except SpecError as error:
-        raise spec.error(error.message) from None
+        raise mistake_in(spec, error.message) from None
     bytecode = export_bytecode(kernel, spec, signature)
     return KernelUnit(
         file=kernel.file,
@@ -172,7 +173,7 @@ def compile_error(kernel: CutileKernel, spec: LaunchSpec, error: Exception) -> T
         return SourceError(told, *place, also=described(spec, *place, message))
     text = " ".join(str(error).split())
     if isinstance(error, TypeError) and text.startswith("Invalid"):
-        return spec.error(f"'{kernel.name}' cannot be compiled for it: {text}")
+        return mistake_in(spec, f"'{kernel.name}' cannot be compiled for it: {text}")
     summary = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return SourceError(f"cuTile failed on '{kernel.name}': {summary}", str(kernel.file), kernel.line)
 

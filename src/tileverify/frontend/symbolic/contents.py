@@ -37,7 +37,7 @@ from ..bytecode.enums import MemoryOrdering
 from ..bytecode.model import Op, ScalarType
 from .integers import constant_element
 from .machine import Machine, scalar_of, scalar_range
-from .pointers import list_word
+from .origin_addresses import list_word
 from .summary import Origin, OriginKind, ViewFootprint
 from .values import Pointer, SymbolicValue, TileView
 from .written import origin_key

@@ -31,12 +31,12 @@ from ...contract.terms import (
     sub,
     var,
 )
-from ...contract.terms.launch_wide import launch_function, launch_variable
-from ...contract.variables import ADDRESS_MAX, argument_address
+from ...contract.variables import ADDRESS_MAX
 from ..bytecode.model import Op
 from .integers import number
 from .lanes import lane_terms, mentions_lanes
 from .machine import Machine, Rule, element_bits, pointee, shape_of
+from .origin_addresses import address_of, list_word
 from .summary import Origin, OriginKind
 from .values import Pointer, unknown_origin
 
@@ -44,22 +44,6 @@ _FAR: Final = 2**61
 
 PACKED: Final = "a pointer to 4-bit elements, two of which share an address; access them through a tile view"
 """Views of them are followed.  tileiras 13.5 refuses tiles of such pointers, and pointers to i4 in any version."""
-
-
-def address_of(origin: Origin) -> Term:
-    """The byte address of an origin's first byte."""
-    if origin.address is not None:
-        return origin.address
-    if origin.index is not None:
-        return apply(list_word(origin.name, "address"), origin.index)
-    if origin.kind is OriginKind.LIST:  # of its descriptors: `xs.address` is what contracts call those of its arrays
-        return launch_variable(f"descriptors of {origin.name}", 0, ADDRESS_MAX)
-    return argument_address(origin.name)
-
-
-def list_word(name: str, word: str) -> Function:
-    """A word of a list's descriptors, by row: ``address``, ``shape[d]`` or ``strides[d]``."""
-    return launch_function(f"{name}[].{word}", 0, ADDRESS_MAX)
 
 
 def list_element(m: Machine, name: str, index: Term, element_bytes: int) -> Origin:

@@ -35,7 +35,7 @@ from .integers import constant_element, from_number, overflow_promises, zero_ext
 from .integers import number as signed_number
 from .lanes import CoordinateMap, lane, moved, permuted, reshaped
 from .machine import Machine, Rule, element_bits, pointee, shape_of
-from .pointers import address_of
+from .origin_addresses import address_of
 from .values import Lanewise, Pointer, SymbolicValue, TensorView, choose, move
 
 _LOOKUP_LIMIT: Final = 64

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...backend.numbers.conditions import ContractInNumbers
-from ...contract.expressions import GRID_NAMES, free_names, parse_condition
+from ...contract.expression_parser import parse_condition
+from ...contract.expressions import GRID_NAMES, free_names
 from ...contract.launch import Apply, Expression, LaunchSpec, SameArray
 from ...contract.operators import Undefined
 from ...system.errors import TileVerifyError

@@ -14,7 +14,7 @@ from ...contract.launch import EntryParameter, LaunchSpec
 from ...contract.terms import Term
 from ...frontend.bytecode.model import Entry, PointerType, TileType
 from ...frontend.symbolic.entry_state import bind
-from ...frontend.symbolic.pointers import address_of
+from ...frontend.symbolic.origin_addresses import address_of
 from ...frontend.symbolic.summary import AccessSummary
 from ...frontend.symbolic.values import Pointer
 from ...verifier.obligations.answers import Answer

@@ -6,7 +6,8 @@ from typing import Final
 
 from ...contract.as_terms import ANY_GRID
 from ...contract.data_facts import parse_data_fact
-from ...contract.expressions import parse_condition, parse_size, print_expression
+from ...contract.expression_parser import parse_condition, parse_size
+from ...contract.expressions import print_expression
 from ...contract.facts.kinds import meaning_of
 from ...contract.launch import Apply, DataFact, Expression, Number, SameArray
 from ...system.errors import SpecError

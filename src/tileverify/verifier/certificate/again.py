@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from ...contract.as_terms import build_contract
 from ...system.errors import TileVerifyError, UnsupportedOperation
 from ..obligations.answers import Answer, Limits
 from ..obligations.clause_terms import clause_terms
 from ..obligations.derivation import Underivable, derive
 from ..smt import Decider
-from .entry import check_entry, summary_of
+from .entry import check_entry
+from .executed import summary_of
 from .model import Certificate, CertificateError
 
 
@@ -20,7 +22,9 @@ def prove_again(certificate: Certificate, bytecode: bytes, file: str) -> None:
         check_entry(certificate, file)
         summary = summary_of(certificate, bytecode)
         clauses = clause_terms(certificate.requires, summary, certificate.launch)
-        derivation = derive(summary, certificate.launch, clauses, lambda facts: Decider(facts, Limits(), explain=True))
+        derivation = derive(
+            summary, build_contract(certificate.launch), clauses, lambda facts: Decider(facts, Limits(), explain=True)
+        )
     except Underivable as error:
         code = error.obligation.code
         raise CertificateError(f"the kernel is not proved under the contract ({code})", file) from None

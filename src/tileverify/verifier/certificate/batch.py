@@ -23,12 +23,14 @@ def recheck_files(
     reads: Callable[[Certificate, bytes], SecondReading] | None = None,
     opened: Callable[[Path], CertificateFile] = certificate_and_bytecode,
     compares: Callable[[Certificate, bytes | None, Mapping[str, bytes]], tuple[CodeAgain, ...]] | None = None,
+    executor: bool = True,
 ) -> Iterator[CertificateRow]:  # fmt: skip
     """A row for every certificate under ``paths``; one that is rejected does not stop the others.
 
     ``bytecode``: a file to compare with, in place of the one beside each certificate.  ``reads``: how the summary of a
     certificate is compared with runs, where that is asked for and the bytecode is at hand.  ``opened``: how a file is
-    read.  ``compares``: how what a certificate says of compiled code is compared again.
+    read.  ``compares``: how what a certificate says of compiled code is compared again.  ``executor``: as in
+    `recheck`.
 
     Raises `UsageError` for files that cannot be read or written, and errors of the source that ``bytecode`` is.
     """
@@ -43,7 +45,7 @@ def recheck_files(
             if scripts is not None:
                 _write(text, name, scripts)
             data = given.bytecode if bytecode is None else bytecode_from(bytecode, read_certificate(text, name))
-            found = recheck(text, name, bytecode=data, solver=solver)
+            found = recheck(text, name, bytecode=data, solver=solver, executor=executor)
             reading = None if reads is None or data is None else reads(found.certificate, data)
             code = () if compares is None else compares(found.certificate, data, given.cubins)
             yield CertificateRow(name, found, reading=reading, code=code)

@@ -1,4 +1,4 @@
-"""The entry that a certificate speaks of: its parameters, and its accesses."""
+"""The entry that a certificate speaks of, and its parameters."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from ...contract.launch import Role
 from ...contract.terms import TermKind
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
-from ...frontend.bytecode.trusting import under_trust
 from ...frontend.sources.abi import entry_parameters, entry_types, mismatch
-from ...frontend.symbolic.execute import summarize
-from ...frontend.symbolic.summary import AccessSummary
 from ...results.kernel_names import plain_name
 from ...system.errors import TileVerifyError
 from .model import Certificate, CertificateError
@@ -65,10 +62,3 @@ def entry_and_module(certificate: Certificate, bytecode: bytes) -> tuple[Module,
     if problem := mismatch(certificate.parameters, launch, entry_types(entry), entry.name):
         raise TileVerifyError(problem)
     return module, entry
-
-
-def summary_of(certificate: Certificate, bytecode: bytes) -> AccessSummary:
-    """The entry's access summary as the prover makes it; raises `TileVerifyError`."""
-    module, entry = entry_and_module(certificate, bytecode)
-    launch = certificate.launch
-    return summarize(module, under_trust(entry, launch.trust), certificate.parameters, may_overlap=launch.sharing())

@@ -9,7 +9,8 @@ from typing import Any
 from ...contract.arguments import list_elements
 from ...contract.data_facts import parse_data_fact, print_data_fact
 from ...contract.descriptions import parse_description, print_array
-from ...contract.expressions import parse_condition, parse_size, print_expression
+from ...contract.expression_parser import parse_condition, parse_size
+from ...contract.expressions import print_expression
 from ...contract.launch import (
     Argument,
     ArrayArgument,

@@ -25,7 +25,7 @@ from .document import read_certificate
 from .entry import check_entry, check_name
 from .in_cases import PART, contradicted_in_cases
 from .model import Certificate, CertificateError, Place, Question
-from .reread import Reread, summary_read_again
+from .reread import By, Reread, summary_read_again
 from .scripts import Script, any_script, lemma_script, possibility_script, question_scripts
 from .second_solver import Opinion, SecondSolver
 from .statement import Statement, stated_facts, statement
@@ -59,8 +59,8 @@ class Means(enum.Enum):
 @dataclass(frozen=True, slots=True)
 class Rechecked:
     """``bytecode_sha256``: of the bytecode from which the questions were derived anew, and are the same; ``None`` if it
-    was not at hand.  ``answers`` and ``means``: one for each obligation of the certificate.  ``reread``: who read the
-    bytecode."""
+    was not at hand, or nobody read it.  ``answers`` and ``means``: one for each obligation of the certificate.
+    ``reread``: who read the bytecode."""
 
     certificate: Certificate
     bytecode_sha256: str | None
@@ -86,8 +86,10 @@ class Rechecked:
         return sum(each is answer and (not tiers or proved.tier in tiers) for proved, each in pairs)
 
 
-def recheck(text: str, file: str, *, bytecode: bytes | None, solver: SecondSolver) -> Rechecked:
+def recheck(text: str, file: str, *, bytecode: bytes | None, solver: SecondSolver, executor: bool = True) -> Rechecked:
     """Check the certificate in ``text``, with ``bytecode`` against the kernel that it speaks of.
+
+    ``executor``: bytecode that the checker does not follow is read by the prover's executor.
 
     Raises `CertificateError` where it is damaged, or does not say of the kernel what a derivation of its own says.
     """
@@ -99,12 +101,13 @@ def recheck(text: str, file: str, *, bytecode: bytes | None, solver: SecondSolve
     reread = None
     if bytecode is not None:
         check_bytecode(certificate, bytecode, file)
-        reread = check_derivation(certificate, bytecode, file, solver)
+        reread = check_derivation(certificate, bytecode, file, solver, executor=executor)
     _check_possible(certificate, solver, file)
-    seen = None if bytecode is None else hashlib.sha256(bytecode).hexdigest()
+    derived = bytecode is not None and reread is not None and reread.by is not By.NOBODY
+    seen = hashlib.sha256(bytecode).hexdigest() if bytecode is not None and derived else None
     opinions = _Opinions(certificate, solver)
     answers = tuple(opinions.answers())
-    return Rechecked(certificate, seen, answers, tuple(opinions.means(derived=bytecode is not None)), reread)
+    return Rechecked(certificate, seen, answers, tuple(opinions.means(derived=derived)), reread)
 
 
 # -------------------------------------------------------------------------------------- without a solver
@@ -136,10 +139,14 @@ def check_bytecode(certificate: Certificate, bytecode: bytes, file: str) -> None
         raise CertificateError("the bytecode is not what the certificate speaks of: its hash differs", file)
 
 
-def check_derivation(certificate: Certificate, bytecode: bytes, file: str, solver: SecondSolver) -> Reread:
+def check_derivation(
+    certificate: Certificate, bytecode: bytes, file: str, solver: SecondSolver, *, executor: bool = True
+) -> Reread:
     """Hold what is said of the accesses against the bytecode, derive every question anew, and compare."""
     try:
-        summary, reread = summary_read_again(certificate, bytecode, file, solver)
+        summary, reread = summary_read_again(certificate, bytecode, file, solver, executor=executor)
+        if summary is None:
+            return reread
         found = _derived(certificate, summary)
     except CertificateError:
         raise
@@ -162,7 +169,7 @@ def _derived(certificate: Certificate, summary: AccessSummary) -> Statement:
         for question in certificate.questions
     }
     clauses = clause_terms(certificate.requires, summary, certificate.launch)
-    return statement(derive(summary, certificate.launch, clauses, lambda facts: Witnessed(answers)))
+    return statement(derive(summary, build_contract(certificate.launch), clauses, lambda facts: Witnessed(answers)))
 
 
 def _compared(certificate: Certificate, found: Statement) -> Iterator[tuple[str, bool]]:

@@ -21,7 +21,7 @@ from ...system.printable import printable
 from .launches import contract_lines, launch_to_json
 from .model import Certificate, Proved
 from .recheck import Means, Rechecked, Rechecking
-from .reread import SHARED, Reread
+from .reread import SHARED, By, Reread
 
 SCHEMA: Final = "tileverify/recheck/1"
 _SHOWN: Final = 10
@@ -99,7 +99,9 @@ TRUSTED: Final = (
 def _rests_on(rows: Sequence[CertificateRow]) -> tuple[str, ...]:
     """What is trusted, with what the contracts of single certificates trust beyond that."""
     words = dict.fromkeys(word for row in rows if row.found for word in row.found.certificate.launch.trust)
-    alone = any(row.found is not None and (row.found.reread is None or not row.found.reread.own) for row in rows)
+    alone = any(
+        row.found is not None and (row.found.reread is None or row.found.reread.by is not By.CHECKER) for row in rows
+    )
     reading = TRUSTED[:1] if alone else ("the reading of the file",)
     return (*reading, *TRUSTED[1:], *trusted_text(words))
 
@@ -122,7 +124,7 @@ def _row_lines(row: CertificateRow) -> Iterator[str]:
     yield from (f"{'':13}  compiled: {each}" for each in row.code)
     if reason := _open_because(row.found):
         yield f"{'':13}  not confirmed: {reason}"
-    if row.found.reread is not None:
+    if row.found.reread is not None and row.found.derived:
         yield f"{'':13}  {reader_text(row.found.reread)}"
     for answer in (Rechecking.REJECTED, Rechecking.OPEN):
         pairs = zip(certificate.obligations, row.found.answers, strict=True)
@@ -163,6 +165,8 @@ def _statement_lines(found: Rechecked) -> Iterator[str]:
 
 
 def _open_because(found: Rechecked) -> str | None:
+    if found.reread is not None and found.reread.by is By.NOBODY:
+        return f"the checker alone does not follow the bytecode: {found.reread.why}"
     if not found.derived:
         return "not derived again from the bytecode, which is not at hand (--bytecode FILE)"
     return None if found.answers else "there is nothing to confirm, as it has no obligations"
@@ -176,7 +180,7 @@ def _obligation(proved: Proved, certificate: Certificate) -> str:
 
 def reader_text(reread: Reread) -> str:
     """Who read the bytecode, in a line."""
-    if reread.own:
+    if reread.by is By.CHECKER:
         return f"bytecode read by the checker's own rules, {plural(reread.asked, 'question')} left to the second solver"
     return f"bytecode read by the prover's executor alone: {reread.why}"
 
@@ -208,8 +212,8 @@ class RejectedDocument(Struct, frozen=True):
 
 
 class ReaderDocument(Struct, frozen=True):
-    """``by``: ``checker`` or ``prover``, and then ``reason``; ``asked``: questions left to the second solver;
-    ``shared``: what both have in common."""
+    """``by``: ``checker``; or ``prover`` or ``nobody``, and then ``reason``; ``asked``: questions left to the second
+    solver; ``shared``: what both have in common."""
 
     by: str
     reason: str
@@ -299,4 +303,4 @@ def _code_again(code: CodeAgain) -> CodeAgainDocument:
 
 
 def _reader(reread: Reread) -> ReaderDocument:
-    return ReaderDocument("checker" if reread.own else "prover", reread.why, reread.asked, SHARED)
+    return ReaderDocument(reread.by.value, reread.why, reread.asked, SHARED)

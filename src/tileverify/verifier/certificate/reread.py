@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,7 @@ from ...contract.terms import Term
 from ...frontend.bytecode.trusting import under_trust
 from ...frontend.symbolic.summary import AccessSummary
 from ..obligations.smtlib import Vocabulary, script
-from .entry import entry_and_module, summary_of
+from .entry import entry_and_module
 from .model import Certificate, CertificateError
 from .second_solver import Opinion, SecondSolver
 from .stated_accesses import reading_document
@@ -26,27 +27,33 @@ SHARED: Final = (
 """What the checker and the prover have in common, in words."""
 
 
+class By(enum.Enum):
+    CHECKER = "checker"
+    PROVER = "prover"
+    NOBODY = "nobody"
+
+
 @dataclass(frozen=True, slots=True)
 class Reread:
-    """Who read the bytecode: the checker, with ``asked`` questions for the second solver, or the prover's executor, and
-    ``why``."""
+    """Who read the bytecode: the checker, with ``asked`` questions for the second solver; or why not."""
 
-    own: bool
+    by: By
     why: str = ""
     asked: int = 0
 
 
 def summary_read_again(
-    certificate: Certificate, bytecode: bytes, file: str, solver: SecondSolver
-) -> tuple[AccessSummary, Reread]:
-    """The certificate's own summary, if the checker finds that the bytecode does just that; else the executor's.
+    certificate: Certificate, bytecode: bytes, file: str, solver: SecondSolver, *, executor: bool
+) -> tuple[AccessSummary | None, Reread]:
+    """The certificate's own summary, if the checker finds that the bytecode does just that.
 
+    What the checker does not follow, the prover's ``executor`` reads, where it is admitted.
     Raises `CertificateError` where what the certificate says is not what the bytecode does.
     """
     claims = certificate.reading
     if claims is None:
         why = "the certificate does not say what the accesses are"
-        return summary_of(certificate, bytecode), Reread(own=False, why=why)
+        return _by_executor(certificate, bytecode, why) if executor else (None, Reread(By.NOBODY, why))
     module, entry = entry_and_module(certificate, bytecode)
     launch = certificate.launch
     try:
@@ -64,11 +71,19 @@ def summary_read_again(
         # Claims are made by somebody else: what no step can read is none.
         raise CertificateError("what the certificate says of the accesses makes no sense", file) from error
     except NotFollowed as error:
-        summary = summary_of(certificate, bytecode)
+        if not executor:
+            return None, Reread(By.NOBODY, error.message)
+        summary, reread = _by_executor(certificate, bytecode, error.message)
         if reading_document(summary) != reading_document(claims):
             raise CertificateError("the accesses of the certificate are not those of the bytecode", file) from None
-        return summary, Reread(own=False, why=error.message)
-    return found.summary, Reread(own=True, asked=found.asked)
+        return summary, reread
+    return found.summary, Reread(By.CHECKER, asked=found.asked)
+
+
+def _by_executor(certificate: Certificate, bytecode: bytes, why: str) -> tuple[AccessSummary, Reread]:
+    from .executed import summary_of  # late: `recheck --strict` runs without the executor
+
+    return summary_of(certificate, bytecode), Reread(By.PROVER, why)
 
 
 def excluded(solver: SecondSolver, conditions: Sequence[Term]) -> bool | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from ...contract import terms as t
+from ...contract.as_terms import build_contract
 from ...contract.launch import KernelUnit
 from ...contract.terms import Term, TermKind
 from ...frontend.bytecode.identity import semantic_sha256
@@ -40,7 +41,9 @@ def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> C
     """
     try:
         clauses = clause_terms(result.clauses, summary, unit.launch)
-        derivation = derive(summary, unit.launch, clauses, lambda facts: Decider(facts, Limits(), explain=True))
+        derivation = derive(
+            summary, build_contract(unit.launch), clauses, lambda facts: Decider(facts, Limits(), explain=True)
+        )
     except (SpecError, Underivable) as error:
         raise CertificateError(f"the proof could not be written down: {error}", result.file, result.line) from None
     if len(derivation.steps) != result.obligations.total:

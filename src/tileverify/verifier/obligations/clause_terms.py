@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract, build_contract
+from ...contract.as_terms import build_contract
+from ...contract.contract import Contract
 from ...contract.each_array import member_names
-from ...contract.expressions import parse_condition, print_expression
+from ...contract.expression_parser import parse_condition
+from ...contract.expressions import print_expression
 from ...contract.launch import Apply, Expression, LaunchSpec, Name, Number, SameArray
 from ...contract.list_terms import described_member
 from ...contract.operators import ARITHMETIC, COMPARISONS, LARGEST_EXPONENT, joined

@@ -24,7 +24,7 @@ from itertools import combinations, permutations
 from typing import Final
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract, array_layout
+from ...contract.contract import Contract, array_layout
 from ...contract.element_types import INT_BITS
 from ...contract.facts.form import DISTINCT, Subject
 from ...contract.facts.kinds import meaning_of, subject_of

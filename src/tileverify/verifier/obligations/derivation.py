@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...contract.as_terms import Contract, build_contract
-from ...contract.launch import LaunchSpec
+from ...contract.contract import Contract
 from ...contract.terms import Term, TermKind
 from ...frontend.symbolic.summary import AccessSummary, Promise
 from ...results.tiers import Tier
@@ -62,9 +61,8 @@ SolverFor: TypeAlias = Callable[[Sequence[Term]], Decides]
 """Who answers questions under some facts."""
 
 
-def derive(summary: AccessSummary, launch: LaunchSpec, clauses: Sequence[Term], solver: SolverFor) -> Derivation:
-    """Ask everything that "``launch`` under ``clauses`` is fine" rests on; raises `Underivable`."""
-    contract = build_contract(launch)
+def derive(summary: AccessSummary, contract: Contract, clauses: Sequence[Term], solver: SolverFor) -> Derivation:
+    """Ask everything that "each launch of ``contract`` under ``clauses`` is fine" rests on; raises `Underivable`."""
     facts = (*launch_facts(contract), *clauses)
     ledger = _Ledger(solver(facts))
     steps = _Walk(summary, contract, facts, clauses, ledger).steps()

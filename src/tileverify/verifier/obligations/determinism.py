@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract
+from ...contract.contract import Contract
 from ...contract.terms import Term
 from ...frontend.symbolic.summary import Access
 from .answers import Answer, Decides

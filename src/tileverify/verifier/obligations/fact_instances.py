@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypeAlias
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract, array_layout
+from ...contract.contract import Contract, array_layout
 from ...contract.element_types import INT_BITS
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import meaning_of, subject_of

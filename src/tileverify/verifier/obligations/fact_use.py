@@ -1,40 +1,47 @@
 """Facts on index data where questions need them: those of the contract always, others only if nothing else helps.
 
-Facts that somebody else offers (what a recording saw, what would decide an open question) are *taken up* in groups, and
-as few of them as will do; what was taken up once counts for all later questions.
+Facts that somebody else offers (what a recording saw, what would decide an open question) are *taken up* where a
+question needs them.  Which ones is for a search to say; what was taken up once counts for all later questions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol
 
-from ...contract.as_terms import Contract
-from ...contract.facts.form import Subject
-from ...contract.facts.kinds import subject_of
+from ...contract.contract import Contract
 from ...contract.facts.statements import DataTerm
-from ...contract.facts.strongest import strongest
 from ...contract.terms import Term
 from ...frontend.symbolic.summary import Origin
 from .answers import Answer, Decides, Result
-from .clause_search import fewest
 from .fact_instances import Said, instances
 from .list_facts import about_lists, element_facts
 
-Groups: TypeAlias = Sequence[Sequence[DataTerm]]
+
+class ChooseFacts(Protocol):
+    """A search among facts on offer."""
+
+    def __call__(
+        self,
+        use: FactUse,
+        conditions: Sequence[Term],
+        origins: Mapping[str, Origin],
+        closes: Callable[[Sequence[Term]], bool],
+    ) -> Sequence[DataTerm] | None:
+        """Facts whose instances for ``conditions`` make ``closes`` true; ``None`` if none do."""
 
 
 @dataclass
 class FactUse:
-    """``offered`` are groups of facts that may be taken up, the most usual first; ``taken`` those that were.
+    """``choose``: finds facts on offer that a question needs; ``taken``: those that were found.
 
     ``said``: to be shared by those whose contracts differ in their facts alone.  ``clauses``: what was added to the
     contract.  What either says of the arrays of lists counts as what is said of data does.
     """
 
     contract: Contract
-    offered: Groups = ()
+    choose: ChooseFacts | None = None
     taken: list[DataTerm] = field(default_factory=list)
     said: Said = field(default_factory=dict)
     clauses: Sequence[Term] = ()
@@ -58,34 +65,11 @@ class FactUse:
 
     def take_up(
         self, conditions: Sequence[Term], origins: Mapping[str, Origin], closes: Callable[[Sequence[Term]], bool]
-    ) -> list[DataTerm] | None:
-        """As few facts as make ``closes`` accept their instances for ``conditions``, taken up; ``None`` if none do.
-
-        Those that were taken up before come first, and ranges of arrays that have one only where nothing else helps.
-        """
-        ranged = {data.fact.array for data in self.taken if subject_of(data) is Subject.LIMITS}
-
-        def settled(data: DataTerm) -> bool:
-            return subject_of(data) is Subject.LIMITS and data.fact.array in ranged
-
-        now = [[data for data in group if not settled(data)] for group in self.offered]
-        later = [[data for data in group if settled(data)] for group in self.offered]
-        said: dict[DataTerm, tuple[Term, ...]] = {}
-
-        def closed(facts: Sequence[DataTerm]) -> bool:
-            return closes([term for fact in strongest(facts) for term in said[fact]])
-
-        tried: list[DataTerm] = []
-        for group in (self.taken, *now, *later) if self.offered else ():
-            fresh = [fact for fact in group if fact not in said]
-            said |= {fact: tuple(instances(conditions, (fact,), self.contract, origins, self.said)) for fact in fresh}
-            fresh = [fact for fact in fresh if said[fact]]
-            tried += fresh
-            if fresh and closed(tried):
-                few = fewest(tried, closed)
-                self.taken = [*self.taken, *(fact for fact in few if fact not in self.taken)]
-                return few
-        return None
+    ) -> Sequence[DataTerm] | None:
+        """Facts whose instances for ``conditions`` make ``closes`` true, taken up; ``None`` if none do."""
+        found = None if self.choose is None else self.choose(self, conditions, origins, closes)
+        self.taken = [*self.taken, *(fact for fact in found or () if fact not in self.taken)]
+        return found
 
 
 @dataclass(frozen=True, slots=True)

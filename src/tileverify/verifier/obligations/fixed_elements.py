@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract
+from ...contract.contract import Contract
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import subject_of
 from ...contract.facts.statements import DataTerm

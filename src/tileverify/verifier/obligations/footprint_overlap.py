@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract
+from ...contract.contract import Contract
 from ...contract.terms import Term
 from ...frontend.symbolic.summary import Origin, OriginKind, Site, ViewFootprint, earlier
 from .layout import ByteFootprint, IndexFootprint, Place

@@ -31,7 +31,7 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract, array_layout
+from ...contract.contract import Contract, array_layout
 from ...contract.list_terms import described_member
 from ...contract.terms import Sort, Term, TermKind
 from ...contract.terms.evaluate import evaluate

@@ -14,20 +14,20 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract
+from ...contract.contract import Contract
 from ...contract.each_array import member_of_list
 from ...contract.element_types import INDEX_MAX
 from ...contract.launch import ListArgument
 from ...contract.list_terms import described_number, described_word, member_variable
 from ...contract.terms import Term, TermKind
 from ...contract.variables import list_length
-from ...frontend.symbolic import pointers
+from ...frontend.symbolic.origin_addresses import list_word
 
 MARK = "[]."
 """Between the name of a list and the word of its descriptors."""
 
 
-def list_word(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:
+def described_in(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:
     """A size or stride in a list's descriptors, as the launch spec describes every element of the list."""
     name, separator, field_name = word.function.name.partition(MARK)
     if not separator or name not in lists or field_name == "address":
@@ -99,8 +99,8 @@ def element_facts(conditions: Iterable[Term], facts: Sequence[Term], contract: C
 
 
 def _word(name: str, word: str, row: Term, contract: Contract) -> Term:
-    read = t.apply(pointers.list_word(name, word), row)
-    return list_word(read, contract.lists) or read
+    read = t.apply(list_word(name, word), row)
+    return described_in(read, contract.lists) or read
 
 
 # ------------------------------------------------------------------------------------------------ clauses

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract, extent
+from ...contract.contract import Contract, extent
 from ...contract.terms import Term, TermKind
 from ...contract.variables import BID, GRID
 from ...frontend.bytecode.enums import MemoryScope
-from ...frontend.symbolic.pointers import address_of
+from ...frontend.symbolic.origin_addresses import address_of
 from ...frontend.symbolic.summary import Access, Origin, OriginKind, Promise, Site, ViewFootprint
 from ...results.codes import TV
 from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet, place_terms, renamed, touches

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract, extent_of
+from ...contract.contract import Contract, extent_of
 from ...contract.terms import Function, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
 from ...contract.variables import BID, GRID, list_length
@@ -35,7 +35,7 @@ from .fact_use import FactUse, Informed
 from .fixed_elements import Settled, of_one_number
 from .footprint_overlap import PreparedSite, map_origin, place_terms
 from .layout import IndexFootprint, Place, place
-from .list_facts import list_word
+from .list_facts import described_in
 from .loop_invariants import LoopInvariants, loop_invariants
 from .two_blocks import OTHER, CopyLevel, Second
 
@@ -112,7 +112,7 @@ class Preparer:
 
     def _value(self, term: Term) -> Term | None:
         if term.kind is TermKind.APPLY:
-            word = list_word(term, self.contract.lists) if self.contract.lists else None
+            word = described_in(term, self.contract.lists) if self.contract.lists else None
             return self._settled.number(term) if word is None and self._settled is not None else word
         known = self._values.get(term)
         return self._in_grid(term) if known is None else known

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract, array_layout
 from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
+from ...contract.contract import Contract, array_layout
 from ...contract.element_types import INT_BITS
 from ...contract.facts.statements import NumberedFact
 from ...contract.launch import LaunchSpec, ListArgument, Name, ScalarArgument, TupleArgument

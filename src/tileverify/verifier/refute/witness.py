@@ -8,8 +8,8 @@ from itertools import chain
 from math import prod
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract, array_layout
 from ...contract.concrete import ConcreteLaunch
+from ...contract.contract import Contract, array_layout
 from ...contract.facts.contents import WIDE
 from ...contract.facts.statements import DataTerm
 from ...contract.launch import LaunchSpec
@@ -22,13 +22,13 @@ from ..obligations.answers import Answer, Model
 from ..obligations.fact_instances import loaded_values
 from ..obligations.footprint_overlap import overlap_distance
 from ..obligations.limits import SMALL, USUAL
-from ..obligations.nesting import nested_layouts
 from ..obligations.obligations import Obligation
 from ..obligations.prepare import contract_values
 from ..obligations.two_blocks import OTHER, CopyLevel, Second
 from ..smt import Decider
 from .described import DescribedNumbers, NoLaunch, block_ids, concrete_claim, concrete_launch, numbered_facts
 from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
+from .nesting import nested_layouts
 from .sampled_contents import SPACIOUS, SampledContents, possible, room
 from .turning_points import TurningPoints, marks
 

@@ -22,7 +22,7 @@ from ..obligations.footprint_overlap import PreparedSite
 from ..obligations.list_facts import for_every_array
 from ..obligations.obligations import Obligation
 from ..obligations.two_blocks import OTHER, CopyLevel, Second
-from ..obligations.work import is_seen
+from .work import is_seen
 
 LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
 """The block ids of a grid's last block."""

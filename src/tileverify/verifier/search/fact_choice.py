@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ...contract.as_terms import Contract
+from ...contract.contract import Contract
 from ...contract.facts.form import DISTINCT, Subject
 from ...contract.facts.kinds import subject_of
 from ...contract.facts.statements import DataTerm
@@ -14,13 +14,13 @@ from ...contract.facts.strongest import strongest
 from ...contract.launch import DataFact
 from ..case import Case, Open
 from ..obligations.answers import Answer, Limits
-from ..obligations.clause_search import fewest
 from ..obligations.fact_instances import loaded_values
 from ..obligations.fact_use import FactUse
 from ..obligations.fixed_elements import of_one_number
 from ..obligations.obligations import Obligation, every_obligation
 from ..obligations.prepare import launch_facts
 from ..smt import UpTo
+from .clause_search import fewest
 from .clauses import launch_clause
 from .fact_trial import Key, key_of, with_terms
 

@@ -60,11 +60,11 @@ class FactTrial:
         Facts that only keep machine integers from wrapping are looked for where nothing else helped.
         """
         self.case.assume((*launch_facts(self.case.contract), *(clause.condition for clause in self.case.clauses)))
-        offered, self.case.use.offered = self.case.use.offered, ()
+        choose, self.case.use.choose = self.case.use.choose, None
         self.case.prepare_like(self.look)
-        self.case.use.offered = offered
+        self.case.use.choose = choose
         left = self._close(set(wanted))
-        if left and self.case.use.offered:
+        if left and choose is not None:
             self.case.prepare_again({offset for _, places in left for offset in places})
             self._close(left)
         return tuple(dict.fromkeys(fact for facts in self.needed.values() for fact in facts))
@@ -92,7 +92,7 @@ class FactTrial:
             *data_facts(obligation.conditions, self.case.contract, self.case.origins),
         )
         before = self.case.use.taken
-        few: list[DataTerm] | None = None
+        few: Sequence[DataTerm] | None = None
         if not self._is_over():
             with self._with_effort(TRIAL_LIMITS):
                 few = self.case.use.take_up(conditions, self.case.origins, self._closing(conditions, obligation))

@@ -17,12 +17,11 @@ from ...contract.variables import GRID
 from ...results import Verdict
 from ..case import SEARCH_TOTAL, Case, Open, Outcome
 from ..obligations.answers import Answer, Limits
-from ..obligations.clause_search import search
 from ..obligations.footprint_overlap import place_terms
 from ..obligations.obligations import Obligation, promise
 from ..obligations.prepare import Preparer, launch_facts
 from ..obligations.two_blocks import CopyLevel
-from ..obligations.work import Demand, two_blocks
+from .clause_search import search
 from .clauses import (
     Clause,
     fitting_clauses,
@@ -37,6 +36,7 @@ from .generalising import Level, Miner, holds, weaker
 from .kept_work import KeptWork
 from .mining import fitting_bounds
 from .patience import Patience
+from .work import Demand, two_blocks
 
 FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 """For showing that a machine integer does not wrap, where a clause may say so instead."""

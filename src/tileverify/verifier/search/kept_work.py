@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ...contract import terms as t
-from ...contract.as_terms import array_layout
+from ...contract.contract import array_layout
 from ...contract.terms import Term
 from ..case import CLAUSE_LIMITS, Case
 from ..obligations.answers import Answer
@@ -17,7 +17,7 @@ from ..obligations.limits import is_address
 from ..obligations.obligations import Obligation
 from ..obligations.prepare import contract_values
 from ..obligations.protocols import watched
-from ..obligations.work import Demand, Way, at_once, axes_of_work, demands, something, two_blocks, writing
+from .work import Demand, Way, at_once, axes_of_work, demands, something, two_blocks, writing
 
 
 @dataclass

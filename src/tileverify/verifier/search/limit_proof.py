@@ -16,9 +16,9 @@ from ...contract.wording import clause_text
 from ..case import CLAUSE_LIMITS, Case, Open
 from ..messages import is_readable
 from ..obligations.answers import Answer
-from ..obligations.clause_search import Closes, fewest
 from ..obligations.list_facts import about_lists, element_facts
 from ..obligations.obligations import Obligation, every_obligation
+from .clause_search import Closes, fewest
 from .clauses import Clause
 from .mining import fitting_bounds
 from .narrowing import offers

@@ -24,17 +24,17 @@ from ...contract.terms import Term, TermKind
 from ...contract.variables import BID, GRID, list_length
 from ..case import CLAUSE_LIMITS, Case, Open
 from ..obligations.answers import Answer
-from ..obligations.clause_search import Closes, search
 from ..obligations.fact_instances import loaded_values
 from ..obligations.limits import is_left_open
 from ..obligations.prepare import contract_values
 from ..obligations.two_blocks import OTHER, CopyLevel, Second
-from ..obligations.work import Demand, axes_of_work
+from .clause_search import Closes, search
 from .clauses import Clause, ignored_axes, launch_clause
 from .implied import related
 from .kept_work import KeptWork
 from .narrowing import offers
 from .shortest import shortest
+from .work import Demand, axes_of_work
 
 FOR_DATA = 4
 """Groups of clauses that are tried where the contents of arrays matter, and mostly a fact about them is missing."""

@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, combinations_with_replacement
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract, array_layout
+from ...contract.contract import Contract, array_layout
 from ...contract.terms import Sort, Term, TermKind
 from ...contract.variables import GRID
 from ...contract.wording import can_be_said
 from ..obligations.obligations import Obligation
 from ..obligations.prepare import contract_values
-from ..obligations.quantifier_elimination import eliminations
 from .clauses import index_space_clauses, launch_only
 from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios, spacings, stepping
 from .needed_sizes import needed_sizes
+from .quantifier_elimination import eliminations
 
 MOST_SIZES = 6
 """Sizes of a question whose relations are tried."""

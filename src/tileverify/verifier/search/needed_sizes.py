@@ -12,9 +12,9 @@ from ...contract import terms as t
 from ...contract.terms import Term, TermKind
 from ...contract.variables import BID
 from ...contract.wording import can_be_said
-from ..obligations.quantifier_elimination import at_most_zero, conjuncts, tightened
 from .clauses import LAST_BLOCK
 from .mining import most_of
+from .quantifier_elimination import at_most_zero, conjuncts, tightened
 
 
 def needed_sizes(conditions: Sequence[Term]) -> Iterator[Term]:

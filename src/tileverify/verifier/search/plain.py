@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from ...contract import terms as t
 from ...contract.terms import Sort, Term, TermKind
-from ..obligations.quantifier_elimination import at_most_zero, tightened
+from .quantifier_elimination import at_most_zero, tightened
 
 MOST_TERMS = 100
 """Larger ones nobody reads, whatever their form."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ....contract.as_terms import Contract
+from ....contract.contract import Contract
 from ....contract.element_types import INT_BITS
 from ....contract.facts.form import Subject
 from ....contract.facts.kinds import subject_of

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 
 from ....contract import terms as t
-from ....contract.as_terms import Contract
+from ....contract.contract import Contract
 from ....contract.terms import Scope, Term, TermKind
 from ....contract.variables import BID, GRID
 from ....frontend.symbolic.summary import Access, Origin

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ....contract import terms as t
-from ....contract.as_terms import Contract
+from ....contract.contract import Contract
 from ....contract.terms import Term
 from ....frontend.symbolic.summary import Origin, Site
 from ..answers import Decides

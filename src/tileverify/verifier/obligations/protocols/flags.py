@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ....contract import terms as t
-from ....contract.as_terms import Contract
+from ....contract.contract import Contract
 from ....frontend.symbolic.summary import Access, Origin
 from ....results.codes import TV
 from ..footprint_overlap import PreparedSite, awaited, identity, meet

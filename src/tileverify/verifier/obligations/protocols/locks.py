@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 
 from ....contract import terms as t
-from ....contract.as_terms import Contract
+from ....contract.contract import Contract
 from ....contract.terms import Term, TermKind
 from ....frontend.symbolic.summary import Origin
 from ..footprint_overlap import PreparedSite, awaited, identity, meet

@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from ....contract import terms as t
-from ....contract.as_terms import Contract
+from ....contract.contract import Contract
 from ....contract.terms import Term
 from ....contract.variables import BID, GRID
 from ....results.codes import TV

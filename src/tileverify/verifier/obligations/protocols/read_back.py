@@ -48,7 +48,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from ....contract import terms as t
-from ....contract.as_terms import Contract
+from ....contract.contract import Contract
 from ....contract.facts.form import Subject
 from ....contract.facts.kinds import subject_of
 from ....contract.terms import Scope, Sort, Term, TermKind

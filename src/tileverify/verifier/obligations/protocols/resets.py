@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....contract import terms as t
-from ....contract.as_terms import Contract
+from ....contract.contract import Contract
 from ....contract.terms import Term
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from .ground import Asker, Ground

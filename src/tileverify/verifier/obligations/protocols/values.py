@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TypeAlias
 
 from ....contract import terms as t
-from ....contract.as_terms import Contract
+from ....contract.contract import Contract
 from ....contract.terms import Term
 from ....frontend.symbolic.summary import Access
 from ..footprint_overlap import PreparedSite, meet

@@ -9,18 +9,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
-from ..contract.data_facts import arrays_of
-from ..contract.launch import DataFact, LaunchSpec
-from ..frontend.symbolic.summary import AccessSummary
-from ..results import Verdict
-from . import messages
-from .case import Case, Open, Outcome
-from .obligations.answers import Limits
-from .obligations.fact_instances import loaded_values
-from .obligations.footprint_overlap import place_terms
-from .search.clauses import Clause
-from .search.fact_candidates import candidates
-from .search.seen_facts import divided_by, first_contents, follow_from_observed, starts_of_counters
+from ...contract.data_facts import arrays_of
+from ...contract.launch import DataFact, LaunchSpec
+from ...frontend.symbolic.summary import AccessSummary
+from ...results import Verdict
+from .. import messages
+from ..case import Case, Open, Outcome
+from ..obligations.answers import Limits
+from ..obligations.fact_instances import loaded_values
+from ..obligations.footprint_overlap import place_terms
+from .clauses import Clause
+from .fact_candidates import candidates
+from .seen_facts import divided_by, first_contents, follow_from_observed, starts_of_counters
 
 FIRST_LOOK: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
 """For a proof without the facts that a recording offers."""

@@ -13,8 +13,8 @@ from itertools import product
 from ...contract import terms as t
 from ...contract.terms import Term, TermKind
 from ...frontend.symbolic.summary import earlier
-from .footprint_overlap import PreparedSite, awaited, identity
-from .two_blocks import OTHER, CopyLevel, Renaming, Second
+from ..obligations.footprint_overlap import PreparedSite, awaited, identity
+from ..obligations.two_blocks import OTHER, CopyLevel, Renaming, Second
 
 
 def left_behind(first: PreparedSite, second: PreparedSite) -> Term:

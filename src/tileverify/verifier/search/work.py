@@ -31,18 +31,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract
+from ...contract.contract import Contract
 from ...contract.terms import Term, TermKind
 from ...contract.variables import BID, GRID
 from ...contract.wording import can_be_said
 from ...frontend.symbolic.summary import OriginKind, Site
 from ...results.codes import TV
-from .footprint_overlap import PreparedSite, does_something, touches
-from .layout import IndexFootprint, as_bytes
-from .obligations import MISALIGNED, Obligation, beyond_allocation, reached
-from .prepare import contract_values
+from ..obligations.footprint_overlap import PreparedSite, does_something, touches
+from ..obligations.layout import IndexFootprint, as_bytes
+from ..obligations.obligations import MISALIGNED, Obligation, beyond_allocation, reached
+from ..obligations.prepare import contract_values
+from ..obligations.two_blocks import OTHER, CopyLevel, Second
 from .quantifier_elimination import conjuncts
-from .two_blocks import OTHER, CopyLevel, Second
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,20 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..contract import terms as t
-from ..contract.facts.kept import bounded, joined, measures
-from ..contract.terms import Term
-from ..results.claim import Confirm
-from .case import Case, Open
-from .obligations.answers import Answer
-from .obligations.fact_instances import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data
-from .obligations.footprint_overlap import PreparedSite, place_terms
-from .obligations.obligations import Obligation, reached, within_index_spaces
-from .obligations.protocols import watched
-from .obligations.rewritten import rewritten_arrays
-from .refute.turning_points import reaches
-from .refute.witness import RACES, FoundWitness, Search
-from .smt import Decider
+from ...contract import terms as t
+from ...contract.facts.kept import bounded, joined, measures
+from ...contract.terms import Term
+from ...results.claim import Confirm
+from ..case import Case, Open
+from ..obligations.answers import Answer
+from ..obligations.fact_instances import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data
+from ..obligations.footprint_overlap import PreparedSite, place_terms
+from ..obligations.obligations import Obligation, reached, within_index_spaces
+from ..obligations.protocols import watched
+from ..smt import Decider
+from .rewritten import rewritten_arrays
+from .turning_points import reaches
+from .witness import RACES, FoundWitness, Search
 
 
 @dataclass

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..contract import terms as t
-from ..contract.as_terms import Contract
-from ..results import Hint
-from ..results.codes import TV
-from .messages import OpenReason, in_words
-from .obligations.footprint_overlap import PreparedSite, awaited, identity, may_share
-from .obligations.obligations import Obligation
-from .obligations.protocols import Protocols
-from .obligations.protocols.arrays import acquires, changers, covers, initial_of, releases
-from .obligations.protocols.ground import Asker
-from .obligations.protocols.instances import Instance, values_in
-from .obligations.protocols.order import published
-from .obligations.protocols.sides import sides_of
-from .obligations.two_blocks import CopyLevel
+from ...contract import terms as t
+from ...contract.contract import Contract
+from ...results import Hint
+from ...results.codes import TV
+from ..messages import OpenReason, in_words
+from ..obligations.footprint_overlap import PreparedSite, awaited, identity, may_share
+from ..obligations.obligations import Obligation
+from ..obligations.protocols import Protocols
+from ..obligations.protocols.arrays import acquires, changers, covers, initial_of, releases
+from ..obligations.protocols.ground import Asker
+from ..obligations.protocols.instances import Instance, values_in
+from ..obligations.protocols.order import published
+from ..obligations.protocols.sides import sides_of
+from ..obligations.two_blocks import CopyLevel
 
 
 def why_open(protocols: Protocols, obligation: Obligation) -> OpenReason | None:

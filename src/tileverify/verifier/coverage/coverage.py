@@ -23,21 +23,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 
-from ..contract import terms as t
-from ..contract.as_terms import array_layout, build_contract
-from ..contract.launch import LaunchSpec
-from ..contract.terms import Scope, Term, TermKind
-from ..contract.variables import BID, GRID
-from ..frontend.bytecode.model import Block, Entry
-from ..frontend.symbolic.summary import Access, AccessSummary, Origin, OriginKind, Site, ViewFootprint
-from ..results import WrittenArrays
-from .obligations.answers import Answer, Limits
-from .obligations.clause_terms import clause_terms
-from .obligations.footprint_overlap import PreparedSite, touches
-from .obligations.inverse import candidate
-from .obligations.layout import IndexFootprint
-from .obligations.prepare import Preparer, launch_facts
-from .smt import Decider
+from ...contract import terms as t
+from ...contract.as_terms import build_contract
+from ...contract.contract import array_layout
+from ...contract.launch import LaunchSpec
+from ...contract.terms import Scope, Term, TermKind
+from ...contract.variables import BID, GRID
+from ...frontend.bytecode.model import Block, Entry
+from ...frontend.symbolic.summary import Access, AccessSummary, Origin, OriginKind, Site, ViewFootprint
+from ...results import WrittenArrays
+from ..obligations.answers import Answer, Limits
+from ..obligations.clause_terms import clause_terms
+from ..obligations.footprint_overlap import PreparedSite, touches
+from ..obligations.layout import IndexFootprint
+from ..obligations.prepare import Preparer, launch_facts
+from ..smt import Decider
+from .inverse import candidate
 
 LIMITS = Limits(linear=100_000, nonlinear=200_000, rounds=20, total=200_000, bits=0)
 """For one question: what a right candidate needs is found soon."""

@@ -13,9 +13,9 @@ from itertools import pairwise, permutations
 from typing import Final
 
 from ...contract import terms as t
-from ...contract.as_terms import Contract, array_layout
+from ...contract.contract import Contract, array_layout
 from ...contract.terms import Term, TermKind
-from .prepare import contract_values
+from ..obligations.prepare import contract_values
 
 MOST_ORDERED: Final = 3
 """Axes that may be nested in any order; of more, row-major or column-major."""

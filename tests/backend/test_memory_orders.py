@@ -82,11 +82,18 @@ def test_a_fence_beside_the_access_orders_as_well(unit: KernelUnit) -> None:
     assert made.ptx is not None
     line = next(each for each in made.ptx.split("\n") if ORDERED in each)
     plain = line.replace(ORDERED, "atom.global.add.u32")
+    address = plain[plain.index("[") : plain.index("]") + 1]
+    between = f"ld.global.b32 %r99, {address};"
     for before, after, differs in (
         ("fence.release.gpu;", "fence.acquire.gpu;", False),
         ("fence.acq_rel.gpu;", "fence.acq_rel.gpu;", False),
         ("fence.acq_rel.cta;", "fence.acq_rel.gpu;", True),
         ("fence.release.gpu;", "", True),
+        (f"fence.release.gpu;\n{between}", "fence.acquire.gpu;", True),
+        ("fence.release.gpu;", f"{between}\nfence.acquire.gpu;", True),
+        ("fence.release.gpu;\n$ENTERED:", "fence.acquire.gpu;", True),  # others may come from elsewhere
+        ("fence.release.gpu;", "bra.uni $ON;\n$ON:\nfence.acquire.gpu;", True),
+        ("setp.ne.s32 %p99, %r99, %r99;\n@%p99 fence.release.gpu;", "fence.acquire.gpu;", True),
     ):
         ptx = made.ptx.replace(line, f"{before}\n{plain}\n{after}")
         entry = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
@@ -145,3 +152,23 @@ def test_what_was_executed_before_is_no_part_of_a_look(unit: KernelUnit) -> None
     for number in range(len(code.instructions)):
         program_of(code).compile(number)
     assert looked(entry, Assembled(made.cubin, unmet, made.host), "sm_90") == first
+
+
+@pytest.mark.assembler("tileiras")
+def test_an_access_under_a_guard_that_never_holds_is_not_executed(unit: KernelUnit) -> None:
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    assert made.ptx is not None
+    head, end, tail = made.ptx.rpartition("\tret;")
+    unmet = f"{head}\tsetp.ne.s32 %p99, %r99, %r99;\n\t@%p99 st.global.b32 [%rd4], %r10;\n{end}{tail}"
+    entry = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
+    assert looked(entry, Assembled(made.cubin, unmet, made.host), "sm_90").accesses[1] == 1
+
+
+@pytest.mark.assembler("tileiras")
+def test_code_that_stops_differs(unit: KernelUnit) -> None:
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    assert made.ptx is not None
+    head, end, tail = made.ptx.rpartition("\tret;")
+    entry = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
+    found = looked(entry, Assembled(made.cubin, f"{head}\ttrap;\n{end}{tail}", made.host), "sm_90")
+    assert [each.text for each in found.differences] == ["the launch is stopped: a trap is executed"]

@@ -14,14 +14,17 @@ from tests.command_line import CommandLine
 from tileverify.contract.expressions import print_expression
 from tileverify.contract.launch import ConstantArgument, KernelUnit
 from tileverify.frontend.sources.discover import discover
+from tileverify.pipeline.options import CheckOptions
 from tileverify.pipeline.repair.catalogue import ADVICE
 from tileverify.pipeline.repair.edits import edited
+from tileverify.pipeline.repair.fixing import fixed, judge_of
 from tileverify.pipeline.repair.kernel_source import KernelSource
 from tileverify.pipeline.repair.other_tiles import OtherTiles, other_launches
 from tileverify.pipeline.repair.proposals import proposals
 from tileverify.pipeline.repair.small_runs import SmallRuns
 from tileverify.pipeline.repair.trial_outcomes import compared_equal
-from tileverify.results import Finding, KernelResult, SourceSite, Verdict
+from tileverify.reports.editing import text_digest
+from tileverify.results import Edit, Finding, Hint, KernelResult, SourceSite, Verdict
 from tileverify.results.codes import TV
 from tileverify.results.compared_code import ComparedCode
 
@@ -219,6 +222,23 @@ def test_a_tile_whose_code_differs_is_not_offered(kernels: Path) -> None:
     still = replace(PROVED, compared_code=(replace(EQUAL, launches=0),), findings=(finding,))
     runs = SmallRuns(unit, ())
     assert OtherTiles(unit, KernelSource(KERNELS), PROVED, lambda changed, deny: still, runs).hint(finding) is None
+
+
+@pytest.mark.parametrize(("launches", "mended"), [(2, 1), (0, 0)])
+def test_a_kernel_whose_code_is_not_compared_again_is_not_mended(
+    kernels: Path, monkeypatch: pytest.MonkeyPatch, launches: int, mended: int
+) -> None:
+    after = replace(PROVED, compared_code=(replace(EQUAL, launches=launches),))
+    monkeypatch.setattr("tileverify.pipeline.check_unit", lambda unit, options: after)
+    text = kernels.read_text()
+    hint = Hint("update-by-atomic", "safe", "by an atomic", (Edit(1, 0, 1, 0, ""),), text_digest(text))
+    finding = replace(differs_at(line_of("def halve_and_add") + 2), hints=(hint,))
+    result = replace(
+        PROVED, file=str(kernels), kernel="halve_and_add", launch=unit_of(kernels, "halve_and_add").launch.name,
+        findings=(finding,),
+    )  # fmt: skip
+    (made,) = fixed([result], judge_of(CheckOptions(compiled=("sm_90",))))
+    assert (len(made.done), len(made.left)) == (mended, 1 - mended), made
 
 
 # ---------------------------------------------------------------------------------------- with tileiras

@@ -29,7 +29,7 @@ from .hand_overs import broken_hand_overs
 from .machine.casts import from_eight_bits
 from .machine.machine import ThreadMachine
 from .machine.memory import GlobalMemory, ThreadAccess
-from .machine.run import Hang, WentOutside, run
+from .machine.run import Hang, Stopped, WentOutside, run
 from .machine.threads import UNKNOWN
 from .machine.types import Array, from_bf16
 from .memory_orders import weaker_orders
@@ -59,6 +59,8 @@ def compared(ptx: PtxModule, entry: PtxEntry, reference: Reference) -> list[Code
         return [_outside(fault, reference)]
     except Hang as fault:
         return [CodeDifference(DifferenceKind.HANGS, f"the launch does not end: {fault}")]
+    except Stopped as fault:
+        return [CodeDifference(DifferenceKind.STOPS, f"the launch is stopped: {fault}", (), (fault.instruction.line,))]
     found = [*_bytes(machine, reference), *_times(machine, reference)]
     found = found or [*weaker_orders(machine, reference), *broken_hand_overs(machine, reference)]
     found += _order(ptx, machine, reference, turns)

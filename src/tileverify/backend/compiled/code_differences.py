@@ -22,6 +22,7 @@ class DifferenceKind(enum.Enum):
     VALUES = "values"
     OUTSIDE = "outside"
     HANGS = "hangs"
+    STOPS = "stops"
     SPLIT_LOAD = "split load"
 
 

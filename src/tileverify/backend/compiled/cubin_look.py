@@ -183,9 +183,9 @@ def _seen_in(launch: Reference) -> frozenset[int]:
 
 def _executed(compiled: PtxEntry) -> tuple[int, int]:
     """How many instructions touch global memory, and how many of them nobody has executed."""
-    steps = program_of(compiled).steps
+    program = program_of(compiled)
     touching = [number for number, each in enumerate(compiled.instructions) if each.touches_global]
-    return len(touching), sum(steps[number] is None for number in touching)
+    return len(touching), sum(not program.is_executed(number) for number in touching)
 
 
 def _reference(proved: ProvedEntry, module: Module, entry: Entry, inputs: Inputs) -> Reference | str:

@@ -10,7 +10,7 @@ An element's accesses are taken in their order, the n-th of the code beside the 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -21,7 +21,7 @@ from .both_runs import Reference
 from .code_differences import CodeDifference, DifferenceKind
 from .machine.machine import ThreadMachine
 from .machine.memory import ThreadAccess
-from .ptx.model import Instruction
+from .ptx.model import Instruction, PtxEntry
 
 _SCOPES: Final = ("cta", "cluster", "gpu", "sys")
 _OF_BYTECODE: Final = {MemoryScope.BLOCK: "cta", MemoryScope.DEVICE: "gpu", MemoryScope.SYSTEM: "sys"}
@@ -31,13 +31,15 @@ _ORDERS: Final = {
 }
 _NEAR: Final = 8
 """Instructions between an access and its fence at most."""
+_ACCESSES: Final = frozenset({"ld", "st", "atom", "red", "cp", "multimem", "ldu"})
+_LEAVES: Final = frozenset({"bra", "brx", "ret", "exit", "trap", "call"})
 
 
 def weaker_orders(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDifference]:
     """The first access of each block that orders less than the bytecode's."""
     for number, log in enumerate(reference.logs):
         for mine, _, theirs in scoped_pairs(machine, number, log):
-            missing = _missing(machine.entry.instructions, mine.number, theirs)
+            missing = _missing(machine.entry, mine.number, theirs)
             if missing:
                 text = f"a scoped access of block {log.block} is no {missing}, as it is in the bytecode"
                 line = machine.entry.instructions[mine.number].line
@@ -71,21 +73,51 @@ def _of_bytecode(machine: ThreadMachine, log: BlockLog) -> dict[tuple[bool, int]
     return found
 
 
-def _missing(instructions: Sequence[Instruction], number: int, wanted: DynamicAccess) -> str:
+def _missing(entry: PtxEntry, number: int, wanted: DynamicAccess) -> str:
     """What of ``wanted`` the instruction lacks, in words; empty where it lacks nothing."""
     least = _SCOPES.index("cta" if wanted.scope is None else _OF_BYTECODE[wanted.scope])
-    instruction = instructions[number]
-    around = {
-        "acquire": instructions[number + 1 : number + 1 + _NEAR],
-        "release": instructions[max(number - _NEAR, 0) : number],
-    }
+    instruction = entry.instructions[number]
     for name, orders in _ORDERS.items():
         if wanted.ordering not in orders:
             continue
         own = {name, "acq_rel"} & {*instruction.opcode} and _scope(instruction) >= least
-        if not own and not any(_fences(each, name) and _scope(each) >= least for each in around[name]):
+        beside = _behind(entry, number) if name == "acquire" else _before(entry, number)
+        if not own and not any(_fences(each, name) and _scope(each) >= least for each in beside):
             return name
     return "" if _scope(instruction) >= least else f"access among {_SCOPES[least]}"
+
+
+def _behind(entry: PtxEntry, number: int) -> Iterator[Instruction]:
+    """What every thread that executes the instruction executes next, before it accesses memory again."""
+    for each in entry.instructions[number + 1 : number + 1 + _NEAR]:
+        if _parts(each):
+            return
+        if _is_made_with(each, entry.instructions[number]):
+            yield each
+
+
+def _before(entry: PtxEntry, number: int) -> Iterator[Instruction]:
+    """What every thread that executes the instruction has executed before, after it accessed memory."""
+    for place in range(number - 1, max(number - _NEAR, 0) - 1, -1):
+        each = entry.instructions[place]
+        if place + 1 in entry.targets or _parts(each):
+            return
+        if _is_made_with(each, entry.instructions[number]):
+            yield each
+
+
+def _parts(instruction: Instruction) -> bool:
+    """Whether threads go elsewhere, or access memory that others see."""
+    return instruction.opcode[0] in _LEAVES or (instruction.opcode[0] in _ACCESSES and not _is_own(instruction))
+
+
+def _is_own(instruction: Instruction) -> bool:
+    return bool({"shared", "local", "param", "const"} & {part.split("::")[0] for part in instruction.opcode})
+
+
+def _is_made_with(fence: Instruction, access: Instruction) -> bool:
+    """Whether the fence has no guard, or that of the access."""
+    return fence.guard is None or (fence.guard, fence.negated) == (access.guard, access.negated)
 
 
 def _scope(instruction: Instruction) -> int:

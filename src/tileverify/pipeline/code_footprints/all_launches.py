@@ -128,9 +128,11 @@ class CodeComparison:
     # --------------------------------------------------------------------------------------- inside
     def _inside(self, access: CodeAccess) -> None:
         holds = self._holds(access.path, access.known)
-        if self._impossible([holds]) or (access.traps and self.summary.assertions):
+        if self._impossible([holds]):
             return
         if access.traps:
+            if self._asserted(holds):
+                return
             raise NotShown(_text(access, "it may stop the launch"))
         address = self._settle(self.preparer.read(self._known(access.address), holds), holds)
         why, known = "it touches what no access of the bytecode does", False
@@ -152,6 +154,18 @@ class CodeComparison:
             if known:
                 return
         raise NotShown(_text(access, why))
+
+    def _asserted(self, stops: Term) -> bool:
+        """Whether an assertion fails, at which blocks are trusted to stop, wherever the code ``stops`` the launch.
+
+        Of assertions about single numbers alone.
+        """
+        kept = []
+        for each in self.summary.assertions:
+            if not each.lanes and not each.loops:
+                prepared = self.preparer.promise(each)
+                kept.append(_as_compiled(t.or_(t.not_(prepared.guard), prepared.condition)))
+        return bool(kept) and self._impossible([stops, *kept])
 
     def _threads_of(self, access: CodeAccess) -> Iterator[tuple[Things, Sequence[Term]]]:
         """The threads of a block, and the numbers of the loops around; then with each round of a loop that is always as

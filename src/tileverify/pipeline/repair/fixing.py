@@ -27,7 +27,8 @@ SAFE: Final = frozenset({"safe"})
 ALL: Final = frozenset({"safe", "maybe"})
 
 Proofs: TypeAlias = dict[tuple[str, str], frozenset[str]]
-"""(kernel, launch) -> codes of the warnings that its proof has; what is not proved is left out."""
+"""(kernel, launch) -> codes of the warnings that its proof has, TV503 also where compiled code could not be compared;
+what is not proved is left out."""
 Judge: TypeAlias = Callable[[Path, str], Proofs]
 """What is proved of the kernels of a file, were it the text."""
 
@@ -142,7 +143,8 @@ class _Fixing:
 def _is_mended(result: KernelResult, hint: Hint, after: Proofs) -> bool:
     """Whether what ``hint`` is for is gone, and nothing new is there; also where it is for another launch."""
     mended = {each.code for each in result.findings if any(known.edits == hint.edits for known in each.hints)}
-    left = {each.code for each in result.findings} - mended
+    left = {each.code for each in result.findings} | {TV.LAUNCH_ARTIFACT}
+    left -= mended
     return not mended or after.get((result.kernel, result.launch), frozenset(mended)) <= left
 
 
@@ -185,6 +187,8 @@ def judge_of(options: CheckOptions, spec: Path | None = None) -> Judge:
                 continue
             if result.verdict is Verdict.PROVED:
                 warned = codes_of(result) - {TV.INDEX_WRAPS}  # which may have been there before
+                if any(not each.launches for each in result.compared_code):
+                    warned |= {TV.LAUNCH_ARTIFACT}
                 found[unit.kernel, unit.launch.name] = warned
         return found
 

@@ -29,6 +29,14 @@ class Hang(Exception):
     """No thread can go on, and some have not ended."""
 
 
+class Stopped(Exception):
+    """A thread comes to a ``trap``."""
+
+    def __init__(self, instruction: Instruction) -> None:
+        super().__init__("a trap is executed")
+        self.instruction = instruction
+
+
 class WentOutside(Exception):
     """An access outside all memory."""
 
@@ -44,6 +52,7 @@ def run(machine: ThreadMachine, priority: Array | None = None, most: int = MOST_
     :raises Unfollowed: an instruction is not known, or too many are executed.
     :raises Hang: threads wait for ever.
     :raises WentOutside: an access lies outside all memory.
+    :raises Stopped: the launch is ended by a trap.
     """
     with np.errstate(all="ignore"):
         _Run(machine, program_of(machine.entry), priority).to_the_end(most)
@@ -134,6 +143,7 @@ class _Run:
             lanes = self._guarded(each, lanes)
             if not len(lanes):
                 return
+            self.program.guarded.add(each.number)
         try:
             each.step(self.machine, lanes)
         except Outside as outside:
@@ -156,6 +166,8 @@ class _Run:
     def _wait(self, each: Compiled, pc: int, numbers: Array) -> None:
         if each.kind is StepKind.EXIT:
             leaving = self._guarded(each, numbers)
+            if len(leaving) and each.instruction.opcode[0] == "trap":
+                raise Stopped(each.instruction)
             self.done[leaving] = True
             self.pc[numbers] = pc + 1
             self._release_all()
@@ -203,6 +215,7 @@ class _Run:
             lanes = chosen
             if not len(chosen):
                 return
+            self.program.guarded.add(each.number)
         try:
             each.step(self.machine, lanes)
         except Outside as outside:

@@ -42,16 +42,26 @@ class Compiled:
 
 
 class ThreadProgram:
-    """An entry's instructions, each compiled when it is executed first."""
+    """An entry's instructions, each compiled when it is reached first.
+
+    ``guarded``: numbers of instructions with a guard that held for some thread.
+    """
 
     def __init__(self, entry: PtxEntry) -> None:
         self._entry = entry
         self.steps: list[Compiled | None] = [None] * len(entry.instructions)
+        self.guarded: set[int] = set()
 
     def compile(self, number: int) -> Compiled:
         """Raises `Unfollowed` for an instruction that is not known."""
         found = self.steps[number] = _compiled(self._entry.instructions[number], number, self._entry)
         return found
+
+    def is_executed(self, number: int) -> bool:
+        """Whether some thread has executed the instruction."""
+        if self._entry.instructions[number].guard is not None:
+            return number in self.guarded
+        return self.steps[number] is not None
 
 
 @lru_cache(maxsize=2)

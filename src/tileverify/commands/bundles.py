@@ -25,7 +25,7 @@ _BUILD_EXIT_CODES = """\b
 Exit codes:
   0  everything is proved, and its bundle written
   1  something is refuted, or needs a size limit that is denied: no bundle was written for it
-  2  bad usage, a kernel or spec with an error, or no assembler
+  2  bad usage, a kernel or spec with an error, no assembler, or compiled code that differs (TV503)
   3  something is undecided: no bundle was written for it
   4  no kernel found
 """
@@ -77,7 +77,8 @@ def build(
 ) -> None:
     """Prove a kernel and put it into a bundle: bytecode, proof, cubins, contract and entry, in one file.
 
-    Nothing is written for a kernel that is not proved.  The same kernel gives the same bytes.
+    Nothing is written for a kernel that is not proved, or whose compiled code differs (TV503).  The same kernel gives
+    the same bytes.
     """
     from ..backend.assembler import CodeDiffers
     from ..pipeline import CheckOptions, solver_version
@@ -89,7 +90,7 @@ def build(
     with Working(live=True):
         checked = _checked(target, spec, options)
     files = _files([unit for unit, _ in checked], output)
-    written = []
+    written, differ = [], False
     for (unit, result), file in zip(checked, files, strict=True):
         if result.certificate is None or result.counts_as is not Verdict.PROVED:
             _say_why_not(result)
@@ -97,14 +98,16 @@ def build(
         try:
             with Working(live=True):
                 bundle = _signed(unit, result, solver_version(), assembler, names, key)
-        except CodeDiffers:
+        except CodeDiffers as error:
+            differ = True
+            talk(f"error: {error}")
             _tell_repairs(unit, replace(options, certificate=False, compiled=names, quick_repairs=True))
-            raise
+            continue
         _write(bundle, file)
         written.append(file)
     for file in written:
         talk(f"{file}: proved and built; look at it with: tileverify show {file}")
-    context.exit(Report(tuple(result for _, result in checked), "", "").exit_code)
+    context.exit(2 if differ else Report(tuple(result for _, result in checked), "", "").exit_code)
 
 
 def _architectures(given: Sequence[str]) -> tuple[str, ...]:
@@ -141,7 +144,8 @@ def _files(units: Sequence[KernelUnit], output: Path | None) -> list[Path]:
     from ..launching.bundle.model import SUFFIX
     from ..system.file_names import FreeNames, plain_stem
 
-    if output is not None and (output.is_dir() or (len(units) > 1 and output.suffix != SUFFIX)):
+    folder = output is not None and not output.is_file() and output.suffix != SUFFIX
+    if output is not None and (output.is_dir() or (len(units) > 1 and folder)):
         try:
             output.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -86,6 +86,21 @@ args = {{ x = "i32[N]", turn = "i32[1]", total = "i32[1]", TILE = 32 }}
 """
 
 
+COPY = """
+
+@ct.kernel
+def copy(x, out):
+    ct.store(out, (ct.bid(0),), ct.load(x, (ct.bid(0),), (64,)))
+"""
+COPY_SPEC = """
+[[launch]]
+kernel = "copy"
+name = "any-size"
+grid = ["cdiv(N, 64)"]
+args = { x = "f32[N]", out = "f32[N]" }
+"""
+
+
 @pytest.fixture
 def kernels(tileverify: CommandLine) -> Path:
     file = Path("kernels.py")
@@ -289,3 +304,21 @@ def test_build_names_the_repair(kernels: Path, tileverify: CommandLine) -> None:
     assert "help: make it with: tileverify check --compiled sm_90 --fix kernels.py::add_in_turn" in ran.err
     assert "TV503" in ran.err
     assert not list(Path().glob("*.tvk"))
+
+
+@pytest.mark.assembler("tileiras")
+def test_other_kernels_of_the_file_are_built(kernels: Path, tileverify: CommandLine) -> None:
+    kernels.write_text(kernels.read_text() + COPY)
+    spec = kernels.with_suffix(".tileverify.toml")
+    spec.write_text(spec.read_text() + COPY_SPEC)
+    ran = tileverify("build", str(kernels), "-o", "bundles")
+    assert ran.code == 2
+    assert [path.name for path in Path("bundles").iterdir()] == ["copy.any-size.tvk"]
+    said = [line.split(":")[0] for line in ran.err.splitlines() if line.startswith(("error", "help"))]
+    assert said[:2] == ["error", "help"]
+    assert said.count("error") == 4
+    Path("file").write_text("")
+    refused = tileverify("build", str(kernels), "-o", "file")
+    assert refused.code == 2
+    assert "there are 5 launches" in refused.err
+    assert "name one, or give -o a folder" in refused.err

@@ -3,7 +3,8 @@
 #
 # Needs nothing but a Python >= 3.11 (the first of $PYTHON, python3, python3.14 ... python3.11 that qualifies).
 # A finished environment is recognised by its stamp in a few milliseconds; a missing, half-made, moved or outdated
-# one is made again.  Extras add up: asking for fewer than are installed changes nothing.
+# one is made again.  Extras add up: asking for fewer than are installed changes nothing.  With LOCKED=1 the versions
+# are those of requirements.lock.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -50,7 +51,8 @@ install() {
     local target=.
     [ -z "$1" ] || target=".[$1]"
     say "installing tileverify${1:+ with $1}"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --editable "$target"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input ${LOCKED:+--constraint requirements.lock} \
+        --editable "$target"
 }
 
 installed=$(stamped 3)

@@ -20,12 +20,12 @@ from ..backend.numbers.trial_launches import Constants, constants_of
 from ..contract.launch import KernelUnit
 from ..system.errors import UsageError
 from .deciding import TRIES, at_turns, beyond_masks, constants_among, worth_searching
-from .exact_arrays import is_numbers
 from .field import Array
 from .influence import Idle, idle_of
 from .narrow_sums import narrow_sums
 from .planned_launches import Options, planned, words
 from .points import SCALARS, TrialPoint, drawn_point, other_float_scalars, to_search
+from .primitives import is_numbers
 from .rounding_runs import points_in_formats, run_in_formats
 from .running import ExactKernel, run_exactly
 from .sent_points import Sent, SentEnd, SentGap, sent

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import exact, formulas, reducing
-from .exact_arrays import lifted
 from .field import Array
-from .torch_rules import Rule, finite, log_sum_exp, relu, scaled
+from .primitives import larger, lifted
+from .torch_rules import Rule, finite, log_sum_exp, scaled
 from .undecided import Undecided
 
 
@@ -218,7 +218,7 @@ def _convolution(
 RULES: Final[dict[str, Rule]] = {
     "gelu": _gelu, "silu": _silu, "softplus": _softplus, "log_sigmoid_forward": _log_sigmoid,
     "leaky_relu": _leaky_relu, "threshold_backward": _threshold_backward, "glu": _glu,
-    "relu6": lambda x: formulas.minimum(relu(x), formulas.integers(6)),
+    "relu6": lambda x: formulas.minimum(larger(lifted(x), formulas.integers(0)), formulas.integers(6)),
     "_softmax": softmax, "_log_softmax": _log_softmax, "_softmax_backward_data": _softmax_backward,
     "_log_softmax_backward_data": _log_softmax_backward, "logsumexp": log_sum_exp,
     "native_layer_norm": _layer_norm, "native_group_norm": _group_norm, "_fused_rms_norm": _fused_rms_norm,

@@ -23,6 +23,16 @@ def whole(x, TILE_M, COLUMNS):
     return x.shape[1] == COLUMNS and x.shape[0] % TILE_M == 0
 
 
+def tile_of(x, place, shape):
+    """In float32, 0 beyond the end."""
+    return ct.load(x, place, shape, padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+
+
+def column_of(x, i, TILE_M):
+    """Numbers of rows, beside their tiles."""
+    return ct.load(x, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+
+
 def row_tile(x, i, j, TILE_M, TILE_N, CHECKED):
     """A tile of rows, in float32."""
     if CHECKED:  # tileiras takes no padding where there is no border
@@ -60,6 +70,14 @@ def put_for_rows(out, i, values, TILE_M, CHECKED):
     ct.store(out, (i,), values.reshape((TILE_M,)), check_bounds=CHECKED, allow_tma=False)
 
 
+def in_tiles(function, COLUMNS, x, others, TILE_M, TILE_N):
+    """``function`` of rows that fit so many columns, without a look for borders where they fill them."""
+    if whole(x, TILE_M, COLUMNS):
+        function(x, *others, TILE_M, TILE_N, False)
+    else:
+        function(x, *others, TILE_M, TILE_N, True)
+
+
 # ----------------------------------------------------------------------------------- rows that one tile holds
 def rms_norm_in_tile(x, weight, out, rstd, eps, TILE_M, TILE_N, CHECKED):
     i = ct.bid(0)
@@ -68,14 +86,6 @@ def rms_norm_in_tile(x, weight, out, rstd, eps, TILE_M, TILE_N, CHECKED):
     scale = ct.rsqrt(total(tile * tile) * (1.0 / x.shape[1]) + eps)
     put_for_rows(rstd, i, scale, TILE_M, CHECKED)
     put(out, i, 0, tile * scale * w, CHECKED)
-
-
-def rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N):
-    """One tile of rows that fit it."""
-    if whole(x, TILE_M, TILE_N):
-        rms_norm_in_tile(x, weight, out, rstd, eps, TILE_M, TILE_N, False)
-    else:
-        rms_norm_in_tile(x, weight, out, rstd, eps, TILE_M, TILE_N, True)
 
 
 def layer_norm_in_tile(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, CHECKED):
@@ -89,14 +99,6 @@ def layer_norm_in_tile(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, CH
     put_for_rows(mean, i, mu, TILE_M, CHECKED)
     put_for_rows(rstd, i, scale, TILE_M, CHECKED)
     put(out, i, 0, distance * scale * w + b, CHECKED)
-
-
-def layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N):
-    """One tile of rows that fit it."""
-    if whole(x, TILE_M, TILE_N):
-        layer_norm_in_tile(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, False)
-    else:
-        layer_norm_in_tile(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, True)
 
 
 # ------------------------------------------------------------------------------- rows that three tiles hold
@@ -147,13 +149,13 @@ def rms_norm(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstIn
     tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
     squares = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(tiles):
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
         squares += tile * tile
     scale = ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / n + eps)
     ct.store(rstd, (i,), scale.reshape((TILE_M,)))
     for j in range(tiles):
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
+        w = tile_of(weight, (j,), (TILE_N,))
         ct.store(out, (i, j), (tile * scale * w).astype(out.dtype))
 
 
@@ -163,7 +165,7 @@ def rms_norm_short(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: C
 
     x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N)
+    in_tiles(rms_norm_in_tile, TILE_N, x, (weight, out, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -172,7 +174,7 @@ def rms_norm_row(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: Con
 
     x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N)
+    in_tiles(rms_norm_in_tile, TILE_N, x, (weight, out, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -181,10 +183,7 @@ def rms_norm_three(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: C
 
     x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    if whole(x, TILE_M, 3 * TILE_N):
-        rms_norm_in_three(x, weight, out, rstd, eps, TILE_M, TILE_N, False)
-    else:
-        rms_norm_in_three(x, weight, out, rstd, eps, TILE_M, TILE_N, True)
+    in_tiles(rms_norm_in_three, 3 * TILE_N, x, (weight, out, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=4)
@@ -196,18 +195,18 @@ def rms_norm_backward(dout, x, weight, rstd, dx, TILE_M: ConstInt, TILE_N: Const
     i = ct.bid(0)
     n = x.shape[1]
     tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
-    scale = ct.load(rstd, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+    scale = column_of(rstd, i, TILE_M)
     products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(tiles):
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * w
-        y = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * scale
+        w = tile_of(weight, (j,), (TILE_N,))
+        g = tile_of(dout, (i, j), (TILE_M, TILE_N)) * w
+        y = tile_of(x, (i, j), (TILE_M, TILE_N)) * scale
         products += g * y
     mean = ct.sum(products, axis=1, keepdims=True) / n
     for j in range(tiles):
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * w
-        y = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * scale
+        w = tile_of(weight, (j,), (TILE_N,))
+        g = tile_of(dout, (i, j), (TILE_M, TILE_N)) * w
+        y = tile_of(x, (i, j), (TILE_M, TILE_N)) * scale
         ct.store(dx, (i, j), ((g - y * mean) * scale).astype(dx.dtype))
 
 
@@ -221,9 +220,9 @@ def rms_norm_weight_partials(dout, x, rstd, dweight, TILE_M: ConstInt, TILE_N: C
     group = ct.bid(1)
     total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for i in range(group, ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(1)):
-        scale = ct.load(rstd, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
-        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        scale = column_of(rstd, i, TILE_M)
+        g = tile_of(dout, (i, j), (TILE_M, TILE_N))
+        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
         total += g * tile * scale
     ct.store(dweight, (group, j), ct.sum(total, axis=0, keepdims=True))
 
@@ -239,8 +238,8 @@ def add_rms_norm(x, residual, weight, total, out, eps: float, TILE_M: ConstInt, 
     tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
     squares = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(tiles):
-        a = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        b = ct.load(residual, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        a = tile_of(x, (i, j), (TILE_M, TILE_N))
+        b = tile_of(residual, (i, j), (TILE_M, TILE_N))
         added = (a + b).astype(total.dtype)
         ct.store(total, (i, j), added)
         tile = added.astype(ct.float32)
@@ -248,10 +247,10 @@ def add_rms_norm(x, residual, weight, total, out, eps: float, TILE_M: ConstInt, 
     scale = ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / n + eps)
     # Added up again: to read the sums back, the block would have to wait until they are written.
     for j in range(tiles):
-        a = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        b = ct.load(residual, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        a = tile_of(x, (i, j), (TILE_M, TILE_N))
+        b = tile_of(residual, (i, j), (TILE_M, TILE_N))
         tile = (a + b).astype(total.dtype).astype(ct.float32)
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        w = tile_of(weight, (j,), (TILE_N,))
         ct.store(out, (i, j), (tile * scale * w).astype(out.dtype))
 
 
@@ -262,10 +261,10 @@ def add_rms_norm_short(x, residual, weight, total, out, eps: float, TILE_M: Cons
     x, residual, total, out (M, N); weight (N).  Grid: any number of blocks; block b takes every grid.x-th tile of rows.
     """
     n = x.shape[1]
-    w = ct.load(weight, (0,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    w = tile_of(weight, (0,), (TILE_N,))
     for i in range(ct.bid(0), ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(0)):
-        a = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        b = ct.load(residual, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        a = tile_of(x, (i, 0), (TILE_M, TILE_N))
+        b = tile_of(residual, (i, 0), (TILE_M, TILE_N))
         added = (a + b).astype(total.dtype)
         ct.store(total, (i, 0), added)
         tile = added.astype(ct.float32)
@@ -288,7 +287,7 @@ def layer_norm(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, T
     for j in range(tiles):
         before = j * TILE_N
         count = min(TILE_N, n - before)
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
         own = ct.sum(tile, axis=1, keepdims=True) / count
         inside = ct.arange(TILE_N, dtype=ct.int32)[None, :] < count
         distance = ct.where(inside, tile - own, 0.0)
@@ -300,9 +299,9 @@ def layer_norm(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, T
     ct.store(mean, (i,), mu.reshape((TILE_M,)))
     ct.store(rstd, (i,), scale.reshape((TILE_M,)))
     for j in range(tiles):
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        b = ct.load(bias, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
+        w = tile_of(weight, (j,), (TILE_N,))
+        b = tile_of(bias, (j,), (TILE_N,))
         ct.store(out, (i, j), ((tile - mu) * scale * w + b).astype(out.dtype))
 
 
@@ -312,7 +311,7 @@ def layer_norm_short(x, weight, bias, out, mean, rstd, eps: float, TILE_M: Const
 
     x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N)
+    in_tiles(layer_norm_in_tile, TILE_N, x, (weight, bias, out, mean, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -321,7 +320,7 @@ def layer_norm_row(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstIn
 
     x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N)
+    in_tiles(layer_norm_in_tile, TILE_N, x, (weight, bias, out, mean, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -330,10 +329,7 @@ def layer_norm_three(x, weight, bias, out, mean, rstd, eps: float, TILE_M: Const
 
     x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    if whole(x, TILE_M, 3 * TILE_N):
-        layer_norm_in_three(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, False)
-    else:
-        layer_norm_in_three(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, True)
+    in_tiles(layer_norm_in_three, 3 * TILE_N, x, (weight, bias, out, mean, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=4)
@@ -345,22 +341,22 @@ def layer_norm_backward(dout, x, weight, mean, rstd, dx, TILE_M: ConstInt, TILE_
     i = ct.bid(0)
     n = x.shape[1]
     tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
-    mu = ct.load(mean, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
-    scale = ct.load(rstd, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+    mu = column_of(mean, i, TILE_M)
+    scale = column_of(rstd, i, TILE_M)
     gradients = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(tiles):
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * w
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        w = tile_of(weight, (j,), (TILE_N,))
+        g = tile_of(dout, (i, j), (TILE_M, TILE_N)) * w
+        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
         gradients += g
         products += g * ((tile - mu) * scale)  # g is 0 beyond the row
     first = ct.sum(gradients, axis=1, keepdims=True) / n
     second = ct.sum(products, axis=1, keepdims=True) / n
     for j in range(tiles):
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * w
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        w = tile_of(weight, (j,), (TILE_N,))
+        g = tile_of(dout, (i, j), (TILE_M, TILE_N)) * w
+        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
         result = (g - first - (tile - mu) * scale * second) * scale
         ct.store(dx, (i, j), result.astype(dx.dtype))
 
@@ -377,10 +373,10 @@ def layer_norm_weight_partials(dout, x, mean, rstd, dweight, dbias, TILE_M: Cons
     products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     gradients = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for i in range(group, ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(1)):
-        mu = ct.load(mean, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
-        scale = ct.load(rstd, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
-        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        mu = column_of(mean, i, TILE_M)
+        scale = column_of(rstd, i, TILE_M)
+        g = tile_of(dout, (i, j), (TILE_M, TILE_N))
+        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
         gradients += g
         products += g * ((tile - mu) * scale)
     ct.store(dweight, (group, j), ct.sum(products, axis=0, keepdims=True))
@@ -395,13 +391,13 @@ def qk_norm(q, k, q_weight, k_weight, q_out, k_out, eps: float, TILE_H: ConstInt
     """
     t = ct.bid(0)
     n = q.shape[2]
-    w = ct.load(q_weight, (0,), (TILE_D,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    w = tile_of(q_weight, (0,), (TILE_D,))
     for h in range(ct.num_tiles(q, axis=1, shape=(1, TILE_H, TILE_D))):
-        tile = ct.load(q, (t, h, 0), (1, TILE_H, TILE_D), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = tile_of(q, (t, h, 0), (1, TILE_H, TILE_D))
         scale = ct.rsqrt(ct.sum(tile * tile, axis=2, keepdims=True) / n + eps)
         ct.store(q_out, (t, h, 0), (tile * scale * w).astype(q_out.dtype))
-    w = ct.load(k_weight, (0,), (TILE_D,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    w = tile_of(k_weight, (0,), (TILE_D,))
     for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, TILE_D))):
-        tile = ct.load(k, (t, h, 0), (1, TILE_H, TILE_D), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = tile_of(k, (t, h, 0), (1, TILE_H, TILE_D))
         scale = ct.rsqrt(ct.sum(tile * tile, axis=2, keepdims=True) / n + eps)
         ct.store(k_out, (t, h, 0), (tile * scale * w).astype(k_out.dtype))

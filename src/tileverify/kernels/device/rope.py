@@ -53,14 +53,17 @@ def keep_heads(x, cache, t, b, h, position, TILE_H, TILE_D):
 def turn_heads(x, out, t, c, s, TILE_H, HALF):
     """All heads of token ``t``; x, out (T, H, 2 * HALF)."""
     for h in range(ct.num_tiles(x, axis=1, shape=(1, TILE_H, HALF))):
-        low, high = halves(x, t, h, TILE_H, HALF)
-        low, high = turned(low, high, c, s)
-        put_heads(low, high, out, t, h)
+        put_heads(*turned(*halves(x, t, h, TILE_H, HALF), c, s), out, t, h)
 
 
 def row_of(table, position, HALF):
     """Of cosines or sines."""
     return ct.load(table, (position, 0), (1, HALF)).astype(ct.float32)
+
+
+def angles(cos, sin, position, HALF):
+    """Cosines and sines of a position."""
+    return row_of(cos, position, HALF), row_of(sin, position, HALF)
 
 
 def weights_of(weight, HALF):
@@ -77,8 +80,7 @@ def rope(q, k, cos, sin, positions, q_out, k_out, TILE_H: ConstInt, HALF: ConstI
     """
     t = ct.bid(0)
     position = ct.load(positions, (t,), (1,)).item()
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
+    c, s = angles(cos, sin, position, HALF)
     turn_heads(q, q_out, t, c, s, TILE_H, HALF)
     turn_heads(k, k_out, t, c, s, TILE_H, HALF)
 
@@ -93,8 +95,7 @@ def rope_in_place(cos, sin, positions, x, TILE_H: ConstInt, HALF: ConstInt):
     """
     t = ct.bid(0)
     position = ct.load(positions, (t,), (1,)).item()
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
+    c, s = angles(cos, sin, position, HALF)
     turn_heads(x, x, t, c, s, TILE_H, HALF)
 
 
@@ -106,8 +107,7 @@ def rope_backward(dq_out, dk_out, cos, sin, positions, dq, dk, TILE_H: ConstInt,
     """
     t = ct.bid(0)
     position = ct.load(positions, (t,), (1,)).item()
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
+    c, s = angles(cos, sin, position, HALF)
     turn_heads(dq_out, dq, t, c, -s, TILE_H, HALF)
     turn_heads(dk_out, dk, t, c, -s, TILE_H, HALF)
 
@@ -121,8 +121,7 @@ def rope_from(q, k, cos, sin, start, q_out, k_out, TILE_H: ConstInt, HALF: Const
     """
     position = ct.load(start, (0,), (1,)).item() + ct.bid(0)
     t = ct.bid(1) * ct.num_blocks(0) + ct.bid(0)
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
+    c, s = angles(cos, sin, position, HALF)
     turn_heads(q, q_out, t, c, s, TILE_H, HALF)
     turn_heads(k, k_out, t, c, s, TILE_H, HALF)
 
@@ -166,13 +165,10 @@ def prefill_heads(q, k, v, cos, sin, starts, q_out, k_cache, v_cache, TILE_H: Co
     b = ct.bid(1)
     t = b * ct.num_blocks(0) + ct.bid(0)
     position = ct.load(starts, (b,), (1,)).item() + ct.bid(0)
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
+    c, s = angles(cos, sin, position, HALF)
     turn_heads(q, q_out, t, c, s, TILE_H, HALF)
     for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, HALF))):
-        low, high = halves(k, t, h, TILE_H, HALF)
-        low, high = turned(low, high, c, s)
-        keep_halves(low, high, k_cache, b, h, position)
+        keep_halves(*turned(*halves(k, t, h, TILE_H, HALF), c, s), k_cache, b, h, position)
         keep_heads(v, v_cache, t, b, h, position, TILE_H, 2 * HALF)
 
 
@@ -186,17 +182,12 @@ def decode_heads(q, k, v, cos, sin, positions, q_out, k_cache, v_cache, TILE_H: 
     b = ct.bid(1)
     q_tiles = ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))
     position = ct.load(positions, (b,), (1,)).item()
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
+    c, s = angles(cos, sin, position, HALF)
     if ct.bid(0) < q_tiles:
-        low, high = halves(q, b, ct.bid(0), TILE_H, HALF)
-        low, high = turned(low, high, c, s)
-        put_heads(low, high, q_out, b, ct.bid(0))
+        put_heads(*turned(*halves(q, b, ct.bid(0), TILE_H, HALF), c, s), q_out, b, ct.bid(0))
     else:
         h = ct.bid(0) - q_tiles
-        low, high = halves(k, b, h, TILE_H, HALF)
-        low, high = turned(low, high, c, s)
-        keep_halves(low, high, k_cache, b, h, position)
+        keep_halves(*turned(*halves(k, b, h, TILE_H, HALF), c, s), k_cache, b, h, position)
         keep_heads(v, v_cache, b, b, h, position, TILE_H, 2 * HALF)
 
 
@@ -211,40 +202,23 @@ def prefill_normed_heads(
     b = ct.bid(1)
     t = b * ct.num_blocks(0) + ct.bid(0)
     position = ct.load(starts, (b,), (1,)).item() + ct.bid(0)
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
+    c, s = angles(cos, sin, position, HALF)
     w_low, w_high = weights_of(q_weight, HALF)
     for h in range(ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))):
-        low, high = halves(q, t, h, TILE_H, HALF)
-        low, high = normed(low, high, w_low, w_high, eps)
-        low, high = turned(low, high, c, s)
-        put_heads(low, high, q_out, t, h)
+        low, high = normed(*halves(q, t, h, TILE_H, HALF), w_low, w_high, eps)
+        put_heads(*turned(low, high, c, s), q_out, t, h)
     w_low, w_high = weights_of(k_weight, HALF)
     for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, HALF))):
-        low, high = halves(k, t, h, TILE_H, HALF)
-        low, high = normed(low, high, w_low, w_high, eps)
-        low, high = turned(low, high, c, s)
-        keep_halves(low, high, k_cache, b, h, position)
+        low, high = normed(*halves(k, t, h, TILE_H, HALF), w_low, w_high, eps)
+        keep_halves(*turned(low, high, c, s), k_cache, b, h, position)
         keep_heads(v, v_cache, t, b, h, position, TILE_H, 2 * HALF)
 
 
 @ct.kernel(occupancy=4)
 def decode_normed_heads(
-    q,
-    k,
-    v,
-    q_weight,
-    k_weight,
-    cos,
-    sin,
-    positions,
-    q_out,
-    k_cache,
-    v_cache,
-    eps: float,
-    TILE_H: ConstInt,
-    HALF: ConstInt,
-):
+    q, k, v, q_weight, k_weight, cos, sin, positions, q_out, k_cache, v_cache, eps: float,
+    TILE_H: ConstInt, HALF: ConstInt,
+):  # fmt: skip
     """`decode_heads` after `qk_norm`.
 
     Arrays as there, and q_weight, k_weight (2 * HALF).  Grid: cdiv(HQ, TILE_H) + cdiv(HK, TILE_H), B.
@@ -252,19 +226,14 @@ def decode_normed_heads(
     b = ct.bid(1)
     q_tiles = ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))
     position = ct.load(positions, (b,), (1,)).item()
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
+    c, s = angles(cos, sin, position, HALF)
     if ct.bid(0) < q_tiles:
         w_low, w_high = weights_of(q_weight, HALF)
-        low, high = halves(q, b, ct.bid(0), TILE_H, HALF)
-        low, high = normed(low, high, w_low, w_high, eps)
-        low, high = turned(low, high, c, s)
-        put_heads(low, high, q_out, b, ct.bid(0))
+        low, high = normed(*halves(q, b, ct.bid(0), TILE_H, HALF), w_low, w_high, eps)
+        put_heads(*turned(low, high, c, s), q_out, b, ct.bid(0))
     else:
         h = ct.bid(0) - q_tiles
         w_low, w_high = weights_of(k_weight, HALF)
-        low, high = halves(k, b, h, TILE_H, HALF)
-        low, high = normed(low, high, w_low, w_high, eps)
-        low, high = turned(low, high, c, s)
-        keep_halves(low, high, k_cache, b, h, position)
+        low, high = normed(*halves(k, b, h, TILE_H, HALF), w_low, w_high, eps)
+        keep_halves(*turned(low, high, c, s), k_cache, b, h, position)
         keep_heads(v, v_cache, b, b, h, position, TILE_H, 2 * HALF)

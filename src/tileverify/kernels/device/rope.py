@@ -67,8 +67,51 @@ def angles(cos, sin, position, HALF):
 
 
 def weights_of(weight, HALF):
-    """Both halves of them."""
-    return ct.load(weight, (0,), (HALF,)).astype(ct.float32), ct.load(weight, (1,), (HALF,)).astype(ct.float32)
+    """Both halves of them, none of none."""
+    if weight is None:
+        found = ()
+    else:
+        found = ct.load(weight, (0,), (HALF,)).astype(ct.float32), ct.load(weight, (1,), (HALF,)).astype(ct.float32)
+    return found
+
+
+def head_of(x, t, h, weights, eps, c, s, TILE_H, HALF):
+    """`halves` after a norm, where there are weights for it, turned."""
+    low, high = halves(x, t, h, TILE_H, HALF)
+    if len(weights) > 0:
+        low, high = normed(low, high, *weights, eps)
+    return turned(low, high, c, s)
+
+
+def prefill(q, k, v, q_weight, k_weight, cos, sin, starts, q_out, k_cache, v_cache, eps, TILE_H, HALF):
+    """What `prefill_heads` does, and `prefill_normed_heads` with weights."""
+    b = ct.bid(1)
+    t = b * ct.num_blocks(0) + ct.bid(0)
+    position = ct.load(starts, (b,), (1,)).item() + ct.bid(0)
+    c, s = angles(cos, sin, position, HALF)
+    weights = weights_of(q_weight, HALF)
+    for h in range(ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))):
+        put_heads(*head_of(q, t, h, weights, eps, c, s, TILE_H, HALF), q_out, t, h)
+    weights = weights_of(k_weight, HALF)
+    for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, HALF))):
+        keep_halves(*head_of(k, t, h, weights, eps, c, s, TILE_H, HALF), k_cache, b, h, position)
+        keep_heads(v, v_cache, t, b, h, position, TILE_H, 2 * HALF)
+
+
+def decode(q, k, v, q_weight, k_weight, cos, sin, positions, q_out, k_cache, v_cache, eps, TILE_H, HALF):
+    """What `decode_heads` does, and `decode_normed_heads` with weights."""
+    b = ct.bid(1)
+    q_tiles = ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))
+    position = ct.load(positions, (b,), (1,)).item()
+    c, s = angles(cos, sin, position, HALF)
+    if ct.bid(0) < q_tiles:
+        weights = weights_of(q_weight, HALF)
+        put_heads(*head_of(q, b, ct.bid(0), weights, eps, c, s, TILE_H, HALF), q_out, b, ct.bid(0))
+    else:
+        h = ct.bid(0) - q_tiles
+        weights = weights_of(k_weight, HALF)
+        keep_halves(*head_of(k, b, h, weights, eps, c, s, TILE_H, HALF), k_cache, b, h, position)
+        keep_heads(v, v_cache, b, b, h, position, TILE_H, 2 * HALF)
 
 
 @ct.kernel
@@ -162,14 +205,7 @@ def prefill_heads(q, k, v, cos, sin, starts, q_out, k_cache, v_cache, TILE_H: Co
     q, q_out (B * S, HQ, 2 * HALF); k, v (B * S, HK, 2 * HALF); cos, sin (P, HALF); starts (B), the first new position
     of each sequence, in [0, P - S]; k_cache, v_cache (B, HK, P, 2 * HALF).  Grid: S, B.
     """
-    b = ct.bid(1)
-    t = b * ct.num_blocks(0) + ct.bid(0)
-    position = ct.load(starts, (b,), (1,)).item() + ct.bid(0)
-    c, s = angles(cos, sin, position, HALF)
-    turn_heads(q, q_out, t, c, s, TILE_H, HALF)
-    for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, HALF))):
-        keep_halves(*turned(*halves(k, t, h, TILE_H, HALF), c, s), k_cache, b, h, position)
-        keep_heads(v, v_cache, t, b, h, position, TILE_H, 2 * HALF)
+    prefill(q, k, v, None, None, cos, sin, starts, q_out, k_cache, v_cache, None, TILE_H, HALF)
 
 
 @ct.kernel
@@ -179,16 +215,7 @@ def decode_heads(q, k, v, cos, sin, positions, q_out, k_cache, v_cache, TILE_H: 
     q, q_out (B, HQ, 2 * HALF); k, v (B, HK, 2 * HALF); cos, sin (P, HALF); positions (B), in [0, P); k_cache, v_cache
     (B, HK, P, 2 * HALF).  Grid: cdiv(HQ, TILE_H) + cdiv(HK, TILE_H), B.
     """
-    b = ct.bid(1)
-    q_tiles = ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))
-    position = ct.load(positions, (b,), (1,)).item()
-    c, s = angles(cos, sin, position, HALF)
-    if ct.bid(0) < q_tiles:
-        put_heads(*turned(*halves(q, b, ct.bid(0), TILE_H, HALF), c, s), q_out, b, ct.bid(0))
-    else:
-        h = ct.bid(0) - q_tiles
-        keep_halves(*turned(*halves(k, b, h, TILE_H, HALF), c, s), k_cache, b, h, position)
-        keep_heads(v, v_cache, b, b, h, position, TILE_H, 2 * HALF)
+    decode(q, k, v, None, None, cos, sin, positions, q_out, k_cache, v_cache, None, TILE_H, HALF)
 
 
 @ct.kernel(occupancy=4)
@@ -199,19 +226,7 @@ def prefill_normed_heads(
 
     Arrays as there, and q_weight, k_weight (2 * HALF).  Grid: S, B.
     """
-    b = ct.bid(1)
-    t = b * ct.num_blocks(0) + ct.bid(0)
-    position = ct.load(starts, (b,), (1,)).item() + ct.bid(0)
-    c, s = angles(cos, sin, position, HALF)
-    w_low, w_high = weights_of(q_weight, HALF)
-    for h in range(ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))):
-        low, high = normed(*halves(q, t, h, TILE_H, HALF), w_low, w_high, eps)
-        put_heads(*turned(low, high, c, s), q_out, t, h)
-    w_low, w_high = weights_of(k_weight, HALF)
-    for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, HALF))):
-        low, high = normed(*halves(k, t, h, TILE_H, HALF), w_low, w_high, eps)
-        keep_halves(*turned(low, high, c, s), k_cache, b, h, position)
-        keep_heads(v, v_cache, t, b, h, position, TILE_H, 2 * HALF)
+    prefill(q, k, v, q_weight, k_weight, cos, sin, starts, q_out, k_cache, v_cache, eps, TILE_H, HALF)
 
 
 @ct.kernel(occupancy=4)
@@ -223,17 +238,4 @@ def decode_normed_heads(
 
     Arrays as there, and q_weight, k_weight (2 * HALF).  Grid: cdiv(HQ, TILE_H) + cdiv(HK, TILE_H), B.
     """
-    b = ct.bid(1)
-    q_tiles = ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))
-    position = ct.load(positions, (b,), (1,)).item()
-    c, s = angles(cos, sin, position, HALF)
-    if ct.bid(0) < q_tiles:
-        w_low, w_high = weights_of(q_weight, HALF)
-        low, high = normed(*halves(q, b, ct.bid(0), TILE_H, HALF), w_low, w_high, eps)
-        put_heads(*turned(low, high, c, s), q_out, b, ct.bid(0))
-    else:
-        h = ct.bid(0) - q_tiles
-        w_low, w_high = weights_of(k_weight, HALF)
-        low, high = normed(*halves(k, b, h, TILE_H, HALF), w_low, w_high, eps)
-        keep_halves(*turned(low, high, c, s), k_cache, b, h, position)
-        keep_heads(v, v_cache, b, b, h, position, TILE_H, 2 * HALF)
+    decode(q, k, v, q_weight, k_weight, cos, sin, positions, q_out, k_cache, v_cache, eps, TILE_H, HALF)

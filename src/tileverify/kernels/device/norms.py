@@ -70,7 +70,7 @@ def put_for_rows(out, i, values, TILE_M, CHECKED):
     ct.store(out, (i,), values.reshape((TILE_M,)), check_bounds=CHECKED, allow_tma=False)
 
 
-def in_tiles(function, COLUMNS, x, others, TILE_M, TILE_N):
+def fitting(function, COLUMNS, x, others, TILE_M, TILE_N):
     """``function`` of rows that fit so many columns, without a look for borders where they fill them."""
     if whole(x, TILE_M, COLUMNS):
         function(x, *others, TILE_M, TILE_N, False)
@@ -165,7 +165,7 @@ def rms_norm_short(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: C
 
     x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    in_tiles(rms_norm_in_tile, TILE_N, x, (weight, out, rstd, eps), TILE_M, TILE_N)
+    fitting(rms_norm_in_tile, TILE_N, x, (weight, out, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -174,7 +174,7 @@ def rms_norm_row(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: Con
 
     x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    in_tiles(rms_norm_in_tile, TILE_N, x, (weight, out, rstd, eps), TILE_M, TILE_N)
+    fitting(rms_norm_in_tile, TILE_N, x, (weight, out, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -183,7 +183,7 @@ def rms_norm_three(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: C
 
     x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    in_tiles(rms_norm_in_three, 3 * TILE_N, x, (weight, out, rstd, eps), TILE_M, TILE_N)
+    fitting(rms_norm_in_three, 3 * TILE_N, x, (weight, out, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=4)
@@ -311,7 +311,7 @@ def layer_norm_short(x, weight, bias, out, mean, rstd, eps: float, TILE_M: Const
 
     x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    in_tiles(layer_norm_in_tile, TILE_N, x, (weight, bias, out, mean, rstd, eps), TILE_M, TILE_N)
+    fitting(layer_norm_in_tile, TILE_N, x, (weight, bias, out, mean, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -320,7 +320,7 @@ def layer_norm_row(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstIn
 
     x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    in_tiles(layer_norm_in_tile, TILE_N, x, (weight, bias, out, mean, rstd, eps), TILE_M, TILE_N)
+    fitting(layer_norm_in_tile, TILE_N, x, (weight, bias, out, mean, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -329,7 +329,7 @@ def layer_norm_three(x, weight, bias, out, mean, rstd, eps: float, TILE_M: Const
 
     x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    in_tiles(layer_norm_in_three, 3 * TILE_N, x, (weight, bias, out, mean, rstd, eps), TILE_M, TILE_N)
+    fitting(layer_norm_in_three, 3 * TILE_N, x, (weight, bias, out, mean, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=4)

@@ -104,8 +104,7 @@ def layer_norm_in_tile(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, CH
 # ------------------------------------------------------------------------------- rows that three tiles hold
 def rms_norm_in_three(x, weight, out, rstd, eps, TILE_M, TILE_N, CHECKED):
     i = ct.bid(0)
-    one = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED)
-    two = row_tile(x, i, 1, TILE_M, TILE_N, CHECKED)
+    one, two = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED), row_tile(x, i, 1, TILE_M, TILE_N, CHECKED)
     three = row_tile(x, i, 2, TILE_M, TILE_N, CHECKED)
     squares = one * one + two * two + three * three
     scale = ct.rsqrt(total(squares) * (1.0 / x.shape[1]) + eps)
@@ -118,8 +117,7 @@ def rms_norm_in_three(x, weight, out, rstd, eps, TILE_M, TILE_N, CHECKED):
 def layer_norm_in_three(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, CHECKED):
     i, n = ct.bid(0), x.shape[1]
     share = 1.0 / n
-    one = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED)
-    two = row_tile(x, i, 1, TILE_M, TILE_N, CHECKED)
+    one, two = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED), row_tile(x, i, 1, TILE_M, TILE_N, CHECKED)
     three = row_tile(x, i, 2, TILE_M, TILE_N, CHECKED)
     mu = total(one + two + three) * share
     one = centred(one, mu, 0, n, TILE_N, CHECKED)
@@ -154,8 +152,7 @@ def rms_norm(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstIn
     scale = ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / n + eps)
     ct.store(rstd, (i,), scale.reshape((TILE_M,)))
     for j in range(tiles):
-        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
-        w = tile_of(weight, (j,), (TILE_N,))
+        tile, w = tile_of(x, (i, j), (TILE_M, TILE_N)), tile_of(weight, (j,), (TILE_N,))
         ct.store(out, (i, j), (tile * scale * w).astype(out.dtype))
 
 
@@ -216,13 +213,11 @@ def rms_norm_weight_partials(dout, x, rstd, dweight, TILE_M: ConstInt, TILE_N: C
 
     dout, x (M, N); rstd (M); dweight (G, N), whose columns are then to be added up.  Grid: cdiv(N, TILE_N), G.
     """
-    j = ct.bid(0)
-    group = ct.bid(1)
+    j, group = ct.bid(0), ct.bid(1)
     total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for i in range(group, ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(1)):
         scale = column_of(rstd, i, TILE_M)
-        g = tile_of(dout, (i, j), (TILE_M, TILE_N))
-        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
+        g, tile = tile_of(dout, (i, j), (TILE_M, TILE_N)), tile_of(x, (i, j), (TILE_M, TILE_N))
         total += g * tile * scale
     ct.store(dweight, (group, j), ct.sum(total, axis=0, keepdims=True))
 
@@ -238,8 +233,7 @@ def add_rms_norm(x, residual, weight, total, out, eps: float, TILE_M: ConstInt, 
     tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
     squares = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(tiles):
-        a = tile_of(x, (i, j), (TILE_M, TILE_N))
-        b = tile_of(residual, (i, j), (TILE_M, TILE_N))
+        a, b = tile_of(x, (i, j), (TILE_M, TILE_N)), tile_of(residual, (i, j), (TILE_M, TILE_N))
         added = (a + b).astype(total.dtype)
         ct.store(total, (i, j), added)
         tile = added.astype(ct.float32)
@@ -247,8 +241,7 @@ def add_rms_norm(x, residual, weight, total, out, eps: float, TILE_M: ConstInt, 
     scale = ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / n + eps)
     # Added up again: to read the sums back, the block would have to wait until they are written.
     for j in range(tiles):
-        a = tile_of(x, (i, j), (TILE_M, TILE_N))
-        b = tile_of(residual, (i, j), (TILE_M, TILE_N))
+        a, b = tile_of(x, (i, j), (TILE_M, TILE_N)), tile_of(residual, (i, j), (TILE_M, TILE_N))
         tile = (a + b).astype(total.dtype).astype(ct.float32)
         w = tile_of(weight, (j,), (TILE_N,))
         ct.store(out, (i, j), (tile * scale * w).astype(out.dtype))
@@ -263,8 +256,7 @@ def add_rms_norm_short(x, residual, weight, total, out, eps: float, TILE_M: Cons
     n = x.shape[1]
     w = tile_of(weight, (0,), (TILE_N,))
     for i in range(ct.bid(0), ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(0)):
-        a = tile_of(x, (i, 0), (TILE_M, TILE_N))
-        b = tile_of(residual, (i, 0), (TILE_M, TILE_N))
+        a, b = tile_of(x, (i, 0), (TILE_M, TILE_N)), tile_of(residual, (i, 0), (TILE_M, TILE_N))
         added = (a + b).astype(total.dtype)
         ct.store(total, (i, 0), added)
         tile = added.astype(ct.float32)
@@ -281,8 +273,7 @@ def layer_norm(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, T
     i = ct.bid(0)
     n = x.shape[1]
     tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
-    mu = ct.zeros((TILE_M, 1), dtype=ct.float32)
-    spread = ct.zeros((TILE_M, 1), dtype=ct.float32)
+    mu, spread = ct.zeros((TILE_M, 1), dtype=ct.float32), ct.zeros((TILE_M, 1), dtype=ct.float32)
     # Mean and squared distances of one tile after the other, merged: a plain sum of squares would cancel.
     for j in range(tiles):
         before = j * TILE_N
@@ -299,8 +290,7 @@ def layer_norm(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, T
     ct.store(mean, (i,), mu.reshape((TILE_M,)))
     ct.store(rstd, (i,), scale.reshape((TILE_M,)))
     for j in range(tiles):
-        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
-        w = tile_of(weight, (j,), (TILE_N,))
+        tile, w = tile_of(x, (i, j), (TILE_M, TILE_N)), tile_of(weight, (j,), (TILE_N,))
         b = tile_of(bias, (j,), (TILE_N,))
         ct.store(out, (i, j), ((tile - mu) * scale * w + b).astype(out.dtype))
 
@@ -341,10 +331,8 @@ def layer_norm_backward(dout, x, weight, mean, rstd, dx, TILE_M: ConstInt, TILE_
     i = ct.bid(0)
     n = x.shape[1]
     tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
-    mu = column_of(mean, i, TILE_M)
-    scale = column_of(rstd, i, TILE_M)
-    gradients = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
-    products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    mu, scale = column_of(mean, i, TILE_M), column_of(rstd, i, TILE_M)
+    gradients, products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32), ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(tiles):
         w = tile_of(weight, (j,), (TILE_N,))
         g = tile_of(dout, (i, j), (TILE_M, TILE_N)) * w
@@ -368,15 +356,11 @@ def layer_norm_weight_partials(dout, x, mean, rstd, dweight, dbias, TILE_M: Cons
     dout, x (M, N); mean, rstd (M); dweight, dbias (G, N), whose columns are then to be added up.
     Grid: cdiv(N, TILE_N), G.
     """
-    j = ct.bid(0)
-    group = ct.bid(1)
-    products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
-    gradients = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    j, group = ct.bid(0), ct.bid(1)
+    products, gradients = ct.zeros((TILE_M, TILE_N), dtype=ct.float32), ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for i in range(group, ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(1)):
-        mu = column_of(mean, i, TILE_M)
-        scale = column_of(rstd, i, TILE_M)
-        g = tile_of(dout, (i, j), (TILE_M, TILE_N))
-        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
+        mu, scale = column_of(mean, i, TILE_M), column_of(rstd, i, TILE_M)
+        g, tile = tile_of(dout, (i, j), (TILE_M, TILE_N)), tile_of(x, (i, j), (TILE_M, TILE_N))
         gradients += g
         products += g * ((tile - mu) * scale)
     ct.store(dweight, (group, j), ct.sum(products, axis=0, keepdims=True))

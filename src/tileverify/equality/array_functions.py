@@ -222,23 +222,21 @@ FUNCTIONS: Final[dict[object, Callable[..., object]]] = {
     np.cumsum: lambda x, axis=None: reducing.running_total(lifted(x), axis),
     np.cumprod: lambda x, axis=None: reducing.accumulated(lifted(x), axis, exact.multiply), np.diff: _diff,
     np.argmax: _place(reducing.largest), np.argmin: _place(reducing.smallest), np.sort: _sort,
-    np.argsort: _argsort,
-    np.einsum: _einsum, np.tensordot: _tensordot, np.dot: _dot,
+    np.argsort: _argsort, np.einsum: _einsum, np.tensordot: _tensordot, np.dot: _dot, np.inner: _inner,
     np.vdot: lambda x, y: reducing.matmul(lifted(x).reshape(-1), lifted(y).reshape(-1)),
-    np.inner: _inner,
     np.outer: lambda x, b: exact.multiply(lifted(x).reshape(-1, 1), lifted(b).reshape(1, -1)),
     np.pad: _pad, np.tril: _triangle(True), np.triu: _triangle(False), np.append: _append, np.full_like: _full_like,
     np.zeros_like: _like(0), np.ones_like: _like(1), np.empty_like: _like(float("nan")), np.copyto: _copyto,
     np.put_along_axis: _put_along_axis,
 }  # fmt: skip
 """Each takes what it knows of by NumPy's names (`asked`)."""
+
 MOVING: Final = frozenset({
     np.reshape, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.concatenate, np.stack, np.hstack, np.vstack,
     np.dstack, np.column_stack, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.repeat, np.tile, np.take,
     np.take_along_axis, np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.expand_dims, np.squeeze, np.broadcast_to,
     np.broadcast_arrays, np.ravel, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.copy, np.shape, np.ndim, np.size,
-    np.diagonal, np.delete, np.compress, np.may_share_memory,
-    np.shares_memory, np.result_type,
+    np.diagonal, np.delete, np.compress, np.may_share_memory, np.shares_memory, np.result_type,
 })  # fmt: skip
 
 

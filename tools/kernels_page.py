@@ -91,6 +91,16 @@ def kernels_of(family: str) -> tuple[Kernel, ...]:
     )
 
 
+def tables_of(family: str) -> list[dict[str, Any]]:
+    """The tables of its launch spec; one that stands for several kernels comes once for each of them."""
+    found = []
+    for table in tomllib.loads((DEVICE / f"{family}.tileverify.toml").read_text(encoding="utf-8"))["launch"]:
+        each = table.pop("each", {})
+        for kernel in each.pop("KERNEL", [table["kernel"]]):
+            found.append({**table, "kernel": kernel, **({"each": each} if each else {})})
+    return found
+
+
 def host_functions() -> dict[str, Any]:
     """The public functions of the library that launch something, by name."""
     public = {name: getattr(kernels, name) for name in kernels.__all__}
@@ -144,7 +154,7 @@ def section(family: str, results: Sequence[KernelResult]) -> str:
         for place in _launched(name):
             if place[0] == family:
                 launchers.setdefault(place[1], []).append(f"`{_signature(name)}`")
-    tables = tomllib.loads((DEVICE / f"{family}.tileverify.toml").read_text(encoding="utf-8"))["launch"]
+    tables = tables_of(family)
     launches = dict(_launches(tables, results))
     for kernel in kernels_of(family):
         parts.append(f"### {family}.{kernel.name} {{ #{_anchor(f'{family}-{kernel.name}')} }}\n")

@@ -15,7 +15,8 @@ import pytest
 from tileverify.equality import constants
 from tileverify.equality.array_functions import FUNCTIONS
 from tileverify.equality.creating import numpy_of_numbers
-from tileverify.equality.exact_arrays import Numbers, is_numbers, plain, presented
+from tileverify.equality.exact_arrays import Numbers, presented
+from tileverify.equality.primitives import is_numbers, plain
 from tileverify.equality.undecided import Undecided
 
 EXPRESSIONS = """
@@ -187,3 +188,14 @@ def test_rules_take_arguments_by_the_names_that_numpy_has() -> None:
         open_ended = any(each.kind is each.VAR_KEYWORD for each in known.values())
         positional = sum(each.kind is each.POSITIONAL_ONLY for each in known.values()) > 1
         assert open_ended or positional or {each.name for each in named} <= set(known), function
+
+
+def test_a_ufunc_of_another_package_is_none_of_numpys_by_its_name() -> None:
+    """So is a method of NumPy's own that no primitive stands for."""
+    other: Any = np.frompyfunc(lambda x: 2 * x, 1, 1)
+    for statement in ("o = other(x)", "o = np.arctan2(x, y)", "np.negative.at(o, [0])", "o = np.arctan2.outer(v, v)"):
+        names = {**_names(exact=True), "other": other}
+        with pytest.raises((Undecided, IndexError)):
+            exec(statement, names)
+    with pytest.raises(Undecided, match=r"^arctan2\.outer of exact numbers$"):
+        np.arctan2.outer(_names(exact=True)["v"], 2.0)

@@ -6,13 +6,14 @@ stands for the others; `--long` proves every one.
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
+
+from tools.kernels_page import tables_of
 
 import tileverify
 from tileverify.contract.combinations import combined
@@ -62,6 +63,6 @@ def stands_for(module: Path) -> dict[Named, Named]:
     return found
 
 
-def tables(module: Path) -> Iterator[dict[str, Any]]:
-    """The launches of a module's spec, as they are written."""
-    yield from tomllib.loads(module.with_suffix(".tileverify.toml").read_text(encoding="utf-8"))["launch"]
+def tables(module: Path) -> list[dict[str, Any]]:
+    """The launches of a module's spec, as they are written, each with one kernel."""
+    return tables_of(module.stem)

@@ -1,26 +1,34 @@
-"""NumPy's functions on arrays of numbers: those that compute, and those that only move elements."""
+"""NumPy's functions on arrays of numbers: those that compute, and those that only move elements.
+
+A rule is asked for what it says that it takes.  Whatever else a program asks of the function ends the attempt with its
+name: an argument that is passed over is another function.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from . import exact, formulas, reducing
-from .array_calls import is_float
-from .exact_arrays import cast, clipped, is_numbers, lifted, plain
 from .field import Array
+from .float_types import is_float
+from .primitives import ELEMENTWISE, cast, clip, filled, is_numbers, lifted, plain, triangle, truth
 from .reducing import Axis
 from .undecided import Undecided
 
+_FREE: Final = frozenset({"order", "subok", "device", "kind", "stable", "optimize", "casting"})
+"""What decides how, or where in memory, and not what is computed."""
 Shape: TypeAlias = int | Sequence[int] | None
 Widths: TypeAlias = int | Sequence[int] | Sequence[tuple[int, int]]
 
 
 def _where(condition: Array, *values: ArrayLike) -> Array | tuple[Array, ...]:
-    chosen = _nonzero(condition) if is_numbers(condition) else condition
+    chosen = truth(condition)
     return np.where(chosen, lifted(values[0]), lifted(values[1])) if values else np.where(chosen)
 
 
@@ -29,13 +37,6 @@ def _einsum(*operands: ArrayLike) -> Array:
     if not isinstance(text, str):
         raise Undecided("einsum without a string")
     return reducing.einsum(text, [lifted(each) for each in arrays])
-
-
-def _reduction(function: Callable[..., Array]) -> Callable[..., Array]:
-    def call(x: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-        return function(lifted(x), axis, keepdims)
-
-    return call
 
 
 def _extended(function: Callable[..., Array], combine: Callable[[Array, Array], Array]) -> Callable[..., Array]:
@@ -48,35 +49,11 @@ def _extended(function: Callable[..., Array], combine: Callable[[Array, Array], 
     return call
 
 
-def _var(x: ArrayLike, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Array:
-    return reducing.variance(lifted(x), axis, keepdims, ddof)
-
-
-def _std(x: ArrayLike, axis: Axis = None, keepdims: bool = False, ddof: int = 0) -> Array:
-    return formulas.sqrt(_var(x, axis, keepdims, ddof))
-
-
 def _place(function: Callable[..., Array]) -> Callable[..., Array]:
     def call(x: ArrayLike, axis: int | None = None, keepdims: bool = False) -> Array:
         return reducing.place_of(lifted(x), axis, keepdims, function)
 
     return call
-
-
-def _nonzero(x: ArrayLike) -> Array:
-    return np.asarray(exact.order(lifted(x), formulas.integers(0)) != 0)
-
-
-def _any(x: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    return np.asarray(_nonzero(x).any(axis=axis, keepdims=keepdims))
-
-
-def _all(x: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    return np.asarray(_nonzero(x).all(axis=axis, keepdims=keepdims))
-
-
-def _count_nonzero(x: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    return np.asarray(np.count_nonzero(_nonzero(x), axis=axis, keepdims=keepdims))
 
 
 def _clip(
@@ -86,20 +63,20 @@ def _clip(
     min: ArrayLike | None = None,
     max: ArrayLike | None = None,
 ) -> Array:
-    return clipped(x, min if a_min is None else a_min, max if a_max is None else a_max)
+    return clip(x, min if a_min is None else a_min, max if a_max is None else a_max)
 
 
 def _round(x: ArrayLike, decimals: int = 0) -> Array:
     if decimals:
         raise Undecided("round to decimals of exact numbers")
-    return formulas.rounded(lifted(x), np.rint)
+    return ELEMENTWISE["rint"](lifted(x))
 
 
 def _full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Shape = None) -> Array:
     shape = np.shape(x) if shape is None else shape
     if not is_float(dtype):
         return np.full(shape, fill_value, dtype)
-    return np.broadcast_to(lifted(fill_value), shape).copy()
+    return filled(shape, fill_value)
 
 
 def _like(value: float) -> Callable[..., Array]:
@@ -121,17 +98,17 @@ def _pad(x: ArrayLike, pad_width: Widths, mode: str = "constant", constant_value
     if mode != "constant" or np.ndim(constant_values):
         raise Undecided(f"np.pad of exact numbers in the mode {mode}, or by several constants")
     places = np.pad(np.arange(array.size).reshape(array.shape), pad_width, constant_values=-1)
-    found = np.broadcast_to(lifted(constant_values), places.shape).copy()
+    found = filled(places.shape, constant_values)
     found[places >= 0] = array.reshape(-1)[places[places >= 0]]
     return found
 
 
 def _triangle(lower: bool) -> Callable[..., Array]:
+    """A vector stands for as many rows of itself."""
+
     def call(x: ArrayLike, k: int = 0) -> Array:
         array = lifted(x)
-        rows, columns = array.shape[-1:] * 2 if array.ndim == 1 else array.shape[-2:]
-        kept = np.tri(rows, columns, k if lower else k - 1, dtype=np.bool_)
-        return np.where(kept if lower else ~kept, array, np.zeros((), array.dtype))
+        return triangle(np.broadcast_to(array, array.shape * 2) if array.ndim == 1 else array, k, lower)
 
     return call
 
@@ -177,17 +154,9 @@ def _dot(x: ArrayLike, b: ArrayLike) -> Array:
     return reducing.matmul(left, right) if right.ndim <= 2 else _tensordot(left, right, (-1, -2))
 
 
-def _vdot(x: ArrayLike, y: ArrayLike) -> Array:
-    return reducing.matmul(lifted(x).reshape(-1), lifted(y).reshape(-1))
-
-
 def _inner(x: ArrayLike, y: ArrayLike) -> Array:
     left, right = lifted(x), lifted(y)
     return exact.multiply(left, right) if left.ndim == 0 or right.ndim == 0 else _tensordot(left, right, (-1, -1))
-
-
-def _outer(x: ArrayLike, b: ArrayLike) -> Array:
-    return exact.multiply(lifted(x).reshape(-1, 1), lifted(b).reshape(1, -1))
 
 
 def _average(x: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, keepdims: bool = False) -> Array:
@@ -232,36 +201,93 @@ def _diff(x: ArrayLike, n: int = 1, axis: int = -1) -> Array:
     return np.moveaxis(lanes, 0, axis)
 
 
-def _cumsum(x: ArrayLike, axis: int | None = None) -> Array:
-    return reducing.running_total(lifted(x), axis)
-
-
-def _cumprod(x: ArrayLike, axis: int | None = None) -> Array:
-    return reducing.accumulated(lifted(x), axis, exact.multiply)
-
-
 FUNCTIONS: Final[dict[object, Callable[..., object]]] = {
-    np.where: _where, np.einsum: _einsum, np.sum: _extended(reducing.total, exact.add),
-    np.mean: _reduction(reducing.mean), np.var: _var, np.std: _std,
+    np.where: _where, np.nonzero: lambda x: np.nonzero(truth(x)), np.clip: _clip, np.round: _round,
+    np.astype: lambda x, dtype: cast(x, dtype), np.isneginf: lambda x: ELEMENTWISE["isneginf"](plain(x)),
+    np.isposinf: lambda x: ELEMENTWISE["isposinf"](plain(x)), np.nan_to_num: _nan_to_num,
+    np.sum: _extended(reducing.total, exact.add), np.prod: _extended(reducing.product, exact.multiply),
     **dict.fromkeys((np.max, np.amax), _extended(reducing.largest, formulas.maximum)),
     **dict.fromkeys((np.min, np.amin), _extended(reducing.smallest, formulas.minimum)),
-    np.prod: _extended(reducing.product, exact.multiply), np.cumsum: _cumsum, np.cumprod: _cumprod,
-    np.argmax: _place(reducing.largest), np.argmin: _place(reducing.smallest), np.argsort: _argsort, np.sort: _sort,
-    np.any: _any, np.all: _all, np.clip: _clip, np.round: _round, np.dot: _dot, np.vdot: _vdot, np.inner: _inner,
-    np.outer: _outer, np.tensordot: _tensordot, np.linalg.norm: _norm, np.pad: _pad, np.full_like: _full_like,
-    np.zeros_like: _like(0), np.empty_like: _like(float("nan")), np.ones_like: _like(1), np.tril: _triangle(True),
-    np.triu: _triangle(False), np.average: _average, np.copyto: _copyto, np.put_along_axis: _put_along_axis,
-    np.nan_to_num: _nan_to_num, np.diff: _diff, np.append: _append, np.nonzero: lambda x: np.nonzero(_nonzero(x)),
-    np.count_nonzero: _count_nonzero, np.astype: lambda x, dtype: cast(x, dtype),
-    np.isneginf: lambda x: np.isneginf(exact.certain(plain(x))),
-    np.isposinf: lambda x: np.isposinf(exact.certain(plain(x))),
+    np.mean: lambda x, axis=None, keepdims=False: reducing.mean(lifted(x), axis, keepdims),
+    np.var: lambda x, axis=None, keepdims=False, ddof=0: reducing.variance(lifted(x), axis, keepdims, ddof),
+    np.std: lambda x, axis=None, keepdims=False, ddof=0: (
+        formulas.sqrt(reducing.variance(lifted(x), axis, keepdims, ddof))
+    ),
+    np.average: _average, np.linalg.norm: _norm,
+    np.any: lambda x, axis=None, keepdims=False: np.asarray(truth(x).any(axis=axis, keepdims=keepdims)),
+    np.all: lambda x, axis=None, keepdims=False: np.asarray(truth(x).all(axis=axis, keepdims=keepdims)),
+    np.count_nonzero: lambda x, axis=None, keepdims=False: (
+        np.asarray(np.count_nonzero(truth(x), axis=axis, keepdims=keepdims))
+    ),
+    np.cumsum: lambda x, axis=None: reducing.running_total(lifted(x), axis),
+    np.cumprod: lambda x, axis=None: reducing.accumulated(lifted(x), axis, exact.multiply), np.diff: _diff,
+    np.argmax: _place(reducing.largest), np.argmin: _place(reducing.smallest), np.sort: _sort,
+    np.argsort: _argsort, np.einsum: _einsum, np.tensordot: _tensordot, np.dot: _dot, np.inner: _inner,
+    np.vdot: lambda x, y: reducing.matmul(lifted(x).reshape(-1), lifted(y).reshape(-1)),
+    np.outer: lambda x, b: exact.multiply(lifted(x).reshape(-1, 1), lifted(b).reshape(1, -1)),
+    np.pad: _pad, np.tril: _triangle(True), np.triu: _triangle(False), np.append: _append, np.full_like: _full_like,
+    np.zeros_like: _like(0), np.ones_like: _like(1), np.empty_like: _like(float("nan")), np.copyto: _copyto,
+    np.put_along_axis: _put_along_axis,
 }  # fmt: skip
-"""Each takes what it knows of by NumPy's names (`array_calls.asked`)."""
+"""Each takes what it knows of by NumPy's names (`asked`)."""
+
 MOVING: Final = frozenset({
     np.reshape, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.concatenate, np.stack, np.hstack, np.vstack,
     np.dstack, np.column_stack, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.repeat, np.tile, np.take,
     np.take_along_axis, np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.expand_dims, np.squeeze, np.broadcast_to,
     np.broadcast_arrays, np.ravel, np.atleast_1d, np.atleast_2d, np.atleast_3d, np.copy, np.shape, np.ndim, np.size,
-    np.diagonal, np.delete, np.compress, np.may_share_memory,
-    np.shares_memory, np.result_type,
+    np.diagonal, np.delete, np.compress, np.may_share_memory, np.shares_memory, np.result_type,
 })  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------- calls
+@lru_cache(maxsize=256)
+def _signature(function: Callable[..., object]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(function)
+    except ValueError:  # before NumPy 2.4 those written in C have none
+        return None
+
+
+def asked(
+    function: Callable[..., object], rule: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
+) -> tuple[Sequence[object], dict[str, object], Array | None]:
+    """Positional arguments and those by name, as ``rule`` takes them, and ``out``.
+
+    The first is positional, all others have NumPy's names; what has its default value is left out.
+
+    :raises Undecided: the rule does not take one of them.
+    """
+    places, named = _bound(function, args, kwargs)
+    out: Array | None = named.pop("out", None)
+    taken = inspect.signature(rule).parameters
+    for name in [each for each in named if each not in taken]:
+        value = named.pop(name)
+        if name not in _FREE and not (name == "dtype" and is_float(value)):
+            raise Undecided(f"np.{function.__name__} of exact numbers with {name}=")
+    return places, named, out
+
+
+def _bound(
+    function: Callable[..., object], args: Sequence[object], kwargs: Mapping[str, object]
+) -> tuple[Sequence[object], dict[str, Any]]:
+    signature = _signature(function)
+    if signature is None:
+        return args, dict(kwargs)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise Undecided(f"np.{function.__name__}: {error}") from None
+    places: list[object] = []
+    named: dict[str, Any] = {}
+    for number, (name, value) in enumerate(bound.arguments.items()):
+        parameter = signature.parameters[name]
+        if parameter.kind is parameter.VAR_KEYWORD:
+            named.update(value)
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            places += value
+        elif parameter.kind is parameter.POSITIONAL_ONLY or number == 0:
+            places.append(value)
+        elif value is not parameter.default:
+            named[name] = value
+    return places, named

@@ -15,11 +15,12 @@ from ..backend.numbers.elements import NUMPY
 from ..system.errors import TileVerifyError, UsageError
 from .branches import WaysTaken
 from .creating import exact_numpy, numpy_in_float64, numpy_instead
-from .exact_arrays import FloatNumber, Numbers, is_numbers, plain
+from .exact_arrays import FloatNumber, Numbers
 from .field import Array
 from .float_types import float_type
 from .plain_runs import as_floats, as_scalars, hold
 from .points import TrialPoint
+from .primitives import is_numbers, plain
 from .reference_code import numbers_of
 from .reference_ways import watching
 from .undecided import Undecided

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from . import exact
-from .array_calls import is_float
-from .exact_arrays import is_numbers, lifted, presented
+from .exact_arrays import presented
 from .field import Array
-from .float_types import float_type
+from .float_types import float_type, is_float
+from .primitives import filled, is_numbers, lifted
 from .undecided import Undecided
 
 
@@ -27,7 +27,7 @@ def _filled(value: float) -> Callable[..., Array]:
 
     def make(shape: int | Sequence[int], dtype: DTypeLike | None = None, *args: object, **kwargs: object) -> Array:
         if is_float(dtype):
-            return presented(np.broadcast_to(lifted(value), shape).copy(), float_type(dtype))
+            return presented(filled(shape, value), float_type(dtype))
         return np.full(shape, 0 if np.isnan(value) else value, dtype)
 
     return make
@@ -35,7 +35,7 @@ def _filled(value: float) -> Callable[..., Array]:
 
 def _full(shape: int | Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None, **_: object) -> Array:
     if is_float(dtype) and (dtype is not None or is_numbers(fill_value) or isinstance(fill_value, float)):
-        return presented(np.broadcast_to(lifted(fill_value), shape).copy())
+        return presented(filled(shape, fill_value))
     return np.full(shape, fill_value, dtype)
 
 

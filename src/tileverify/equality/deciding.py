@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, Protocol, TypeAlias, TypedDict, runtime_checkable
@@ -121,19 +121,56 @@ class SeenPoints:
         return ""
 
 
+@dataclass(slots=True)
+class LaunchTally:
+    """What launches gave that were compared one after the other; ``left_out``: those that were not, in words."""
+
+    left_out: list[str]
+    done: list[Mapping[str, int]] = field(default_factory=list)
+    points: int = 0
+    bits: float = float("inf")
+    reasons: list[str] = field(default_factory=list)
+    """Why the kernel is not known to be equal."""
+    refused: list[str] = field(default_factory=list)
+    """Why launches were left out, where that is all that there is to say."""
+
+    def leave(self, values: Mapping[str, int], reason: str) -> None:
+        self.left_out.append(f"{words(values)} ({reason})")
+
+    def refuse(self, values: Mapping[str, int], reason: str) -> None:
+        self.leave(values, reason)
+        self.refused.append(reason)
+
+    def take(self, values: Mapping[str, int], seen: SeenPoints) -> bool:
+        """Count the launch in, if its points make it equal; tells whether they do."""
+        if shortfall := seen.shortfall():
+            self.reasons.append(f"{shortfall} ({words(values)})")
+            return False
+        self.left_out += [f"{words(values)}: {reason}" for reason in seen.opened]
+        self.done.append(values)
+        self.points, self.bits = self.points + seen.equal, min(self.bits, seen.bits)
+        return True
+
+    def answer(self, steps: int) -> ExactAnswer:
+        """Equal, or not decided."""
+        done, left_out = tuple(self.done), tuple(self.left_out)
+        if self.reasons or not done:
+            reason = next(iter((*self.reasons, *self.refused)), "no launch was small enough")
+            return ExactAnswer(Decision.NOT_DECIDED, done, self.points, 0.0, reason, None, left_out, steps)
+        return ExactAnswer(Decision.EQUAL, done, self.points, self.bits, left_out=left_out, steps=steps)
+
+
 def decide(
     unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, other: Other, options: Options
 ) -> ExactAnswer:
     """Whether ``other`` computes what the kernel does."""
     known = constants_of(kernel.entry)
     plan = planned(contract, known, options)
-    launches, left_out = [*plan.launches], [*plan.left_out]
+    launches = [*plan.launches]
     share = options.steps if len(launches) == 1 else max(min(SHARE, options.steps), options.steps // 2)
     known = at_turns(kernel, contract, launches, _with_numbers(known, other))
-    left_out += beyond_masks(known)
+    tally = LaunchTally([*plan.left_out, *beyond_masks(known)])
     trial = _Trial(unit, kernel, contract, other, known, Budget(options.steps), share, options)
-    done: list[Mapping[str, int]] = []
-    points, bits, reasons, refused = 0, float("inf"), [], []
     taken: list[tuple[int, Mapping[str, int]]] = []
     for number, values in enumerate(launches, 0 if options.values is None else -1):
         seen, before = SeenPoints(), trial.steps()
@@ -142,40 +179,31 @@ def decide(
         except BudgetSpent:
             found = None
             if not seen.equal:
-                left_out.append(f"{words(values)} (beyond the budget)")
+                tally.leave(values, "beyond the budget")
                 continue
         except UsageError as error:
-            left_out.append(f"{words(values)} ({error.message})")
-            refused.append(error.message)
+            tally.refuse(values, error.message)
             continue
         except InterpreterStop as stop:
-            return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, reason=f"{stop} ({words(values)})")
+            reason = f"{stop} ({words(values)})"
+            return ExactAnswer(Decision.NOT_DECIDED, tuple(tally.done), tally.points, reason=reason)
         if found is not None:
             return _different(trial, found, launches)
-        if shortfall := seen.shortfall():
-            reasons.append(f"{shortfall} ({words(values)})")
-            continue
-        left_out += [f"{words(values)}: {reason}" for reason in seen.opened]
-        done.append(values)
-        taken.append(((trial.steps() - before) // seen.equal, values))
-        if number == 0:
-            launches[:] = plan.with_beyond(contract, launches, taken[0][0], options.steps)
-        points, bits = points + seen.equal, min(bits, seen.bits)
-    steps = trial.steps()
-    if reasons or not done:
-        reason = next(iter((*reasons, *refused)), "no launch was small enough")
-        return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), steps)
+        if tally.take(values, seen):
+            taken.append(((trial.steps() - before) // seen.equal, values))
+            if number == 0:
+                launches[:] = plan.with_beyond(contract, launches, taken[0][0], options.steps)
+    answer = tally.answer(trial.steps())
+    if answer.answer is not Decision.EQUAL:
+        return answer
     if options.inputs is None:
         searched = replace(trial, budget=Budget(options.steps))
         found = searched.everywhere(plan, worth_searching(contract, taken, options.steps), launches[0])
         if found is not None:
             return _different(trial, found, launches)
     idle = idle_of(kernel, contract, taken, known, options)
-    left_out += idle.left_out()
-    return replace(
-        ExactAnswer(Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=steps, idle=idle.lines),
-        **_of_ways(kernel, other),
-    )
+    left_out = (*answer.left_out, *idle.left_out())
+    return replace(answer, left_out=left_out, idle=idle.lines, **_of_ways(kernel, other))
 
 
 def _of_ways(kernel: ExactKernel, other: Other) -> WaysOfBoth:
@@ -226,6 +254,23 @@ def worth_searching(
     """Of launches with the steps of a point the largest that takes a small part of ``steps``, or the shortest."""
     small = [values for each, values in taken if each * _SEARCHED <= steps]
     return max(small, key=lambda values: cost(contract, values)) if small else min(taken, key=_steps)[1]
+
+
+SearchedPlace: TypeAlias = tuple[Mapping[str, int], str, Mapping[str, float] | None]
+"""A launch, a kind of contents, and float scalars that are constants."""
+
+
+def searched_places(
+    plan: PlannedLaunches,
+    contract: ContractInNumbers,
+    known: Constants,
+    chosen: Mapping[str, int],
+    usual: Mapping[str, int],
+) -> Iterator[SearchedPlace]:
+    """Where a difference is looked for alone: contents of the launch ``chosen``, then other scalars."""
+    yield from ((chosen, filling, None) for filling in to_search(contract))
+    yield from ((values, SCALARS, None) for values in plan.scalars_at(contract, known))
+    yield from ((usual, SCALARS, given) for given in other_float_scalars(contract, known))
 
 
 def _steps(launch: tuple[int, Mapping[str, int]]) -> int:
@@ -281,28 +326,10 @@ class _Trial:
     def everywhere(
         self, plan: PlannedLaunches, chosen: Mapping[str, int], usual: Mapping[str, int]
     ) -> UnequalElement | None:
-        """A difference at contents of the launch ``chosen``, or with other scalars."""
-        found = self.searched([(chosen, to_search(self.contract))])
-        found = found or self.searched([(values, (SCALARS,)) for values in plan.scalars_at(self.contract, self.known)])
-        return found or self.with_scalars(usual, other_float_scalars(self.contract, self.known))
-
-    def searched(self, places: Sequence[tuple[Mapping[str, int], Sequence[str]]]) -> UnequalElement | None:
-        """A difference that launches and contents show which make nothing equal: of finite numbers, or it may be one of
-        limits."""
-        for values, filling in ((values, filling) for values, fillings in places for filling in fillings):
+        """A difference at points which make nothing equal: of finite numbers, or it may be one of limits."""
+        for place in searched_places(plan, self.contract, self.known, chosen, usual):
             try:
-                found = self.at(values, filling)
-            except (InterpreterStop, UsageError):
-                continue
-            if isinstance(found, UnequalElement) and (finite := found.where_finite()) is not None:
-                return finite
-        return None
-
-    def with_scalars(self, values: Mapping[str, int], tried: Sequence[Mapping[str, float]]) -> UnequalElement | None:
-        """The same, for these float scalars."""
-        for given in tried:
-            try:
-                found = self.at(values, SCALARS, given)
+                found = self.at(*place)
             except (InterpreterStop, UsageError):
                 continue
             if isinstance(found, UnequalElement) and (finite := found.where_finite()) is not None:

@@ -8,6 +8,7 @@ from typing import Final, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from .exact import NUMBER
 from .undecided import Undecided
 
 
@@ -24,6 +25,17 @@ class UnknownFloat:
 UNKNOWN: Final = UnknownFloat()
 
 FloatType: TypeAlias = "np.dtype[np.generic] | UnknownFloat"
+
+
+_NARROW: Final = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
+
+
+def is_float(dtype: DTypeLike | UnknownFloat | None) -> bool:
+    """Whether a type is one of floats, which all are one: rounding is no part of real arithmetic."""
+    if dtype is None or isinstance(dtype, UnknownFloat):
+        return True
+    found = np.dtype(dtype)
+    return found.kind == "f" or found == NUMBER or found.name in _NARROW
 
 
 def float_type(dtype: DTypeLike | UnknownFloat | None) -> FloatType:

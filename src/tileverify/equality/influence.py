@@ -26,12 +26,12 @@ from ..system.errors import UsageError
 from . import exact
 from .branches import WaysTaken, line_of
 from .exact import NUMBER
-from .exact_arrays import is_numbers
 from .field import LEVELS, MODULI, Array, level
 from .integer_branches import floor_remainders, of_numbers
 from .kinks import NATURES, Nature
 from .planned_launches import Options
 from .points import TrialPoint, drawn_point
+from .primitives import is_numbers
 from .running import ExactKernel, run_once
 from .sameness import matched
 from .undecided import NearTie

@@ -19,13 +19,21 @@ from ..backend.numbers.small_launches import siblings
 from ..backend.numbers.trial_launches import Constants, constants_of
 from ..contract.launch import KernelUnit
 from ..system.errors import UsageError
-from .deciding import TRIES, at_turns, beyond_masks, constants_among, worth_searching
-from .exact_arrays import is_numbers
+from .deciding import (
+    TRIES,
+    SearchedPlace,
+    at_turns,
+    beyond_masks,
+    constants_among,
+    searched_places,
+    worth_searching,
+)
 from .field import Array
 from .influence import Idle, idle_of
 from .narrow_sums import narrow_sums
 from .planned_launches import Options, planned, words
-from .points import SCALARS, TrialPoint, drawn_point, other_float_scalars, to_search
+from .points import SCALARS, TrialPoint, drawn_point
+from .primitives import is_numbers
 from .rounding_runs import points_in_formats, run_in_formats
 from .running import ExactKernel, run_exactly
 from .sent_points import Sent, SentEnd, SentGap, sent
@@ -78,20 +86,13 @@ class _Runs:
             yield sent(number, point, after, constants_among(self.unit))
         return looked_at
 
-    def searching(
-        self,
-        number: int,
-        values: Mapping[str, int],
-        fillings: Sequence[str],
-        given: Mapping[str, float] | None = None,
-    ) -> Iterator[Sent]:
-        """Points that may show a difference, and count for nothing else."""
-        for filling in fillings:
-            try:
-                point, after = self.at(values, filling, given)
-            except (InterpreterStop, UsageError):
-                continue
-            yield sent(number, point, after, constants_among(self.unit))
+    def searching(self, number: int, place: SearchedPlace) -> Iterator[Sent]:
+        """A point that may show a difference, and counts for nothing else."""
+        try:
+            point, after = self.at(*place)
+        except (InterpreterStop, UsageError):
+            return
+        yield sent(number, point, after, constants_among(self.unit))
 
     def in_formats(self, values: Mapping[str, int]) -> Iterator[Sent]:
         """What rounding does, where the kernel turns out to be equal."""
@@ -153,11 +154,8 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
     if taken and not stopped:
         made = replace(made, budget=Budget(options.steps))
         chosen = worth_searching(contract, taken, options.steps)
-        yield from made.searching(launches.index(chosen), chosen, to_search(contract))
-        for values in plan.scalars_at(contract, known):
-            yield from made.searching(0, values, (SCALARS,))
-        for given in other_float_scalars(contract, known):
-            yield from made.searching(0, launches[0], (SCALARS,), given)
+        for place in searched_places(plan, contract, known, chosen, launches[0]):
+            yield from made.searching(0 if place[1] == SCALARS else launches.index(chosen), place)
         yield from made.in_formats(launches[0])
     unseen = (words(values) for values in plan.launches if values not in launches)
     idle = Idle() if stopped else idle_of(kernel, contract, taken, known, options)

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from ..backend.numbers.elements import Array, numbers
 from ..backend.numbers.inputs import view
 from ..results.equality_section import UnequalValues
-from .exact_arrays import is_numbers, lifted, presented
+from .exact_arrays import presented
 from .points import WHOLE, TrialPoint
+from .primitives import is_numbers, lifted
 from .sameness import Compared, compared
 from .undecided import Undecided
 

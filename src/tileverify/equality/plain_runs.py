@@ -19,8 +19,8 @@ import numpy as np
 
 from ..backend.numbers.elements import NUMPY
 from . import exact
-from .exact_arrays import is_numbers, lifted
 from .field import Array
+from .primitives import is_numbers, lifted
 from .undecided import NearTie, Undecided
 
 Changes: TypeAlias = Mapping[str, Array]

@@ -29,12 +29,12 @@ from . import field
 from .asked_reference import AskedReference
 from .deciding import MOST_ELEMENTS, SHARE, ExactAnswer, Other, arguments_of
 from .exact import certain
-from .exact_arrays import lifted
 from .field import Array
 from .launch_outcomes import arrays_of
 from .narrow_sums import NarrowSum, narrow_sums
 from .planned_launches import Options
 from .points import TrialPoint, drawn_point, given_point
+from .primitives import lifted
 from .rounding_error import ArrayError, RoundingSeen, error_of
 from .running import ExactKernel
 from .undecided import NearTie

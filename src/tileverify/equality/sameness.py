@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 
 from . import exact, field
-from .exact_arrays import is_numbers, lifted
 from .field import LANES, LEVELS, SLOTS, Array
+from .primitives import is_numbers, lifted
 
 RELATIVE: Final = 1e-9
 OF_LARGEST: Final = 1e-11

@@ -11,9 +11,24 @@ from collections.abc import Callable
 import numpy as np
 
 from . import exact, formulas
-from .exact_arrays import lifted
 from .field import Array
+from .primitives import lifted
 from .undecided import Undecided
+
+
+def _combined(
+    one: ScalarNumber, other: float, rule: Callable[[Array, Array], Array], swapped: bool = False
+) -> ScalarNumber:
+    if not isinstance(other, int | float):
+        return NotImplemented
+    mine, others = one.number, other.number if isinstance(other, ScalarNumber) else lifted(other)
+    return ScalarNumber(np.asarray(rule(others, mine) if swapped else rule(mine, others)), one.known)
+
+
+def _operator(
+    rule: Callable[[Array, Array], Array], swapped: bool = False
+) -> Callable[[ScalarNumber, float], ScalarNumber]:
+    return lambda self, other: _combined(self, other, rule, swapped)
 
 
 class ScalarNumber(float):
@@ -30,36 +45,13 @@ class ScalarNumber(float):
             raise Undecided("two different scalars are equal in float64")
         return made
 
-    def _with(self, other: float, rule: Callable[[Array, Array], Array], swapped: bool = False) -> ScalarNumber:
-        if not isinstance(other, int | float):
-            return NotImplemented
-        mine, others = self.number, other.number if isinstance(other, ScalarNumber) else lifted(other)
-        return ScalarNumber(np.asarray(rule(others, mine) if swapped else rule(mine, others)), self.known)
-
-    def __add__(self, other: float) -> ScalarNumber:
-        return self._with(other, exact.add)
-
-    __radd__ = __add__
-
-    def __mul__(self, other: float) -> ScalarNumber:
-        return self._with(other, exact.multiply)
-
-    __rmul__ = __mul__
-
-    def __sub__(self, other: float) -> ScalarNumber:
-        return self._with(other, exact.subtract)
-
-    def __rsub__(self, other: float) -> ScalarNumber:
-        return self._with(other, exact.subtract, True)
-
-    def __truediv__(self, other: float) -> ScalarNumber:
-        return self._with(other, exact.divide)
-
-    def __rtruediv__(self, other: float) -> ScalarNumber:
-        return self._with(other, exact.divide, True)
+    __add__ = __radd__ = _operator(exact.add)
+    __mul__ = __rmul__ = _operator(exact.multiply)
+    __sub__, __rsub__ = _operator(exact.subtract), _operator(exact.subtract, swapped=True)
+    __truediv__, __rtruediv__ = _operator(exact.divide), _operator(exact.divide, swapped=True)
 
     def __pow__(self, other: float, modulus: None = None) -> ScalarNumber:
-        return self._with(other, formulas.power)
+        return _combined(self, other, formulas.power)
 
     def __neg__(self) -> ScalarNumber:
         return ScalarNumber(exact.negative(self.number), self.known)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..backend.interpreter import InterpreterStop
 from ..system.errors import UsageError
-from .deciding import Decision, ExactAnswer, Other, SeenPoints, note
+from .deciding import Decision, ExactAnswer, LaunchTally, Other, SeenPoints, note
 from .launch_outcomes import UnequalElement, arrays_of, outcome
 from .named import other_of
 from .narrow_sums import NarrowSum
@@ -103,25 +103,15 @@ def _rounding(points: Iterable[SentPoint], other: Other, end: SentEnd) -> Roundi
 
 
 def _summed(launches: Iterable[_Launch], end: SentEnd) -> ExactAnswer:
-    done: list[Mapping[str, int]] = []
-    points, bits, left_out, reasons, refused = 0, float("inf"), list(end.left_out), [], []
+    tally = LaunchTally([*end.left_out])
     for launch in launches:
         if launch.reason:
-            left_out.append(f"{words(launch.values)} ({launch.reason})")
-            refused.append(launch.reason)
+            tally.refuse(launch.values, launch.reason)
         elif launch.ties and launch.ties == len(launch.seen.opened) and not launch.seen.equal:
-            left_out.append(f"{words(launch.values)} ({launch.seen.opened[0]})")
-            refused.append(launch.seen.opened[0])
-        elif shortfall := launch.seen.shortfall():
-            reasons.append(f"{shortfall} ({words(launch.values)})")
+            tally.refuse(launch.values, launch.seen.opened[0])
         else:
-            left_out += [f"{words(launch.values)}: {reason}" for reason in launch.seen.opened]
-            done.append(launch.values)
-            points, bits = points + launch.seen.equal, min(bits, launch.seen.bits)
-    if reasons or not done:
-        reason = next(iter((*reasons, *refused)), "no launch was small enough")
-        return ExactAnswer(Decision.NOT_DECIDED, tuple(done), points, 0.0, reason, None, tuple(left_out), end.steps)
-    return ExactAnswer(Decision.EQUAL, tuple(done), points, bits, left_out=tuple(left_out), steps=end.steps)
+            tally.take(launch.values, launch.seen)
+    return tally.answer(end.steps)
 
 
 def _written(points: Iterable[SentPoint]) -> list[str]:

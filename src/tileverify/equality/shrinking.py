@@ -15,9 +15,9 @@ from ..backend.numbers.elements import numbers
 from ..backend.numbers.inputs import view
 from ..backend.numbers.small_launches import smallest
 from ..system.errors import UsageError
-from .exact_arrays import is_numbers
 from .field import Array
 from .points import TrialPoint, given_point
+from .primitives import is_numbers
 
 SIZE_TRIES: Final = 24
 CONTENT_TRIES: Final = 96

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import exact, formulas, reducing
-from .exact_arrays import lifted
 from .field import Array
-from .torch_rules import Rule, finite, log_sum_exp, relu, scaled
+from .primitives import ELEMENTWISE, larger, lifted
+from .torch_rules import Rule, finite, log_sum_exp, scaled
 from .undecided import Undecided
 
 
@@ -34,10 +34,6 @@ def _gelu(x: ArrayLike, approximate: str = "none") -> Array:
     return _times(0.5, found, exact.add(formulas.ONE, inner))
 
 
-def _silu(x: ArrayLike) -> Array:
-    return exact.multiply(lifted(x), formulas.sigmoid(lifted(x)))
-
-
 def _softplus(x: ArrayLike, beta: ArrayLike = 1, threshold: ArrayLike = 20) -> Array:
     found = scaled(x, beta)
     low = exact.order(found, lifted(threshold)) != 1
@@ -49,15 +45,6 @@ def _log_sigmoid(x: ArrayLike) -> tuple[Array, Array]:
     found = lifted(x)
     apart = formulas.exp(exact.negative(formulas.absolute(found)))
     return exact.subtract(formulas.minimum(found, formulas.integers(0)), formulas.log1p(apart)), apart
-
-
-def _leaky_relu(x: ArrayLike, slope: ArrayLike = 0.01) -> Array:
-    found = lifted(x)
-    return np.where(exact.order(found, formulas.integers(0)) == 1, found, _times(found, slope))
-
-
-def _threshold_backward(dy: ArrayLike, x: ArrayLike, threshold: ArrayLike) -> Array:
-    return np.where(exact.order(lifted(x), lifted(threshold)) > 0, lifted(dy), formulas.integers(0))  # NaN, too
 
 
 def _glu(x: ArrayLike, dim: int = -1) -> Array:
@@ -91,10 +78,6 @@ def _log_softmax(x: ArrayLike, dim: int, half_to_float: bool = False) -> Array:
 def _softmax_backward(dy: ArrayLike, y: ArrayLike, dim: int, input_dtype: object = None) -> Array:
     both = _times(dy, y)
     return exact.subtract(both, exact.multiply(lifted(y), reducing.total(both, dim, True)))
-
-
-def _log_softmax_backward(dy: ArrayLike, y: ArrayLike, dim: int, input_dtype: object = None) -> Array:
-    return exact.subtract(lifted(dy), exact.multiply(formulas.exp(lifted(y)), reducing.total(lifted(dy), dim, True)))
 
 
 # ----------------------------------------------------------------------------------------- normalisations
@@ -166,11 +149,6 @@ def _nll(logs: ArrayLike, target: Array, weight: ArrayLike | None, reduction: in
     return (exact.divide(whole, total) if reduction == 1 else whole), total
 
 
-def _mse(x: ArrayLike, y: ArrayLike, reduction: int = 1) -> Array:
-    apart = exact.subtract(lifted(x), lifted(y))
-    return _reduced(exact.multiply(apart, apart), reduction)
-
-
 def _xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     zero = exact.same(lifted(x), formulas.integers(0)) & ~np.isnan(lifted(y)["s"])
     return np.where(zero, formulas.integers(0), exact.multiply(lifted(x), formulas.log(lifted(y))))
@@ -216,11 +194,22 @@ def _convolution(
 
 
 RULES: Final[dict[str, Rule]] = {
-    "gelu": _gelu, "silu": _silu, "softplus": _softplus, "log_sigmoid_forward": _log_sigmoid,
-    "leaky_relu": _leaky_relu, "threshold_backward": _threshold_backward, "glu": _glu,
-    "relu6": lambda x: formulas.minimum(relu(x), formulas.integers(6)),
+    "gelu": _gelu, "silu": lambda x: _times(x, formulas.sigmoid(lifted(x))), "softplus": _softplus,
+    "log_sigmoid_forward": _log_sigmoid, "glu": _glu,
+    "leaky_relu": lambda x, slope=0.01: (
+        np.where(exact.order(lifted(x), formulas.integers(0)) == 1, lifted(x), _times(x, slope))
+    ),
+    "threshold_backward": lambda dy, x, threshold: (
+        np.where(exact.order(lifted(x), lifted(threshold)) > 0, lifted(dy), formulas.integers(0))  # or NaN
+    ),
+    "relu6": lambda x: formulas.minimum(larger(lifted(x), formulas.integers(0)), formulas.integers(6)),
     "_softmax": softmax, "_log_softmax": _log_softmax, "_softmax_backward_data": _softmax_backward,
-    "_log_softmax_backward_data": _log_softmax_backward, "logsumexp": log_sum_exp,
-    "native_layer_norm": _layer_norm, "native_group_norm": _group_norm, "_fused_rms_norm": _fused_rms_norm,
-    "nll_loss_forward": _nll, "mse_loss": _mse, "xlogy": _xlogy, "convolution": _convolution,
+    "_log_softmax_backward_data": lambda dy, y, dim, input_dtype=None: (
+        exact.subtract(lifted(dy), _times(formulas.exp(lifted(y)), reducing.total(lifted(dy), dim, True)))
+    ),
+    "logsumexp": log_sum_exp, "native_layer_norm": _layer_norm, "native_group_norm": _group_norm,
+    "_fused_rms_norm": _fused_rms_norm, "nll_loss_forward": _nll, "xlogy": _xlogy, "convolution": _convolution,
+    "mse_loss": lambda x, y, reduction=1: (
+        _reduced(ELEMENTWISE["square"](exact.subtract(lifted(x), lifted(y))), reduction)
+    ),
 }  # fmt: skip

@@ -13,10 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import exact, formulas
-from .exact_arrays import Index, cast, is_numbers, lifted, presented
 from .field import Array
-from .torch_rules import Dim, Rule, scaled, truth
+from .primitives import Index, cast, combine_at, filled, is_numbers, lifted, triangle, truth
+from .torch_rules import Dim, Rule, scaled
 from .undecided import Undecided
+
+_UNWRITTEN: Final = float("nan")
+"""Nothing that is computed of it is equal to anything."""
 
 
 # ------------------------------------------------------------------------------------------------- views
@@ -74,16 +77,14 @@ def _copied(x: Array, dtype: str | None = None) -> Array:
     """A copy, as elements of the type ``dtype``: floats of all formats are one."""
     if dtype is None or (str(dtype).startswith(("float", "bfloat")) and lifted(x).dtype == np.asarray(x).dtype):
         return exact.copied(x)
-    return (
-        exact.copied(lifted(x)) if str(dtype).startswith(("float", "bfloat")) else np.asarray(cast(presented(x), dtype))
-    )
+    return exact.copied(lifted(x)) if str(dtype).startswith(("float", "bfloat")) else np.asarray(cast(x, dtype))
 
 
 def _copy(x: Array, source: ArrayLike, non_blocking: bool = False) -> Array:
     """``source`` in the shape and type of ``x``."""
     if is_numbers(x):
         return np.broadcast_to(lifted(source), x.shape)
-    held = np.asarray(cast(presented(source), x.dtype) if is_numbers(source) else source, x.dtype)
+    held = np.asarray(cast(source, x.dtype) if is_numbers(source) else source, x.dtype)
     return np.broadcast_to(held, x.shape)
 
 
@@ -92,21 +93,8 @@ def _cat(parts: Sequence[ArrayLike], dim: int = 0) -> Array:
     return np.concatenate(kept, dim) if kept else lifted(parts[0])
 
 
-def _repeat(x: Array, repeats: Sequence[int]) -> Array:
-    return np.tile(x, tuple(repeats))
-
-
 def _roll(x: Array, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> Array:
     return np.roll(x, shifts, tuple(dims) or None) if not isinstance(dims, int) else np.roll(x, shifts, dims)
-
-
-def _triangle(lower: bool) -> Rule:
-    def rule(x: ArrayLike, diagonal: int = 0) -> Array:
-        found = lifted(x)
-        kept = np.tri(found.shape[-2], found.shape[-1], diagonal if lower else diagonal - 1, dtype=np.bool_)
-        return np.where(kept if lower else ~kept, found, formulas.zeros(()))
-
-    return rule
 
 
 def _pad(x: Array, pad: Sequence[int], value: ArrayLike = 0) -> Array:
@@ -115,7 +103,7 @@ def _pad(x: Array, pad: Sequence[int], value: ArrayLike = 0) -> Array:
     inner = x[tuple(slice(max(-a, 0), n - max(-b, 0)) for (a, b), n in zip(pairs, x.shape, strict=True))]
     wide = [(max(a, 0), max(b, 0)) for a, b in pairs]
     shape = [n + a + b for (a, b), n in zip(wide, inner.shape, strict=True)]
-    found = np.broadcast_to(lifted(value), shape).copy()
+    found = filled(shape, value)
     found[tuple(slice(a, a + n) for (a, _), n in zip(wide, inner.shape, strict=True))] = inner
     return found
 
@@ -132,25 +120,14 @@ def _whole(index: ArrayLike) -> Array:
     return found.astype(np.bool_) if found.dtype == np.uint8 else found
 
 
-def _index(x: Array, indices: Sequence[ArrayLike | None]) -> Array:
-    return np.asarray(x[_places(indices)])
-
-
 def _touched(x: Array, place: Index) -> tuple[Array, Array]:
     """A copy of ``x`` as numbers, and the flat places that an index touches."""
     return exact.copied(lifted(x)), np.asarray(np.arange(x.size).reshape(x.shape)[place])
 
 
 def _summed_into(target: Array, places: Array, values: Array) -> Array:
-    """``values`` added at flat ``places``, one after the other where several go to one."""
-    flat, where, given = target.reshape(-1), places.reshape(-1), values.reshape(-1)
-    order = np.argsort(where, kind="stable")
-    ordered = where[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=-1))
-    rank = np.arange(len(ordered)) - np.repeat(starts, np.diff(starts, append=len(ordered)))
-    for turn in range(int(rank.max(initial=-1)) + 1):
-        lanes = order[rank == turn]
-        flat[where[lanes]] = exact.add(flat[where[lanes]], given[lanes])
+    """``values`` added at flat ``places``."""
+    combine_at(target.reshape(-1), places.reshape(-1), values.reshape(-1), exact.add)
     return target
 
 
@@ -178,10 +155,6 @@ def _along(x: Array, dim: int, index: Array) -> tuple[Array, ...]:
     return tuple(_whole(index) if axis == dim % max(x.ndim, 1) else place[axis] for axis in range(x.ndim))
 
 
-def _gather(x: Array, dim: int, index: Array, sparse_grad: bool = False) -> Array:
-    return np.asarray(x[_along(x, dim, index)])
-
-
 def _scatter(x: Array, dim: int, index: Array, source: ArrayLike, *, reduce: str | None = None) -> Array:
     if reduce is not None:
         raise Undecided("aten.scatter with reduce= has no exact rule")
@@ -198,19 +171,24 @@ def _scatter_add(x: Array, dim: int, index: Array, source: ArrayLike) -> Array:
     return _summed_into(found, places, lifted(source)[tuple(map(slice, index.shape))])
 
 
+def _in_axis(x: Array, dim: int, index: Array) -> tuple[Array | slice, ...]:
+    """The index that takes places along one axis."""
+    return (slice(None),) * (dim % np.ndim(x)) + (_whole(index),)
+
+
 def _index_add(x: Array, dim: int, index: Array, source: ArrayLike, alpha: ArrayLike = 1) -> Array:
-    found, places = _touched(x, (slice(None),) * (dim % np.ndim(x)) + (_whole(index),))
+    found, places = _touched(x, _in_axis(x, dim, index))
     return _summed_into(found, places, np.broadcast_to(scaled(source, alpha), places.shape))
 
 
 def _index_copy(x: Array, dim: int, index: Array, source: ArrayLike) -> Array:
-    found, places = _touched(x, (slice(None),) * (dim % np.ndim(x)) + (_whole(index),))
+    found, places = _touched(x, _in_axis(x, dim, index))
     found.reshape(-1)[_once(places, "index_copy")] = lifted(source)
     return found
 
 
 def _index_fill(x: Array, dim: int, index: Array, value: ArrayLike) -> Array:
-    found, places = _touched(x, (slice(None),) * (dim % np.ndim(x)) + (_whole(index),))
+    found, places = _touched(x, _in_axis(x, dim, index))
     found.reshape(-1)[places] = lifted(value)
     return found
 
@@ -232,32 +210,6 @@ def _masked_select(x: Array, mask: Array) -> Array:
 
 
 # ---------------------------------------------------------------------------------------------- creation
-def filled(size: Sequence[int], value: ArrayLike, dtype: object = None) -> Array:
-    """The type, here and below, is given by who asks the rule: what is made of one number is made so in any."""
-    return np.broadcast_to(lifted(value), tuple(size)).copy()
-
-
-def _filled_like(x: ArrayLike, value: ArrayLike, dtype: object = None) -> Array:
-    return filled(np.shape(x), value)
-
-
-def _nothing(size: Sequence[int], stride: object = None, dtype: object = None) -> Array:
-    """NaN, so that nothing that is computed of what was not written is equal to anything."""
-    return filled(size, float("nan"))
-
-
-def _of(value: float) -> Rule:
-    return lambda size, dtype=None: filled(size, value)
-
-
-def _new(value: float) -> Rule:
-    return lambda x, size, dtype=None: filled(size, value)
-
-
-def _like(value: float) -> Rule:
-    return lambda x, dtype=None: filled(x.shape, value)
-
-
 def _arange(first: ArrayLike, second: ArrayLike | None = None, step: ArrayLike = 1, dtype: object = None) -> Array:
     """From ``first`` to before ``second``; from 0 to before ``first`` where it is alone."""
     start, end = (0, first) if second is None else (first, second)
@@ -276,10 +228,6 @@ def _shadow(value: ArrayLike) -> float:
     return float(exact.certain(lifted(value)))
 
 
-def _eye(rows: int, columns: int | None = None, dtype: object = None) -> Array:
-    return exact.of_integers(np.eye(rows, columns, dtype=np.int64))
-
-
 RULES: Final[dict[str, Rule]] = {
     "view": _view,
     **dict.fromkeys(("_unsafe_view", "reshape"), lambda x, size: x.reshape(tuple(size))),
@@ -288,18 +236,29 @@ RULES: Final[dict[str, Rule]] = {
     "permute": lambda x, dims: x.transpose(dims), "transpose": lambda x, a, b: x.swapaxes(a, b) if x.ndim else x,
     "t": lambda x: x.T, "unsqueeze": lambda x, dim: np.expand_dims(x, dim), "squeeze": _squeeze, "expand": _expand,
     "select": _select, "slice": _slice, "split": _split, "split_with_sizes": _split, "diagonal": _diagonal,
-    "unbind": lambda x, dim=0: list(np.moveaxis(x, dim, 0)[:, ...]), "unfold": _unfold,
-    "copy": _copy, "cat": _cat,
-    "stack": lambda parts, dim=0: np.stack([lifted(part) for part in parts], dim), "repeat": _repeat,
+    "unbind": lambda x, dim=0: list(np.moveaxis(x, dim, 0)[:, ...]), "unfold": _unfold, "copy": _copy, "cat": _cat,
+    "stack": lambda parts, dim=0: np.stack([lifted(part) for part in parts], dim),
+    "repeat": lambda x, repeats: np.tile(x, tuple(repeats)), "roll": _roll, "constant_pad_nd": _pad,
     "fill": lambda x, value: filled(x.shape, value), "zero": lambda x: filled(x.shape, 0),
-    "flip": lambda x, dims: np.flip(x, tuple(dims)), "roll": _roll, "tril": _triangle(True), "triu": _triangle(False),
-    "constant_pad_nd": _pad, "index": _index, "_unsafe_index": _index, "index_put": _index_put,
-    "_unsafe_index_put": _index_put, "gather": _gather, "scatter": _scatter, "scatter_add": _scatter_add,
-    "index_add": _index_add, "index_copy": _index_copy, "index_fill": _index_fill, "index_select": _index_select,
-    "embedding": _embedding, "masked_select": _masked_select,
-    "zeros": _of(0), "ones": _of(1), "full": filled, "empty": _nothing, "empty_strided": _nothing,
-    "new_zeros": _new(0), "new_ones": _new(1), "new_empty": _new(float("nan")),
+    "flip": lambda x, dims: np.flip(x, tuple(dims)), "tril": lambda x, diagonal=0: triangle(x, diagonal, True),
+    "triu": lambda x, diagonal=0: triangle(x, diagonal, False),
+    **dict.fromkeys(("index", "_unsafe_index"), lambda x, indices: np.asarray(x[_places(indices)])),
+    **dict.fromkeys(("index_put", "_unsafe_index_put"), _index_put),
+    "gather": lambda x, dim, index, sparse_grad=False: np.asarray(x[_along(x, dim, index)]),
+    "scatter": _scatter, "scatter_add": _scatter_add, "index_add": _index_add, "index_copy": _index_copy,
+    "index_fill": _index_fill, "index_select": _index_select, "embedding": _embedding,
+    "masked_select": _masked_select, "arange": _arange, "linspace": _linspace,
+    "eye": lambda rows, columns=None, dtype=None: exact.of_integers(np.eye(rows, columns, dtype=np.int64)),
+    # The type is given by who asks the rule: what is made of one number is made so in any.
+    "full": lambda size, value, dtype=None: filled(size, value),
     "new_full": lambda x, size, value, dtype=None: filled(size, value),
-    "zeros_like": _like(0), "ones_like": _like(1), "empty_like": _like(float("nan")), "full_like": _filled_like,
-    "scalar_tensor": lambda value, dtype=None: filled((), value), "arange": _arange, "linspace": _linspace, "eye": _eye,
+    "full_like": lambda x, value, dtype=None: filled(np.shape(x), value),
+    "scalar_tensor": lambda value, dtype=None: filled((), value),
+    "empty_strided": lambda size, stride, dtype=None: filled(size, _UNWRITTEN),
+    "zeros": lambda size, dtype=None: filled(size, 0), "ones": lambda size, dtype=None: filled(size, 1),
+    "empty": lambda size, dtype=None: filled(size, _UNWRITTEN),
+    "new_zeros": lambda x, size, dtype=None: filled(size, 0), "new_ones": lambda x, size, dtype=None: filled(size, 1),
+    "new_empty": lambda x, size, dtype=None: filled(size, _UNWRITTEN),
+    "zeros_like": lambda x, dtype=None: filled(x.shape, 0), "ones_like": lambda x, dtype=None: filled(x.shape, 1),
+    "empty_like": lambda x, dtype=None: filled(x.shape, _UNWRITTEN),
 }  # fmt: skip

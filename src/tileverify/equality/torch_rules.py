@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import exact, formulas, reducing
-from .exact_arrays import BINARY, UNARY, clipped, larger, lifted
 from .field import Array
+from .primitives import ELEMENTWISE, clip, larger, lifted, truth
 from .reducing import Axis
 from .undecided import Undecided
 
@@ -52,14 +52,6 @@ def _div(x: ArrayLike, y: ArrayLike, rounding_mode: str | None = None) -> Array:
     return quotient if rounding_mode is None else formulas.rounded(quotient, np.trunc)
 
 
-def _addcmul(x: ArrayLike, y: ArrayLike, z: ArrayLike, value: ArrayLike = 1) -> Array:
-    return exact.add(lifted(x), scaled(exact.multiply(lifted(y), lifted(z)), value))
-
-
-def _addcdiv(x: ArrayLike, y: ArrayLike, z: ArrayLike, value: ArrayLike = 1) -> Array:
-    return exact.add(lifted(x), scaled(exact.divide(lifted(y), lifted(z)), value))
-
-
 def _lerp(start: ArrayLike, end: ArrayLike, weight: ArrayLike) -> Array:
     formulas.require_finite(lifted(start), lifted(end), "aten.lerp")
     apart = exact.subtract(lifted(end), lifted(start))
@@ -72,23 +64,10 @@ def _where(condition: Array, x: ArrayLike | None = None, y: ArrayLike | None = N
     return np.where(truth(condition), lifted(x), lifted(y))
 
 
-def truth(x: ArrayLike) -> Array:
-    """Which elements are not 0."""
-    return np.asarray(_differs(x, 0) if lifted(x).dtype == np.asarray(x).dtype else np.asarray(x) != 0)
-
-
-def _differs(x: ArrayLike, y: ArrayLike) -> Array:
-    return np.asarray(exact.order(lifted(x), lifted(y)) != 0)
-
-
-def _masked_fill(x: ArrayLike, mask: Array, value: ArrayLike) -> Array:
-    return np.where(truth(mask), lifted(value), lifted(x))
-
-
 def _round(x: ArrayLike, decimals: int = 0) -> Array:
     if decimals:
         raise Undecided("aten.round to decimals has no exact rule")
-    return formulas.rounded(lifted(x), np.rint)
+    return ELEMENTWISE["rint"](lifted(x))
 
 
 def _nan_to_num(
@@ -106,18 +85,10 @@ def _nan_to_num(
     return np.where(np.isnan(found["s"]), lifted(0.0 if nan is None else nan), found)
 
 
-def relu(x: ArrayLike) -> Array:
-    return larger(lifted(x), formulas.integers(0))
-
-
 def _sign(x: ArrayLike) -> Array:
     """Of NaN 0, unlike NumPy's."""
     found = formulas.sign(lifted(x))
     return np.where(np.isnan(found["s"]), formulas.integers(0), found)
-
-
-def _frac(x: ArrayLike) -> Array:
-    return exact.subtract(lifted(x), formulas.rounded(lifted(x), np.trunc))
 
 
 # -------------------------------------------------------------------------------------------- reductions
@@ -154,6 +125,10 @@ def variance(x: ArrayLike, dim: Dim = None, correction: float | None = None, kee
     return reducing.variance(found, axes(dim), keepdim, int(ddof))
 
 
+def _std(x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False) -> Array:
+    return formulas.sqrt(variance(x, dim, correction, keepdim))
+
+
 def finite(x: ArrayLike, name: str) -> Array:
     """Numbers of which torch's algorithm takes a mean and a variance in one go: of an infinity both are NaN there, and
     the mean is infinite by its formula."""
@@ -162,22 +137,14 @@ def finite(x: ArrayLike, name: str) -> Array:
     return found
 
 
-def _std(x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False) -> Array:
-    return formulas.sqrt(variance(x, dim, correction, keepdim))
+def _with_mean(name: str, spread: Callable[..., Array]) -> Rule:
+    def rule(
+        x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False
+    ) -> tuple[Array, Array]:
+        found = finite(x, name)
+        return spread(found, dim, correction, keepdim), reducing.mean(found, axes(dim), keepdim)
 
-
-def _var_mean(
-    x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False
-) -> tuple[Array, Array]:
-    found = finite(x, "var_mean")
-    return variance(found, dim, correction, keepdim), reducing.mean(found, axes(dim), keepdim)
-
-
-def _std_mean(
-    x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False
-) -> tuple[Array, Array]:
-    found = finite(x, "std_mean")
-    return _std(found, dim, correction, keepdim), reducing.mean(found, axes(dim), keepdim)
+    return rule
 
 
 def _extreme(function: Callable[..., Array]) -> Rule:
@@ -202,10 +169,6 @@ def _of_conditions(function: Callable[..., Array]) -> Rule:
         return np.asarray(function(truth(x), axis=place, keepdims=keepdim))
 
     return rule
-
-
-def _place(function: Callable[..., Array]) -> Rule:
-    return lambda x, dim=None, keepdim=False: reducing.place_of(lifted(x), dim, keepdim, function)
 
 
 def _sort(x: ArrayLike, dim: int = -1, descending: bool = False, stable: bool | None = None) -> tuple[Array, Array]:
@@ -247,18 +210,6 @@ def _vector_norm(x: ArrayLike, ord: float = 2, dim: Dim = None, keepdim: bool = 
     raise Undecided(f"aten.linalg_vector_norm of order {ord} has no exact rule")
 
 
-def _norm(x: ArrayLike, p: float = 2, dim: Dim = None, keepdim: bool = False, dtype: object = None) -> Array:
-    return _vector_norm(x, 2 if p is None else p, dim, keepdim, dtype)
-
-
-def _cumsum(x: ArrayLike, dim: int, dtype: object = None) -> Array:
-    return reducing.running_total(terms(x, dtype), dim)
-
-
-def _cumprod(x: ArrayLike, dim: int, dtype: object = None) -> Array:
-    return reducing.accumulated(terms(x, dtype), dim % max(lifted(x).ndim, 1), exact.multiply)
-
-
 # ---------------------------------------------------------------------------------------------- products
 def product(x: ArrayLike, y: ArrayLike) -> Array:
     return reducing.matmul(lifted(x), lifted(y))
@@ -269,49 +220,49 @@ def _added_product(x: ArrayLike, y: ArrayLike, z: ArrayLike, beta: ArrayLike = 1
     return found if isinstance(beta, int | float) and beta == 0 else exact.add(scaled(x, beta), found)
 
 
-def _outer_product(x: ArrayLike, y: ArrayLike) -> Array:
-    return exact.multiply(lifted(x)[:, None], lifted(y)[None])
+_ONE: Final = """abs=absolute neg=negative exp exp2 expm1 log log2 log10 log1p sqrt square tanh sinh cosh sin cos tan
+    atan=arctan asin=arcsin asinh=arcsinh acosh=arccosh atanh=arctanh floor ceil trunc isnan isinf isfinite isneginf
+    isposinf logical_not signbit reciprocal positive
+    rsqrt sigmoid erf erfc"""
+_TWO: Final = """mul=multiply true_divide=divide maximum minimum fmax fmin pow=power float_power floor_divide remainder
+    fmod hypot logaddexp lt=less le=less_equal gt=greater ge=greater_equal eq=equal ne=not_equal"""
+"""Primitives of one array and of two, ``torch's name=its name`` where torch has another."""
 
 
-_BY_UFUNC: Final = {
-    "abs": np.absolute, "neg": np.negative, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log,
-    "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "sqrt": np.sqrt, "square": np.square, "tanh": np.tanh,
-    "sinh": np.sinh, "cosh": np.cosh, "sin": np.sin, "cos": np.cos, "tan": np.tan, "atan": np.arctan,
-    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
-    "asin": np.arcsin, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc,
-    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "logical_not": np.logical_not,
-    "signbit": np.signbit, "reciprocal": np.reciprocal, "positive": np.positive,
-}  # fmt: skip
-_BY_PAIRS: Final = {
-    "mul": np.multiply, "true_divide": np.divide, "maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax,
-    "fmin": np.fmin, "pow": np.power, "float_power": np.float_power, "floor_divide": np.floor_divide,
-    "remainder": np.remainder, "fmod": np.fmod, "hypot": np.hypot, "logaddexp": np.logaddexp, "lt": np.less,
-    "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
-}  # fmt: skip
+def _primitives(names: str, called: Callable[[Callable[..., Array]], Rule]) -> dict[str, Rule]:
+    pairs = (each.partition("=") for each in names.split())
+    return {name: called(ELEMENTWISE[other or name]) for name, _, other in pairs}
+
 
 RULES: Final[dict[str, Rule]] = {
-    **{name: _one(UNARY[ufunc]) for name, ufunc in _BY_UFUNC.items()},
-    **{name: _two(BINARY[ufunc]) for name, ufunc in _BY_PAIRS.items()},
-    "rsqrt": _one(formulas.rsqrt), "sigmoid": _one(formulas.sigmoid), "erf": _one(formulas.erf),
-    "erfc": _one(formulas.erfc), "relu": relu, "sign": _sign, "sgn": _sign, "round": _round, "frac": _frac,
-    "nan_to_num": _nan_to_num,
-    "add": _add, "sub": _sub, "div": _div, "addcmul": _addcmul, "addcdiv": _addcdiv, "lerp": _lerp,
-    "rsub": lambda x, y, alpha=1: _sub(y, x, alpha), "where": _where, "masked_fill": _masked_fill,
-    "clamp": lambda x, min=None, max=None: clipped(lifted(x), min, max),
-    "clamp_min": lambda x, low: clipped(lifted(x), low, None),
-    "clamp_max": lambda x, high: clipped(lifted(x), None, high),
+    **_primitives(_ONE, _one), **_primitives(_TWO, _two), "sign": _sign, "sgn": _sign, "round": _round,
+    "relu": lambda x: larger(lifted(x), formulas.integers(0)), "nan_to_num": _nan_to_num,
+    "frac": lambda x: exact.subtract(lifted(x), formulas.rounded(lifted(x), np.trunc)),
+    "add": _add, "sub": _sub, "rsub": lambda x, y, alpha=1: _sub(y, x, alpha), "div": _div, "lerp": _lerp,
+    "addcmul": lambda x, y, z, value=1: _add(x, exact.multiply(lifted(y), lifted(z)), value),
+    "addcdiv": lambda x, y, z, value=1: _add(x, exact.divide(lifted(y), lifted(z)), value),
+    "clamp": lambda x, min=None, max=None: clip(x, min, max), "clamp_min": lambda x, low: clip(x, low, None),
+    "clamp_max": lambda x, high: clip(x, None, high), "where": _where,
+    "masked_fill": lambda x, mask, value: np.where(truth(mask), lifted(value), lifted(x)),
     "logical_and": lambda x, y: truth(x) & truth(y), "logical_or": lambda x, y: truth(x) | truth(y),
     "logical_xor": lambda x, y: truth(x) ^ truth(y), "nonzero": lambda x: np.argwhere(truth(x)),
-    "isneginf": lambda x: np.isneginf(exact.certain(lifted(x))),
-    "isposinf": lambda x: np.isposinf(exact.certain(lifted(x))),
     "sum": _reduction(reducing.total), "mean": _reduction(reducing.mean), "amax": _reduction(reducing.largest),
     "amin": _reduction(reducing.smallest), "prod": _reduction(reducing.product), "var": variance, "std": _std,
-    "var_mean": _var_mean, "std_mean": _std_mean, "max": _extreme(reducing.largest),
-    "min": _extreme(reducing.smallest), "argmax": _place(reducing.largest), "argmin": _place(reducing.smallest),
+    "var_mean": _with_mean("var_mean", variance), "std_mean": _with_mean("std_mean", _std),
+    "max": _extreme(reducing.largest), "min": _extreme(reducing.smallest),
+    "argmax": lambda x, dim=None, keepdim=False: reducing.place_of(lifted(x), dim, keepdim, reducing.largest),
+    "argmin": lambda x, dim=None, keepdim=False: reducing.place_of(lifted(x), dim, keepdim, reducing.smallest),
     "any": _of_conditions(np.any), "all": _of_conditions(np.all),
     "count_nonzero": lambda x, dim=None: np.asarray(np.count_nonzero(truth(x), axis=axes(dim))),
-    "sort": _sort, "topk": _topk, "cumsum": _cumsum,
-    "cumprod": _cumprod, "logsumexp": log_sum_exp, "linalg_vector_norm": _vector_norm, "norm": _norm,
-    "mm": product, "bmm": product, "mv": product, "dot": product, "vdot": product, "matmul": product,
-    "addmm": _added_product, "baddbmm": _added_product, "addmv": _added_product, "outer": _outer_product,
+    "sort": _sort, "topk": _topk, "logsumexp": log_sum_exp, "linalg_vector_norm": _vector_norm,
+    "norm": lambda x, p=2, dim=None, keepdim=False, dtype=None: (
+        _vector_norm(x, 2 if p is None else p, dim, keepdim, dtype)
+    ),
+    "cumsum": lambda x, dim, dtype=None: reducing.running_total(terms(x, dtype), dim),
+    "cumprod": lambda x, dim, dtype=None: (
+        reducing.accumulated(terms(x, dtype), dim % max(lifted(x).ndim, 1), exact.multiply)
+    ),
+    **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "matmul"), product),
+    **dict.fromkeys(("addmm", "baddbmm", "addmv"), _added_product),
+    "outer": lambda x, y: exact.multiply(lifted(x)[:, None], lifted(y)[None]),
 }  # fmt: skip

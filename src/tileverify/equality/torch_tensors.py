@@ -19,8 +19,9 @@ from torch.utils._pytree import tree_iter, tree_map
 
 from . import constants, torch_layers, torch_moving, torch_rules
 from .exact import NUMBER
-from .exact_arrays import cast, is_numbers, lifted, plain, presented
+from .exact_arrays import presented
 from .field import Array
+from .primitives import cast, is_numbers, lifted, plain
 from .scalar_numbers import ScalarNumber
 from .torch_rules import Rule
 from .undecided import Undecided
@@ -154,7 +155,7 @@ class ExactTorch(TorchDispatchMode):
         if is_numbers(held):
             held[...] = lifted(value)
         else:
-            held[...] = cast(presented(value), held.dtype) if is_numbers(value) else value
+            held[...] = cast(value, held.dtype) if is_numbers(value) else value
         return target
 
     def decomposed(self, func: OpOverload, name: str, args: Given, kwargs: Named) -> object:
@@ -215,7 +216,7 @@ def _as_tensor(array: Array, dtype: torch.dtype) -> torch.Tensor:
             raise Undecided("complex numbers")
         if dtype.is_floating_point:
             return ExactTensor(plain(array), dtype)
-        array = np.asarray(cast(presented(array), str(dtype).removeprefix("torch.")))
+        array = np.asarray(cast(array, str(dtype).removeprefix("torch.")))
     return torch.from_numpy(np.ascontiguousarray(array) if array.ndim else array.copy())
 
 

@@ -36,15 +36,32 @@ def random_words(index, stream, seed):
     return low
 
 
+def tile_of(x, place, shape):
+    """In float32, 0 beyond the end."""
+    return ct.load(x, place, shape, padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+
+
+def elementwise(function, out, TILE, *arrays):
+    """``out = function(*arrays)``: a tile of each in every block."""
+    i = ct.bid(0)
+    tiles = ()
+    for each in ct.static_iter(arrays):
+        tiles += (tile_of(each, (i,), (TILE,)),)
+    ct.store(out, (i,), function(*tiles).astype(out.dtype))
+
+
+def gate_gradient(d, g, s):
+    """Of ``silu(g)`` with ``s = sigmoid(g)``, times ``d``."""
+    return d * s * (1.0 + g * (1.0 - s))
+
+
 @ct.kernel
 def silu(x, out, TILE: ConstInt):
     """``out = x * sigmoid(x)``
 
     x, out (N).  Grid: cdiv(N, TILE).
     """
-    i = ct.bid(0)
-    tile = ct.load(x, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    ct.store(out, (i,), (tile * sigmoid(tile)).astype(out.dtype))
+    elementwise(lambda t: t * sigmoid(t), out, TILE, x)
 
 
 @ct.kernel
@@ -53,11 +70,7 @@ def silu_backward(dout, x, dx, TILE: ConstInt):
 
     dout, x, dx (N).  Grid: cdiv(N, TILE).
     """
-    i = ct.bid(0)
-    d = ct.load(dout, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    tile = ct.load(x, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    s = sigmoid(tile)
-    ct.store(dx, (i,), (d * s * (1.0 + tile * (1.0 - s))).astype(dx.dtype))
+    elementwise(lambda d, t: gate_gradient(d, t, sigmoid(t)), dx, TILE, dout, x)
 
 
 @ct.kernel
@@ -66,10 +79,7 @@ def gelu(x, out, TILE: ConstInt):
 
     x, out (N).  Grid: cdiv(N, TILE).
     """
-    i = ct.bid(0)
-    tile = ct.load(x, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    value, _ = gelu_and_slope(tile)
-    ct.store(out, (i,), value.astype(out.dtype))
+    elementwise(lambda t: gelu_and_slope(t)[0], out, TILE, x)
 
 
 @ct.kernel
@@ -78,11 +88,7 @@ def gelu_backward(dout, x, dx, TILE: ConstInt):
 
     dout, x, dx (N).  Grid: cdiv(N, TILE).
     """
-    i = ct.bid(0)
-    d = ct.load(dout, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    tile = ct.load(x, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    _, slope = gelu_and_slope(tile)
-    ct.store(dx, (i,), (d * slope).astype(dx.dtype))
+    elementwise(lambda d, t: d * gelu_and_slope(t)[1], dx, TILE, dout, x)
 
 
 @ct.kernel
@@ -102,10 +108,7 @@ def relu_backward(dout, x, dx, TILE: ConstInt):
 
     dout, x, dx (N).  Grid: cdiv(N, TILE).
     """
-    i = ct.bid(0)
-    d = ct.load(dout, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    tile = ct.load(x, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    ct.store(dx, (i,), ct.where(tile > 0.0, d, 0.0).astype(dx.dtype))
+    elementwise(lambda d, t: ct.where(t > 0.0, d, 0.0), dx, TILE, dout, x)
 
 
 @ct.kernel
@@ -114,10 +117,7 @@ def add(x, y, out, TILE: ConstInt):
 
     x, y, out (N).  Grid: cdiv(N, TILE).
     """
-    i = ct.bid(0)
-    a = ct.load(x, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    b = ct.load(y, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    ct.store(out, (i,), (a + b).astype(out.dtype))
+    elementwise(lambda a, b: a + b, out, TILE, x, y)
 
 
 @ct.kernel
@@ -126,10 +126,7 @@ def silu_mul(gate, up, out, TILE: ConstInt):
 
     gate, up, out (N).  Grid: cdiv(N, TILE).
     """
-    i = ct.bid(0)
-    g = ct.load(gate, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    u = ct.load(up, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    ct.store(out, (i,), (g * sigmoid(g) * u).astype(out.dtype))
+    elementwise(lambda g, u: g * sigmoid(g) * u, out, TILE, gate, up)
 
 
 @ct.kernel
@@ -138,10 +135,8 @@ def silu_mul_packed(gate_up, out, TILE_M: ConstInt, TILE_N: ConstInt):
 
     gate_up (M, 2, N); out (M, N).  Grid: cdiv(N, TILE_N), cdiv(M, TILE_M).
     """
-    j = ct.bid(0)
-    i = ct.bid(1)
-    g = ct.load(gate_up, (i, 0, j), (TILE_M, 1, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    u = ct.load(gate_up, (i, 1, j), (TILE_M, 1, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    j, i = ct.bid(0), ct.bid(1)
+    g, u = tile_of(gate_up, (i, 0, j), (TILE_M, 1, TILE_N)), tile_of(gate_up, (i, 1, j), (TILE_M, 1, TILE_N))
     ct.store(out, (i, j), (g * sigmoid(g) * u).reshape((TILE_M, TILE_N)).astype(out.dtype))
 
 
@@ -152,11 +147,9 @@ def silu_mul_backward(dout, gate, up, dgate, dup, TILE: ConstInt):
     dout, gate, up, dgate, dup (N).  Grid: cdiv(N, TILE).
     """
     i = ct.bid(0)
-    d = ct.load(dout, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    g = ct.load(gate, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    u = ct.load(up, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    d, g, u = tile_of(dout, (i,), (TILE,)), tile_of(gate, (i,), (TILE,)), tile_of(up, (i,), (TILE,))
     s = sigmoid(g)
-    ct.store(dgate, (i,), (d * u * s * (1.0 + g * (1.0 - s))).astype(dgate.dtype))
+    ct.store(dgate, (i,), gate_gradient(d * u, g, s).astype(dgate.dtype))
     ct.store(dup, (i,), (d * g * s).astype(dup.dtype))
 
 
@@ -166,14 +159,11 @@ def silu_mul_packed_backward(dout, gate_up, dgate_up, TILE_M: ConstInt, TILE_N: 
 
     dout (M, N); gate_up, dgate_up (M, 2, N).  Grid: cdiv(N, TILE_N), cdiv(M, TILE_M).
     """
-    j = ct.bid(0)
-    i = ct.bid(1)
-    d = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    d = d.reshape((TILE_M, 1, TILE_N))
-    g = ct.load(gate_up, (i, 0, j), (TILE_M, 1, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    u = ct.load(gate_up, (i, 1, j), (TILE_M, 1, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    j, i = ct.bid(0), ct.bid(1)
+    d = tile_of(dout, (i, j), (TILE_M, TILE_N)).reshape((TILE_M, 1, TILE_N))
+    g, u = tile_of(gate_up, (i, 0, j), (TILE_M, 1, TILE_N)), tile_of(gate_up, (i, 1, j), (TILE_M, 1, TILE_N))
     s = sigmoid(g)
-    ct.store(dgate_up, (i, 0, j), (d * u * s * (1.0 + g * (1.0 - s))).astype(dgate_up.dtype))
+    ct.store(dgate_up, (i, 0, j), gate_gradient(d * u, g, s).astype(dgate_up.dtype))
     ct.store(dgate_up, (i, 1, j), (d * g * s).astype(dgate_up.dtype))
 
 
@@ -183,11 +173,7 @@ def gelu_mul(gate, up, out, TILE: ConstInt):
 
     gate, up, out (N).  Grid: cdiv(N, TILE).
     """
-    i = ct.bid(0)
-    g = ct.load(gate, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    u = ct.load(up, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    value, _ = gelu_and_slope(g)
-    ct.store(out, (i,), (value * u).astype(out.dtype))
+    elementwise(lambda g, u: gelu_and_slope(g)[0] * u, out, TILE, gate, up)
 
 
 @ct.kernel
@@ -197,9 +183,7 @@ def gelu_mul_backward(dout, gate, up, dgate, dup, TILE: ConstInt):
     dout, gate, up, dgate, dup (N).  Grid: cdiv(N, TILE).
     """
     i = ct.bid(0)
-    d = ct.load(dout, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    g = ct.load(gate, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-    u = ct.load(up, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    d, g, u = tile_of(dout, (i,), (TILE,)), tile_of(gate, (i,), (TILE,)), tile_of(up, (i,), (TILE,))
     value, slope = gelu_and_slope(g)
     ct.store(dgate, (i,), (d * u * slope).astype(dgate.dtype))
     ct.store(dup, (i,), (d * value).astype(dup.dtype))
@@ -218,5 +202,5 @@ def dropout(x, out, keep: float, stream: int, seed: int, TILE: ConstInt):
     index = (i * TILE + ct.arange(TILE, dtype=ct.int32)).astype(ct.uint32)
     words = random_words(index, stream.astype(ct.uint32), seed.astype(ct.uint32))
     uniform = (words >> 8).astype(ct.float32) * (1.0 / 16777216.0)
-    tile = ct.load(x, (i,), (TILE,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    tile = tile_of(x, (i,), (TILE,))
     ct.store(out, (i,), ct.where(uniform < keep, tile / keep, 0.0).astype(out.dtype))

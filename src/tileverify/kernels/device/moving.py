@@ -30,8 +30,7 @@ def embedding(table, ids, out, TILE_N: ConstInt):
 
     table (V, N); ids (T), in [0, V); out (T, N).  Grid: cdiv(N, TILE_N), T.
     """
-    j = ct.bid(0)
-    t = ct.bid(1)
+    j, t = ct.bid(0), ct.bid(1)
     row = ct.load(ids, (t,), (1,)).item()
     tile = ct.load(table, (row, j), (1, TILE_N), padding_mode=ct.PaddingMode.ZERO)
     ct.store(out, (t, j), tile.astype(out.dtype))
@@ -43,8 +42,7 @@ def gather_rows(x, rows, out, TILE_M: ConstInt, TILE_N: ConstInt):
 
     x (M, N); rows (T); out (T, N).  Grid: cdiv(N, TILE_N), cdiv(T, TILE_M).
     """
-    j = ct.bid(0)
-    t = ct.bid(1)
+    j, t = ct.bid(0), ct.bid(1)
     row = ct.load(rows, (t,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO)[:, None]
     columns = j * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :]
     ct.store(out, (t, j), ct.gather(x, (row, columns), padding_value=0).astype(out.dtype))
@@ -78,8 +76,7 @@ def transpose(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
 
     x (M, N); out (N, M).  Grid: cdiv(N, TILE_N), cdiv(M, TILE_M).
     """
-    n = ct.bid(0)
-    m = ct.bid(1)
+    n, m = ct.bid(0), ct.bid(1)
     tile = ct.load(x, (m, n), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO)
     ct.store(out, (n, m), ct.transpose(tile).astype(out.dtype))
 
@@ -90,9 +87,7 @@ def swap_heads(x, out, TILE_R: ConstInt, TILE_H: ConstInt, TILE_D: ConstInt):
 
     x (B, R, H, D); out (B, H, R, D).  Grid: cdiv(H, TILE_H), cdiv(R, TILE_R), B.
     """
-    h = ct.bid(0)
-    r = ct.bid(1)
-    b = ct.bid(2)
+    h, r, b = ct.bid(0), ct.bid(1), ct.bid(2)
     for d in range(ct.num_tiles(x, axis=3, shape=(1, TILE_R, TILE_H, TILE_D))):
         tile = ct.load(x, (b, r, h, d), (1, TILE_R, TILE_H, TILE_D), padding_mode=ct.PaddingMode.ZERO)
         ct.store(out, (b, h, r, d), ct.permute(tile, (0, 2, 1, 3)).astype(out.dtype))
@@ -159,8 +154,7 @@ def column_sum_partials(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
 
     x (M, N); out (G, N).  Grid: cdiv(N, TILE_N), G.
     """
-    j = ct.bid(0)
-    group = ct.bid(1)
+    j, group = ct.bid(0), ct.bid(1)
     total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for i in range(group, ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(1)):
         total += ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)

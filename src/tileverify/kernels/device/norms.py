@@ -23,6 +23,16 @@ def whole(x, TILE_M, COLUMNS):
     return x.shape[1] == COLUMNS and x.shape[0] % TILE_M == 0
 
 
+def tile_of(x, place, shape):
+    """In float32, 0 beyond the end."""
+    return ct.load(x, place, shape, padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+
+
+def column_of(x, i, TILE_M):
+    """Numbers of rows, beside their tiles."""
+    return ct.load(x, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+
+
 def row_tile(x, i, j, TILE_M, TILE_N, CHECKED):
     """A tile of rows, in float32."""
     if CHECKED:  # tileiras takes no padding where there is no border
@@ -60,6 +70,14 @@ def put_for_rows(out, i, values, TILE_M, CHECKED):
     ct.store(out, (i,), values.reshape((TILE_M,)), check_bounds=CHECKED, allow_tma=False)
 
 
+def fitting(function, COLUMNS, x, others, TILE_M, TILE_N):
+    """``function`` of rows that fit so many columns, without a look for borders where they fill them."""
+    if whole(x, TILE_M, COLUMNS):
+        function(x, *others, TILE_M, TILE_N, False)
+    else:
+        function(x, *others, TILE_M, TILE_N, True)
+
+
 # ----------------------------------------------------------------------------------- rows that one tile holds
 def rms_norm_in_tile(x, weight, out, rstd, eps, TILE_M, TILE_N, CHECKED):
     i = ct.bid(0)
@@ -68,14 +86,6 @@ def rms_norm_in_tile(x, weight, out, rstd, eps, TILE_M, TILE_N, CHECKED):
     scale = ct.rsqrt(total(tile * tile) * (1.0 / x.shape[1]) + eps)
     put_for_rows(rstd, i, scale, TILE_M, CHECKED)
     put(out, i, 0, tile * scale * w, CHECKED)
-
-
-def rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N):
-    """One tile of rows that fit it."""
-    if whole(x, TILE_M, TILE_N):
-        rms_norm_in_tile(x, weight, out, rstd, eps, TILE_M, TILE_N, False)
-    else:
-        rms_norm_in_tile(x, weight, out, rstd, eps, TILE_M, TILE_N, True)
 
 
 def layer_norm_in_tile(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, CHECKED):
@@ -91,19 +101,10 @@ def layer_norm_in_tile(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, CH
     put(out, i, 0, distance * scale * w + b, CHECKED)
 
 
-def layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N):
-    """One tile of rows that fit it."""
-    if whole(x, TILE_M, TILE_N):
-        layer_norm_in_tile(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, False)
-    else:
-        layer_norm_in_tile(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, True)
-
-
 # ------------------------------------------------------------------------------- rows that three tiles hold
 def rms_norm_in_three(x, weight, out, rstd, eps, TILE_M, TILE_N, CHECKED):
     i = ct.bid(0)
-    one = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED)
-    two = row_tile(x, i, 1, TILE_M, TILE_N, CHECKED)
+    one, two = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED), row_tile(x, i, 1, TILE_M, TILE_N, CHECKED)
     three = row_tile(x, i, 2, TILE_M, TILE_N, CHECKED)
     squares = one * one + two * two + three * three
     scale = ct.rsqrt(total(squares) * (1.0 / x.shape[1]) + eps)
@@ -116,8 +117,7 @@ def rms_norm_in_three(x, weight, out, rstd, eps, TILE_M, TILE_N, CHECKED):
 def layer_norm_in_three(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, CHECKED):
     i, n = ct.bid(0), x.shape[1]
     share = 1.0 / n
-    one = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED)
-    two = row_tile(x, i, 1, TILE_M, TILE_N, CHECKED)
+    one, two = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED), row_tile(x, i, 1, TILE_M, TILE_N, CHECKED)
     three = row_tile(x, i, 2, TILE_M, TILE_N, CHECKED)
     mu = total(one + two + three) * share
     one = centred(one, mu, 0, n, TILE_N, CHECKED)
@@ -147,13 +147,12 @@ def rms_norm(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: ConstIn
     tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
     squares = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(tiles):
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
         squares += tile * tile
     scale = ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / n + eps)
     ct.store(rstd, (i,), scale.reshape((TILE_M,)))
     for j in range(tiles):
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile, w = tile_of(x, (i, j), (TILE_M, TILE_N)), tile_of(weight, (j,), (TILE_N,))
         ct.store(out, (i, j), (tile * scale * w).astype(out.dtype))
 
 
@@ -163,7 +162,7 @@ def rms_norm_short(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: C
 
     x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N)
+    fitting(rms_norm_in_tile, TILE_N, x, (weight, out, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -172,7 +171,7 @@ def rms_norm_row(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: Con
 
     x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    rms_norm_of_rows(x, weight, out, rstd, eps, TILE_M, TILE_N)
+    fitting(rms_norm_in_tile, TILE_N, x, (weight, out, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -181,10 +180,7 @@ def rms_norm_three(x, weight, out, rstd, eps: float, TILE_M: ConstInt, TILE_N: C
 
     x, out (M, N); weight (N); rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    if whole(x, TILE_M, 3 * TILE_N):
-        rms_norm_in_three(x, weight, out, rstd, eps, TILE_M, TILE_N, False)
-    else:
-        rms_norm_in_three(x, weight, out, rstd, eps, TILE_M, TILE_N, True)
+    fitting(rms_norm_in_three, 3 * TILE_N, x, (weight, out, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=4)
@@ -196,18 +192,18 @@ def rms_norm_backward(dout, x, weight, rstd, dx, TILE_M: ConstInt, TILE_N: Const
     i = ct.bid(0)
     n = x.shape[1]
     tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
-    scale = ct.load(rstd, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+    scale = column_of(rstd, i, TILE_M)
     products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(tiles):
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * w
-        y = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * scale
+        w = tile_of(weight, (j,), (TILE_N,))
+        g = tile_of(dout, (i, j), (TILE_M, TILE_N)) * w
+        y = tile_of(x, (i, j), (TILE_M, TILE_N)) * scale
         products += g * y
     mean = ct.sum(products, axis=1, keepdims=True) / n
     for j in range(tiles):
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * w
-        y = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * scale
+        w = tile_of(weight, (j,), (TILE_N,))
+        g = tile_of(dout, (i, j), (TILE_M, TILE_N)) * w
+        y = tile_of(x, (i, j), (TILE_M, TILE_N)) * scale
         ct.store(dx, (i, j), ((g - y * mean) * scale).astype(dx.dtype))
 
 
@@ -217,13 +213,11 @@ def rms_norm_weight_partials(dout, x, rstd, dweight, TILE_M: ConstInt, TILE_N: C
 
     dout, x (M, N); rstd (M); dweight (G, N), whose columns are then to be added up.  Grid: cdiv(N, TILE_N), G.
     """
-    j = ct.bid(0)
-    group = ct.bid(1)
+    j, group = ct.bid(0), ct.bid(1)
     total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for i in range(group, ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(1)):
-        scale = ct.load(rstd, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
-        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        scale = column_of(rstd, i, TILE_M)
+        g, tile = tile_of(dout, (i, j), (TILE_M, TILE_N)), tile_of(x, (i, j), (TILE_M, TILE_N))
         total += g * tile * scale
     ct.store(dweight, (group, j), ct.sum(total, axis=0, keepdims=True))
 
@@ -239,8 +233,7 @@ def add_rms_norm(x, residual, weight, total, out, eps: float, TILE_M: ConstInt, 
     tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
     squares = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(tiles):
-        a = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        b = ct.load(residual, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        a, b = tile_of(x, (i, j), (TILE_M, TILE_N)), tile_of(residual, (i, j), (TILE_M, TILE_N))
         added = (a + b).astype(total.dtype)
         ct.store(total, (i, j), added)
         tile = added.astype(ct.float32)
@@ -248,10 +241,9 @@ def add_rms_norm(x, residual, weight, total, out, eps: float, TILE_M: ConstInt, 
     scale = ct.rsqrt(ct.sum(squares, axis=1, keepdims=True) / n + eps)
     # Added up again: to read the sums back, the block would have to wait until they are written.
     for j in range(tiles):
-        a = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        b = ct.load(residual, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        a, b = tile_of(x, (i, j), (TILE_M, TILE_N)), tile_of(residual, (i, j), (TILE_M, TILE_N))
         tile = (a + b).astype(total.dtype).astype(ct.float32)
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        w = tile_of(weight, (j,), (TILE_N,))
         ct.store(out, (i, j), (tile * scale * w).astype(out.dtype))
 
 
@@ -262,10 +254,9 @@ def add_rms_norm_short(x, residual, weight, total, out, eps: float, TILE_M: Cons
     x, residual, total, out (M, N); weight (N).  Grid: any number of blocks; block b takes every grid.x-th tile of rows.
     """
     n = x.shape[1]
-    w = ct.load(weight, (0,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    w = tile_of(weight, (0,), (TILE_N,))
     for i in range(ct.bid(0), ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(0)):
-        a = ct.load(x, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        b = ct.load(residual, (i, 0), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        a, b = tile_of(x, (i, 0), (TILE_M, TILE_N)), tile_of(residual, (i, 0), (TILE_M, TILE_N))
         added = (a + b).astype(total.dtype)
         ct.store(total, (i, 0), added)
         tile = added.astype(ct.float32)
@@ -282,13 +273,12 @@ def layer_norm(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, T
     i = ct.bid(0)
     n = x.shape[1]
     tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
-    mu = ct.zeros((TILE_M, 1), dtype=ct.float32)
-    spread = ct.zeros((TILE_M, 1), dtype=ct.float32)
+    mu, spread = ct.zeros((TILE_M, 1), dtype=ct.float32), ct.zeros((TILE_M, 1), dtype=ct.float32)
     # Mean and squared distances of one tile after the other, merged: a plain sum of squares would cancel.
     for j in range(tiles):
         before = j * TILE_N
         count = min(TILE_N, n - before)
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
         own = ct.sum(tile, axis=1, keepdims=True) / count
         inside = ct.arange(TILE_N, dtype=ct.int32)[None, :] < count
         distance = ct.where(inside, tile - own, 0.0)
@@ -300,9 +290,8 @@ def layer_norm(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstInt, T
     ct.store(mean, (i,), mu.reshape((TILE_M,)))
     ct.store(rstd, (i,), scale.reshape((TILE_M,)))
     for j in range(tiles):
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        b = ct.load(bias, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile, w = tile_of(x, (i, j), (TILE_M, TILE_N)), tile_of(weight, (j,), (TILE_N,))
+        b = tile_of(bias, (j,), (TILE_N,))
         ct.store(out, (i, j), ((tile - mu) * scale * w + b).astype(out.dtype))
 
 
@@ -312,7 +301,7 @@ def layer_norm_short(x, weight, bias, out, mean, rstd, eps: float, TILE_M: Const
 
     x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N)
+    fitting(layer_norm_in_tile, TILE_N, x, (weight, bias, out, mean, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -321,7 +310,7 @@ def layer_norm_row(x, weight, bias, out, mean, rstd, eps: float, TILE_M: ConstIn
 
     x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    layer_norm_of_rows(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N)
+    fitting(layer_norm_in_tile, TILE_N, x, (weight, bias, out, mean, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -330,10 +319,7 @@ def layer_norm_three(x, weight, bias, out, mean, rstd, eps: float, TILE_M: Const
 
     x, out (M, N); weight, bias (N); mean, rstd (M).  Grid: cdiv(M, TILE_M).
     """
-    if whole(x, TILE_M, 3 * TILE_N):
-        layer_norm_in_three(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, False)
-    else:
-        layer_norm_in_three(x, weight, bias, out, mean, rstd, eps, TILE_M, TILE_N, True)
+    fitting(layer_norm_in_three, 3 * TILE_N, x, (weight, bias, out, mean, rstd, eps), TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=4)
@@ -345,22 +331,20 @@ def layer_norm_backward(dout, x, weight, mean, rstd, dx, TILE_M: ConstInt, TILE_
     i = ct.bid(0)
     n = x.shape[1]
     tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
-    mu = ct.load(mean, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
-    scale = ct.load(rstd, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
-    gradients = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
-    products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    mu, scale = column_of(mean, i, TILE_M), column_of(rstd, i, TILE_M)
+    gradients, products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32), ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(tiles):
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * w
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        w = tile_of(weight, (j,), (TILE_N,))
+        g = tile_of(dout, (i, j), (TILE_M, TILE_N)) * w
+        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
         gradients += g
         products += g * ((tile - mu) * scale)  # g is 0 beyond the row
     first = ct.sum(gradients, axis=1, keepdims=True) / n
     second = ct.sum(products, axis=1, keepdims=True) / n
     for j in range(tiles):
-        w = ct.load(weight, (j,), (TILE_N,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32) * w
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        w = tile_of(weight, (j,), (TILE_N,))
+        g = tile_of(dout, (i, j), (TILE_M, TILE_N)) * w
+        tile = tile_of(x, (i, j), (TILE_M, TILE_N))
         result = (g - first - (tile - mu) * scale * second) * scale
         ct.store(dx, (i, j), result.astype(dx.dtype))
 
@@ -372,15 +356,11 @@ def layer_norm_weight_partials(dout, x, mean, rstd, dweight, dbias, TILE_M: Cons
     dout, x (M, N); mean, rstd (M); dweight, dbias (G, N), whose columns are then to be added up.
     Grid: cdiv(N, TILE_N), G.
     """
-    j = ct.bid(0)
-    group = ct.bid(1)
-    products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
-    gradients = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    j, group = ct.bid(0), ct.bid(1)
+    products, gradients = ct.zeros((TILE_M, TILE_N), dtype=ct.float32), ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for i in range(group, ct.num_tiles(x, axis=0, shape=(TILE_M, TILE_N)), ct.num_blocks(1)):
-        mu = ct.load(mean, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
-        scale = ct.load(rstd, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
-        g = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        mu, scale = column_of(mean, i, TILE_M), column_of(rstd, i, TILE_M)
+        g, tile = tile_of(dout, (i, j), (TILE_M, TILE_N)), tile_of(x, (i, j), (TILE_M, TILE_N))
         gradients += g
         products += g * ((tile - mu) * scale)
     ct.store(dweight, (group, j), ct.sum(products, axis=0, keepdims=True))
@@ -395,13 +375,13 @@ def qk_norm(q, k, q_weight, k_weight, q_out, k_out, eps: float, TILE_H: ConstInt
     """
     t = ct.bid(0)
     n = q.shape[2]
-    w = ct.load(q_weight, (0,), (TILE_D,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    w = tile_of(q_weight, (0,), (TILE_D,))
     for h in range(ct.num_tiles(q, axis=1, shape=(1, TILE_H, TILE_D))):
-        tile = ct.load(q, (t, h, 0), (1, TILE_H, TILE_D), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = tile_of(q, (t, h, 0), (1, TILE_H, TILE_D))
         scale = ct.rsqrt(ct.sum(tile * tile, axis=2, keepdims=True) / n + eps)
         ct.store(q_out, (t, h, 0), (tile * scale * w).astype(q_out.dtype))
-    w = ct.load(k_weight, (0,), (TILE_D,), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    w = tile_of(k_weight, (0,), (TILE_D,))
     for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, TILE_D))):
-        tile = ct.load(k, (t, h, 0), (1, TILE_H, TILE_D), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        tile = tile_of(k, (t, h, 0), (1, TILE_H, TILE_D))
         scale = ct.rsqrt(ct.sum(tile * tile, axis=2, keepdims=True) / n + eps)
         ct.store(k_out, (t, h, 0), (tile * scale * w).astype(k_out.dtype))

@@ -19,43 +19,52 @@ def place():
     return ct.bid(2) * ct.num_blocks(0) + ct.bid(0), ct.bid(1)
 
 
+def tiles_of(a, b, m, n, k, TILE_M, TILE_N, TILE_K, order):
+    """A tile of each operand; b [K, N] in the order "C", [N, K] in the order "F"."""
+    tile_a = ct.load(a, (m, k), (TILE_M, TILE_K), padding_mode=ZERO)
+    return tile_a, ct.load(b, (k, n), (TILE_K, TILE_N), order=order, padding_mode=ZERO)
+
+
+def product(a, b, residual, out, TILE_M, TILE_N, TILE_K, order):
+    """What `matmul` does, and `matmul_add` with a residual."""
+    m, n = place()
+    if m < ct.cdiv(a.shape[0], TILE_M):
+        if residual is None:
+            acc = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+        else:
+            acc = ct.load(residual, (m, n), (TILE_M, TILE_N), padding_mode=ZERO).astype(ct.float32)
+        for k in range(ct.num_tiles(a, axis=1, shape=(TILE_M, TILE_K))):
+            acc = ct.mma(*tiles_of(a, b, m, n, k, TILE_M, TILE_N, TILE_K, order), acc)
+        ct.store(out, (m, n), acc.astype(out.dtype))
+
+
+def share(a, b, parts, TILE_M, TILE_N, TILE_K, order):
+    """What `matmul_splits` does."""
+    m, n, split = ct.bid(0), ct.bid(1), ct.bid(2)
+    acc = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    tiles = ct.num_tiles(a, axis=1, shape=(TILE_M, TILE_K))
+    each = ct.cdiv(tiles, ct.num_blocks(2))
+    for k in range(split * each, min((split + 1) * each, tiles)):
+        acc = ct.mma(*tiles_of(a, b, m, n, k, TILE_M, TILE_N, TILE_K, order), acc)
+    ct.store(parts, (split, m, n), acc.reshape((1, TILE_M, TILE_N)).astype(parts.dtype))
+
+
 @ct.kernel
 def matmul(a, b, out, TILE_M: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt):
     """``a b`` for a [M, K], b [K, N], out [M, N].  Grid as `place` says."""
-    m, n = place()
-    if m < ct.cdiv(a.shape[0], TILE_M):
-        acc = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
-        for k in range(ct.num_tiles(a, axis=1, shape=(TILE_M, TILE_K))):
-            tile_a = ct.load(a, (m, k), (TILE_M, TILE_K), padding_mode=ZERO)
-            tile_b = ct.load(b, (k, n), (TILE_K, TILE_N), padding_mode=ZERO)
-            acc = ct.mma(tile_a, tile_b, acc)
-        ct.store(out, (m, n), acc.astype(out.dtype))
+    product(a, b, None, out, TILE_M, TILE_N, TILE_K, "C")
 
 
 @ct.kernel
 def matmul_transposed(a, b, out, TILE_M: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt):
     """``a bᵀ`` for a [M, K], b [N, K], as weights lie, out [M, N].  Grid as `place` says."""
-    m, n = place()
-    if m < ct.cdiv(a.shape[0], TILE_M):
-        acc = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
-        for k in range(ct.num_tiles(a, axis=1, shape=(TILE_M, TILE_K))):
-            tile_a = ct.load(a, (m, k), (TILE_M, TILE_K), padding_mode=ZERO)
-            tile_b = ct.load(b, (k, n), (TILE_K, TILE_N), order="F", padding_mode=ZERO)
-            acc = ct.mma(tile_a, tile_b, acc)
-        ct.store(out, (m, n), acc.astype(out.dtype))
+    product(a, b, None, out, TILE_M, TILE_N, TILE_K, "F")
 
 
 @ct.kernel
 def matmul_add(a, b, residual, out, TILE_M: ConstInt, TILE_N: ConstInt, TILE_K: ConstInt):
     """``a bᵀ + residual`` for a [M, K], b [N, K], residual and out [M, N].  Grid as `place` says."""
-    m, n = place()
-    if m < ct.cdiv(a.shape[0], TILE_M):
-        acc = ct.load(residual, (m, n), (TILE_M, TILE_N), padding_mode=ZERO).astype(ct.float32)
-        for k in range(ct.num_tiles(a, axis=1, shape=(TILE_M, TILE_K))):
-            tile_a = ct.load(a, (m, k), (TILE_M, TILE_K), padding_mode=ZERO)
-            tile_b = ct.load(b, (k, n), (TILE_K, TILE_N), order="F", padding_mode=ZERO)
-            acc = ct.mma(tile_a, tile_b, acc)
-        ct.store(out, (m, n), acc.astype(out.dtype))
+    product(a, b, residual, out, TILE_M, TILE_N, TILE_K, "F")
 
 
 @ct.kernel
@@ -79,15 +88,7 @@ def matmul_splits(a, b, parts, TILE_M: ConstInt, TILE_N: ConstInt, TILE_K: Const
 
     Grid (cdiv(M, TILE_M), cdiv(N, TILE_N), P).
     """
-    m, n, split = ct.bid(0), ct.bid(1), ct.bid(2)
-    acc = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
-    tiles = ct.num_tiles(a, axis=1, shape=(TILE_M, TILE_K))
-    each = ct.cdiv(tiles, ct.num_blocks(2))
-    for k in range(split * each, min((split + 1) * each, tiles)):
-        tile_a = ct.load(a, (m, k), (TILE_M, TILE_K), padding_mode=ZERO)
-        tile_b = ct.load(b, (k, n), (TILE_K, TILE_N), padding_mode=ZERO)
-        acc = ct.mma(tile_a, tile_b, acc)
-    ct.store(parts, (split, m, n), acc.reshape((1, TILE_M, TILE_N)).astype(parts.dtype))
+    share(a, b, parts, TILE_M, TILE_N, TILE_K, "C")
 
 
 @ct.kernel
@@ -96,15 +97,7 @@ def matmul_transposed_splits(a, b, parts, TILE_M: ConstInt, TILE_N: ConstInt, TI
 
     Grid (cdiv(M, TILE_M), cdiv(N, TILE_N), P).
     """
-    m, n, split = ct.bid(0), ct.bid(1), ct.bid(2)
-    acc = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
-    tiles = ct.num_tiles(a, axis=1, shape=(TILE_M, TILE_K))
-    each = ct.cdiv(tiles, ct.num_blocks(2))
-    for k in range(split * each, min((split + 1) * each, tiles)):
-        tile_a = ct.load(a, (m, k), (TILE_M, TILE_K), padding_mode=ZERO)
-        tile_b = ct.load(b, (k, n), (TILE_K, TILE_N), order="F", padding_mode=ZERO)
-        acc = ct.mma(tile_a, tile_b, acc)
-    ct.store(parts, (split, m, n), acc.reshape((1, TILE_M, TILE_N)).astype(parts.dtype))
+    share(a, b, parts, TILE_M, TILE_N, TILE_K, "F")
 
 
 @ct.kernel
@@ -135,10 +128,9 @@ def matmul_scaled(
         acc = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
         tiles = ct.num_tiles(a, axis=1, shape=(TILE_M, TILE_K))
         for k in range(min(tiles, min(a_scales.shape[1], b_scales.shape[1]))):
-            tile_a = ct.load(a, (m, k), (TILE_M, TILE_K), padding_mode=ZERO)
-            tile_b = ct.load(b, (k, n), (TILE_K, TILE_N), order="F", padding_mode=ZERO)
-            product = ct.mma(tile_a, tile_b, ct.zeros((TILE_M, TILE_N), dtype=ct.float32))
+            operands = tiles_of(a, b, m, n, k, TILE_M, TILE_N, TILE_K, "F")
+            products = ct.mma(*operands, ct.zeros((TILE_M, TILE_N), dtype=ct.float32))
             scale_a = ct.load(a_scales, (m, k), (TILE_M, 1), padding_mode=ZERO)
             scale_b = ct.load(b_scales, (n, k), (1, 1), padding_mode=ZERO)
-            acc = acc + product * (scale_a * scale_b)
+            acc = acc + products * (scale_a * scale_b)
         ct.store(out, (m, n), acc.astype(out.dtype))

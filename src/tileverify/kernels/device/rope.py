@@ -53,9 +53,7 @@ def keep_heads(x, cache, t, b, h, position, TILE_H, TILE_D):
 def turn_heads(x, out, t, c, s, TILE_H, HALF):
     """All heads of token ``t``; x, out (T, H, 2 * HALF)."""
     for h in range(ct.num_tiles(x, axis=1, shape=(1, TILE_H, HALF))):
-        low, high = halves(x, t, h, TILE_H, HALF)
-        low, high = turned(low, high, c, s)
-        put_heads(low, high, out, t, h)
+        put_heads(*turned(*halves(x, t, h, TILE_H, HALF), c, s), out, t, h)
 
 
 def row_of(table, position, HALF):
@@ -63,9 +61,57 @@ def row_of(table, position, HALF):
     return ct.load(table, (position, 0), (1, HALF)).astype(ct.float32)
 
 
+def angles(cos, sin, position, HALF):
+    """Cosines and sines of a position."""
+    return row_of(cos, position, HALF), row_of(sin, position, HALF)
+
+
 def weights_of(weight, HALF):
-    """Both halves of them."""
-    return ct.load(weight, (0,), (HALF,)).astype(ct.float32), ct.load(weight, (1,), (HALF,)).astype(ct.float32)
+    """Both halves of them, none of none."""
+    if weight is None:
+        found = ()
+    else:
+        found = ct.load(weight, (0,), (HALF,)).astype(ct.float32), ct.load(weight, (1,), (HALF,)).astype(ct.float32)
+    return found
+
+
+def head_of(x, t, h, weights, eps, c, s, TILE_H, HALF):
+    """`halves` after a norm, where there are weights for it, turned."""
+    low, high = halves(x, t, h, TILE_H, HALF)
+    if len(weights) > 0:
+        low, high = normed(low, high, *weights, eps)
+    return turned(low, high, c, s)
+
+
+def prefill(q, k, v, q_weight, k_weight, cos, sin, starts, q_out, k_cache, v_cache, eps, TILE_H, HALF):
+    """What `prefill_heads` does, and `prefill_normed_heads` with weights."""
+    b = ct.bid(1)
+    t = b * ct.num_blocks(0) + ct.bid(0)
+    position = ct.load(starts, (b,), (1,)).item() + ct.bid(0)
+    c, s = angles(cos, sin, position, HALF)
+    weights = weights_of(q_weight, HALF)
+    for h in range(ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))):
+        put_heads(*head_of(q, t, h, weights, eps, c, s, TILE_H, HALF), q_out, t, h)
+    weights = weights_of(k_weight, HALF)
+    for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, HALF))):
+        keep_halves(*head_of(k, t, h, weights, eps, c, s, TILE_H, HALF), k_cache, b, h, position)
+        keep_heads(v, v_cache, t, b, h, position, TILE_H, 2 * HALF)
+
+
+def decode(q, k, v, q_weight, k_weight, cos, sin, positions, q_out, k_cache, v_cache, eps, TILE_H, HALF):
+    """What `decode_heads` does, and `decode_normed_heads` with weights."""
+    b = ct.bid(1)
+    q_tiles = ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))
+    position = ct.load(positions, (b,), (1,)).item()
+    c, s = angles(cos, sin, position, HALF)
+    if ct.bid(0) < q_tiles:
+        weights = weights_of(q_weight, HALF)
+        put_heads(*head_of(q, b, ct.bid(0), weights, eps, c, s, TILE_H, HALF), q_out, b, ct.bid(0))
+    else:
+        h = ct.bid(0) - q_tiles
+        weights = weights_of(k_weight, HALF)
+        keep_halves(*head_of(k, b, h, weights, eps, c, s, TILE_H, HALF), k_cache, b, h, position)
+        keep_heads(v, v_cache, b, b, h, position, TILE_H, 2 * HALF)
 
 
 @ct.kernel
@@ -77,8 +123,7 @@ def rope(q, k, cos, sin, positions, q_out, k_out, TILE_H: ConstInt, HALF: ConstI
     """
     t = ct.bid(0)
     position = ct.load(positions, (t,), (1,)).item()
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
+    c, s = angles(cos, sin, position, HALF)
     turn_heads(q, q_out, t, c, s, TILE_H, HALF)
     turn_heads(k, k_out, t, c, s, TILE_H, HALF)
 
@@ -93,8 +138,7 @@ def rope_in_place(cos, sin, positions, x, TILE_H: ConstInt, HALF: ConstInt):
     """
     t = ct.bid(0)
     position = ct.load(positions, (t,), (1,)).item()
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
+    c, s = angles(cos, sin, position, HALF)
     turn_heads(x, x, t, c, s, TILE_H, HALF)
 
 
@@ -106,8 +150,7 @@ def rope_backward(dq_out, dk_out, cos, sin, positions, dq, dk, TILE_H: ConstInt,
     """
     t = ct.bid(0)
     position = ct.load(positions, (t,), (1,)).item()
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
+    c, s = angles(cos, sin, position, HALF)
     turn_heads(dq_out, dq, t, c, -s, TILE_H, HALF)
     turn_heads(dk_out, dk, t, c, -s, TILE_H, HALF)
 
@@ -121,8 +164,7 @@ def rope_from(q, k, cos, sin, start, q_out, k_out, TILE_H: ConstInt, HALF: Const
     """
     position = ct.load(start, (0,), (1,)).item() + ct.bid(0)
     t = ct.bid(1) * ct.num_blocks(0) + ct.bid(0)
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
+    c, s = angles(cos, sin, position, HALF)
     turn_heads(q, q_out, t, c, s, TILE_H, HALF)
     turn_heads(k, k_out, t, c, s, TILE_H, HALF)
 
@@ -163,17 +205,7 @@ def prefill_heads(q, k, v, cos, sin, starts, q_out, k_cache, v_cache, TILE_H: Co
     q, q_out (B * S, HQ, 2 * HALF); k, v (B * S, HK, 2 * HALF); cos, sin (P, HALF); starts (B), the first new position
     of each sequence, in [0, P - S]; k_cache, v_cache (B, HK, P, 2 * HALF).  Grid: S, B.
     """
-    b = ct.bid(1)
-    t = b * ct.num_blocks(0) + ct.bid(0)
-    position = ct.load(starts, (b,), (1,)).item() + ct.bid(0)
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
-    turn_heads(q, q_out, t, c, s, TILE_H, HALF)
-    for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, HALF))):
-        low, high = halves(k, t, h, TILE_H, HALF)
-        low, high = turned(low, high, c, s)
-        keep_halves(low, high, k_cache, b, h, position)
-        keep_heads(v, v_cache, t, b, h, position, TILE_H, 2 * HALF)
+    prefill(q, k, v, None, None, cos, sin, starts, q_out, k_cache, v_cache, None, TILE_H, HALF)
 
 
 @ct.kernel
@@ -183,21 +215,7 @@ def decode_heads(q, k, v, cos, sin, positions, q_out, k_cache, v_cache, TILE_H: 
     q, q_out (B, HQ, 2 * HALF); k, v (B, HK, 2 * HALF); cos, sin (P, HALF); positions (B), in [0, P); k_cache, v_cache
     (B, HK, P, 2 * HALF).  Grid: cdiv(HQ, TILE_H) + cdiv(HK, TILE_H), B.
     """
-    b = ct.bid(1)
-    q_tiles = ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))
-    position = ct.load(positions, (b,), (1,)).item()
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
-    if ct.bid(0) < q_tiles:
-        low, high = halves(q, b, ct.bid(0), TILE_H, HALF)
-        low, high = turned(low, high, c, s)
-        put_heads(low, high, q_out, b, ct.bid(0))
-    else:
-        h = ct.bid(0) - q_tiles
-        low, high = halves(k, b, h, TILE_H, HALF)
-        low, high = turned(low, high, c, s)
-        keep_halves(low, high, k_cache, b, h, position)
-        keep_heads(v, v_cache, b, b, h, position, TILE_H, 2 * HALF)
+    decode(q, k, v, None, None, cos, sin, positions, q_out, k_cache, v_cache, None, TILE_H, HALF)
 
 
 @ct.kernel(occupancy=4)
@@ -208,63 +226,16 @@ def prefill_normed_heads(
 
     Arrays as there, and q_weight, k_weight (2 * HALF).  Grid: S, B.
     """
-    b = ct.bid(1)
-    t = b * ct.num_blocks(0) + ct.bid(0)
-    position = ct.load(starts, (b,), (1,)).item() + ct.bid(0)
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
-    w_low, w_high = weights_of(q_weight, HALF)
-    for h in range(ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))):
-        low, high = halves(q, t, h, TILE_H, HALF)
-        low, high = normed(low, high, w_low, w_high, eps)
-        low, high = turned(low, high, c, s)
-        put_heads(low, high, q_out, t, h)
-    w_low, w_high = weights_of(k_weight, HALF)
-    for h in range(ct.num_tiles(k, axis=1, shape=(1, TILE_H, HALF))):
-        low, high = halves(k, t, h, TILE_H, HALF)
-        low, high = normed(low, high, w_low, w_high, eps)
-        low, high = turned(low, high, c, s)
-        keep_halves(low, high, k_cache, b, h, position)
-        keep_heads(v, v_cache, t, b, h, position, TILE_H, 2 * HALF)
+    prefill(q, k, v, q_weight, k_weight, cos, sin, starts, q_out, k_cache, v_cache, eps, TILE_H, HALF)
 
 
 @ct.kernel(occupancy=4)
 def decode_normed_heads(
-    q,
-    k,
-    v,
-    q_weight,
-    k_weight,
-    cos,
-    sin,
-    positions,
-    q_out,
-    k_cache,
-    v_cache,
-    eps: float,
-    TILE_H: ConstInt,
-    HALF: ConstInt,
-):
+    q, k, v, q_weight, k_weight, cos, sin, positions, q_out, k_cache, v_cache, eps: float,
+    TILE_H: ConstInt, HALF: ConstInt,
+):  # fmt: skip
     """`decode_heads` after `qk_norm`.
 
     Arrays as there, and q_weight, k_weight (2 * HALF).  Grid: cdiv(HQ, TILE_H) + cdiv(HK, TILE_H), B.
     """
-    b = ct.bid(1)
-    q_tiles = ct.num_tiles(q, axis=1, shape=(1, TILE_H, HALF))
-    position = ct.load(positions, (b,), (1,)).item()
-    c = row_of(cos, position, HALF)
-    s = row_of(sin, position, HALF)
-    if ct.bid(0) < q_tiles:
-        w_low, w_high = weights_of(q_weight, HALF)
-        low, high = halves(q, b, ct.bid(0), TILE_H, HALF)
-        low, high = normed(low, high, w_low, w_high, eps)
-        low, high = turned(low, high, c, s)
-        put_heads(low, high, q_out, b, ct.bid(0))
-    else:
-        h = ct.bid(0) - q_tiles
-        w_low, w_high = weights_of(k_weight, HALF)
-        low, high = halves(k, b, h, TILE_H, HALF)
-        low, high = normed(low, high, w_low, w_high, eps)
-        low, high = turned(low, high, c, s)
-        keep_halves(low, high, k_cache, b, h, position)
-        keep_heads(v, v_cache, b, b, h, position, TILE_H, 2 * HALF)
+    decode(q, k, v, q_weight, k_weight, cos, sin, positions, q_out, k_cache, v_cache, eps, TILE_H, HALF)

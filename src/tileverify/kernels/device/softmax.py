@@ -33,6 +33,35 @@ def of_rows(highest, total):
     return peak, ct.sum(total * exp(highest - peak), axis=1, keepdims=True)
 
 
+def tile_of(x, place, shape):
+    """In float32, 0 beyond the end."""
+    return ct.load(x, place, shape, padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+
+
+def column_of(x, i, TILE_M):
+    """Numbers of rows, beside their tiles."""
+    return ct.load(x, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
+
+
+def logits_of(x, i, j, TILE_M, TILE_N):
+    """A tile of what exponentials are taken of, in float32: they are 0 beyond the row."""
+    return ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
+
+
+def along_rows(x, out, TILE_M, TILE_N, of_weight, function):
+    """``out = function(x, max(x), of_weight(sum(exp(x - max(x)))))`` for each row."""
+    i = ct.bid(0)
+    tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
+    highest = ct.full((TILE_M, TILE_N), LOWEST, dtype=ct.float32)
+    total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
+    for j in range(tiles):
+        highest, total = take_in(highest, total, logits_of(x, i, j, TILE_M, TILE_N))
+    peak, weight = of_rows(highest, total)
+    share = of_weight(weight)
+    for j in range(tiles):
+        ct.store(out, (i, j), function(logits_of(x, i, j, TILE_M, TILE_N), peak, share).astype(out.dtype))
+
+
 def whole(x, TILE_M, COLUMNS):
     """Whether tiles that hold rows of so many columns are filled by them."""
     return x.shape[1] == COLUMNS and x.shape[0] % TILE_M == 0
@@ -58,18 +87,17 @@ def in_tile(x, out, TILE_M, TILE_N, CHECKED):
     put(out, i, 0, shifted * (1.0 / ct.sum(shifted, axis=1, keepdims=True)), CHECKED)
 
 
-def of_whole_rows(x, out, TILE_M, TILE_N):
-    """One tile of rows that fit it."""
-    if whole(x, TILE_M, TILE_N):
-        in_tile(x, out, TILE_M, TILE_N, False)
+def fitting(function, COLUMNS, x, out, TILE_M, TILE_N):
+    """``function`` of rows that fit so many columns, without a look for borders where they fill them."""
+    if whole(x, TILE_M, COLUMNS):
+        function(x, out, TILE_M, TILE_N, False)
     else:
-        in_tile(x, out, TILE_M, TILE_N, True)
+        function(x, out, TILE_M, TILE_N, True)
 
 
 def in_three_tiles(x, out, TILE_M, TILE_N, CHECKED):
     i = ct.bid(0)
-    one = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED)
-    two = row_tile(x, i, 1, TILE_M, TILE_N, CHECKED)
+    one, two = row_tile(x, i, 0, TILE_M, TILE_N, CHECKED), row_tile(x, i, 1, TILE_M, TILE_N, CHECKED)
     three = row_tile(x, i, 2, TILE_M, TILE_N, CHECKED)
     highest = ct.max(ct.maximum(ct.maximum(one, two), three), axis=1, keepdims=True)
     peak = ct.maximum(highest, LOWEST)
@@ -86,7 +114,7 @@ def softmax_short(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
 
     x, out (M, N).  Grid: cdiv(M, TILE_M).
     """
-    of_whole_rows(x, out, TILE_M, TILE_N)
+    fitting(in_tile, TILE_N, x, out, TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -95,7 +123,7 @@ def softmax_row(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
 
     x, out (M, N).  Grid: cdiv(M, TILE_M).
     """
-    of_whole_rows(x, out, TILE_M, TILE_N)
+    fitting(in_tile, TILE_N, x, out, TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=3, num_worker_warps=8)
@@ -104,10 +132,7 @@ def softmax_three(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
 
     x, out (M, N).  Grid: cdiv(M, TILE_M).
     """
-    if whole(x, TILE_M, 3 * TILE_N):
-        in_three_tiles(x, out, TILE_M, TILE_N, False)
-    else:
-        in_three_tiles(x, out, TILE_M, TILE_N, True)
+    fitting(in_three_tiles, 3 * TILE_N, x, out, TILE_M, TILE_N)
 
 
 @ct.kernel(occupancy=4)
@@ -116,18 +141,7 @@ def softmax(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
 
     x, out (M, N).  Grid: cdiv(M, TILE_M).
     """
-    i = ct.bid(0)
-    tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
-    highest = ct.full((TILE_M, TILE_N), LOWEST, dtype=ct.float32)
-    total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
-    for j in range(tiles):
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
-        highest, total = take_in(highest, total, tile)
-    peak, weight = of_rows(highest, total)
-    share = 1.0 / weight
-    for j in range(tiles):
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
-        ct.store(out, (i, j), (exp(tile - peak) * share).astype(out.dtype))
+    along_rows(x, out, TILE_M, TILE_N, lambda weight: 1.0 / weight, lambda t, peak, share: exp(t - peak) * share)
 
 
 @ct.kernel(occupancy=4)
@@ -140,13 +154,11 @@ def softmax_backward(dout, out, dx, TILE_M: ConstInt, TILE_N: ConstInt):
     tiles = ct.num_tiles(out, axis=1, shape=(TILE_M, TILE_N))
     products = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(tiles):
-        y = ct.load(out, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        d = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        y, d = tile_of(out, (i, j), (TILE_M, TILE_N)), tile_of(dout, (i, j), (TILE_M, TILE_N))
         products += y * d
     inner = ct.sum(products, axis=1, keepdims=True)
     for j in range(tiles):
-        y = ct.load(out, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        d = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        y, d = tile_of(out, (i, j), (TILE_M, TILE_N)), tile_of(dout, (i, j), (TILE_M, TILE_N))
         ct.store(dx, (i, j), (y * (d - inner)).astype(dx.dtype))
 
 
@@ -156,18 +168,7 @@ def log_softmax(x, out, TILE_M: ConstInt, TILE_N: ConstInt):
 
     x, out (M, N).  Grid: cdiv(M, TILE_M).
     """
-    i = ct.bid(0)
-    tiles = ct.num_tiles(x, axis=1, shape=(TILE_M, TILE_N))
-    highest = ct.full((TILE_M, TILE_N), LOWEST, dtype=ct.float32)
-    total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
-    for j in range(tiles):
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
-        highest, total = take_in(highest, total, tile)
-    peak, weight = of_rows(highest, total)
-    shift = ct.log(weight)
-    for j in range(tiles):
-        tile = ct.load(x, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
-        ct.store(out, (i, j), (tile - peak - shift).astype(out.dtype))
+    along_rows(x, out, TILE_M, TILE_N, ct.log, lambda t, peak, shift: t - peak - shift)
 
 
 @ct.kernel(occupancy=4)
@@ -180,11 +181,10 @@ def log_softmax_backward(dout, out, dx, TILE_M: ConstInt, TILE_N: ConstInt):
     tiles = ct.num_tiles(out, axis=1, shape=(TILE_M, TILE_N))
     gradients = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(tiles):
-        gradients += ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        gradients += tile_of(dout, (i, j), (TILE_M, TILE_N))
     total = ct.sum(gradients, axis=1, keepdims=True)
     for j in range(tiles):
-        y = ct.load(out, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
-        d = ct.load(dout, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+        y, d = tile_of(out, (i, j), (TILE_M, TILE_N)), tile_of(dout, (i, j), (TILE_M, TILE_N))
         ct.store(dx, (i, j), (d - exp(y) * total).astype(dx.dtype))
 
 
@@ -198,8 +198,7 @@ def cross_entropy(logits, labels, loss, lse, TILE_M: ConstInt, TILE_N: ConstInt)
     highest = ct.full((TILE_M, TILE_N), LOWEST, dtype=ct.float32)
     total = ct.zeros((TILE_M, TILE_N), dtype=ct.float32)
     for j in range(ct.num_tiles(logits, axis=1, shape=(TILE_M, TILE_N))):
-        tile = ct.load(logits, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.NEG_INF).astype(ct.float32)
-        highest, total = take_in(highest, total, tile)
+        highest, total = take_in(highest, total, logits_of(logits, i, j, TILE_M, TILE_N))
     peak, weight = of_rows(highest, total)
     result = (peak + ct.log(weight)).reshape((TILE_M,))
     label = ct.load(labels, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO)
@@ -216,12 +215,9 @@ def cross_entropy_backward(dloss, logits, labels, lse, dlogits, TILE_M: ConstInt
     dloss, lse (M), lse as `cross_entropy` wrote it; logits, dlogits (M, V); labels (M).
     Grid: cdiv(V, TILE_N), cdiv(M, TILE_M).
     """
-    j = ct.bid(0)
-    i = ct.bid(1)
-    label = ct.load(labels, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
-    shift = ct.load(lse, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
-    d = ct.load(dloss, (i,), (TILE_M,), padding_mode=ct.PaddingMode.ZERO).reshape((TILE_M, 1))
-    tile = ct.load(logits, (i, j), (TILE_M, TILE_N), padding_mode=ct.PaddingMode.ZERO).astype(ct.float32)
+    j, i = ct.bid(0), ct.bid(1)
+    label, shift, d = column_of(labels, i, TILE_M), column_of(lse, i, TILE_M), column_of(dloss, i, TILE_M)
+    tile = tile_of(logits, (i, j), (TILE_M, TILE_N))
     columns = j * TILE_N + ct.arange(TILE_N, dtype=ct.int32)[None, :]
     result = exp(tile - shift) - ct.where(columns == label, 1.0, 0.0)
     ct.store(dlogits, (i, j), ct.where(label >= 0, d * result, 0.0).astype(dlogits.dtype))

@@ -8,13 +8,12 @@ from typing import Final
 
 from ...backend.interpreter import InterpreterStop, bind_launch
 from ...backend.interpreter.conflicts import conflicting_byte, doubled_lanes, loops_around
-from ...backend.replay.any_blocks import BETWEEN_BLOCKS, EVENTS
 from ...contract.concrete import ConcreteLaunch
 from ...contract.launch import EntryParameter
 from ...frontend.bytecode.model import Entry, Module, Op, PartitionViewType, StridedViewType
 from ...results import Finding, KernelResult, SourceSite, Witness
 from ...results.claim import Claim, claim_from_json
-from ...results.codes import TV
+from ...results.codes import BETWEEN_BLOCKS, EVENTS, TV
 from ...results.details import Box, Drawing, SideDrawing
 from .tracks import Run, Tracer, runs
 

@@ -34,8 +34,8 @@ Algebra: TypeAlias = Literal[
     "sum", "difference", "product", "quotient", "remainder", "fused", "negation", "magnitude", "maximum", "minimum",
     "and", "or", "xor", "shift", "comparison", "choice",
 ]  # fmt: skip
-"""The function of numbers, or of bits, that an op computes on each lane, whatever its element type; ``fused`` is a
-product and a sum."""
+"""The function of numbers, or of bits, that an op computes on each lane: of integers modulo 2**bits, of floats but for
+rounding.  ``fused`` is a product and a sum.  A sum that saturates is no ``sum``."""
 Identity: TypeAlias = Literal["zero", "one", "ones", "least", "greatest"]
 """``ones``: all bits set; ``least`` and ``greatest``: of the numbers that the type holds, infinities included."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ..results import Finding, KernelResult
-from ..results.codes import BOUNDS, CONFLICTS
+from ..results.families import BOUNDS, CONFLICTS
 
 
 def with_causes(result: KernelResult) -> KernelResult:

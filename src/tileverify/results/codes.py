@@ -92,16 +92,7 @@ class Code:
         return _FAMILIES[self.code[2]]
 
 
-_FAMILIES: Final = {
-    "0": Family.ERROR,
-    "1": Family.BETWEEN_BLOCKS,
-    "2": Family.INSIDE_BLOCK,
-    "3": Family.BOUNDS,
-    "4": Family.PROMISE,
-    "5": Family.LAUNCH,
-    "6": Family.SUPPRESSION,
-    "9": Family.UNDECIDED,
-}
+_FAMILIES: Final = dict(zip("01234569", Family, strict=True))
 
 _ALL: Final = (
     Code(
@@ -454,18 +445,3 @@ _ALL: Final = (
 
 CODES: Final[Mapping[str, Code]] = MappingProxyType({code.code: code for code in _ALL})
 """All codes in numeric order."""
-
-
-def _refuting(family: Family) -> tuple[TV, ...]:
-    """The obligations of one family that refute a kernel."""
-    return tuple(code.code for code in _ALL if code.broken and code.family is family)
-
-
-BETWEEN_BLOCKS: Final = _refuting(Family.BETWEEN_BLOCKS)
-INSIDE_BLOCK: Final = _refuting(Family.INSIDE_BLOCK)
-CONFLICTS: Final = (*BETWEEN_BLOCKS, *INSIDE_BLOCK)
-"""Two accesses or lanes meet in an element."""
-BOUNDS: Final = _refuting(Family.BOUNDS)
-"""An access goes where it may not."""
-EVENTS: Final = (*BOUNDS, *_refuting(Family.PROMISE))
-"""What happens at one op: a run of one block shows it."""

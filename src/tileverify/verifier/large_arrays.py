@@ -21,7 +21,8 @@ from typing import Final, NamedTuple
 from ..contract import terms as t
 from ..contract.terms import Sort, Term, TermKind
 from ..results import Finding, Hint
-from ..results.codes import BETWEEN_BLOCKS, INSIDE_BLOCK, TV
+from ..results.codes import TV
+from ..results.families import BETWEEN_BLOCKS, INSIDE_BLOCK
 from . import messages
 from .case import CLAUSE_LIMITS, Case
 from .obligations.answers import Answer, Model

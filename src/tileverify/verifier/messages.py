@@ -15,7 +15,8 @@ from ..contract.trustable import ON_A_GPU
 from ..frontend.bytecode.model import Location
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import COMBINATIONS, Finding, Hint, SourceSite
-from ..results.codes import CODES, CONFLICTS, TV
+from ..results.codes import CODES, TV
+from ..results.families import CONFLICTS
 from ..results.kernel_names import plain_name
 from .effort import KERNEL_EFFORT, Effort
 from .obligations.fact_instances import loaded_values

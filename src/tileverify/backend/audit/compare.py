@@ -10,7 +10,7 @@ import numpy as np
 
 from ...frontend.bytecode.model import Op
 from ...frontend.symbolic.summary import Access, Loop, OriginKind, Site
-from ...results.codes import EVENTS
+from ...results.families import EVENTS
 from ...results.second_reading import ReadingTally
 from ...system.paths import display_path
 from ..interpreter.access_log import DynamicAccess

@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ...frontend.bytecode.model import Op
-from ...results.codes import BETWEEN_BLOCKS, TV
+from ...results.codes import TV
+from ...results.families import BETWEEN_BLOCKS
 from .access_log import DynamicAccess, Footprint
 from .conflicts import (
     AccessColumns,

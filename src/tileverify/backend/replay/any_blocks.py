@@ -14,7 +14,8 @@ from typing import Final
 from ...contract.concrete import Block
 from ...frontend.bytecode.model import Op
 from ...results.claim import Claim
-from ...results.codes import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK, TV
+from ...results.codes import TV
+from ...results.families import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK
 from ..interpreter import BlockLog, Budget, DynamicAccess
 from ..interpreter.conflicts import doubled_lanes, races, unordered
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from ...contract.concrete import ConcreteLaunch
 from ...results.claim import Claim, Confirmation, Touch
-from ...results.codes import BETWEEN_BLOCKS
+from ...results.families import BETWEEN_BLOCKS
 from ..interpreter import BlockLog, MemoryImage
 from ..interpreter.conflicts import Conflict
 from .shared_elements import Named, box

@@ -24,7 +24,8 @@ from ...frontend.bytecode.address_uses import beside_addresses
 from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import Entry, Module
 from ...results.claim import Claim, Confirmation, Shown, Touch
-from ...results.codes import BETWEEN_BLOCKS, CONFLICTS, EVENTS, TV
+from ...results.codes import TV
+from ...results.families import BETWEEN_BLOCKS, CONFLICTS, EVENTS
 from ..interpreter import (
     BlockLog,
     BoundLaunch,

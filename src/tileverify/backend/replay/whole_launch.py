@@ -17,7 +17,8 @@ import numpy as np
 from ...contract.concrete import Block
 from ...frontend.bytecode.model import Op
 from ...results.claim import Claim
-from ...results.codes import BETWEEN_BLOCKS, EVENTS, TV
+from ...results.codes import TV
+from ...results.families import BETWEEN_BLOCKS, EVENTS
 from ..interpreter import BlockLog, BoundLaunch, Budget, DynamicAccess, MemoryImage
 from ..interpreter.conflicts import Conflict, doubled_lanes, races, unordered
 from ..interpreter.happens_before import HappensBefore

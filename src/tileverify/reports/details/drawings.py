@@ -13,8 +13,9 @@ from ...contract.launch import EntryParameter
 from ...frontend.bytecode.model import Entry, Module, Op, PartitionViewType, StridedViewType
 from ...results import Finding, KernelResult, SourceSite, Witness
 from ...results.claim import Claim, claim_from_json
-from ...results.codes import BETWEEN_BLOCKS, EVENTS, TV
+from ...results.codes import TV
 from ...results.details import Box, Drawing, SideDrawing
+from ...results.families import BETWEEN_BLOCKS, EVENTS
 from .tracks import Run, Tracer, runs
 
 LARGEST_RANK: Final = 6

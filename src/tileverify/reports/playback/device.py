@@ -27,7 +27,7 @@ from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import EntryParameter, Role
 from ...frontend.bytecode.model import PointerType, TileType
 from ...results.claim import claim_from_json
-from ...results.codes import CONFLICTS
+from ...results.families import CONFLICTS
 from ...system.errors import UsageError
 from .replaying import Parameter, entry_parameters, load
 

@@ -20,6 +20,7 @@ from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import BodyBuilder, ModuleBuilder
 from tileverify.frontend.bytecode.model import Entry, Module, Type, Value
+from tileverify.frontend.bytecode.optable import VERSIONS
 from tileverify.frontend.sources.discover import discover
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -28,7 +29,7 @@ STEPS = 1 << 28
 
 def run_ops(build: Callable[[BodyBuilder], Value | Sequence[Value]]) -> tuple[BlockRun, list[Tile]]:
     """Run the ops that ``build`` adds as one block of an entry without parameters; the values it returned."""
-    module = ModuleBuilder((13, 4))
+    module = ModuleBuilder(VERSIONS[-1])
     with module.entry("ops", []) as body:
         made = build(body)
         body.op("return")
@@ -58,7 +59,7 @@ def single(build: Callable[[BodyBuilder], Value]) -> Any:
 
 def hand_made(parameters: Sequence[Type], build: Callable[[BodyBuilder], None]) -> tuple[Module, Entry]:
     """A module of one entry, through bytecode and back so that its ops have offsets."""
-    module = ModuleBuilder((13, 4))
+    module = ModuleBuilder(VERSIONS[-1])
     with module.entry("kernel", parameters) as body:
         build(body)
         body.op("return")

@@ -6,10 +6,8 @@ import pytest
 
 from tileverify.backend.interpreter import Budget, BudgetSpent, Memory, NotModelled, bind_launch, run_block
 from tileverify.backend.interpreter.faults import EndlessLoop, UndefinedStop
-from tileverify.backend.interpreter.table import RULES
 from tileverify.frontend.bytecode.builder import I1, I8, I32, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Value
-from tileverify.frontend.bytecode.optable import OPERATIONS
 
 from .helpers import array, hand_made, launch, pointers, run_ops, single
 
@@ -121,13 +119,6 @@ def test_a_loop_that_changes_nothing_is_endless() -> None:
 
     with pytest.raises(EndlessLoop, match="waits for another block"):
         run_ops(build)
-
-
-def test_every_op_has_a_rule_or_is_known_to_have_none() -> None:
-    control = {"for", "loop", "if", "reduce", "scan", "break", "continue", "return", "yield"}
-    missing = {op.name for op in OPERATIONS} - set(RULES) - control
-    assert missing == {"preview$call"}
-    assert set(RULES) <= {op.name for op in OPERATIONS}
 
 
 def test_what_is_not_modelled_says_so() -> None:

@@ -14,7 +14,6 @@ from tileverify.equality.deciding import Decision, ExactAnswer
 from tileverify.equality.field import Array
 from tileverify.equality.kinks import NATURES, Nature
 from tileverify.equality.questions import ASKED
-from tileverify.frontend.bytecode.optable import BY_NAME
 
 KERNELS = Path(__file__).with_name("kink_kernels.py")
 
@@ -26,10 +25,6 @@ def twice(x: Array) -> Array:
 def answer(name: str, reference: Callable[..., object] = twice) -> ExactAnswer:
     (found,) = tileverify.equal(f"{KERNELS}::{name}", reference)
     return found.equality
-
-
-def test_every_op_has_its_place_in_the_table() -> None:
-    assert set(NATURES) == set(BY_NAME)
 
 
 def test_what_asks_has_a_rule_that_notes_it() -> None:

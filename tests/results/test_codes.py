@@ -13,6 +13,7 @@ from tileverify.results import WARNINGS, Verdict
 from tileverify.results.codes import CODES, Code, Family
 
 ROOT = Path(__file__).parents[2]
+REFUTABLE = (Family.BETWEEN_BLOCKS, Family.INSIDE_BLOCK, Family.BOUNDS, Family.PROMISE)
 
 
 def test_codes_are_in_order_and_named_once() -> None:
@@ -32,6 +33,7 @@ def test_every_code_is_explained(code: Code) -> None:
     assert code.is_not[0].islower()
     assert code.is_not.endswith(".")
     assert not code.title.endswith(".")
+    assert bool(code.broken) == (code.family in REFUTABLE and not code.warns)
 
 
 def test_every_code_in_the_source_is_registered() -> None:
@@ -54,9 +56,6 @@ def test_undecided_kernels_that_are_shown_are_proved_under_another_launch(code: 
     assert (shown.wrong.verdict, shown.right.verdict) == (Verdict.UNDECIDED, Verdict.PROVED)
     assert shown.wrong.source == shown.right.source
     assert shown.wrong.spec != shown.right.spec
-
-
-REFUTABLE = (Family.BETWEEN_BLOCKS, Family.INSIDE_BLOCK, Family.BOUNDS, Family.PROMISE)
 
 
 @pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.code)

@@ -22,7 +22,6 @@ from ..frontend.bytecode.traverse import walk
 
 _WAIT = "gdc_wait_tko"
 _READ = "read"
-_TOUCHING = (_READ, "write", "read_write")
 
 
 def waits_first(entry: Entry) -> bool:
@@ -46,7 +45,7 @@ def reads_ahead(entry: Entry) -> frozenset[int] | None:
         return None
     for op in walk(entry.body):
         waits = any(token in behind for token in _awaited(op))
-        if op.declaration.effect in _TOUCHING and not waits:
+        if op.declaration.touches_memory and not waits:
             if op.declaration.effect != _READ:
                 return None
             ahead.add(op.offset)

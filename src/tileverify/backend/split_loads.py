@@ -24,7 +24,6 @@ from ..frontend.symbolic.locations import user_frame
 from ..system.errors import TileVerifyError
 from .assembler import AssemblyError
 
-_LOADS = ("load_view_tko", "load_ptr_tko")
 _WHY = (
     "tileiras makes this {ordering} load once in each warp, and the warps may see different values (seen with 13.4 and "
     "13.5), so that its machine code does not do what the bytecode says"
@@ -38,7 +37,7 @@ def split_loads(entry: Entry) -> Iterator[Op]:
 
 
 def is_split_load(op: Op) -> bool:
-    return op.name in _LOADS and op.attributes["ord"] != MemoryOrdering.WEAK
+    return op.declaration.loads and op.attributes["ord"] != MemoryOrdering.WEAK
 
 
 def notes_on_split_loads(entry: Entry) -> tuple[str, ...]:

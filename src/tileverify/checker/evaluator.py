@@ -83,7 +83,7 @@ class Evaluator:
         self.facts: list[tuple[frozenset[int], Term, Term]] = []
         self.ordinal = {op: number for number, op in enumerate(walk(entry.body))}
         self.loop_number = {
-            op: number for number, op in enumerate(op for op in self.ordinal if op.name in ("for", "loop"))
+            op: number for number, op in enumerate(op for op in self.ordinal if op.declaration.body == "loop")
         }
         self.used = used_values(entry)
         self.inert = inert_assumptions(entry)

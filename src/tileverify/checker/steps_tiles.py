@@ -249,6 +249,7 @@ _NOT_FOLLOWED: Final = (
     *(declaration.name for declaration in FLOAT_OPS),
     *("ftof", "ftoi", "itof", "mmaf", "mmai", "mmaf_scaled", "pack", "unpack"),
 )
+"""The executor has such a list of its own: what one of the two follows is no property of an op."""
 
 STEPS: Final[dict[str, Step]] = {
     "constant": constant,

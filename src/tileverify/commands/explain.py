@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from textwrap import fill, indent
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -56,8 +56,11 @@ def _named(code: str) -> list[Code]:
     return found
 
 
+_FIELDS: Final = ("code", "name", "title", "meaning", "formula", "fix", "is_not", "fault")
+
+
 def _document(code: Code) -> dict[str, Any]:
-    document = {"code": code.code, "name": code.name, **asdict(code), "fault": code.fault, "family": code.family.value}
+    document = {name: getattr(code, name) for name in _FIELDS} | {"family": code.family.value}
     shown = examples_of(code.code)
     if shown is not None:
         pair = {"wrong": shown.wrong, "right": shown.right}

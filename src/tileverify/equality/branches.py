@@ -71,7 +71,7 @@ class WaysTaken:
     def marked(self, op: Op, lanes: Array, variable: Array | None = None) -> Array | None:
         """The marks of the lanes of a comparison's result, None for none; ``variable``: the lanes that compare one,
         None where any number counts."""
-        if op.name in _CONDITIONS:
+        if op.declaration.algebra in ("comparison", "and", "or"):
             self.conditions.add(op.result)
         held = np.asarray(lanes)
         count = np.ones((), np.bool_) if variable is None else variable
@@ -151,8 +151,6 @@ class WaysTaken:
 
 
 _NEVER: Final = {"for": "was never entered", "loop": "ended in its first round at every point"}
-_EXTREMES: Final = {"maxf": "maximum", "minf": "minimum", "maxi": "maximum", "mini": "minimum"}
-_CONDITIONS: Final = frozenset({"cmpf", "cmpi", "andi", "ori"})
 _FIRST: Final = ("was its first lane at every point", "was never its first lane")
 _NEVER_NEGATIVE: Final = ("", "never had a negative operand")
 _VANISHED: Final = ("was 0 at every point, of a large negative number", "")
@@ -164,7 +162,6 @@ _ASKED: Final = {
     **dict.fromkeys(("sqrt", "rsqrt", "log", "log2", "fpowf"), _NEVER_NEGATIVE),
 }
 """What is said of an op for which the answer was always yes, and always no; nothing where that is as it should be."""
-_JOINS: Final = {"andi": "and", "ori": "or"}
 _PREDICATES: Final = {
     "equal": "==", "not_equal": "!=", "less_than": "<", "less_than_or_equal": "<=", "greater_than": ">",
     "greater_than_or_equal": ">=",
@@ -173,12 +170,13 @@ _PREDICATES: Final = {
 
 def _words(op: Op, yes: bool) -> str:
     place = _place(op)
-    if op.name in _EXTREMES:
-        return f"the {_EXTREMES[op.name]}{place} was its {'first' if yes else 'second'} operand at every point"
+    algebra = op.declaration.algebra
+    if algebra in ("maximum", "minimum"):
+        return f"the {algebra}{place} was its {'first' if yes else 'second'} operand at every point"
     if op.name in _ASKED:
         said = _ASKED[op.name][not yes]
         return said and f"the {op.name}{place} {said}"
-    what = f"condition {_JOINS[op.name]}" if op.name in _JOINS else f"comparison {_predicate(op)}"
+    what = f"condition {algebra}" if algebra in ("and", "or") else f"comparison {_predicate(op)}"
     return f"the {what}{place} was {'true' if yes else 'false'} at every point"
 
 

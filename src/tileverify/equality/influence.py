@@ -46,8 +46,6 @@ _FAR: Final = 64
 _LONGER: Final = 8
 """Times what a launch takes: one that takes more is another one."""
 _COMPUTING: Final = (Nature.SMOOTH, Nature.ASKING, Nature.STEPPED, Nature.INTEGER)
-_CHOOSING: Final = frozenset({"maxf", "minf", "maxi", "mini"})
-"""They give one of their operands, and `WaysTaken` tells which one."""
 _FILLINGS: Final = ("normal", "borders", "positive")
 _STEPS: Final = 16
 """Times those of all launches: what it takes where many ops change nothing; else it is a small part of that."""
@@ -55,7 +53,6 @@ _FEWEST: Final = 2
 """Points at which an op has to change nothing, and rounds of its loops."""
 _GIVEN: Final = frozenset({"ftof", "exti", "trunci"})
 _FOR_THE_HOST: Final = frozenset({"assert", "print_tko"})
-_FOLDING: Final = frozenset({"reduce", "scan"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +118,15 @@ class _Moved:
 def movable(entry: Entry) -> list[Op]:
     """The ops that compute something of what the launch brings; not those inside of a reduction."""
     ops = list(walk(entry.body))
-    inner = {each for op in ops if op.name in _FOLDING for each in walk(op.regions[0].blocks[0])}
+    inner = {each for op in ops if op.declaration.body == "combination" for each in walk(op.regions[0].blocks[0])}
     left_out = inner | floor_remainders(entry) | _without_use(ops, uniform_ops(entry))
     fixed = of_numbers(ops, and_lanes=True)
     return [
         op
         for op in ops
-        if NATURES[op.name] in _COMPUTING or op.name == "scan"
-        if op.name not in _CHOOSING | _GIVEN and op not in left_out
+        if NATURES.get(op.name) in _COMPUTING or op.name == "scan"
+        # A maximum or minimum gives one of its operands, and `WaysTaken` tells which one.
+        if op.declaration.algebra not in ("maximum", "minimum") and op.name not in _GIVEN and op not in left_out
         if op.results and fixed.isdisjoint(op.results) and _is_scalar(op)
     ]
 
@@ -150,7 +148,7 @@ def _without_use(ops: Sequence[Op], uniform: frozenset[Op]) -> set[Op]:
                 known |= {value for value, result in handed if result in known}
         elif op.name in _FOR_THE_HOST:
             continue
-        elif (op.regions and op.name not in _FOLDING) or not op.results or op.declaration.effect != "none":
+        elif (op.regions and op.declaration.body != "combination") or not op.results or op.declaration.effect != "none":
             used |= taken
             beside_conditions |= taken
         else:

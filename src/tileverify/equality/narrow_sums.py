@@ -10,7 +10,7 @@ from ..frontend.bytecode.liveness import operands
 from ..frontend.bytecode.model import Block, Entry, Op, ScalarType, TileType, Value
 from ..frontend.bytecode.traverse import walk
 
-_ADDING = frozenset({"addf", "subf", "fma", "addi", "subi"})
+_ADDING = ("sum", "difference", "fused")
 _FEWEST_BITS = 32
 _WORD = "i32"
 _WIDENING = frozenset({"exti", "itof"})
@@ -71,7 +71,7 @@ def _formats(op: Op) -> Iterator[str]:
         case "mmaf" | "mmaf_scaled":
             yield from _narrow(op.value("acc"))
         case "reduce" | "scan":
-            if any(inner.name in _ADDING for inner in op.regions[0].blocks[0].ops):
+            if any(inner.declaration.algebra in _ADDING for inner in op.regions[0].blocks[0].ops):
                 for value in op.group("inputs"):
                     yield from _narrow(value)
         case "atomic_rmw_tko" if op.attributes["mode"] == "addf":
@@ -120,7 +120,7 @@ def _adds_to(value: Value, argument: Value, made: dict[int, Op]) -> bool:
         if op is None or (id(one), added) in seen:
             continue
         seen.add((id(one), added))
-        added = added or op.name in _ADDING
+        added = added or op.declaration.algebra in _ADDING
         left += [(each, added) for each in operands(op)]
         if op.name == "if":
             yields = [inner.blocks[0].terminator for inner in op.regions if inner.blocks[0].terminator.name == "yield"]

@@ -15,7 +15,6 @@ from ..backend.interpreter import floats
 from ..backend.interpreter.control import execute_at_once
 from ..backend.interpreter.integers import COMPARISONS, bits_of
 from ..backend.interpreter.reductions import (
-    ASSOCIATIVE,
     Lanes,
     combiner,
     only_op,
@@ -53,7 +52,7 @@ from .undecided import Undecided
 
 Combine: TypeAlias = "Callable[..., Lanes]"
 
-_ORDER_FREE: Final = ASSOCIATIVE | {"addf", "mulf"}
+_ORDER_FREE: Final = frozenset(name for name, op in BY_NAME.items() if op.identity)
 """In a field sums and products have one result in every order, too."""
 
 if TYPE_CHECKING:
@@ -401,7 +400,9 @@ def _by_nature(name: str, rule: Rule) -> Rule:
 
 
 def _noted(name: str, rule: Rule) -> Rule:
-    nature = NATURES[name]
+    nature = NATURES.get(name)
+    if nature is None:
+        return _without_rule(name)
     if nature is Nature.ASKING:
         return _ASKING_THEMSELVES.get(name) or _asking(name, rule)
     return _stepped(rule) if nature is Nature.STEPPED else rule

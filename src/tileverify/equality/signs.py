@@ -37,7 +37,7 @@ def never_negative(entry: Entry) -> frozenset[Value]:
     while left:
         wrong = {value for value, sources in handed.items() if value in known and not known.issuperset(sources)}
         for op in ops:
-            if not op.regions or op.name in ("reduce", "scan"):
+            if not op.regions or op.declaration.body == "combination":
                 fine = (op in uniform and op.name == "itof") or _holds(op, known.__contains__)
                 wrong |= set() if fine else known.intersection(op.results)
         known -= wrong
@@ -65,7 +65,7 @@ def _holds(op: Op, known: _Known) -> bool:
     if op.name == "fma":
         square = op.value("lhs") is op.value("rhs")
         return known(op.value("acc")) and (square or (known(op.value("lhs")) and known(op.value("rhs"))))
-    if op.name in ("reduce", "scan"):
+    if op.declaration.body == "combination":
         inner = only_op(op)
         return inner is not None and inner.name in _FOLDED and all(map(known, op.group("inputs")))
     return False

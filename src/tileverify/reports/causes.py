@@ -9,15 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
 
 from ..results import Finding, KernelResult
-from ..results.codes import TV
-
-_CONFLICTS: Final = frozenset(
-    {TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED, TV.UNORDERED_IN_BLOCK, TV.DUPLICATE_LANES}
-)
-_BOUNDS: Final = frozenset({TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCATION, TV.INBOUNDS_PROMISE})
+from ..results.families import BOUNDS, CONFLICTS
 
 
 def with_causes(result: KernelResult) -> KernelResult:
@@ -74,9 +68,9 @@ def _is_one(first: Finding, second: Finding) -> bool:
     if any(hint.edits and hint.edits in {other.edits for other in second.hints} for hint in first.hints):
         return True
     codes = {first.obligation or first.code, second.obligation or second.code}
-    if codes <= _CONFLICTS:
+    if codes.issubset(CONFLICTS):
         return bool(_written_places(first) & _written_places(second))
-    return len(codes) == 1 and codes <= _BOUNDS and bool(_indices(first) & _indices(second))
+    return len(codes) == 1 and codes.issubset(BOUNDS) and bool(_indices(first) & _indices(second))
 
 
 def _written_places(finding: Finding) -> set[tuple[str | None, int | None, int | None]]:

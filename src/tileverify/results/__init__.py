@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from .codes import TV
+from .codes import CODES, TV
 from .compared_code import ComparedCode
 from .second_reading import SecondReading
 
@@ -266,7 +266,7 @@ class Finding:
         return site.array if self.witness is None or elsewhere else self.witness.element or site.array
 
 
-WARNINGS = frozenset({TV.UNDETERMINED, TV.INDEX_WRAPS, TV.LAUNCH_ARTIFACT})
+WARNINGS = frozenset(code.code for code in CODES.values() if code.warns)
 """Codes of findings that leave a proof a proof."""
 
 

@@ -62,7 +62,12 @@ class Family(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """``title`` completes "obligation:" (TV1xx to TV5xx) or "reason:" (the others), ``is_not`` "It is not"."""
+    """``title`` completes "obligation:" (TV1xx to TV5xx) or "reason:" (the others), ``is_not`` "It is not".
+
+    ``fault`` is what a finding says where ``title`` says what had to hold.  ``broken`` is the sentence about a kernel
+    that breaks the obligation, of its ``{array}`` and a ``{detail}``: obligations that refute a kernel have one.
+    ``warns``: such a finding leaves a proof a proof.
+    """
 
     code: TV
     title: str
@@ -70,6 +75,12 @@ class Code:
     formula: str
     fix: str
     is_not: str
+    fault: str = ""
+    broken: str = ""
+    warns: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fault", self.fault or self.title)
 
     @property
     def name(self) -> str:
@@ -77,45 +88,11 @@ class Code:
         return self.code.name.lower().replace("_", "-")
 
     @property
-    def fault(self) -> str:
-        """What a finding says; ``title`` says what had to hold."""
-        return _FAULTS.get(self.code, self.title)
-
-    @property
     def family(self) -> Family:
         return _FAMILIES[self.code[2]]
 
 
-_FAMILIES: Final = {
-    "0": Family.ERROR,
-    "1": Family.BETWEEN_BLOCKS,
-    "2": Family.INSIDE_BLOCK,
-    "3": Family.BOUNDS,
-    "4": Family.PROMISE,
-    "5": Family.LAUNCH,
-    "6": Family.SUPPRESSION,
-    "9": Family.UNDECIDED,
-}
-
-_FAULTS: Final = {
-    TV.RACE_WRITE_WRITE: "two tile blocks write one element",
-    TV.RACE_READ_WRITE: "a tile block reads an element that another one writes",
-    TV.RACE_ATOMIC_MIXED: "an atomic meets an access that it gives no order",
-    TV.UNORDERED_IN_BLOCK: "two accesses of one block conflict, and no token orders them",
-    TV.DUPLICATE_LANES: "two lanes of one store write one element",
-    TV.TILE_OUT_OF_INDEX_SPACE: "a tile index lies outside the index space of its view",
-    TV.POINTER_OUT_OF_ALLOCATION: "a pointer access leaves its allocation",
-    TV.INBOUNDS_PROMISE: "broken promise: in bounds",
-    TV.INDEX_WRAPS: "an index wraps in an array that a card can hold",
-    TV.ASSUME_PROMISE: "broken promise: assume",
-    TV.ARITHMETIC_UNDEFINED: "arithmetic is undefined",
-    TV.UNDETERMINED: "a result hangs on what the specification leaves open",
-    TV.LAUNCH_OVERLAP: "arguments overlap",
-    TV.LAUNCH_CONTRACT: "the launch does not satisfy the contract",
-    TV.LAUNCH_ARTIFACT: "the artifact is not the proved one",
-    TV.LAUNCH_IN_FLIGHT: "a launch conflicts with work in flight",
-}
-"""Of codes whose title is an obligation."""
+_FAMILIES: Final = dict(zip("01234569", Family, strict=True))
 
 _ALL: Final = (
     Code(
@@ -180,6 +157,8 @@ _ALL: Final = (
         "a matter of what a run shows: that both blocks store the same value, or always come in one order on "
         "today's hardware, does not mend it. Two stores of one block are TV201, two lanes of one store TV202, two "
         "launches at a time TV504.",
+        fault="two tile blocks write one element",
+        broken="two tile blocks store to the same element of `{array}`",
     ),
     Code(
         TV.RACE_READ_WRITE,
@@ -192,6 +171,8 @@ _ALL: Final = (
         "itself. If two arguments are one array on purpose, say so with `alias`/`overlap` in the launch spec.",
         "anything that an order inside the blocks could mend: tokens order the accesses of one block. Blocks that "
         "wait for each other by atomics are proved where the protocol is understood, and TV905 where it is not.",
+        fault="a tile block reads an element that another one writes",
+        broken="a tile block reads an element of `{array}` that another block writes",
     ),
     Code(
         TV.RACE_ATOMIC_MIXED,
@@ -204,6 +185,8 @@ _ALL: Final = (
         "Make both accesses atomic, with device scope; to read a counter that others update use an atomic load.",
         "about atomics alone: those of one width and device scope may meet wherever they like. Where neither side "
         "is atomic it is TV101 or TV102.",
+        fault="an atomic meets an access that it gives no order",
+        broken="an atomic access to `{array}` meets an access of another block that its scope does not cover",
     ),
     Code(
         TV.UNORDERED_IN_BLOCK,
@@ -216,6 +199,8 @@ _ALL: Final = (
         "Python inserts tokens itself: then it believes that the arguments do not overlap; declare `alias` if "
         "they do.",
         "a race between blocks (TV101, TV102). That the source has one access behind the other is no order, either.",
+        fault="two accesses of one block conflict, and no token orders them",
+        broken="two accesses of one tile block to the same element of `{array}` are not ordered by a token",
     ),
     Code(
         TV.DUPLICATE_LANES,
@@ -226,6 +211,8 @@ _ALL: Final = (
         "Make the indices distinct (state it as `injective(idx)` if the data guarantees it), mask duplicates away, "
         "or use an atomic read-modify-write, which accepts duplicates.",
         "about loads, whose lanes may read one element together, nor about two stores (TV201).",
+        fault="two lanes of one store write one element",
+        broken="two lanes of one store hit the same element of `{array}`",
     ),
     Code(
         TV.TILE_OUT_OF_INDEX_SPACE,
@@ -236,6 +223,8 @@ _ALL: Final = (
         "Launch no more blocks than tiles (`grid` in the launch spec), or return early from blocks beyond the last "
         "tile; check the bounds of loops over tiles.",
         "about the tail: a tile that lies partly inside is clipped, and right. Accesses by pointers are TV302.",
+        fault="a tile index lies outside the index space of its view",
+        broken="the tile index into `{array}` leaves its index space ({detail})",
     ),
     Code(
         TV.POINTER_OUT_OF_ALLOCATION,
@@ -245,6 +234,8 @@ _ALL: Final = (
         "Mask the access with `index < size` on every axis, computed in an integer type that does not wrap.",
         "about tiles of views (TV301), and not about addresses that are read from arrays of which nothing is known "
         "(TV901).",
+        fault="a pointer access leaves its allocation",
+        broken="an access leaves the array `{array}`",
     ),
     Code(
         TV.INBOUNDS_PROMISE,
@@ -254,6 +245,8 @@ _ALL: Final = (
         "tile index * tile size + tile size <= shape on every axis with that promise.",
         "Take the promise back, or make it true: require sizes that are multiples of the tile (`M % 128 == 0`).",
         "a fault without the promise, where a part of the tile lies inside: it would be clipped.",
+        fault="broken promise: in bounds",
+        broken="`{array}` is accessed with a promise of in-bounds tiles that does not hold ({detail})",
     ),
     Code(
         TV.INDEX_WRAPS,
@@ -263,6 +256,8 @@ _ALL: Final = (
         "an index or a mask fits its integer type wherever every size alone is below 2**30.",
         "Compute the index in 64 bits, as the finding says, or write the limit into `requires`.",
         "about sizes of 2**30 and more, which are limits without a warning.",
+        fault="an index wraps in an array that a card can hold",
+        warns=True,
     ),
     Code(
         TV.ASSUME_PROMISE,
@@ -272,6 +267,8 @@ _ALL: Final = (
         "every `assume` that is reached holds.",
         "Add the fact to `requires`, so that every launch is held to it, or compile without the assumption.",
         "about facts of the launch spec: those are yours, and a launch that does not keep one is TV502.",
+        fault="broken promise: assume",
+        broken="a promise to the compiler does not hold: {detail}",
     ),
     Code(
         TV.ARITHMETIC_UNDEFINED,
@@ -285,6 +282,8 @@ _ALL: Final = (
         "the operation.",
         "about integers that wrap around, which is defined, and followed as it wraps; nor about floats, of which "
         "nothing is asked.",
+        fault="arithmetic is undefined",
+        broken="the arithmetic is not defined: {detail}",
     ),
     Code(
         TV.UNDETERMINED,
@@ -303,6 +302,8 @@ _ALL: Final = (
         "associative and commutative function, and the identity that leaves all as it is, tuples that equal it in some "
         "inputs alone included.",
         "a race, nor an access out of bounds: the proof stands. Rounding has no part in it.",
+        fault="a result hangs on what the specification leaves open",
+        warns=True,
     ),
     Code(
         TV.LAUNCH_OVERLAP,
@@ -311,6 +312,7 @@ _ALL: Final = (
         "the byte ranges of distinct arguments are disjoint, but for the groups in `alias` and `overlap`.",
         "Pass distinct arrays, or declare the group in the launch spec and verify again.",
         "a race that was seen: nothing was launched. Arrays that lie side by side in one allocation do not overlap.",
+        fault="arguments overlap",
     ),
     Code(
         TV.LAUNCH_CONTRACT,
@@ -319,6 +321,7 @@ _ALL: Final = (
         "grid, sizes, strides, scalars and data of the launch satisfy every clause of the contract.",
         "Launch with arguments inside the contract, or prove the kernel under a wider one.",
         "a fault that was seen: nothing was proved of such a launch, so it is not made.",
+        fault="the launch does not satisfy the contract",
     ),
     Code(
         TV.LAUNCH_ARTIFACT,
@@ -329,6 +332,8 @@ _ALL: Final = (
         "Build and verify again. Where it is the assembler's fault, `check --compiled SM --fix` makes a repair whose "
         "code compares equal. If it finds none: add with `atomic_add`, take another tile, or store in a second launch.",
         "a fault of the kernel: all that is known of the binary is that it is another one.",
+        fault="the artifact is not the proved one",
+        warns=True,
     ),
     Code(
         TV.LAUNCH_IN_FLIGHT,
@@ -338,6 +343,7 @@ _ALL: Final = (
         "footprints of concurrent launches do not conflict.",
         "Use one stream, or wait for an event of the other launch.",
         "about the blocks of one launch (TV101 to TV103), nor about launches that only read what they share.",
+        fault="a launch conflicts with work in flight",
     ),
     Code(
         TV.SUPPRESSION_UNUSED,

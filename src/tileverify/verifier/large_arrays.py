@@ -22,6 +22,7 @@ from ..contract import terms as t
 from ..contract.terms import Sort, Term, TermKind
 from ..results import Finding, Hint
 from ..results.codes import TV
+from ..results.families import BETWEEN_BLOCKS, INSIDE_BLOCK
 from . import messages
 from .case import CLAUSE_LIMITS, Case
 from .obligations.answers import Answer, Model
@@ -42,8 +43,6 @@ MOST_BITS: Final = 31
 
 NOT_FOUND_OUT: Final = "whether 32-bit arithmetic wraps in arrays of 2**31 elements was not found out"
 """A note: what is told, or not told, of large arrays is not all."""
-
-_RACES: Final = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
 
 
 class _Wrap(NamedTuple):
@@ -183,9 +182,9 @@ def _wraps(terms: Iterable[Term]) -> Iterator[Term]:
 
 
 def _consequence(obligation: Obligation) -> str:
-    if obligation.code in _RACES:
+    if obligation.code in BETWEEN_BLOCKS:
         return "tile blocks touch each other's elements"
-    if obligation.code in (TV.UNORDERED_IN_BLOCK, TV.DUPLICATE_LANES):
+    if obligation.code in INSIDE_BLOCK:
         return "accesses of one block meet in an element"
     if obligation.promise is not None:
         return "a promise to the compiler is broken"

@@ -15,7 +15,8 @@ from ..contract.trustable import ON_A_GPU
 from ..frontend.bytecode.model import Location
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import COMBINATIONS, Finding, Hint, SourceSite
-from ..results.codes import TV
+from ..results.codes import CODES, TV
+from ..results.families import CONFLICTS
 from ..results.kernel_names import plain_name
 from .effort import KERNEL_EFFORT, Effort
 from .obligations.fact_instances import loaded_values
@@ -23,21 +24,6 @@ from .obligations.obligations import MISALIGNED, Obligation, one_width
 from .obligations.two_blocks import CopyLevel
 
 _VERB = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
-
-BROKEN = {
-    TV.RACE_WRITE_WRITE: "two tile blocks store to the same element of `{array}`",
-    TV.RACE_READ_WRITE: "a tile block reads an element of `{array}` that another block writes",
-    TV.RACE_ATOMIC_MIXED: (
-        "an atomic access to `{array}` meets an access of another block that its scope does not cover"
-    ),
-    TV.UNORDERED_IN_BLOCK: "two accesses of one tile block to the same element of `{array}` are not ordered by a token",
-    TV.DUPLICATE_LANES: "two lanes of one store hit the same element of `{array}`",
-    TV.TILE_OUT_OF_INDEX_SPACE: "the tile index into `{array}` leaves its index space ({detail})",
-    TV.POINTER_OUT_OF_ALLOCATION: "an access leaves the array `{array}`",
-    TV.INBOUNDS_PROMISE: "`{array}` is accessed with a promise of in-bounds tiles that does not hold ({detail})",
-    TV.ASSUME_PROMISE: "a promise to the compiler does not hold: {detail}",
-    TV.ARITHMETIC_UNDEFINED: "the arithmetic is not defined: {detail}",
-}
 
 
 def sites(obligation: Obligation) -> tuple[SourceSite, ...]:
@@ -201,7 +187,7 @@ def broken(obligation: Obligation) -> str:
         return f"an access to `{array}` is not aligned to the elements it reads or writes"
     if obligation.code == TV.RACE_ATOMIC_MIXED and _of_two_widths(obligation.first, obligation.second):
         return f"two atomic accesses of different widths overlap in `{array}`, in two tile blocks"
-    text = BROKEN[obligation.code].format(array=array, detail=obligation.detail)
+    text = CODES[obligation.code].broken.format(array=array, detail=obligation.detail)
     return text.removesuffix(" ()")
 
 
@@ -347,13 +333,7 @@ def _data_hints(obligation: Obligation, arrays: list[str], masks: set[str]) -> I
                 "maybe",
                 f'if one value is 1 at most and all others are 0, add data = ["shares({array}, 1)"] to the launch spec',
             )
-        elif obligation.code in (
-            TV.RACE_WRITE_WRITE,
-            TV.RACE_READ_WRITE,
-            TV.RACE_ATOMIC_MIXED,
-            TV.UNORDERED_IN_BLOCK,
-            TV.DUPLICATE_LANES,
-        ):
+        elif obligation.code in CONFLICTS:
             yield Hint(
                 "declare-injective",
                 "maybe",

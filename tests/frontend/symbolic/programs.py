@@ -23,6 +23,7 @@ from tileverify.frontend.bytecode.builder import (
     tile,
 )
 from tileverify.frontend.bytecode.model import Module, ScalarType, TileType, Type, Value
+from tileverify.frontend.bytecode.optable import VERSIONS
 
 from ...tiles import Parts, scalar_of, tile_of
 
@@ -45,7 +46,7 @@ class ProgramMaker:
 
     def make(self) -> tuple[Module, tuple[EntryParameter, ...], ConcreteLaunch]:
         """The module as decoded from its bytes, its parameters, and a launch."""
-        builder = ModuleBuilder((13, 4))
+        builder = ModuleBuilder(VERSIONS[-1])
         scalars = [self.rng.choice(SCALARS) for _ in range(3)]
         types = [*(tile(pointer(I32)) for _ in ARRAYS), *(tile(scalar) for scalar in scalars)]
         with builder.entry("random", types) as f:

@@ -15,7 +15,7 @@ from tests.profiles import tries
 from tileverify.frontend.bytecode.builder import F32, I1, I8, I32, BodyBuilder, ModuleBuilder, tile
 from tileverify.frontend.bytecode.model import Entry, FloatAttribute, IntegerAttribute, Op, Value
 from tileverify.frontend.bytecode.traverse import makers
-from tileverify.frontend.symbolic.combining import COMBINING, has_one_result
+from tileverify.frontend.symbolic.combining import has_one_result
 
 Identity = IntegerAttribute | FloatAttribute
 Combine = Callable[[BodyBuilder, tuple[Value, ...]], Sequence[Value]]
@@ -34,7 +34,11 @@ def combined(
     name: str, identities: Sequence[Identity], combine: Combine, *, lanes: int = 4, numbered: bool = False
 ) -> Op:
     """The `reduce` or `scan` with this body; ``numbered``: of lanes whose last input counts from 0."""
-    return next(op for op in entry_of(name, identities, combine, lanes, numbered).body.ops if op.name in COMBINING)
+    return next(
+        op
+        for op in entry_of(name, identities, combine, lanes, numbered).body.ops
+        if op.declaration.body == "combination"
+    )
 
 
 def entry_of(name: str, identities: Sequence[Identity], combine: Combine, lanes: int, numbered: bool) -> Entry:
@@ -191,7 +195,7 @@ def test_laws_are_known_of_the_usual_bodies(
 def test_lanes_with_numbers_are_known(name: str, identities: Sequence[Identity], body: Combine, has: bool) -> None:
     """What the identity must leave as it is, is asked of the numbers that lanes have."""
     entry = entry_of(name, identities, body, 4, True)
-    op = next(op for op in entry.body.ops if op.name in COMBINING)
+    op = next(op for op in entry.body.ops if op.declaration.body == "combination")
     assert has_one_result(op, makers(entry.body)) is has
 
 
@@ -203,7 +207,7 @@ def test_numbers_that_wrap_are_no_numbers() -> None:
         entry = entry_of(
             "reduce", identities, lambda f, pair: by_order(f, pair, ("greater_than", "less_than")), lanes, True
         )
-        op = next(op for op in entry.body.ops if op.name in COMBINING)
+        op = next(op for op in entry.body.ops if op.declaration.body == "combination")
         found.append(has_one_result(op, makers(entry.body)))
     assert found == [True, False]
 

@@ -69,7 +69,7 @@ def _out_of_loops(block: Block, tokens: set[Value]) -> set[int]:
         for body in bodies:
             found |= _out_of_loops(body, tokens)
         given = [op, *(body.ops[-1] for body in bodies if body.ops)]
-        if op.name in ("for", "loop") or any(tokens.intersection(operands(each)) for each in given):
+        if op.declaration.body == "loop" or any(tokens.intersection(operands(each)) for each in given):
             found.add(op.offset)
             tokens.update(result for result in op.results if isinstance(result.type, TokenType))
     return found

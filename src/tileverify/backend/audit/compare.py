@@ -10,7 +10,7 @@ import numpy as np
 
 from ...frontend.bytecode.model import Op
 from ...frontend.symbolic.summary import Access, Loop, OriginKind, Site
-from ...results.codes import TV
+from ...results.families import EVENTS
 from ...results.second_reading import ReadingTally
 from ...system.paths import display_path
 from ..interpreter.access_log import DynamicAccess
@@ -23,13 +23,6 @@ from .symbol_values import Disagreement, FunctionValues
 
 MOST_INSTANCES: Final = 96
 """Executions of one access in a block that are compared, and iterations in which it should not happen."""
-PROVED: Final = frozenset(
-    {
-        TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCATION, TV.INBOUNDS_PROMISE, TV.ASSUME_PROMISE,
-        TV.ARITHMETIC_UNDEFINED,
-    }
-)  # fmt: skip
-"""What a proof excludes and a run of one block can show."""
 
 Executions = dict[tuple[int, Context], list[DynamicAccess]]
 """Accesses by the place of their op and their iterations; several where the lanes go to several arrays."""
@@ -45,7 +38,7 @@ def compare_block(launch: LaunchTerms, record: BlockRecord, counts: ReadingTally
     log = record.log
     if log.events:
         event = log.events[0]
-        if proved and event.code in PROVED:
+        if proved and event.code in EVENTS:
             raise Disagreement(
                 f"block {record.block}: the proof excludes {event.code}, but the run shows it"
                 f" at {event.op}: {event.message}"

@@ -169,7 +169,7 @@ def loops_around(body: Block) -> dict[Op, tuple[Op, ...]]:
         block, loops = stack.pop()
         for op in block.ops:
             found[op] = loops
-            inner = (*loops, op) if op.name in ("for", "loop") else loops
+            inner = (*loops, op) if op.declaration.body == "loop" else loops
             stack.extend((nested, inner) for region in op.regions for nested in region.blocks)
     return found
 

@@ -24,8 +24,6 @@ from .reductions import reduce_tiles, scan_tiles
 from .table import RULES
 from .values import RuntimeValue, Tile, Token, as_signed, wrapped
 
-ACCESSING: Final = frozenset({"read", "write", "read_write"})
-"""Effects of the ops that touch memory."""
 TERMINATORS: Final = frozenset({"yield", "break", "continue", "return"})
 
 
@@ -57,7 +55,7 @@ def execute(run: BlockRun, block: Block) -> Steps:
         if rule is not None:
             if op in computed:
                 result = computed[op]
-            elif turn is None or op.declaration.effect not in ACCESSING:
+            elif turn is None or not op.declaration.touches_memory:
                 result = _computed(run, op, rule)
             else:
                 if turn.passes(op):
@@ -109,7 +107,7 @@ def _combined(run: BlockRun, block: Block) -> tuple[RuntimeValue, ...]:
         op, end = block.ops
         rules = RULES if run.program.rules is None else run.program.rules
         rule = rules.get(op.name)
-        if rule is not None and end.name in TERMINATORS and op.declaration.effect not in ACCESSING:
+        if rule is not None and end.name in TERMINATORS and not op.declaration.touches_memory:
             result = rule(run, op)
             if isinstance(result, Tile):
                 run.values[op.results[0]] = result

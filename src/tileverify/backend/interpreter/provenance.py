@@ -17,9 +17,6 @@ from .values import Array, TensorView, Tile, TileView, taint_bits
 if TYPE_CHECKING:
     from .machine import BlockRun
 
-_LOOPS = frozenset({"for", "loop"})
-_COMBINE = frozenset({"reduce", "scan"})
-
 
 def poison_source(run: BlockRun, op: Op, marks: Array) -> Op | None:
     """The op that made the first open operand of ``op``, in the lanes with ``marks``: one with open results and no open
@@ -111,18 +108,19 @@ def _makers(body: Block) -> dict[Value, tuple[Op, tuple[Value, ...]]]:
             found |= {result: (op, tuple(_operands(op))) for result in op.results}
             continue
         # A combination of one element is that element: its body does not run.
-        inits = op.group("inits") if op.name in _LOOPS else op.group("inputs") if op.name in _COMBINE else ()
+        loops, combines = op.declaration.body == "loop", op.declaration.body == "combination"
+        inits = op.group("inits") if loops else op.group("inputs") if combines else ()
         inside = [block for region in op.regions for block in region.blocks]
         left = {kind: _left_with(inside, kind) for kind in ("yield", "break", "continue")}
         ends = left["break" if op.name == "loop" else "continue" if op.name == "for" else "yield"]
         for number, result in enumerate(op.results):
             parts = _at(ends, number), inits[number : number + 1]
             # Of a combination the inputs come first: which of their lanes count is known, of its body's it is not.
-            found[result] = op, (*parts[1], *parts[0]) if op.name in _COMBINE else (*parts[0], *parts[1])
+            found[result] = op, (*parts[1], *parts[0]) if combines else (*parts[0], *parts[1])
         first = 1 if op.name == "for" else 0
         for block in inside:
             for number, argument in enumerate(block.arguments[first:]):
-                if op.name in _LOOPS:
+                if loops:
                     found[argument] = op, (*_at(left["continue"], number), *inits[number : number + 1])
                 else:  # of a reduction: lhs and rhs of each input
                     found[argument] = op, op.group("inputs")[number // 2 : number // 2 + 1]

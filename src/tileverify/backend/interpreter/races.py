@@ -16,6 +16,7 @@ import numpy as np
 
 from ...frontend.bytecode.model import Op
 from ...results.codes import TV
+from ...results.families import BETWEEN_BLOCKS
 from .access_log import DynamicAccess, Footprint
 from .conflicts import (
     AccessColumns,
@@ -34,8 +35,6 @@ from .values import Array
 
 CHUNK: Final = 1 << 20
 """Meetings of runs that are spelled out at a time."""
-CODES: Final = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
-"""The obligations between blocks, in the order of the detector's tables."""
 EXAMINED_COST: Final = 1 << 10
 """Steps that examining one pair of accesses costs."""
 
@@ -221,7 +220,7 @@ class _Touches:
                 members.rows.append((event[0], op, writes, access.weak, covers(access), wide))
         for members in self._members:
             members.close()
-        self._told = np.zeros((len(self._ops), len(self._ops), len(CODES)), np.bool_)
+        self._told = np.zeros((len(self._ops), len(self._ops), len(BETWEEN_BLOCKS)), np.bool_)
         self._writes = np.array([bool(m.columns.writes.any()) for m in self._members], np.bool_)
         self._width = np.array([int(m.columns.width[0]) for m in self._members], np.int64)
         self._plain = np.array(
@@ -236,7 +235,7 @@ class _Touches:
         """These race: no other pair of the same ops with the same obligation is asked for."""
         mine, theirs = self._trace.access(first), self._trace.access(second)
         one, other = self._ops[mine.op], self._ops[theirs.op]
-        code = CODES.index(race_code(mine, theirs))
+        code = BETWEEN_BLOCKS.index(race_code(mine, theirs))
         self._told[one, other, code] = self._told[other, one, code] = True
 
     def meetings(self) -> Iterator[tuple[int, int]]:

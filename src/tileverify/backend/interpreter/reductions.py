@@ -7,12 +7,13 @@ approximate.  How often the identity takes part is the implementation's, too: la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from ...frontend.bytecode.model import Block, FloatAttribute, IntegerAttribute, Op
+from ...frontend.bytecode.ops_arithmetic import FLOAT_OPS, INTEGER_OPS
 from .encodings import from_bits, raw_to_storage
 from .faults import NotModelled
 from .floats import lanes_of
@@ -22,12 +23,15 @@ from .values import APPROXIMATE, UNSPECIFIED, Array, RuntimeValue, Tile, storage
 if TYPE_CHECKING:
     from .machine import BlockRun
 
-EXACT: Final = frozenset({"addi", "muli", "andi", "ori", "xori", "maxi", "mini"})
-ASSOCIATIVE: Final = EXACT | {"maxf", "minf"}
-ROUNDING: Final = frozenset({"addf", "subf", "mulf", "divf", "fma"})
+EXACT: Final = frozenset(op.name for op in INTEGER_OPS if op.identity)
+ASSOCIATIVE: Final = EXACT | {op.name for op in FLOAT_OPS if op.algebra in ("maximum", "minimum")}
+ROUNDING: Final = frozenset(
+    op.name for op in FLOAT_OPS if op.algebra in ("sum", "difference", "product", "quotient", "fused")
+)
 
-_NEUTRAL_INTEGERS: Final = frozenset({(name, 0) for name in ("addi", "ori", "xori")} | {("muli", 1), ("andi", -1)})
-_NEUTRAL_FLOATS: Final = frozenset({("addf", 0.0), ("mulf", 1.0), ("maxf", -np.inf), ("minf", np.inf)})
+_INTEGER_IDENTITIES: Final[Mapping[str, int]] = {"zero": 0, "one": 1, "ones": -1}
+"""Without the least and the greatest integer, which here are found by trying them."""
+_FLOAT_IDENTITIES: Final[Mapping[str, float]] = {"zero": 0.0, "one": 1.0, "least": -np.inf, "greatest": np.inf}
 _ROUNDED: Final = 0.02
 """Relative: more than any format's last place, of few bits as they are."""
 
@@ -155,11 +159,12 @@ def _open_where_changed(tile: Tile, other: Tile) -> Tile:
 def is_neutral(op: Op) -> bool:
     """Whether the body is one op that is known to leave all as it is beside this identity."""
     first, (identity, *_) = only_op(op), op.attributes["ident"]
-    if first is None:
+    neutral = None if first is None else first.declaration.identity
+    if neutral is None:
         return False
     if isinstance(identity, IntegerAttribute):
-        return (first.name, identity.value) in _NEUTRAL_INTEGERS
-    return (first.name, float(identity_of(identity)[0])) in _NEUTRAL_FLOATS
+        return identity.value == _INTEGER_IDENTITIES.get(neutral)
+    return float(identity_of(identity)[0]) == _FLOAT_IDENTITIES.get(neutral)
 
 
 def reduce_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:

@@ -9,7 +9,8 @@ from ...frontend.bytecode.model import Entry, Op, Value
 from ...frontend.bytecode.traverse import walk
 
 DIFFERING: Final = frozenset({"get_tile_block_id", "alloca", "int_to_ptr"})
-"""Without an effect, but of this block, or of the memory that it made (`int_to_ptr` looks for what lies there)."""
+"""Without an effect, but of this block, or of the memory that it made (`int_to_ptr` looks for what lies there).  Not a
+property of their declarations: the prover derives the same from its terms, and is refereed by this."""
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,7 @@ from typing import Final
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import subject_of
 from ...contract.launch import DataFact, EntryParameter, LaunchSpec, Role
-from ...frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
+from ...frontend.bytecode.model import Entry, Op, Operand, ScalarType, TileType, Value
 from ...frontend.bytecode.traverse import walk
 
 _POINTING: Final = {
@@ -16,7 +16,6 @@ _POINTING: Final = {
     "offset": "ptr", "broadcast": "s", "reshape": "s", "assume": "s",
 }  # fmt: skip
 """Ops whose result leads to the array of one operand."""
-_LOADING: Final = {"load_view_tko": "view", "load_ptr_tko": "ptr"}
 
 
 def bounded_loads(entry: Entry, parameters: Sequence[EntryParameter], spec: LaunchSpec) -> dict[Op, DataFact]:
@@ -24,6 +23,11 @@ def bounded_loads(entry: Entry, parameters: Sequence[EntryParameter], spec: Laun
     bounds = (fact for fact in (*spec.observed, *spec.data) if subject_of(fact) is Subject.LIMITS and not fact.unless)
     facts = {fact.array: fact for fact in bounds}
     return dict(_bounded(entry, parameters, facts)) if facts else {}
+
+
+def _read_through(op: Op) -> Operand:
+    """The pointers or the view that a load reads through."""
+    return op.operands[op.declaration.address] if op.declaration.loads and op.declaration.address else None
 
 
 def _bounded(
@@ -37,7 +41,7 @@ def _bounded(
     for op in walk(entry.body):
         if (operand := op.operands.get(_POINTING.get(op.name, ""))) in leads_to:
             leads_to[op.results[0]] = leads_to[operand]
-        elif (operand := op.operands.get(_LOADING.get(op.name, ""))) in leads_to and leads_to[operand] in facts:
+        elif (operand := _read_through(op)) in leads_to and leads_to[operand] in facts:
             kind = op.results[0].type
             if isinstance(kind, TileType) and isinstance(kind.element, ScalarType) and not kind.element.is_float:
                 yield op, facts[leads_to[operand]]

@@ -55,4 +55,4 @@ def _uses(value: Value, users: dict[Value, list[tuple[Op, str]]]) -> Iterator[tu
 
 
 def _masks(op: Op, name: str) -> bool:
-    return name in _MASKING.get(op.name, ()) or (op.name in ("for", "loop") and name == "inits")
+    return name in _MASKING.get(op.name, ()) or (op.declaration.body == "loop" and name == "inits")

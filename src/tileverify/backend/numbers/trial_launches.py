@@ -54,8 +54,6 @@ MOST_SCALARS: Final = 96
 """Launches that differ from the usual one in a scalar alone."""
 MOST_ROOTS: Final = 6
 MOST_TOLD: Final = 8
-_DIVIDING: Final = frozenset({"divi", "remi"})
-_SHIFTING: Final = frozenset({"shli", "shri"})
 
 Values = Mapping[str, int]
 TurningPlace: TypeAlias = Mapping[str, float]
@@ -129,9 +127,9 @@ def constants_of(entry: Entry) -> Constants:
             if np.isfinite(number) and number:
                 floats[number] = None
     integers = dict.fromkeys(abs(number) for number in known.values())
-    if any(op.name in _SHIFTING for op in ops):
+    if any(op.declaration.algebra == "shift" for op in ops):
         integers |= dict.fromkeys(1 << number for number in integers if 1 <= number <= 40)
-    if any(op.name in _DIVIDING for op in ops):
+    if any(op.declaration.partial and op.declaration.algebra in ("quotient", "remainder") for op in ops):
         few = [number for number in integers if number > 1][:16]
         products = (one * other for one, other in product(few, few))
         integers |= dict.fromkeys(number for number in products if number <= GRID_MAX)

@@ -51,7 +51,6 @@ _WIDE: Final = 1 << 12
 """Lanes that are looked at; of a search, all of most tiles."""
 _JOINING: Final = frozenset({"reduce", "scan", "mmaf", "mmaf_scaled"})
 """Of several elements: without one, whole rows of one number show no more than elements."""
-_LOADS: Final = ("load_view_tko", "load_ptr_tko")
 TURNING_SCALAR: Final = 1.5
 _BESIDE_FLOATS: Final = 0.5
 """What scalars and the first array hold that are not looked at; each further array 1 more."""
@@ -260,7 +259,7 @@ class _Probe:
 def _recording(rule: Rule, seen: Lanes, lanes: int) -> Rule:
     def recorded(run: BlockRun, op: Op) -> Result:
         result = rule(run, op)
-        tile = result[0] if op.name in _LOADS and isinstance(result, tuple) else result
+        tile = result[0] if op.declaration.loads and isinstance(result, tuple) else result
         if isinstance(tile, Tile) and (values := _numbers(run, op, tile, lanes)) is not None:
             time = next((time for time in range(_TIMES * _BLOCKS) if (op, time) not in seen), None)
             if time is not None:

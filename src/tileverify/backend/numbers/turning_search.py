@@ -24,7 +24,6 @@ Seen: TypeAlias = "Mapping[Op, Array]"
 Run: TypeAlias = "Callable[[Array], Seen | None]"
 """The kernel on arrays that hold these numbers over and over; None where it stopped."""
 
-_LOADS: Final = ("load_view_tko", "load_ptr_tko")
 _FEW: Final = 16
 """Fewer lanes show nothing."""
 _MOST: Final = 12
@@ -99,13 +98,13 @@ def _rows(run: Run, numbers: Array) -> Iterator[tuple[Op, Array, Array]]:
         return
     first: dict[int, tuple[Array, Array]] = {}
     for op, lanes in seen.items():
-        if op.name in _LOADS and lanes.size not in first:
+        if op.declaration.loads and lanes.size not in first:
             held, places = np.unique(lanes, return_index=True)
             held, places = held[np.isfinite(held)], places[np.isfinite(held)]
             if held.size >= _FEW:
                 first[lanes.size] = held, places
     for op, lanes in seen.items():
-        if op.name not in _LOADS and lanes.size in first:
+        if not op.declaration.loads and lanes.size in first:
             held, places = first[lanes.size]
             yield op, held, lanes[places]
 

@@ -15,24 +15,13 @@ from ...contract.concrete import Block
 from ...frontend.bytecode.model import Op
 from ...results.claim import Claim
 from ...results.codes import TV
+from ...results.families import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK
 from ..interpreter import BlockLog, Budget, DynamicAccess
 from ..interpreter.conflicts import doubled_lanes, races, unordered
 
 MOST_BLOCKS: Final = 16
 """Blocks that are run of one launch: those of the claim, then the first, and at the end of the grid the last."""
 LAST_BLOCKS: Final = 2
-
-BETWEEN_BLOCKS: Final = frozenset({TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED})
-INSIDE_BLOCK: Final = frozenset({TV.UNORDERED_IN_BLOCK, TV.DUPLICATE_LANES})
-EVENTS: Final = frozenset(
-    {
-        TV.TILE_OUT_OF_INDEX_SPACE,
-        TV.POINTER_OUT_OF_ALLOCATION,
-        TV.INBOUNDS_PROMISE,
-        TV.ASSUME_PROMISE,
-        TV.ARITHMETIC_UNDEFINED,
-    }
-)
 
 
 def chosen_blocks(grid: Block, claim: Claim) -> list[Block]:

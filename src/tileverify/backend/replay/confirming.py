@@ -7,9 +7,9 @@ from typing import Final
 
 from ...contract.concrete import ConcreteLaunch
 from ...results.claim import Claim, Confirmation, Touch
+from ...results.families import BETWEEN_BLOCKS
 from ..interpreter import BlockLog, MemoryImage
 from ..interpreter.conflicts import Conflict
-from .any_blocks import BETWEEN_BLOCKS
 from .shared_elements import Named, box
 from .side_values import SeenSide
 

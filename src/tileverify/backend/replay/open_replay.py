@@ -49,4 +49,4 @@ def is_claimed(source: Op) -> bool:
 
     Results of arithmetic may be open, too, for other reasons.
     """
-    return source.declaration.effect in ("read", "read_write") or source.name in ("reduce", "scan")
+    return source.declaration.effect in ("read", "read_write") or source.declaration.body == "combination"

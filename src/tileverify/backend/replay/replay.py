@@ -25,6 +25,7 @@ from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import Entry, Module
 from ...results.claim import Claim, Confirmation, Shown, Touch
 from ...results.codes import TV
+from ...results.families import BETWEEN_BLOCKS, CONFLICTS, EVENTS
 from ..interpreter import (
     BlockLog,
     BoundLaunch,
@@ -40,7 +41,7 @@ from ..interpreter import (
 from ..interpreter.conduct import REPLAY, Conduct
 from ..interpreter.conflicts import Conflict, doubled_lanes, loops_around, races, synchronisations, unordered
 from ..interpreter.machine import Turn
-from .any_blocks import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK, at_fault, at_stake, chosen_blocks, claimed, faulty, reach
+from .any_blocks import at_fault, at_stake, chosen_blocks, claimed, faulty, reach
 from .confirming import (
     NotConfirmed,
     before,
@@ -80,7 +81,7 @@ class BothOrders:
     text: str
 
 
-OF_ACCESSES: Final = (BETWEEN_BLOCKS | INSIDE_BLOCK | EVENTS) - {TV.ARITHMETIC_UNDEFINED}
+OF_ACCESSES: Final = frozenset((*CONFLICTS, *EVENTS)) - {TV.ARITHMETIC_UNDEFINED}
 """Claims about where accesses go, which values that are merely stored have no part in."""
 
 
@@ -381,7 +382,7 @@ def _entry_named(module: Module, symbol: str) -> Entry:
 
 
 def _check_claim(launch: ConcreteLaunch, claim: Claim) -> None:
-    if claim.code not in BETWEEN_BLOCKS | INSIDE_BLOCK | EVENTS | {UNDETERMINED}:
+    if claim.code not in (*CONFLICTS, *EVENTS, UNDETERMINED):
         raise NotConfirmed(f"{claim.code} is not something that a run can show")
     blocks = [claim.block_a]
     if claim.code in BETWEEN_BLOCKS:

@@ -18,6 +18,7 @@ from ...contract.concrete import Block
 from ...frontend.bytecode.model import Op
 from ...results.claim import Claim
 from ...results.codes import TV
+from ...results.families import BETWEEN_BLOCKS, EVENTS
 from ..interpreter import BlockLog, BoundLaunch, Budget, DynamicAccess, MemoryImage
 from ..interpreter.conflicts import Conflict, doubled_lanes, races, unordered
 from ..interpreter.happens_before import HappensBefore
@@ -25,7 +26,6 @@ from ..interpreter.interleaving import ScheduledRun, run_schedule
 from ..interpreter.ordering import spread
 from ..interpreter.schedule import AccessOrder, BlockOrder, Schedule
 from ..interpreter.values import Array
-from .any_blocks import BETWEEN_BLOCKS, EVENTS
 
 MOST_BLOCKS: Final = 64
 """Blocks of a launch that is run whole."""

@@ -16,12 +16,7 @@ from .liveness import operands
 from .model import Block, Entry, Op, PointerType, TileType, TokenType, Value
 from .traverse import walk
 
-STORED: Final = {"store_ptr_tko": "val", "store_view_tko": "tile"}
-"""What a plain store writes, by op."""
-_COMBINING: Final = frozenset({"reduce", "scan"})
 _INDEXED: Final = frozenset({"extract", "insert"})
-_BY_A_NUMBER: Final = {"divi": "rhs", "remi": "rhs", "shli": "rhs", "shri": "rhs"}
-"""Defined for most numbers of this operand."""
 
 
 @lru_cache(maxsize=64)
@@ -69,7 +64,7 @@ class _Steering:
 
     def values(self) -> set[Value]:
         for op in self.ops:
-            if op.name in _COMBINING or op.declaration.terminator:
+            if op.declaration.body == "combination" or op.declaration.terminator:
                 continue
             if op.regions:
                 self._mark(*(value for name in ("c", "lower", "upper", "step") if (value := _one(op, name))))
@@ -86,7 +81,7 @@ class _Steering:
         """Whether there are numbers for which the op has undefined behaviour."""
         if op.attributes.get("ovf", "none") != "none" or op.name in _INDEXED:
             return True
-        by = _BY_A_NUMBER.get(op.name)
+        by = op.declaration.partial
         return by is not None and not self._is_constant(op.value(by))
 
     def _is_constant(self, value: Value) -> bool:
@@ -96,7 +91,7 @@ class _Steering:
         return op is not None and op.name == "constant"
 
     def _stored(self, op: Op) -> Value | None:
-        return op.value(STORED[op.name]) if op.name in STORED else None
+        return op.value(*op.declaration.brought) if op.declaration.stores else None
 
     def _mark(self, *values: Value) -> None:
         """Add values, with all that they are made of."""
@@ -108,7 +103,7 @@ class _Steering:
             self.found.add(value)
             waiting += self.alike[value]
             op = self.maker.get(value)
-            if op is None or op.name in ("for", "loop", "if"):
+            if op is None or op.declaration.body in ("loop", "branch"):
                 continue
             if op.declaration.effect == "none":
                 waiting += operands(op)
@@ -146,7 +141,7 @@ class _Steering:
     def _carry(self, block: Block, loop: Op | None, chosen: Op | None) -> None:
         """Note which values a loop or a branch hands on: ``loop`` and ``chosen`` are those around the block."""
         for op in block.ops:
-            if op.name in ("for", "loop"):
+            if op.declaration.body == "loop":
                 (body,) = (body for region in op.regions for body in region.blocks)
                 arguments = body.arguments[1:] if op.name == "for" else body.arguments
                 self._join(arguments, op.group("inits"))

@@ -79,7 +79,7 @@ def _plan(op: OpDeclaration, version: Version) -> OpPlan:
         results=-1 if op.results == COUNT else op.results,
         flag_mask=op.flag_mask(version),
         attributes=tuple(_attribute_plan(a, bits) for a in present),
-        absent=tuple((a.name, a.absent) for a in op.attributes if a.since > version),
+        absent=tuple((a.name, a.usual) for a in op.attributes if a.since > version),
         operands=tuple((o.name, kinds[o.kind], bits.get(o.name, 0)) for o in op.operands),
         counted=op.counted,
         regions=op.regions,
@@ -192,7 +192,7 @@ class BodyReader:
                     malformed(at, f"{declaration.name} needs {plan.regions} regions")
                 if len(self._scopes) == MAX_REGION_DEPTH:
                     malformed(at, f"regions nest deeper than {MAX_REGION_DEPTH}")
-                self._scopes.append(enclose(declaration.name, operands, results))
+                self._scopes.append(enclose(declaration, operands, results))
                 regions = (self._region(),) if plan.regions == 1 else (self._region(), self._region())
                 self._scopes.pop()
             op = Op(declaration, self._define(results), operands, attributes, flags, regions, location, start)

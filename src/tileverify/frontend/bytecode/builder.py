@@ -47,22 +47,7 @@ I1, I8, I16, I32, I64 = (_SCALARS[name] for name in ("i1", "i8", "i16", "i32", "
 F16, BF16, F32, F64 = (_SCALARS[name] for name in ("f16", "bf16", "f32", "f64"))
 TOKEN: Final = TokenType()
 
-_TOKEN_RESULT: Final = frozenset(
-    [
-        "store_ptr_tko",
-        "store_view_tko",
-        "atomic_red_view_tko",
-        "multimem_reduce_view_tko",
-        "multimem_store_view_tko",
-        "make_token",
-        "join_tokens",
-        "gdc_launch_dependents_tko",
-        "gdc_wait_tko",
-        "memory_fence_alias_tko",
-    ]
-)
 _DEFAULTS: Final[Mapping[str, Any]] = {"dim": 0, "reverse": False, "ident": (), "num_elem": 1, "align": 1}
-_DEFAULT_ROUNDING: Final = {"divi": "zero", "ftoi": "nearest_int_to_zero", "exp": "full", "tanh": "full"}
 
 
 def scalar(name: str) -> ScalarType:
@@ -239,7 +224,8 @@ class BodyBuilder:
     ) -> Iterator[RegionBuilder]:
         declaration = BY_NAME[name]
         made = RegionBuilder()
-        with self.region(enclose(name, _operands(declaration, dict(parts)), tuple(results)), arguments) as region:
+        scope = enclose(declaration, _operands(declaration, dict(parts)), tuple(results))
+        with self.region(scope, arguments) as region:
             made.arguments = region.arguments
             yield made
         assert region.made is not None
@@ -273,7 +259,7 @@ class IfBuilder:
 
     def __init__(self, body: BodyBuilder, condition: Value, results: tuple[Type, ...]) -> None:
         self._body = body
-        self._scope = enclose("if", {"c": condition}, results)
+        self._scope = enclose(BY_NAME["if"], {"c": condition}, results)
         self.results: tuple[Value, ...] = ()
         self.then_region = Region(())
         self.else_region = Region(())
@@ -318,14 +304,14 @@ def _attributes(
         if name in parts:
             made[name] = parts.pop(name)
         elif attribute.since > version:
-            made[name] = attribute.absent
+            made[name] = attribute.usual
         elif attribute.flag:
             made[name] = None
         elif name == "inbounds":
             indices = operands["index"]
             made[name] = (False,) * len(indices) if isinstance(indices, tuple) else ()
-        elif name == "rnd":
-            made[name] = _DEFAULT_ROUNDING.get(declaration.name, "nearest_even")
+        elif attribute.usual is not None:
+            made[name] = attribute.usual
         elif name in _DEFAULTS:
             made[name] = _DEFAULTS[name]
         elif attribute.kind in ENUMS:
@@ -340,7 +326,7 @@ def _infer(declaration: OpDeclaration, operands: Mapping[str, Operand], version:
     name = declaration.name
     if declaration.results == 0 or declaration.terminator:
         return ()
-    if name in _TOKEN_RESULT:
+    if _gives_token_alone(declaration):
         return (TOKEN,)
     if name == "print_tko":
         return (TOKEN,) if version >= (13, 2) else ()
@@ -367,6 +353,12 @@ def _infer(declaration: OpDeclaration, operands: Mapping[str, Operand], version:
     if name in same or declaration.typing in alike:
         return (_type_of(operands[same.get(name, declaration.operands[0].name)]),)
     raise EncodeError(f"the results of {name} do not follow from its operands: give them")
+
+
+def _gives_token_alone(declaration: OpDeclaration) -> bool:
+    """Stores, reductions into views, and ops that order others."""
+    into_view = declaration.effect == "read_write" and declaration.address == "view"
+    return declaration.effect in ("write", "order") or into_view
 
 
 def _type_of(operand: Operand) -> Type:

@@ -4,23 +4,48 @@ A declaration is written as a few short specifications, so that the tables read 
 
 * flags ``"mask token sat>=4"``: bit k of the flag word is the k-th name; ``>=4`` means "exists since 13.4";
 * attributes ``"ord:memory_ordering scope?:memory_scope inbounds:bools>=4"``: ``name:kind`` in stream order, ``?`` for
-  "present when the flag of the same name is set", ``=value`` for what an older file means by leaving it out;
+  "present when the flag of the same name is set", ``=value`` for its usual value;
 * operands ``"view [index] token?"``: ``name`` one value, ``[name]`` a counted group, ``name?`` present when the flag of
   the same name is set; ``"{lower upper step inits*}"`` is one counted list over all of them, where ``name*`` takes the
-  rest and ``name?`` is present when the list is long enough.
+  rest and ``name?`` is present when the list is long enough;
+* assembly ``"{lhs}, {rhs} {rnd}{ftz} : {types}"``: what NVIDIA's ``tileirdisasm`` prints behind the op's name.  Fields
+  are the declared operands, flags and attributes, ``type_x`` for the type of operand x, ``types`` for the result types,
+  and a few combinations that `printer` lists; a field of something absent is empty.  Without ``assembly`` an op prints
+  its operands and its result types.
+
+Beside its place in the file, a declaration states what the specification says of the op and several rooms ask: its
+algebra, its address, what it brings to memory.  It never says what an op computes: that stands in the rules of each
+room, which share nothing.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 Version: TypeAlias = tuple[int, int]
 OperandKind: TypeAlias = Literal["single", "group", "optional", "rest"]
 Effect: TypeAlias = Literal["none", "read", "write", "read_write", "order", "host"]
+Body: TypeAlias = Literal["none", "loop", "branch", "combination"]
+"""What the regions of an op are: rounds of a loop, two branches, a function of two lanes of each input."""
+Algebra: TypeAlias = Literal[
+    "sum", "difference", "product", "quotient", "remainder", "fused", "negation", "magnitude", "maximum", "minimum",
+    "and", "or", "xor", "shift", "comparison", "choice",
+]  # fmt: skip
+"""The function of numbers, or of bits, that an op computes on each lane: of integers modulo 2**bits, of floats but for
+rounding.  ``fused`` is a product and a sum.  A sum that saturates is no ``sum``."""
+Identity: TypeAlias = Literal["zero", "one", "ones", "least", "greatest"]
+"""``ones``: all bits set; ``least`` and ``greatest``: of the numbers that the type holds, infinities included."""
 
 COUNT: Final = "count"
+
+_IDENTITIES: Final[Mapping[Algebra, Identity]] = {
+    "sum": "zero", "product": "one", "and": "ones", "or": "zero", "xor": "zero", "maximum": "least",
+    "minimum": "greatest",
+}  # fmt: skip
+_REGIONS: Final[Mapping[Body, int]] = {"none": 0, "loop": 1, "combination": 1, "branch": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +59,15 @@ class FlagDeclaration:
 class AttributeDeclaration:
     """``kind`` is an enum of `enums.ENUMS` or one of the encodings that `attributes` and `body` read.
 
-    ``flag`` is set for an attribute that is present only with that flag; ``absent`` is its value in files older
-    than ``since``.
+    ``flag`` is set for an attribute that is present only with that flag; ``usual`` is its value in files older
+    than ``since``, and where a builder is given none.
     """
 
     name: str
     kind: str
     since: Version
     flag: str | None = None
-    absent: Any = None
+    usual: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +85,12 @@ class OperandDeclaration:
 class OpDeclaration:
     """One operation of Tile IR.
 
-    ``results`` is a number, or ``"count"`` where the stream gives it; ``regions`` is the number of regions (0: none);
-    ``counted`` says that the operands are one list with one count; ``typing`` names the rule of a
-    module ``rules_*`` that its types must obey.
+    ``results`` is a number, or ``"count"`` where the stream gives it; ``counted`` says that the operands are one list
+    with one count; ``typing`` names the rule of a module ``rules_*`` that its types must obey; ``result_names`` is what
+    assembly calls its results.
+
+    ``address`` and ``brought`` are operands of an access: where it goes, and what it brings to memory.  ``partial`` is
+    an operand for which the op is not defined whatever number it is.
     """
 
     name: str
@@ -73,18 +101,56 @@ class OpDeclaration:
     attributes: tuple[AttributeDeclaration, ...]
     operands: tuple[OperandDeclaration, ...]
     counted: bool
-    regions: int
+    body: Body
     terminator: bool
     effect: Effect
     typing: str
+    assembly: str
+    result_names: tuple[str, ...]
+    algebra: Algebra | None
+    partial: str | None
+    address: str | None
+    brought: tuple[str, ...]
 
     def flag_mask(self, version: Version) -> int:
         """The flag bits that a file of ``version`` may set; without any the op has no flag word at all."""
         return sum(1 << flag.bit for flag in self.flags if flag.since <= version)
 
+    def attribute(self, name: str) -> AttributeDeclaration:
+        return next(attribute for attribute in self.attributes if attribute.name == name)
+
+    @property
+    def regions(self) -> int:
+        """The number of regions."""
+        return _REGIONS[self.body]
+
+    @property
+    def identity(self) -> Identity | None:
+        """The identity of an op that is associative and commutative, of floats but for its rounding."""
+        return None if self.algebra is None else _IDENTITIES.get(self.algebra)
+
+    @property
+    def touches_memory(self) -> bool:
+        return self.effect in ("read", "write", "read_write")
+
+    @property
+    def loads(self) -> bool:
+        """Whether it reads memory of this device, and nothing else."""
+        return self.effect == "read" and not self.multimem
+
+    @property
+    def stores(self) -> bool:
+        """Whether it writes memory of this device, and nothing else."""
+        return self.effect == "write" and not self.multimem
+
+    @property
+    def multimem(self) -> bool:
+        """Whether it touches the memory of several devices at a time."""
+        return self.name.startswith("multimem")
+
 
 _FLAG = re.compile(r"(\w+)(?:>=(\d+))?")
-_ATTRIBUTE = re.compile(r"(\w+)(\?)?:(\w+)(?:>=(\d+)(?:=(\w+))?)?")
+_ATTRIBUTE = re.compile(r"(\w+)(\?)?:(\w+)(?:>=(\d+))?(?:=(\w+))?")
 
 
 def declare(
@@ -97,12 +163,19 @@ def declare(
     flags: str = "",
     results: int | Literal["count"] = 1,
     since: int = 1,
-    regions: int = 0,
+    body: Body = "none",
     terminator: bool = False,
     effect: Effect = "none",
+    assembly: str | None = None,
+    result_names: str = "",
+    algebra: Algebra | None = None,
+    partial: str | None = None,
+    address: str | None = None,
+    brought: str = "",
 ) -> OpDeclaration:
     """The declaration of one op from the short specifications described at the top of this module."""
     version = (13, since)
+    declared = tuple(_operand(text) for text in operands.strip("{}").split())
     return OpDeclaration(
         name=name,
         opcode=opcode,
@@ -110,13 +183,23 @@ def declare(
         results=results,
         flags=tuple(_flag(text, bit, version) for bit, text in enumerate(flags.split())),
         attributes=tuple(_attribute(text, version) for text in attributes.split()),
-        operands=tuple(_operand(text) for text in operands.strip("{}").split()),
+        operands=declared,
         counted=operands.startswith("{"),
-        regions=regions,
+        body=body,
         terminator=terminator,
         effect=effect,
         typing=typing,
+        assembly=_plain_assembly(declared) if assembly is None else assembly,
+        result_names=tuple(result_names.split()),
+        algebra=algebra,
+        partial=partial,
+        address=address,
+        brought=tuple(brought.split()),
     )
+
+
+def _plain_assembly(operands: tuple[OperandDeclaration, ...]) -> str:
+    return f"{', '.join(f'{{{operand.name}}}' for operand in operands)} : {{types}}".lstrip()
 
 
 def _flag(text: str, bit: int, version: Version) -> FlagDeclaration:
@@ -128,13 +211,13 @@ def _flag(text: str, bit: int, version: Version) -> FlagDeclaration:
 def _attribute(text: str, version: Version) -> AttributeDeclaration:
     match = _ATTRIBUTE.fullmatch(text)
     assert match, f"attribute specification {text!r}"
-    name, optional, kind, since, absent = match.groups()
+    name, optional, kind, since, usual = match.groups()
     return AttributeDeclaration(
         name,
         kind,
         (13, int(since)) if since else version,
         flag=name if optional else None,
-        absent=() if kind == "bools" else absent,
+        usual=() if kind == "bools" else usual,
     )
 
 

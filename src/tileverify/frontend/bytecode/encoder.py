@@ -223,7 +223,7 @@ class _Encoder:
     def _attribute(self, writer: Writer, op: Op, attribute: AttributeDeclaration) -> None:
         value = op.attributes[attribute.name]
         if attribute.since > self._version:
-            if value != attribute.absent and any(value if isinstance(value, tuple) else (True,)):
+            if value != attribute.usual and any(value if isinstance(value, tuple) else (True,)):
                 raise EncodeError(f"{op.name}: {attribute.name} needs bytecode version 13.{attribute.since[1]}")
         elif attribute.flag is None or attribute.flag in op.flags:
             self._attributes.write(writer, attribute.kind, value)

@@ -6,29 +6,11 @@ drawn from a counter that is handed down to inner regions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from .floattext import FORMATS, is_finite, is_nan, is_negative, magnitude
 from .model import Block, Constant, Entry, Op, ScalarType, Value
 
-_RESULT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "reshape": ("reshape",),
-    "broadcast": ("bcast",),
-    "make_tensor_view": ("tview",),
-    "make_partition_view": ("pview",),
-    "make_strided_view": ("sview",),
-    "make_gather_scatter_view": ("gsview",),
-    "get_tile_block_id": ("blockId_x", "blockId_y", "blockId_z"),
-    "get_num_tile_blocks": ("gridSize_x", "gridSize_y", "gridSize_z"),
-    "load_view_tko": ("tile", "result_token"),
-    "load_ptr_tko": ("result", "result_token"),
-    "atomic_rmw_tko": ("result", "result_token"),
-    "atomic_cas_tko": ("result", "result_token"),
-    "multimem_load_reduce_view_tko": ("reduced_values", "result_token"),
-    "for": ("for",),
-    "reduce": ("reduce",),
-}
 _NAMED_INTEGER_LIMIT: Final = 1 << 64
 
 
@@ -99,7 +81,7 @@ class Names:
         if op.name == "assume":
             hint = self._hints.get(op.value("s"))
             return (f"assume_{hint}" if hint else "assume",)
-        return _RESULT_NAMES.get(op.name, ())
+        return op.declaration.result_names
 
     def _next_number(self) -> int:
         self._number += 1

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from .declaration import COUNT, declare
 
+_LEAVING: Final = "{args}{type_args}"
+
 CONTROL_OPS = (
-    declare(41, "for", "{lower upper step inits*}", flags="unsignedCmp>=2", results=COUNT, regions=1, typing="for"),
-    declare(65, "loop", "{inits*}", results=COUNT, regions=1, typing="loop"),
-    declare(50, "if", "c", results=COUNT, regions=2, typing="if"),
-)
+    declare(
+        41, "for", "{lower upper step inits*}", flags="unsignedCmp>=2", results=COUNT, body="loop", typing="for",
+        assembly="{unsignedCmp}{counter} in ({lower} to {upper}, step {step}) : {type_lower}{carried}",
+        result_names="for",
+    ),
+    declare(65, "loop", "{inits*}", results=COUNT, body="loop", typing="loop", assembly="{carried}"),
+    declare(50, "if", "c", results=COUNT, body="branch", typing="if", assembly="{c}{results_of_if}"),
+)  # fmt: skip
 
 TERMINATORS = (
-    declare(10, "break", "{args*}", results=COUNT, terminator=True, typing="terminator"),
-    declare(17, "continue", "{args*}", results=COUNT, terminator=True, typing="terminator"),
-    declare(92, "return", "{args*}", results=COUNT, terminator=True, typing="terminator"),
-    declare(109, "yield", "{args*}", results=COUNT, terminator=True, typing="terminator"),
+    declare(10, "break", "{args*}", results=COUNT, terminator=True, typing="terminator", assembly=_LEAVING),
+    declare(17, "continue", "{args*}", results=COUNT, terminator=True, typing="terminator", assembly=_LEAVING),
+    declare(92, "return", "{args*}", results=COUNT, terminator=True, typing="terminator", assembly=_LEAVING),
+    declare(109, "yield", "{args*}", results=COUNT, terminator=True, typing="terminator", assembly=_LEAVING),
 )
 
 PREVIEW_OPS = (

@@ -1,7 +1,6 @@
 """Every operation of Tile IR bytecode 13.1 to 13.5, declared once.
 
-Decoder, encoder and builder read these declarations; how an op is printed is in `assembly_formats`, what it does in the
-tables of `frontend.symbolic` and of the interpreter.
+Decoder, encoder, builder and printer read these declarations; what an op does is in the tables of rules of each room.
 """
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from .assembly_formats import FORMATS
 from .model import Block, Entry, Global, Location, Module, Op, PointerType, TensorViewType, TileType, Type, Value
 from .naming import Names
 from .typetext import attribute_text, constant_text, hints_text, string_text, symbol_text, type_text
@@ -20,7 +19,6 @@ _FLAGS: Final = {
     "unsignedCmp": "unsigned ",
 }
 _OVERFLOW: Final = {"none": "", "nsw": "no_signed_wrap", "nuw": "no_unsigned_wrap", "nw": "no_wrap"}
-_HIDDEN_ROUNDING: Final = {"exp": "full", "tanh": "full", "ftoi": "nearest_int_to_zero", "divi": "zero"}
 _IMPLICIT_TERMINATOR: Final = {"for": "continue", "loop": "continue", "if": "yield"}
 
 
@@ -96,7 +94,7 @@ class _EntryPrinter:
 
     def line(self, op: Op) -> str:
         self._op = op
-        body = FORMATS[op.name].format_map(_Fields(self._field))
+        body = op.declaration.assembly.format_map(_Fields(self._field))
         left = self._names.left(op)
         return f"{left} = {op.name} {body}" if left else f"{op.name} {body}" if body else op.name
 
@@ -113,7 +111,7 @@ class _EntryPrinter:
 
     def _regions(self, op: Op, text: str, indent: str) -> None:
         beginning: Op | None = op
-        if op.name in ("reduce", "scan"):
+        if op.declaration.body == "combination":
             self._write(text, op)
             text = f"{indent}({self._typed(op.regions[0].blocks[0].arguments)})"
             beginning = None
@@ -162,7 +160,7 @@ class _EntryPrinter:
         value = op.attributes[key]
         match key:
             case "rnd":
-                return "" if value == _HIDDEN_ROUNDING.get(op.name, "nearest_even") else f"rounding<{value}>"
+                return "" if value == op.declaration.attribute(key).usual else f"rounding<{value}>"
             case "ovf":
                 return f" overflow<{_OVERFLOW[value]}>" if value != "none" else ""
             case "scope":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from .declaration import OpDeclaration
 from .model import Op, Operand, TileType, Type, Value
 from .wellformed import IllFormed, fail, types_of
 
@@ -18,17 +19,17 @@ class RegionScope:
     carried: tuple[Type, ...]
 
 
-def enclose(name: str, operands: Mapping[str, Operand], results: tuple[Type, ...]) -> RegionScope:
-    """The scope that an op named ``name`` opens for its regions."""
-    if name in ("for", "loop"):
+def enclose(declaration: OpDeclaration, operands: Mapping[str, Operand], results: tuple[Type, ...]) -> RegionScope:
+    """The scope that an op opens for its regions."""
+    if declaration.body == "loop":
         inits = operands["inits"]
         assert isinstance(inits, tuple)
-        return RegionScope(name, results, types_of(inits))
-    if name in ("reduce", "scan"):
+        return RegionScope(declaration.name, results, types_of(inits))
+    if declaration.body == "combination":
         inputs = operands["inputs"]
         assert isinstance(inputs, tuple)
-        return RegionScope(name, tuple(_scalar_of(value) for value in inputs), ())
-    return RegionScope(name, results, ())
+        return RegionScope(declaration.name, tuple(_scalar_of(value) for value in inputs), ())
+    return RegionScope(declaration.name, results, ())
 
 
 def _scalar_of(value: Value) -> Type:

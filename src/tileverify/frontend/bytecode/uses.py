@@ -32,12 +32,6 @@ class ValueOrigin(Flag):
 F = TypeVar("F", ValueUse, ValueOrigin)
 NOWHERE: Final = ValueUse(0)
 CONSTANT: Final = ValueOrigin(0)
-_BROUGHT: Final = {
-    "store_view_tko": ("tile",), "store_ptr_tko": ("val",), "atomic_rmw_tko": ("arg",),
-    "atomic_cas_tko": ("cmp", "val"), "atomic_red_view_tko": ("value",), "multimem_reduce_view_tko": ("tile",),
-    "multimem_store_view_tko": ("tile",),
-}  # fmt: skip
-_TOUCHING: Final = frozenset({"read", "write", "read_write"})
 
 
 @lru_cache(maxsize=64)
@@ -89,7 +83,7 @@ class _Flow:
             case "loop":
                 self.pairs(op.group("inits"), op.regions[0].blocks[0].arguments)
             case "continue":
-                loop = next(each for each in reversed(around) if each.name in ("for", "loop"))
+                loop = next(each for each in reversed(around) if each.declaration.body == "loop")
                 carried = [*loop.regions[0].blocks[0].arguments][loop.name == "for" :]
                 self.pairs(op.group("args"), carried, *([loop.results] if loop.name == "for" else []))
             case "break":
@@ -97,7 +91,7 @@ class _Flow:
                 self.pairs(op.group("args"), loop.results)
             case "yield":
                 self.pairs(op.group("args"), around[-1].results)
-            case _ if op.declaration.effect in _TOUCHING:
+            case _ if op.declaration.touches_memory:
                 self.access(op)
             case _:
                 operands = _operands(op)
@@ -106,7 +100,7 @@ class _Flow:
 
     def access(self, op: Op) -> None:
         self.given |= dict.fromkeys(op.results, ValueOrigin.CONTENTS)
-        brought = {each for name in _BROUGHT.get(op.name, ()) for each in [op.value(name)]}
+        brought = {op.value(name) for name in op.declaration.brought}
         pad = op.optional("pad") if "pad" in op.operands else None
         for value in _operands(op):
             if value in brought:

@@ -53,7 +53,7 @@ def _decisive(op: Op) -> Iterable[Value]:
     """The operands of ``op`` that decide what happens."""
     if op.name in _DECIDES:
         return [op.value(name) for name in _DECIDES[op.name]]
-    return _operands(op) if op.declaration.effect in ("read", "write", "read_write") else ()
+    return _operands(op) if op.declaration.touches_memory else ()
 
 
 def _operands(op: Op) -> list[Value]:
@@ -68,7 +68,7 @@ def _operands(op: Op) -> list[Value]:
 
 def _flows(op: Op) -> Iterator[tuple[Sequence[Value], Sequence[Value]]]:
     """(targets, sources): what is in a source may decide what is in each of the targets."""
-    if op.name in ("if", "for", "loop"):
+    if op.declaration.body in ("loop", "branch"):
         yield from (((target,), (source,)) for target, source, _ in region_flows(op))
         if op.name == "for":
             bounds = [op.value(name) for name in _DECIDES["for"]]

@@ -6,7 +6,7 @@ and the identity ``e``,
 
     f(f(a, b), c) = f(a, f(b, c))        f(a, b) = f(b, a)        f(e, x) = x
 
-That is known of one op beside the identity that belongs to it (`_IDENTITIES`; rounding apart), also of magnitudes, as
+That is known of one op beside the identity of its declaration (rounding apart), also of magnitudes, as
 in ``max(|a|, |b|)``, where two lanes or more are reduced: x is then a magnitude.  `combining_choices` finds it out of
 bodies that compare and choose, `combining_sums` of those that add and multiply.  A scan keeps the order of its lanes,
 so that the second law is not asked of it.  Any other body is taken for one that breaks the laws.
@@ -14,7 +14,7 @@ so that the second law is not asked of it.  Any other body is taken for one that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import prod
 from types import MappingProxyType
@@ -26,25 +26,9 @@ from .combining_choices import BETWEEN, HIGHEST, LOWEST, NAN, RANKS, IdentityRan
 from .combining_sums import adds_by_laws
 from .machine import element_bits, shape_of
 
-COMBINING: Final = frozenset({"reduce", "scan"})
-
 Identity: TypeAlias = "IntegerAttribute | FloatAttribute"
 
 _INFINITE: Final = float("inf")
-_IDENTITIES: Final[Mapping[str, Callable[[Op, int], int | float]]] = {
-    "addi": lambda op, bits: 0,
-    "ori": lambda op, bits: 0,
-    "xori": lambda op, bits: 0,
-    "muli": lambda op, bits: 1,
-    "andi": lambda op, bits: 1 if bits == 1 else -1,
-    "maxi": lambda op, bits: _ends(op.attributes["sgn"], bits)[0],
-    "mini": lambda op, bits: _ends(op.attributes["sgn"], bits)[1],
-    "addf": lambda op, bits: 0,
-    "mulf": lambda op, bits: 1,
-    "maxf": lambda op, bits: -_INFINITE,
-    "minf": lambda op, bits: _INFINITE,
-}
-"""The identity of each op, of which integers are read as signed (an i1 as 0 or 1)."""
 
 
 def has_one_result(op: Op, makers: Mapping[Value, Op] = MappingProxyType({})) -> bool:
@@ -53,18 +37,32 @@ def has_one_result(op: Op, makers: Mapping[Value, Op] = MappingProxyType({})) ->
     body, identities = op.regions[0].blocks[0], op.attributes["ident"]
     magnitudes = {each.result: each.value("s") for each in body.ops if each.name == "absf"}
     rest = [each for each in body.ops[:-1] if each.result not in magnitudes]
-    if len(rest) != 1 or rest[0].name not in _IDENTITIES or len(body.arguments) != 2:
+    if len(rest) != 1 or rest[0].declaration.identity is None or len(body.arguments) != 2:
         return _keeps_laws(op, [_is_numbered(op, each, makers) for each in op.group("inputs")])
     first, number = rest[0], _number(identities[0])
     taken = [first.value("lhs"), first.value("rhs")]
     if body.terminator.group("args") != first.results or number is None:
         return False
     if not magnitudes:
-        return set(taken) == set(body.arguments) and number == _IDENTITIES[first.name](first, identities[0].type.bits)
+        return set(taken) == set(body.arguments) and number == _identity(first, identities[0].type.bits)
     # One lane is as it is, or its magnitude.
     several = op.name == "reduce" and shape_of(op.group("inputs")[0])[op.attributes["dim"]] > 1
-    neutral = _IDENTITIES[first.name](first, 0) if first.name != "maxf" else 0
+    neutral = _identity(first, 0) if first.declaration.algebra != "maximum" else 0
     return several and {magnitudes.get(each) for each in taken} == set(body.arguments) and abs(number) == neutral
+
+
+def _identity(op: Op, bits: int) -> int | float:
+    """The identity of ``op``; integers of ``bits`` bits are read as signed (an i1 as 0 or 1)."""
+    match op.declaration.identity:
+        case "one":
+            return 1
+        case "ones":
+            return 1 if bits == 1 else -1
+        case "least":
+            return _ends(op.attributes["sgn"], bits)[0] if "sgn" in op.attributes else -_INFINITE
+        case "greatest":
+            return _ends(op.attributes["sgn"], bits)[1] if "sgn" in op.attributes else _INFINITE
+    return 0
 
 
 def plain_sum(op: Op) -> Op | None:

@@ -96,16 +96,16 @@ def _choices(
         chosen[value] = number // 2, (right if number % 2 else left)[number // 2]
     try:
         for op in body.ops[:-1]:
-            match op.name:
-                case "cmpi" | "cmpf":
+            match op.declaration.algebra:
+                case "comparison":
                     (number, one), (other_number, other) = chosen[op.value("lhs")], chosen[op.value("rhs")]
                     sign = op.attributes.get("sgn", "")
                     if number != other_number or signs.setdefault(number, sign) != sign:
                         raise OtherBody
                     true[op.result] = _compared(op, one, other, full)
-                case "andi" | "ori" | "xori":
-                    true[op.result] = _BOOLEAN[op.name](true[op.value("lhs")], true[op.value("rhs")])
-                case "select":
+                case "and" | "or" | "xor" as join:
+                    true[op.result] = _BOOLEAN[join](true[op.value("lhs")], true[op.value("rhs")])
+                case "choice":
                     condition = true[op.value("c")]
                     (number, one), (other_number, other) = chosen[op.value("t")], chosen[op.value("f")]
                     if number != other_number:
@@ -122,7 +122,7 @@ def _choices(
     return [ranks for _, ranks in results]
 
 
-_BOOLEAN: Final[Mapping[str, Callable[[int, int], int]]] = {"andi": and_, "ori": or_, "xori": xor}
+_BOOLEAN: Final[Mapping[str, Callable[[int, int], int]]] = {"and": and_, "or": or_, "xor": xor}
 
 
 def _equal(one: Ranks, other: Ranks) -> int:

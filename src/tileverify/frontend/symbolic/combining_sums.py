@@ -48,16 +48,16 @@ def _results(body: Block, left: Sequence[Polynomial], right: Sequence[Polynomial
 
 
 def _made(op: Op, known: Mapping[Value, Polynomial]) -> Polynomial:
-    match op.name:
-        case "addi" | "addf":
+    match op.declaration.algebra:
+        case "sum":
             return _sum(known[op.value("lhs")], known[op.value("rhs")])
-        case "subi" | "subf":
+        case "difference":
             return _sum(known[op.value("lhs")], _negated(known[op.value("rhs")]))
-        case "muli" | "mulf":
+        case "product":
             return _product(known[op.value("lhs")], known[op.value("rhs")])
-        case "fma":
+        case "fused":
             return _sum(_product(known[op.value("lhs")], known[op.value("rhs")]), known[op.value("acc")])
-        case "negi" | "negf":
+        case "negation":
             return _negated(known[op.value("s")])
     raise OtherBody
 

@@ -3,25 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
 
 from ..bytecode.model import Block, Entry, Op
-
-ACCESS_OPS: Final = frozenset(
-    {
-        "load_ptr_tko",
-        "store_ptr_tko",
-        "load_view_tko",
-        "store_view_tko",
-        "atomic_rmw_tko",
-        "atomic_cas_tko",
-        "atomic_red_view_tko",
-        "multimem_load_reduce_view_tko",
-        "multimem_reduce_view_tko",
-        "multimem_store_view_tko",
-    }
-)
-"""Every op that touches memory: each is one site."""
 
 
 @dataclass(slots=True)
@@ -53,10 +36,10 @@ def _visit(block: Block, numbering: Numbering) -> set[int]:
     found: set[int] = set()
     for op in block.ops:
         numbering.ordinal[op] = len(numbering.ordinal)
-        if op.name in ACCESS_OPS:
+        if op.declaration.address:
             numbering.site[op] = len(numbering.site)
             found.add(numbering.site[op])
-        if op.name in ("for", "loop"):
+        if op.declaration.body == "loop":
             numbering.loop[op] = len(numbering.loop)
         inner = {site for region in op.regions for body in region.blocks for site in _visit(body, numbering)}
         if op in numbering.loop:

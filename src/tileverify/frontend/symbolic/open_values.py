@@ -44,7 +44,7 @@ from ...contract.terms import (
 from ...results.codes import TV
 from ..bytecode.model import Entry, Op, TileType, Value
 from ..bytecode.traverse import makers, walk
-from .combining import COMBINING, has_one_result
+from .combining import has_one_result
 from .lanes import lane_terms, lanes_of
 from .open_equations import OpenEquations, Unknown
 from .open_rules import live_lanes, outside, result_open, values_of
@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from .machine import Machine
 
 _ATOMICS = frozenset({"atomic_rmw_tko", "atomic_cas_tko"})
-_STORED = ("val", "tile", "value", "arg", "cmp")
-"""What accesses call the values that they write, add or compare with."""
 
 
 def leaves_open(entry: Entry) -> bool:
@@ -74,7 +72,7 @@ def _may_be_source(op: Op, givers: Mapping[Value, Op]) -> bool:
             return op.optional("mask") is not None and op.optional("pad") is None
         case "atomic_rmw_tko" | "atomic_cas_tko":
             return op.optional("mask") is not None
-    return op.name in COMBINING and not has_one_result(op, givers)
+    return op.declaration.body == "combination" and not has_one_result(op, givers)
 
 
 @dataclass(slots=True)
@@ -181,7 +179,7 @@ class OpenValues:
             return
         if op.name == "if":
             results = self._joined(op)
-        elif op.name in ("for", "loop"):
+        elif op.declaration.body == "loop":
             results = self._left.pop(op, ())
         else:
             results = (result_open(self, op),) * len(op.results)
@@ -228,10 +226,8 @@ class OpenValues:
         return and_(not_(site.in_mask), TRUE if pad is None else self.of(pad))
 
     def _written(self, op: Op, site: Site, live: Term, local: bool) -> None:
-        for name in _STORED:
-            value = op.operands.get(name)
-            if not isinstance(value, Value):
-                continue
+        for brought in op.declaration.brought:
+            value = op.value(brought)
             shape, name = _shape(value), site.origin.name
             if local:
                 self._keep(op, and_(live, self.of(value)), shape, into=name)
@@ -280,7 +276,7 @@ class OpenValues:
         return tuple(
             Promise(TV.UNDETERMINED, FALSE, TRUE, op.name, op.location, offset=op.offset)
             for op in walk(self.m.entry.body)
-            if op.name in COMBINING and not has_one_result(op, self.makers)
+            if op.declaration.body == "combination" and not has_one_result(op, self.makers)
         )
 
     def _settle_local(self) -> None:
@@ -303,7 +299,7 @@ class OpenValues:
         """A body begins: what is carried may have become open in an earlier iteration."""
         body = list(walk(op.regions[0].blocks[0]))
         arriving = (value for each in (op, *body) for value in values_of(each))
-        source = any(_may_be_source(each, self.makers) or (self._allocates and each.name in _LOADS) for each in body)
+        source = any(_may_be_source(each, self.makers) or (self._allocates and each.declaration.loads) for each in body)
         idle = not source and all(self.of(value) is FALSE for value in arriving)
         unknowns = tuple(None if idle else self._unknown(op, number, value) for number, value in enumerate(carried))
         self._frames.append(Frame(op, unknowns, len(self.found)))
@@ -349,10 +345,6 @@ class OpenValues:
         """Another iteration of the loop."""
         symbol = iteration.symbol
         return self._invent(var(f"{symbol.name}.{which}", symbol.scope, symbol.low, symbol.high))
-
-
-_LOADS = frozenset({"load_ptr_tko", "load_view_tko"})
-"""They may read local memory."""
 
 
 def _shape(value: Value) -> tuple[int, ...]:

@@ -29,17 +29,6 @@ from .summary import Access, Origin, OriginKind
 ANYTHING: Final = "?"
 """The name of memory of unknown origin."""
 
-_ADDRESS: Final = {
-    "store_ptr_tko": "ptr",
-    "atomic_rmw_tko": "ptr",
-    "atomic_cas_tko": "ptr",
-    "store_view_tko": "view",
-    "atomic_red_view_tko": "view",
-    "multimem_reduce_view_tko": "view",
-    "multimem_store_view_tko": "view",
-}
-"""Writing ops and their address operand."""
-
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -106,8 +95,8 @@ def find_written(
     _spread(flows, sources)
     keys: set[str] = set()
     for op in ops:
-        if op.name in _ADDRESS:
-            keys |= sources.get(op.value(_ADDRESS[op.name]), set()) or {ANYTHING}
+        if op.declaration.address and op.declaration.effect != "read":
+            keys |= sources.get(op.value(op.declaration.address), set()) or {ANYTHING}
     return Written(frozenset(keys), tuple(groups))
 
 
@@ -159,7 +148,7 @@ def _address_kind(value: Value) -> str:
 
 def region_flows(op: Op) -> Iterable[tuple[Value, Value, str]]:
     """Values that enter and leave the regions of ``op``."""
-    if op.name not in ("if", "for", "loop"):
+    if op.declaration.body not in ("loop", "branch"):
         return
     inits = () if op.name == "if" else op.group("inits")
     for region in op.regions:

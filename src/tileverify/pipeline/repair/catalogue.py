@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...results.codes import TV
+from ...results.families import BETWEEN_BLOCKS, BOUNDS, INSIDE_BLOCK
 
 VERSION: Final = 4
 
@@ -22,27 +23,25 @@ class RepairKind:
 ADVICE: Final = "write-otherwise"
 """Of compiled code: what might be written instead, where no repair was tried with success."""
 
-_RACES: Final = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED)
-
 _ALL: Final = (
     RepairKind(
         "use-atomic",
-        (*_RACES, TV.DUPLICATE_LANES),
+        (*BETWEEN_BLOCKS, TV.DUPLICATE_LANES),
         "several tile blocks add to the same elements: add with an atomic, and clear the array before the launch",
     ),
     RepairKind(
         "split-output-index",
-        _RACES,
+        BETWEEN_BLOCKS,
         "give each tile block elements of its own: its block ids have to tell the index apart",
     ),
     RepairKind(
         "widen-scope",
-        (*_RACES, TV.SYNCHRONISATION_PROTOCOL),
+        (*BETWEEN_BLOCKS, TV.SYNCHRONISATION_PROTOCOL),
         "a scope that includes only one block orders nothing between blocks: use the scope of the device",
     ),
     RepairKind(
         "strengthen-order",
-        (*_RACES, TV.SYNCHRONISATION_PROTOCOL),
+        (*BETWEEN_BLOCKS, TV.SYNCHRONISATION_PROTOCOL),
         "relaxed accesses hand nothing over: release what other blocks wait for, and acquire where they wait",
     ),
     RepairKind(
@@ -57,7 +56,7 @@ _ALL: Final = (
     ),
     RepairKind(
         "mask-tail",
-        (TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCATION, TV.INBOUNDS_PROMISE),
+        BOUNDS,
         "check_bounds=False promises that no element lies outside, which does not hold: let the access be checked",
     ),
     RepairKind(
@@ -82,27 +81,27 @@ _ALL: Final = (
     ),
     RepairKind(
         "mend-loop",
-        (*_RACES, TV.TILE_OUT_OF_INDEX_SPACE, TV.INBOUNDS_PROMISE),
+        (*BETWEEN_BLOCKS, TV.TILE_OUT_OF_INDEX_SPACE, TV.INBOUNDS_PROMISE),
         "the loop makes a step too many, or its step is not the number of blocks",
     ),
     RepairKind(
         "fit-grid",
-        (*_RACES, TV.TILE_OUT_OF_INDEX_SPACE, TV.INBOUNDS_PROMISE),
+        (*BETWEEN_BLOCKS, TV.TILE_OUT_OF_INDEX_SPACE, TV.INBOUNDS_PROMISE),
         "the grid of the launch does not fit the kernel",
     ),
     RepairKind(
         "add-grid-axis",
-        _RACES,
+        BETWEEN_BLOCKS,
         "the kernel ignores an axis of its grid: use it in the index, or launch one block along it",
     ),
     RepairKind(
         "widen-index",
-        (*_RACES, TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCATION, TV.ASSUME_PROMISE, TV.INDEX_WRAPS),
+        (*BETWEEN_BLOCKS, TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCATION, TV.ASSUME_PROMISE, TV.INDEX_WRAPS),
         "an index wraps in 32 bits: compute it in 64",
     ),
     RepairKind(
         "order-accesses",
-        (TV.UNORDERED_IN_BLOCK, TV.DUPLICATE_LANES),
+        INSIDE_BLOCK,
         "two accesses of one block touch the same elements in no order: reach them through one array, or say `alias`",
     ),
     RepairKind(

@@ -8,7 +8,6 @@ from typing import Final
 
 from ...backend.interpreter import InterpreterStop, bind_launch
 from ...backend.interpreter.conflicts import conflicting_byte, doubled_lanes, loops_around
-from ...backend.replay.any_blocks import BETWEEN_BLOCKS, EVENTS
 from ...contract.concrete import ConcreteLaunch
 from ...contract.launch import EntryParameter
 from ...frontend.bytecode.model import Entry, Module, Op, PartitionViewType, StridedViewType
@@ -16,6 +15,7 @@ from ...results import Finding, KernelResult, SourceSite, Witness
 from ...results.claim import Claim, claim_from_json
 from ...results.codes import TV
 from ...results.details import Box, Drawing, SideDrawing
+from ...results.families import BETWEEN_BLOCKS, EVENTS
 from .tracks import Run, Tracer, runs
 
 LARGEST_RANK: Final = 6

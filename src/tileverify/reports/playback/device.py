@@ -27,25 +27,17 @@ from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import EntryParameter, Role
 from ...frontend.bytecode.model import PointerType, TileType
 from ...results.claim import claim_from_json
-from ...results.codes import TV
+from ...results.families import CONFLICTS
 from ...system.errors import UsageError
 from .replaying import Parameter, entry_parameters, load
 
-RACES: Final = (
-    TV.RACE_WRITE_WRITE,
-    TV.RACE_READ_WRITE,
-    TV.RACE_ATOMIC_MIXED,
-    TV.UNORDERED_IN_BLOCK,
-    TV.DUPLICATE_LANES,
-)
-"""Faults that change results at most; what leaves its array may end the process and is not tried."""
 MOST_BYTES: Final = 1 << 30
 
 
 def no_device(launch: Mapping[str, Any], code: bytes = b"") -> str | None:
     """Why the launch (of the kernel ``code``) cannot be tried here, or ``None``."""
     fault = launch["claim"]["code"]
-    if fault not in RACES:
+    if fault not in CONFLICTS:  # these change results at most
         return f"{fault} is not tried on a GPU: an access outside its array may end the process"
     if _bytes_needed(claim_from_json(launch)[0]) > MOST_BYTES:
         return f"the launch needs more than {MOST_BYTES >> 20} MiB, too much to try often"

@@ -17,7 +17,7 @@ from ...contract.terms import Scope, Term, TermKind
 from ...contract.variables import GRID
 from ...frontend.symbolic.summary import Origin
 from ...results.claim import Claim, Confirm, Confirmation
-from ...results.codes import TV
+from ...results.families import BOUNDS, CONFLICTS
 from ..obligations.answers import Answer, Model
 from ..obligations.fact_instances import loaded_values
 from ..obligations.footprint_overlap import overlap_distance
@@ -38,11 +38,6 @@ SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)
 GRID_BOUNDS = (4, 8, 64, 1024, 2**14, 2**17, 2**24, None)
 
 MAX_REPLAYS = 3
-
-RACES = (TV.RACE_WRITE_WRITE, TV.RACE_READ_WRITE, TV.RACE_ATOMIC_MIXED, TV.UNORDERED_IN_BLOCK, TV.DUPLICATE_LANES)
-
-BOUNDS = (TV.TILE_OUT_OF_INDEX_SPACE, TV.POINTER_OUT_OF_ALLOCATION, TV.INBOUNDS_PROMISE)
-"""The last condition of such an obligation says that the access is outside, those before it that it is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +148,10 @@ class Search:
         possible, arrays = tuple(self._possible()), self.varied | self.doubted
         if not arrays:
             return [possible]
-        tight = (False,) if self.obligation.code in RACES else (True, False)
+        tight = (False,) if self.obligation.code in CONFLICTS else (True, False)
         rooms = [(*possible, *self._room(arrays, tight=each)) for each in tight]
         allowed = [room for room in rooms if self._has_launch(room)]
-        if self.obligation.code in RACES:
+        if self.obligation.code in CONFLICTS:
             space = tuple(self._space(arrays))
             allowed = [wide if self._has_launch(wide := (*room, *space)) else room for room in allowed]
         return allowed or [possible]
@@ -268,7 +263,7 @@ class Search:
             arrays,
             facts,
             self._leading_outside(arrays),
-            race=self.obligation.code in RACES,
+            race=self.obligation.code in CONFLICTS,
             far=max(far, WIDE),
             marks=marks(self.conditions),
         )
@@ -278,8 +273,9 @@ class Search:
 
         Of others hangs whether the access is made, not whether it is outside.
         """
-        if self.obligation.code in RACES:
+        if self.obligation.code in CONFLICTS:
             return frozenset()
+        # The last condition about bounds says that the access is outside, those before it that it is made.
         if self.obligation.code not in BOUNDS:
             return arrays
         outside = self.obligation.conditions[-1]

@@ -13,6 +13,7 @@ from ...contract import terms as t
 from ...contract.facts.kept import bounded, joined, measures
 from ...contract.terms import Term
 from ...results.claim import Confirm
+from ...results.families import CONFLICTS
 from ..case import Case, Open
 from ..obligations.answers import Answer
 from ..obligations.fact_instances import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data
@@ -22,7 +23,7 @@ from ..obligations.protocols import watched
 from ..smt import Decider
 from .rewritten import rewritten_arrays
 from .turning_points import reaches
-from .witness import RACES, FoundWitness, Search
+from .witness import FoundWitness, Search
 
 
 @dataclass
@@ -47,7 +48,7 @@ class WitnessSearch:
         if self.case.unsized(obligation):
             opened = self.case.before_start(opened)
         data = tuple(ordinary_data(opened.conditions, self.case.origins))
-        race = obligation.code in RACES
+        race = obligation.code in CONFLICTS
         varied = frozenset(loaded_values(opened.conditions))
         if race and computed_addresses(
             self._addresses(obligation), self.case.summary.loop_values, self._synchronised()

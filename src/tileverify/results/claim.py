@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import Struct
+
 from ..contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from . import Elements, SeenValues
 from .codes import TV
-from .documents import ArrayDocument, ClaimDocument, Json, LaunchDocument, from_json, to_json
+from .documents import Json, from_json, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,37 @@ class Confirmation:
 
 
 # ------------------------------------------------------------------------------------------------- as JSON
+class ClaimDocument(Struct, frozen=True):
+    code: str
+    block_a: Block
+    block_b: Block | None
+    offset_a: int | None
+    offset_b: int | None
+
+
+class ArrayDocument(Struct, frozen=True):
+    """A `ConcreteArray`, with ``contents`` as pairs of index and value: JSON has no integer keys."""
+
+    dtype: str
+    shape: list[int]
+    strides: list[int]
+    contents: list[tuple[int, int]]
+    fill: int
+    allocation: str
+    byte_offset: int
+
+
+class LaunchDocument(Struct, frozen=True):
+    """A launch and what it is claimed to show: a witness that outlives the process."""
+
+    grid: Block
+    arrays: dict[str, ArrayDocument]
+    lists: dict[str, list[ArrayDocument]]
+    scalars: dict[str, int]
+    floats: dict[str, float]
+    claim: ClaimDocument
+
+
 def claim_to_json(launch: ConcreteLaunch, claim: Claim) -> Json:
     """A `LaunchDocument` in JSON's types."""
     document = LaunchDocument(

@@ -15,8 +15,8 @@ from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, field, t
 
 from ...contract.launch import EntryParameter, Role
 from ...frontend.symbolic.summary import AccessSummary
-from ...results.documents import ComparedCodeDocument, Json
-from ...results.json_report import compared_code_document, compared_code_of
+from ...results.compared_code import ComparedCode
+from ...results.documents import Json
 from ...results.tiers import THEORIES, Tier
 from ...system.errors import TileVerifyError
 from ..obligations.lemma_schemas import SCHEMAS
@@ -103,7 +103,7 @@ class _Document(Struct, frozen=True):
     questions: tuple[_Question, ...]
     lemmas: list[list[str | int]]
     reading: ReadingDocument | UnsetType = UNSET
-    compared_code: list[ComparedCodeDocument] | UnsetType = UNSET
+    compared_code: tuple[ComparedCode, ...] | UnsetType = UNSET
 
 
 # ----------------------------------------------------------------------------------------------- writing
@@ -129,7 +129,7 @@ def certificate_to_json(certificate: Certificate) -> Json:
         questions=tuple(map(_question_document, c.questions)),
         lemmas=[[lemma.schema, *lemma.args] for lemma in c.lemmas],
         reading=UNSET if c.reading is None else reading_document(c.reading),
-        compared_code=[*map(compared_code_document, c.compared_code)] or UNSET,
+        compared_code=c.compared_code or UNSET,
     )
     document: Json = to_builtins(shaped)
     return {**document, "digest": digest_of(document)}
@@ -228,7 +228,7 @@ def _certificate(d: _Document) -> Certificate:
         places=tuple(Place(p.access, p.number, p.array, p.at) for p in d.places),
         obligations=tuple(map(_proved, d.obligations)),
         reading=None if d.reading is UNSET else _reading(d.reading, d.symbol),
-        compared_code=() if isinstance(d.compared_code, UnsetType) else tuple(map(compared_code_of, d.compared_code)),
+        compared_code=() if isinstance(d.compared_code, UnsetType) else d.compared_code,
     )
     _check_positions(certificate)
     return certificate

@@ -11,9 +11,8 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 
 from ...contract.trustable import trusted_text
-from ...results.compared_code import CodeAgain
-from ...results.documents import ComparedCodeDocument, Json, SecondReadingDocument, to_json
-from ...results.json_report import compared_code_document, reading_document
+from ...results.compared_code import CodeAgain, ComparedCode
+from ...results.documents import Json, to_json
 from ...results.second_reading import SecondReading, reading_lines
 from ...results.tiers import Tier
 from ...system.plural import plural
@@ -224,7 +223,7 @@ class ReaderDocument(Struct, frozen=True):
 class CodeAgainDocument(Struct, frozen=True):
     """``stated``: by the certificate; ``answer``: by comparing again, and ``reason`` where that confirms nothing."""
 
-    stated: ComparedCodeDocument
+    stated: ComparedCode
     answer: Rechecking
     reason: str
 
@@ -245,7 +244,7 @@ class CertificateDocument(Struct, frozen=True):
     derived: bool
     reason: str | None
     obligations: list[ObligationDocument]
-    second_reading: SecondReadingDocument | UnsetType = UNSET
+    second_reading: SecondReading | UnsetType = UNSET
     read_by: ReaderDocument | UnsetType = UNSET
     compiled: list[CodeAgainDocument] | UnsetType = UNSET
 
@@ -291,7 +290,7 @@ def _row_document(row: CertificateRow) -> CertificateDocument | RejectedDocument
             for proved, answer, means in zip(certificate.obligations, row.found.answers, row.found.means, strict=True)
         ],
         read_by=UNSET if (r := row.found.reread) is None else _reader(r),
-        second_reading=UNSET if row.reading is None else reading_document(row.reading),
+        second_reading=UNSET if row.reading is None else row.reading,
         compiled=[*map(_code_again, row.code)] or UNSET,
     )
 
@@ -299,7 +298,7 @@ def _row_document(row: CertificateRow) -> CertificateDocument | RejectedDocument
 def _code_again(code: CodeAgain) -> CodeAgainDocument:
     other = Rechecking.REJECTED if code.contradicted else Rechecking.OPEN
     answer = Rechecking.CONFIRMED if code.confirmed else other
-    return CodeAgainDocument(compared_code_document(code.stated), answer, code.contradicted or code.why_not)
+    return CodeAgainDocument(code.stated, answer, code.contradicted or code.why_not)
 
 
 def _reader(reread: Reread) -> ReaderDocument:

@@ -15,7 +15,8 @@ from tileverify import pipeline
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text
 from tileverify.contract.spec_text import spec_text
-from tileverify.results import Finding, KernelResult, Report, Verdict, limits_denied
+from tileverify.results import Finding, KernelResult, Report, Verdict
+from tileverify.results.denials import limits_denied
 
 KERNEL = """import cuda.tile as ct
 

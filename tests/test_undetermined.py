@@ -15,7 +15,8 @@ from tileverify.reports.github import github_report
 from tileverify.reports.junit import junit_report
 from tileverify.reports.sarif import sarif_report
 from tileverify.reports.text import text_report
-from tileverify.results import Report, Verdict, deny_undetermined
+from tileverify.results import Report, Verdict
+from tileverify.results.denials import deny_undetermined
 from tileverify.results.json_report import json_report, report_from_json
 
 KERNEL = """import cuda.tile as ct

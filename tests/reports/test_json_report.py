@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -34,6 +35,35 @@ def test_results_survive_the_way_to_json_and_back(report: Report) -> None:
 
 def test_reports_survive_the_way_to_json_and_back(report: Report) -> None:
     assert report_from_json(json.loads(json_report(report))) == report
+
+
+@pytest.mark.parametrize("report", ["mixed"], indirect=True)
+def test_what_earlier_versions_had_in_contract_is_what_is_stated(report: Report) -> None:
+    document = json.loads(json_report(report))
+    expected = tuple(replace(each, contract="written") for each in report.results)
+    for result in document["results"]:
+        result["contract"] = result.pop("stated")
+    assert report_from_json(document).results == expected
+    assert tuple(map(result_from_json, document["results"])) == expected
+
+
+@pytest.mark.parametrize("report", ["mixed"], indirect=True)
+@pytest.mark.parametrize(
+    "key", ["verdict", "holds_for", "requires", "assumes", "findings", "bytecode_sha256", "time_ms"]
+)
+def test_a_result_that_lacks_a_key_of_all_versions_is_none(report: Report, key: str) -> None:
+    document = result_to_json(report.results[0])
+    del document[key]
+    with pytest.raises(KeyError, match=key):
+        result_from_json(document)
+
+
+@pytest.mark.parametrize("report", ["mixed"], indirect=True)
+def test_what_json_has_no_key_for_is_never_taken_from_it(report: Report) -> None:
+    document = result_to_json(report.results[1])
+    others = {"details": 1, "playback": 1, "certificate": 1, "proved_launch": 1, "later": 1}
+    document["findings"] = [{**each, "denied": True} for each in document["findings"]]
+    assert result_from_json(document | others) == report.results[1]
 
 
 def test_json_is_ascii_whatever_names_hold(report: Report) -> None:

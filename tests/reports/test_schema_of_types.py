@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
-from tileverify.results.documents import LaunchDocument, ReportDocument
-from tileverify.results.json_report import schema_text
+from tileverify.results.claim import LaunchDocument
+from tileverify.results.documents import shape_of
+from tileverify.results.json_report import ReportDocument, schema_text
 
 Json: TypeAlias = dict[str, Any]
 Shapes: TypeAlias = frozenset[Any]
@@ -68,7 +69,7 @@ DOCUMENT: Json = json.loads(schema_text())
 
 
 def test_schema_and_types_say_the_same() -> None:
-    assert shipped(DOCUMENT) == of_types(ReportDocument, LaunchDocument)
+    assert shipped(DOCUMENT) == of_types(shape_of(ReportDocument), shape_of(LaunchDocument))
 
 
 def _keys(schema: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -107,11 +108,11 @@ def _another_type(properties: Json, _: Json) -> None:
 def test_what_is_changed_in_one_of_them_is_seen(path: tuple[str, ...], change: Callable[[Json, Json], None]) -> None:
     changed = copy.deepcopy(DOCUMENT)
     change(_at(changed, path), _at(changed, path[:-1]))
-    assert shipped(changed) != of_types(ReportDocument, LaunchDocument)
+    assert shipped(changed) != of_types(shape_of(ReportDocument), shape_of(LaunchDocument))
 
 
 @pytest.mark.parametrize("path", [("finding", "level"), ("hint", "applicability"), ("result", "verdict")], ids="/".join)
 def test_a_value_that_is_added_is_seen(path: tuple[str, str]) -> None:
     changed = copy.deepcopy(DOCUMENT)
     changed["$defs"][path[0]]["properties"][path[1]]["enum"].append("perhaps")
-    assert shipped(changed) != of_types(ReportDocument, LaunchDocument)
+    assert shipped(changed) != of_types(shape_of(ReportDocument), shape_of(LaunchDocument))

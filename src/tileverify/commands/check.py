@@ -214,7 +214,7 @@ def check(
     from ..pipeline.under_way import UnderWay
     from ..reports.text import Detail
     from ..results import EVERY_REFUTATION, MOST_REFUTATIONS
-    from ..results import deny_undetermined as denied
+    from ..results.denials import deny_undetermined as denied
     from ..system.crash_report import crash_folder
 
     under_way = UnderWay()

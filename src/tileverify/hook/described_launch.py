@@ -21,23 +21,28 @@ from .foreign import (
 )
 
 
-class _ArrayMarks(TypedDict, total=False):
+class ArrayMarks(TypedDict, total=False):
     """``aligned``: bytes that divide the address, of an array behind a plain pointer."""
 
     read_only: bool
     aligned: int
 
 
-class DescribedArray(_ArrayMarks):
-    """``shape`` and ``strides`` in elements; ``address``: of the first element, in bytes."""
+class ArrayLayout(ArrayMarks):
+    """``shape`` and ``strides`` in elements."""
 
     kind: Literal["array"]
     dtype: str
     bits: int
     shape: list[int]
     strides: list[int]
-    address: int
     index_bits: int
+
+
+class DescribedArray(ArrayLayout):
+    """``address``: of the first element, in bytes."""
+
+    address: int
 
 
 class DescribedScalar(TypedDict):
@@ -64,11 +69,11 @@ class DescribedList(TypedDict):
     items: list[DescribedArray]
 
 
-class _FieldNames(TypedDict, total=False):
+class FieldNames(TypedDict, total=False):
     fields: list[str]
 
 
-class DescribedTuple(_FieldNames):
+class DescribedTuple(FieldNames):
     """``fields``: of a dataclass."""
 
     kind: Literal["tuple"]

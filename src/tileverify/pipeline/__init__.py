@@ -11,8 +11,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..results import CertificateFiles, Finding, KernelResult, Report, Times, Verdict, limits_denied
+from ..results import CertificateFiles, Finding, KernelResult, Report, Times, Verdict
 from ..results.codes import TV
+from ..results.denials import limits_denied
 from ..system.errors import SourceError, SpecError, TileVerifyError, UnsupportedOperation, UsageError
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline, interruptible
 from ..system.paths import display_path

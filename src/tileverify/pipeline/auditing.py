@@ -55,14 +55,14 @@ def audited(
         obligations=ObligationCount(),
         proved_codes=(),
         proved_launch=None,
-        findings=(_withdrawn(reading.disagreement),),
+        findings=(_withdrawn(reading),),
         second_reading=reading,
     )
 
 
-def _withdrawn(disagreement: str) -> Finding:
+def _withdrawn(reading: SecondReading) -> Finding:
     return Finding(
         TV.TOOL_FAILURE,
-        f"a proof was found, but a second reading contradicts it, so it is withdrawn: {disagreement};"
+        f"a proof was found, but a second reading contradicts it, so it is withdrawn: {reading.disagreement};"
         " please report this with the bytecode",
     )

@@ -16,7 +16,7 @@ from ..backend.assembler import Assembler, AssemblyError, find_assembler
 from ..backend.compiled.cubin_look import ProvedEntry
 from ..results.compared_code import CodeAgain, ComparedCode
 from ..system.version import __version__
-from ..verifier.certificate.model import Certificate
+from ..verifier.certificate.model import Certificate, FoundBy
 from .failing import lacks_solver
 
 
@@ -68,7 +68,7 @@ def _held(certificate: Certificate, bytecode: bytes, stated: ComparedCode, assem
         return CodeAgain(stated, contradicted=f"its PTX is not {made}")
     if here == stated:
         return CodeAgain(stated, confirmed=True)
-    other_tool = (c.tool, c.solver) != (__version__, solver_version())
+    other_tool = c.tool != FoundBy(__version__, solver_version())
     if other_tool and not found.seen.differences:
         return CodeAgain(stated, why_not=f"tileverify {__version__} finds: {here.outcome}")
     return CodeAgain(stated, contradicted=f"compared again, it is: {here.outcome}")

@@ -10,7 +10,15 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal, TypeAlias, TypedDict
 
-from ..hook.described_launch import ConstraintWords, DescribedConstant, DescribedOpaque, DescribedScalar
+from ..hook.described_launch import (
+    ArrayLayout,
+    ArrayMarks,
+    ConstraintWords,
+    DescribedConstant,
+    DescribedOpaque,
+    DescribedScalar,
+    FieldNames,
+)
 from ..hook.noted import Source
 from .fitting import Column
 
@@ -18,22 +26,8 @@ Sized: TypeAlias = int | str
 """A number, or the name or expression that stands for it."""
 
 
-class _ArrayMarks(TypedDict, total=False):
-    """``aligned``: bytes that divide the address, of an array behind a plain pointer."""
-
-    read_only: bool
-    aligned: int
-
-
-class RecordedArray(_ArrayMarks):
-    """An array without its address, which means nothing once the process is gone."""
-
-    kind: Literal["array"]
-    dtype: str
-    bits: int
-    shape: list[int]
-    strides: list[int]
-    index_bits: int
+RecordedArray: TypeAlias = ArrayLayout
+"""An array without its address, which means nothing once the process is gone."""
 
 
 class RecordedList(TypedDict):
@@ -41,11 +35,7 @@ class RecordedList(TypedDict):
     items: list[RecordedArray]
 
 
-class _FieldNames(TypedDict, total=False):
-    fields: list[str]
-
-
-class RecordedTuple(_FieldNames):
+class RecordedTuple(FieldNames):
     kind: Literal["tuple"]
     items: list[RecordedArgument]
 
@@ -86,7 +76,7 @@ class RecordedLaunch(WhatThereIs):
 
 
 # ------------------------------------------------------------------------------------------------- in general
-class GeneralArray(_ArrayMarks):
+class GeneralArray(ArrayMarks):
     """``strides``: ``None`` for a contiguous one."""
 
     kind: Literal["array"]
@@ -103,7 +93,7 @@ class GeneralScalar(DescribedScalar):
     tied: Sized | None
 
 
-class GeneralTuple(_FieldNames):
+class GeneralTuple(FieldNames):
     kind: Literal["tuple"]
     items: list[GeneralArgument]
 

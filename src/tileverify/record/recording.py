@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -303,19 +304,7 @@ def _relocatable(argument: Described) -> RecordedArgument:
 
 
 def _relocatable_array(argument: DescribedArray) -> RecordedArray:
-    found: RecordedArray = {
-        "kind": "array",
-        "dtype": argument["dtype"],
-        "bits": argument["bits"],
-        "shape": argument["shape"],
-        "strides": argument["strides"],
-        "index_bits": argument["index_bits"],
-    }
-    if "read_only" in argument:
-        found["read_only"] = argument["read_only"]
-    if "aligned" in argument:
-        found["aligned"] = argument["aligned"]
-    return found
+    return cast(RecordedArray, {key: value for key, value in argument.items() if key != "address"})
 
 
 def _contents(

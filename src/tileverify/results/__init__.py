@@ -1,17 +1,18 @@
 """The result model: what the verifier says and every report renders.
 
-JSON has the same (`documents`, `json_report`); these classes are its Python face.
+These classes are the JSON of reports as well, key by key in this order; `json_fields` has the marks of their fields.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from .codes import CODES, TV
 from .compared_code import ComparedCode
+from .json_fields import HIDDEN, OMITTED, REQUIRED, coded, keyed, read_as
 from .second_reading import SecondReading
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class SourceSite:
     access: str  # "load", "store", "atomic", "assume", ...
     array: str
     function: str | None = None
-    call_chain: tuple[tuple[str, int, int], ...] = ()
+    call_chain: tuple[tuple[str, int, int], ...] = field(default=(), metadata=keyed("file", "line", "column"))
     expression: str = ""  # index terms of the access, for people
 
 
@@ -79,27 +80,26 @@ class SideValue:
     side: SideName
     access: SideAccess
     value: str
-    after: str | None = None
+    after: str | None = field(default=None, metadata=REQUIRED)
 
 
 @dataclass(frozen=True, slots=True)
 class SeenValues:
     """What the sides of a fault read and wrote at ``element``, as far as the specification says.
 
+    ``equal``: what both sides do comes to the same value, so that nothing shows although it is a fault.
     ``counting``: float arrays held small numbers that count up; otherwise they were zero.
     """
 
     element: str
     sides: tuple[SideValue, ...]
-    counting: bool = False
+    equal: bool = field(init=False, compare=False, repr=False, metadata=REQUIRED)
+    counting: bool = field(default=False, metadata=REQUIRED)
 
-    @property
-    def equal(self) -> bool:
-        """Whether what both sides do comes to the same value, so that nothing shows although it is a fault."""
-        if len(self.sides) != 2:
-            return False
+    def __post_init__(self) -> None:
         values = {value for side in self.sides for value in (side.value, side.after) if value is not None}
-        return len(values) == 1 and not any(value.startswith(ABOUT) for value in values)
+        exact = len(values) == 1 and not any(value.startswith(ABOUT) for value in values)
+        object.__setattr__(self, "equal", exact and len(self.sides) == 2)
 
 
 ABOUT = "about "
@@ -126,11 +126,12 @@ class Witness:
     scalars: Mapping[str, int] = field(default_factory=dict)
     strides: Mapping[str, int] = field(default_factory=dict)
     data: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # contents of index arrays that matter
-    variables: tuple[tuple[str, int | None, int | None], ...] = ()  # name, value in block A, value in block B
+    # name, value in block A, value in block B
+    variables: tuple[tuple[str, int | None, int | None], ...] = field(default=(), metadata=keyed("name", "a", "b"))
     confirmed_by: str = ""
-    launch: Mapping[str, object] | None = None
-    elements: Elements | None = None
-    values: SeenValues | None = None
+    launch: Mapping[str, object] | None = field(default=None, metadata=OMITTED)
+    elements: Elements | None = field(default=None, metadata=OMITTED)
+    values: SeenValues | None = field(default=None, metadata=OMITTED)
 
     @property
     def negative_tiles(self) -> str:
@@ -171,10 +172,10 @@ class Hint:
     id: str  # of the closed list in `repair.catalogue`
     applicability: Applicability
     text: str
-    edits: tuple[Edit, ...] = ()
-    source_sha256: str = ""
-    requires: tuple[str, ...] = ()
-    spec: SpecPlace | None = None
+    edits: tuple[Edit, ...] = field(default=(), metadata=OMITTED)
+    source_sha256: str = field(default="", metadata=OMITTED)
+    requires: tuple[str, ...] = field(default=(), metadata=OMITTED)
+    spec: SpecPlace | None = field(default=None, metadata=OMITTED)
 
 
 class FindingLevel(enum.StrEnum):
@@ -204,12 +205,16 @@ class Suppression:
 
     kind: SuppressionKind
     reason: str
-    until: str | None = None
-    file: str | None = None
-    line: int | None = None
+    until: str | None = field(default=None, metadata=REQUIRED)
+    file: str | None = field(default=None, metadata=REQUIRED)
+    line: int | None = field(default=None, metadata=REQUIRED)
 
 
 _LEADS_TO_EXAMPLE: Final = ", for example:"
+
+
+def _was_denied(read: Finding) -> bool:
+    return read.code in WARNINGS and read.level == FindingLevel.ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,15 +229,20 @@ class Finding:
     """
 
     code: str
+    level: FindingLevel = field(init=False, compare=False, repr=False)
     message: str
-    sites: tuple[SourceSite, ...] = ()
-    witness: Witness | None = None
-    hints: tuple[Hint, ...] = ()
-    obligation: str | None = None
-    fingerprint: str = ""
-    cause: str = ""
-    suppression: Suppression | None = None
-    denied: bool = False  # a warning that counts as an error in this run
+    sites: tuple[SourceSite, ...] = field(default=(), metadata=REQUIRED)
+    hints: tuple[Hint, ...] = field(default=(), kw_only=True, metadata=REQUIRED)
+    witness: Witness | None = field(default=None, metadata=OMITTED)
+    obligation: str | None = field(default=None, metadata=OMITTED)
+    fingerprint: str = field(default="", metadata=OMITTED)
+    cause: str = field(default="", metadata=OMITTED)
+    suppression: Suppression | None = field(default=None, metadata=OMITTED)
+    denied: bool = field(default=False, metadata=read_as(_was_denied))  # a warning that counts as an error in this run
+
+    def __post_init__(self) -> None:
+        warns = self.code.startswith("TV9") if self.code not in WARNINGS else not self.denied
+        object.__setattr__(self, "level", FindingLevel.WARNING if warns else FindingLevel.ERROR)
 
     @property
     def sentence(self) -> str:
@@ -243,12 +253,6 @@ class Finding:
     def example(self) -> tuple[str, ...]:
         """The further lines of the message."""
         return tuple(self.message.split("\n")[1:])
-
-    @property
-    def level(self) -> FindingLevel:
-        if self.code in WARNINGS:
-            return FindingLevel.ERROR if self.denied else FindingLevel.WARNING
-        return FindingLevel.WARNING if self.code.startswith("TV9") else FindingLevel.ERROR
 
     @property
     def refutes(self) -> bool:
@@ -279,19 +283,19 @@ EVERY_REFUTATION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class ObligationCount:
-    total: int = 0
-    structural: int = 0
-    solver: int = 0
+    total: int = field(default=0, metadata=REQUIRED)
+    structural: int = field(default=0, metadata=REQUIRED)
+    solver: int = field(default=0, metadata=REQUIRED)
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
     """Milliseconds."""
 
-    compile: float = 0.0
-    decode: float = 0.0
-    execute: float = 0.0
-    prove: float = 0.0
+    compile: float = field(default=0.0, metadata=REQUIRED)
+    decode: float = field(default=0.0, metadata=REQUIRED)
+    execute: float = field(default=0.0, metadata=REQUIRED)
+    prove: float = field(default=0.0, metadata=REQUIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,8 +303,8 @@ class WrittenArrays:
     """Arrays that a proved kernel writes: ``whole``, every element in every launch of the contract, as was proved too,
     and ``open``, of which that is not known; some of those are never written in full."""
 
-    whole: tuple[str, ...] = ()
-    open: tuple[str, ...] = ()
+    whole: tuple[str, ...] = field(default=(), metadata=REQUIRED)
+    open: tuple[str, ...] = field(default=(), metadata=REQUIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,39 +323,56 @@ class CertificateFiles:
     bytecode: bytes
 
 
+# Earlier versions had in ``contract`` what is ``stated`` now.
+_CONTRACT = coded(ContractOrigin | list[str], str, lambda read: read.contract if _names_origin(read) else "written")
+_STATED = coded(list[str], tuple, lambda read: tuple(read.stated if _names_origin(read) else read.contract))
+
+
+def _names_origin(read: KernelResult) -> bool:
+    return isinstance(read.contract, str)
+
+
 @dataclass(frozen=True, slots=True)
 class KernelResult:
     file: str
     kernel: str
     launch: str
+    line: int | None = field(default=None, kw_only=True)
     verdict: Verdict
-    holds_for: HoldsFor | None = None  # None unless proved
-    deterministic: bool | None = None
-    contract: ContractOrigin = "written"
-    requires: tuple[str, ...] = ()  # clauses that the tool added, to open parts of a contract or to one it made up
+    holds_for: HoldsFor | None = field(default=None, metadata=REQUIRED)  # None unless proved
+    deterministic: bool | None = field(default=None, metadata=REQUIRED)
+    contract: ContractOrigin = field(default="written", metadata=_CONTRACT)
+    stated: tuple[str, ...] = field(default=(), metadata=_STATED)  # the contract as understood, one clause a line
+    # `x = "f32[N]"`, as in the launch that `stated` describes
+    arguments: tuple[str, ...] = field(default=(), metadata=OMITTED)
+    # clauses that the tool added, to open parts of a contract or to one it made up
+    requires: tuple[str, ...] = field(default=(), metadata=REQUIRED)
     limits: tuple[str, ...] = ()  # clauses that every launch of usual size satisfies (`verifier.limits`)
     conditional: bool = False  # a proof of fewer launches than the contract has: those that `requires` leaves
-    assumes: tuple[str, ...] = ()
+    assumes: tuple[str, ...] = field(default=(), metadata=REQUIRED)
     observed: tuple[str, ...] = ()  # those of `assumes` that nobody stated: a recording saw that they held
-    findings: tuple[Finding, ...] = ()
-    obligations: ObligationCount = ObligationCount()
+    findings: tuple[Finding, ...] = field(default=(), metadata=REQUIRED)
+    obligations: ObligationCount = field(default=ObligationCount(), metadata=REQUIRED)
     proved_codes: tuple[str, ...] = ()  # obligations that were checked and hold, by code
-    stated: tuple[str, ...] = ()  # the user's contract as understood, one clause a line
-    arguments: tuple[str, ...] = ()  # `x = "f32[N]"`, as in the launch that `stated` describes
-    bytecode_sha256: str = ""
-    time_ms: Times = Times()
+    # of a proof, where it was asked for: the next two, and, for the architectures that were asked for, the third
+    written: WrittenArrays | None = field(default=None, metadata=OMITTED)
+    second_reading: SecondReading | None = field(default=None, metadata=OMITTED)
+    compared_code: tuple[ComparedCode, ...] = field(default=(), metadata=OMITTED)
     notes: tuple[str, ...] = ()
-    line: int | None = None
-    written: WrittenArrays | None = None  # of a proof, where it was asked for
-    second_reading: SecondReading | None = None  # of a proof, where it was asked for
-    compared_code: tuple[ComparedCode, ...] = ()  # of a proof, for the architectures that were asked for
+    bytecode_sha256: str = field(default="", metadata=REQUIRED)
+    time_ms: Times = field(default=Times(), metadata=REQUIRED)
     cached: bool = False  # taken from the cache: `time_ms` is that of the run that decided it
-    playback: tuple[PlaybackFile, ...] = ()  # one for each refuted finding, where it was asked for; not in reports
-    certificate: CertificateFiles | None = None  # of a proof, where it was asked for; not in reports
-    proved_launch: LaunchSpec | None = None  # what a proof speaks of: the launch, or a wider one; not in reports
-    trusted: tuple[str, ...] = ()  # what the launch's contract trusts beyond `TRUSTED`: words of `contract.trustable`
-    cut_short: bool = False  # something else that is open was not looked at, after as many faults as were asked for
-    details: KernelDetails | None = None  # what a page shows beyond all this, where it was asked for; not in JSON
+    # what the launch's contract trusts beyond `TRUSTED`: words of `contract.trustable`
+    trusted: tuple[str, ...] = field(default=(), metadata=OMITTED)
+    # something else that is open was not looked at, after as many faults as were asked for
+    cut_short: bool = field(default=False, metadata=OMITTED)
+
+    # Where it was asked for: a file for each refuted finding, the proof of a proof, what a page shows beyond all this.
+    playback: tuple[PlaybackFile, ...] = field(default=(), metadata=HIDDEN)
+    certificate: CertificateFiles | None = field(default=None, metadata=HIDDEN)
+    details: KernelDetails | None = field(default=None, metadata=HIDDEN)
+    # what a proof speaks of: the launch, or a wider one
+    proved_launch: LaunchSpec | None = field(default=None, metadata=HIDDEN)
 
     @property
     def clauses(self) -> tuple[str, ...]:
@@ -423,24 +444,3 @@ class Report:
         """Findings that leave a proof a proof and are not suppressed."""
         every = (finding for result in self.results for finding in result.findings)
         return sum(finding.code in WARNINGS and finding.suppression is None for finding in every)
-
-
-def limits_denied(result: KernelResult) -> KernelResult:
-    """``result`` with every size limit of a proof as an error: TV304, one for each limit that no finding is about, at
-    the kernel."""
-    found = [replace(each, denied=True) if each.code == TV.INDEX_WRAPS else each for each in result.findings]
-    told = [each.message for each in found if each.code == TV.INDEX_WRAPS]
-    silent = (limit for limit in result.limits if not any(f"`{limit}`" in message for message in told))
-    kernel = SourceSite(result.file, result.line, None, access="", array="")
-    found += [Finding(TV.INDEX_WRAPS, f"the proof needs the limit `{each}`", (kernel,), denied=True) for each in silent]
-    return replace(result, findings=tuple(found))
-
-
-def deny_undetermined(report: Report) -> Report:
-    """``report`` with every warning that results are not determined (TV403) as an error."""
-
-    def denied(finding: Finding) -> Finding:
-        return replace(finding, denied=True) if finding.code == TV.UNDETERMINED else finding
-
-    results = (replace(result, findings=tuple(map(denied, result.findings))) for result in report.results)
-    return replace(report, results=tuple(results))

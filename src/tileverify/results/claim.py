@@ -9,7 +9,8 @@ from typing import Protocol
 from ..contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from . import Elements, SeenValues
 from .codes import TV
-from .documents import ArrayDocument, ClaimDocument, Json, LaunchDocument, from_json, to_json
+from .documents import Json, from_json, to_json
+from .json_fields import REQUIRED, coded
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +20,11 @@ class Claim:
     ``offset_a``/``offset_b``: bytecode offsets of the ops at fault; the replay may find the fault at others.
     """
 
-    code: TV
+    code: TV = field(metadata=coded(str, str, lambda read: TV(read.code)))
     block_a: Block
     block_b: Block | None
-    offset_a: int | None = None
-    offset_b: int | None = None
+    offset_a: int | None = field(default=None, metadata=REQUIRED)
+    offset_b: int | None = field(default=None, metadata=REQUIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +58,40 @@ class Confirmation:
 
 
 # ------------------------------------------------------------------------------------------------- as JSON
+@dataclass(frozen=True, slots=True)
+class ArrayDocument:
+    """A `ConcreteArray`, with ``contents`` as pairs of index and value: JSON has no integer keys."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    contents: tuple[tuple[int, int], ...]
+    fill: int
+    allocation: str
+    byte_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchDocument:
+    """A launch and what it is claimed to show: a witness that outlives the process."""
+
+    grid: Block
+    arrays: Mapping[str, ArrayDocument]
+    lists: Mapping[str, tuple[ArrayDocument, ...]]
+    scalars: Mapping[str, int]
+    floats: Mapping[str, float]
+    claim: Claim
+
+
 def claim_to_json(launch: ConcreteLaunch, claim: Claim) -> Json:
     """A `LaunchDocument` in JSON's types."""
     document = LaunchDocument(
         grid=launch.grid,
         arrays={name: _array_document(array) for name, array in launch.arrays.items()},
-        lists={name: list(map(_array_document, arrays)) for name, arrays in launch.lists.items()},
-        scalars=dict(launch.scalars),
-        floats=dict(launch.floats),
-        claim=ClaimDocument(claim.code, claim.block_a, claim.block_b, claim.offset_a, claim.offset_b),
+        lists={name: tuple(map(_array_document, arrays)) for name, arrays in launch.lists.items()},
+        scalars=launch.scalars,
+        floats=launch.floats,
+        claim=claim,
     )
     return to_json(document)
 
@@ -80,16 +106,15 @@ def claim_from_json(document: Mapping[str, object]) -> tuple[ConcreteLaunch, Cla
         lists={name: tuple(map(_read_array, arrays)) for name, arrays in read.lists.items()},
         floats=read.floats,
     )
-    claim = read.claim
-    return launch, Claim(TV(claim.code), claim.block_a, claim.block_b, claim.offset_a, claim.offset_b)
+    return launch, read.claim
 
 
 def _array_document(array: ConcreteArray) -> ArrayDocument:
     return ArrayDocument(
         dtype=array.dtype,
-        shape=list(array.shape),
-        strides=list(array.strides),
-        contents=sorted(array.contents.items()),
+        shape=array.shape,
+        strides=array.strides,
+        contents=tuple(sorted(array.contents.items())),
         fill=array.fill,
         allocation=array.allocation,
         byte_offset=array.byte_offset,
@@ -99,8 +124,8 @@ def _array_document(array: ConcreteArray) -> ArrayDocument:
 def _read_array(document: ArrayDocument) -> ConcreteArray:
     return ConcreteArray(
         dtype=document.dtype,
-        shape=tuple(document.shape),
-        strides=tuple(document.strides),
+        shape=document.shape,
+        strides=document.strides,
         contents=dict(document.contents),
         fill=document.fill,
         allocation=document.allocation,

@@ -1,283 +1,190 @@
-"""The JSON of results as types: what a report holds, key by key, as its schema (``reports/schema``) says it.
+"""Frozen dataclasses as JSON and back: a class is its own JSON, so that one line makes a field and its key.
 
-Keys stand in the order in which they are written.  Those with `UNSET` are left out where there is nothing to say; those
-with another default are always written, but reports of earlier versions do not have them.  Keys that are not known are
-passed over: later versions may add some.
+Keys stand in the order of the fields; `json_fields` has what a field may say beyond its type and its default.  Keys
+that are not known are passed over: later versions may add some.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import Enum
+from functools import cache, reduce
+from operator import or_
+from types import GenericAlias, NoneType, UnionType
+from typing import Any, ClassVar, Final, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, to_builtins
-
-from . import Applicability, ContractOrigin, FindingLevel, HoldsFor, SideAccess, SideName, SuppressionKind, Verdict
+from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, defstruct, field, to_builtins
 
 SCHEMA: Final = "tileverify/report/1"
 
 Json: TypeAlias = dict[str, Any]
+_Field: TypeAlias = Field[Any]
 _MISSING: Final = re.compile(r"Object missing required field `(\w+)`")
-_Document = TypeVar("_Document", bound=Struct)
-Triple: TypeAlias = tuple[int, int, int]
+_T = TypeVar("_T")
 
 
-def to_json(document: Struct) -> Json:
-    """The document as `json` would read it: objects, lists, text and numbers."""
-    return {key: _listed(value) for key, value in to_builtins(document).items()}
+def to_json(document: object) -> Json:
+    """The dataclass or struct as `json` would read it: objects, lists, text and numbers."""
+    written = _written(document)
+    assert isinstance(written, dict)
+    return written
 
 
-def from_json(document: object, kind: type[_Document]) -> _Document:
+def from_json(document: object, kind: type[_T]) -> _T:
     """The inverse of `to_json`; raises KeyError with a key that is missing, ValueError for all else that is wrong."""
     try:
-        return convert(document, kind)
+        return cast(_T, built(convert(document, shape_of(kind))))
     except ValidationError as error:
         missing = _MISSING.match(str(error))
         raise (ValueError(str(error)) if missing is None else KeyError(missing[1])) from None
 
 
-def _listed(value: object) -> object:
+# --------------------------------------------------------------------------------------------- writing
+def _written(value: object) -> object:
     match value:
-        case dict():
-            return {key: _listed(each) for key, each in value.items()}
+        case Enum():
+            return value.value
+        case None | str() | int() | float():
+            return value
+        case Mapping():
+            return {key: _written(each) for key, each in value.items()}
         case list() | tuple():
-            return list(map(_listed, value))
-    return value
+            return list(map(_written, value))
+        case Struct():
+            return _written(to_builtins(value))
+    return {_key(each): _of_field(each, value) for each in _fields_of(value) if not _left_out(each, value)}
 
 
-# ------------------------------------------------------------------------------------------- a launch of numbers
-class ClaimDocument(Struct, frozen=True):
-    code: str
-    block_a: Triple
-    block_b: Triple | None
-    offset_a: int | None
-    offset_b: int | None
+def _of_field(each: _Field, owner: object) -> object:
+    value = getattr(owner, each.name)
+    if "write" in each.metadata:
+        return _written(each.metadata["write"](value))
+    if keys := each.metadata.get("keys"):
+        return [dict(zip(keys, item, strict=True)) for item in value]
+    return _as_rows(value) if "rows" in each.metadata else _written(value)
 
 
-class ArrayDocument(Struct, frozen=True):
-    """``contents``: pairs of index and value, because JSON has no integer keys."""
-
-    dtype: str
-    shape: list[int]
-    strides: list[int]
-    contents: list[tuple[int, int]]
-    fill: int
-    allocation: str
-    byte_offset: int
+def _as_rows(value: object) -> object:
+    match value:
+        case Mapping():
+            return {key: _as_rows(each) for key, each in value.items()}
+        case list() | tuple():
+            return list(map(_as_rows, value))
+    return [_of_field(each, value) for each in _fields_of(value)]
 
 
-class LaunchDocument(Struct, frozen=True):
-    """A launch and what it is claimed to show: a witness that outlives the process."""
-
-    grid: Triple
-    arrays: dict[str, ArrayDocument]
-    lists: dict[str, list[ArrayDocument]]
-    scalars: dict[str, int]
-    floats: dict[str, float]
-    claim: ClaimDocument
+def _fields_of(value: object) -> tuple[_Field, ...]:
+    kind: type = type(value)
+    return _shown(kind)
 
 
-# --------------------------------------------------------------------------------------------------- a finding
-class FrameDocument(Struct, frozen=True):
-    file: str
-    line: int
-    column: int
+def _left_out(each: _Field, owner: object) -> bool:
+    return "omitted" in each.metadata and getattr(owner, each.name) == each.default
 
 
-class SiteDocument(Struct, frozen=True):
-    file: str | None
-    line: int | None
-    column: int | None
-    access: str
-    array: str
-    function: str | None = None
-    call_chain: list[FrameDocument] = []
-    expression: str = ""
+@cache
+def _shown(kind: type) -> tuple[_Field, ...]:
+    return tuple(each for each in fields(kind) if "hidden" not in each.metadata)
 
 
-class VariableDocument(Struct, frozen=True):
-    """A variable's value in block A and in block B."""
-
-    name: str
-    a: int | None
-    b: int | None
+def _key(each: _Field) -> str:
+    return str(each.metadata.get("key", each.name))
 
 
-class ElementsDocument(Struct, frozen=True):
-    array: str
-    ranges: list[tuple[int, int]]
-    count: int
+# --------------------------------------------------------------------------------------------- reading
+class _Shape(Struct, frozen=True):
+    """What was read of the class ``_of``, a dataclass or ``tuple``."""
+
+    _of: ClassVar[type]
 
 
-class SideDocument(Struct, frozen=True):
-    side: SideName
-    access: SideAccess
-    value: str
-    after: str | None
+def shape_of(kind: type, *, rows: bool = False) -> type[Struct]:
+    """The JSON of the dataclass ``kind`` as a type, of a struct itself; ``rows``: as a list."""
+    if issubclass(kind, Struct):
+        return kind
+    return _shape_of(kind, rows)  # type: ignore[arg-type]  # every class can be hashed
 
 
-class ValuesDocument(Struct, frozen=True):
-    element: str
-    sides: list[SideDocument]
-    equal: bool
-    counting: bool
+@cache
+def _shape_of(kind: type, rows: bool) -> type[Struct]:
+    shown = _shown(kind)
+    own = type("_Own", (), {"__module__": kind.__module__, "__annotations__": {each.name: each.type for each in shown}})
+    hints = get_type_hints(own)  # hidden fields may have types that only type checkers know
+    return _shape(kind, [(each.name, _type(each, hints[each.name]), _default(each, rows=rows)) for each in shown], rows)
 
 
-class WitnessDocument(Struct, frozen=True):
-    """``launch`` is a `LaunchDocument`, which nobody reads but who replays it."""
-
-    sizes: dict[str, int]
-    grid: Triple
-    block_a: Triple
-    block_b: Triple | None
-    element: str
-    scalars: dict[str, int] = {}
-    strides: dict[str, int] = {}
-    data: dict[str, list[int]] = {}
-    variables: list[VariableDocument] = []
-    confirmed_by: str = ""
-    launch: Json | UnsetType = UNSET
-    elements: ElementsDocument | UnsetType = UNSET
-    values: ValuesDocument | UnsetType = UNSET
+def _shape(kind: type, parts: Sequence[tuple[str, type, object]], rows: bool) -> type[Struct]:
+    return defstruct(
+        kind.__name__,
+        parts,
+        bases=(_Shape,),
+        namespace={"_of": kind},
+        frozen=True,
+        kw_only=not rows,
+        array_like=rows,
+        forbid_unknown_fields=rows,
+    )
 
 
-class EditDocument(Struct, frozen=True):
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    text: str
+def _type(each: _Field, hint: object) -> type:
+    if keys := each.metadata.get("keys"):
+        item, _ = get_args(hint)
+        parts = [(key, part, field()) for key, part in zip(keys, get_args(item), strict=True)]
+        return cast(type, GenericAlias(tuple, (_shape(tuple, parts, rows=False), ...)))
+    if "kind" in each.metadata:
+        return cast(type, each.metadata["kind"])
+    made = _shaped(hint, rows="rows" in each.metadata)
+    if "omitted" in each.metadata and each.default is None:
+        return _either(part for part in get_args(made) if part is not NoneType)
+    return made if each.init or "required" in each.metadata else _either((made, UnsetType))
 
 
-class SpecPlaceDocument(Struct, frozen=True):
-    file: str
-    line: int
+def _shaped(hint: object, *, rows: bool) -> type:
+    """``hint`` with the shape of every dataclass in its place."""
+    if isinstance(hint, type) and is_dataclass(hint):
+        return shape_of(hint, rows=rows)
+    origin, inner = get_origin(hint), get_args(hint)
+    if not inner or isinstance(inner[0], str):
+        return cast(type, Any if hint is object else hint)
+    parts = tuple(each if each is ... else _shaped(each, rows=rows) for each in inner)
+    return _either(parts) if origin in (Union, UnionType) else cast(type, GenericAlias(cast(type, origin), parts))
 
 
-class HintDocument(Struct, frozen=True):
-    id: str
-    applicability: Applicability
-    text: str
-    edits: list[EditDocument] | UnsetType = UNSET
-    source_sha256: str | UnsetType = UNSET
-    requires: list[str] | UnsetType = UNSET
-    spec: SpecPlaceDocument | UnsetType = UNSET
+def _either(parts: Iterable[object]) -> type:
+    return cast(type, reduce(or_, parts))
 
 
-class SuppressionDocument(Struct, frozen=True):
-    kind: SuppressionKind
-    reason: str
-    until: str | None
-    file: str | None
-    line: int | None
+def _default(each: _Field, *, rows: bool) -> object:
+    key = _key(each)
+    if "required" in each.metadata or (rows and "later" not in each.metadata):
+        return field(name=key)
+    if not each.init:
+        return field(name=key, default=UNSET)
+    if each.default_factory is not MISSING:
+        return field(name=key, default_factory=each.default_factory)
+    return field(name=key) if each.default is MISSING else field(name=key, default=each.default)
 
 
-class FindingDocument(Struct, frozen=True, kw_only=True):
-    code: str
-    level: FindingLevel | UnsetType = UNSET
-    message: str
-    sites: list[SiteDocument]
-    hints: list[HintDocument]
-    witness: WitnessDocument | UnsetType = UNSET
-    obligation: str | UnsetType = UNSET
-    fingerprint: str | UnsetType = UNSET
-    cause: str | UnsetType = UNSET
-    suppression: SuppressionDocument | UnsetType = UNSET
+def built(read: object) -> object:
+    """The dataclasses that a document stands for which was read as `shape_of` has it."""
+    match read:
+        case _Shape():
+            held = {name: built(getattr(read, name)) for name in read.__struct_fields__}
+            kind = type(read)._of
+            return tuple(held.values()) if kind is tuple else kind(**_values(read, held, kind))
+        case tuple() | list():
+            return type(read)(map(built, read))
+        case dict():
+            return {key: built(each) for key, each in read.items()}
+    return read
 
 
-# ---------------------------------------------------------------------------------------------------- a report
-class ObligationsDocument(Struct, frozen=True):
-    total: int
-    structural: int
-    solver: int
-
-
-class WrittenDocument(Struct, frozen=True):
-    whole: list[str]
-    open: list[str]
-
-
-class TimesDocument(Struct, frozen=True):
-    """Milliseconds."""
-
-    compile: float
-    decode: float
-    execute: float
-    prove: float
-
-
-class SecondReadingDocument(Struct, frozen=True, kw_only=True):
-    asked: int
-    launches: int
-    blocks: int
-    accesses: int
-    waits: int
-    unclaimed: int
-    not_compared: dict[str, int]
-    disagreement: str | None
-
-
-class ComparedCodeDocument(Struct, frozen=True):
-    """What `check --compiled` saw of the code for one architecture."""
-
-    architecture: str
-    assembler: str
-    said: str
-    footprints: str = ""
-    launches: int = 0
-    ptx_sha256: str = ""
-    cubin_sha256: str = ""
-
-
-class ResultDocument(Struct, frozen=True, kw_only=True):
-    file: str
-    kernel: str
-    launch: str
-    line: int | None = None
-    verdict: Verdict
-    holds_for: HoldsFor | None
-    deterministic: bool | None
-    contract: ContractOrigin | list[str] = []  # earlier versions had here what is ``stated``
-    stated: list[str] = []
-    arguments: list[str] | UnsetType = UNSET
-    requires: list[str]
-    limits: list[str] = []
-    conditional: bool = False
-    assumes: list[str]
-    observed: list[str] = []
-    findings: list[FindingDocument]
-    obligations: ObligationsDocument
-    proved_codes: list[str] = []
-    written: WrittenDocument | UnsetType = UNSET
-    second_reading: SecondReadingDocument | UnsetType = UNSET
-    compared_code: list[ComparedCodeDocument] | UnsetType = UNSET
-    notes: list[str] = []
-    bytecode_sha256: str
-    time_ms: TimesDocument
-    cached: bool = False
-    trusted: list[str] | UnsetType = UNSET
-    cut_short: bool | UnsetType = UNSET
-
-
-class ToolDocument(Struct, frozen=True):
-    version: str
-    solver: str
-    trusted: list[str]
-
-
-class SummaryDocument(Struct, frozen=True):
-    """Launches by their verdict, whatever is suppressed."""
-
-    proved: int
-    refuted: int
-    undecided: int
-    error: int
-    conditional: int = 0
-
-
-class ReportDocument(Struct, frozen=True):
-    schema: Literal["tileverify/report/1"]
-    tool: ToolDocument
-    results: list[ResultDocument]
-    summary: SummaryDocument | UnsetType = UNSET
-    findings: list[FindingDocument] | UnsetType = UNSET
+def _values(read: _Shape, held: dict[str, object], kind: type) -> dict[str, object]:
+    values = {each.name: held[each.name] for each in _shown(kind) if each.init}
+    for each in fields(kind):
+        left_out = "omitted" in each.metadata and values[each.name] is each.default
+        if "read" in each.metadata and not left_out:
+            values[each.name] = each.metadata["read"](read)
+    return values

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .json_fields import REQUIRED
+
 
 @dataclass(frozen=True, slots=True)
 class SecondReading:
@@ -17,13 +19,13 @@ class SecondReading:
     """
 
     asked: int
-    launches: int = 0
-    blocks: int = 0
-    accesses: int = 0
-    waits: int = 0
-    unclaimed: int = 0
-    not_compared: Mapping[str, int] = field(default_factory=dict)
-    disagreement: str = ""
+    launches: int = field(default=0, metadata=REQUIRED)
+    blocks: int = field(default=0, metadata=REQUIRED)
+    accesses: int = field(default=0, metadata=REQUIRED)
+    waits: int = field(default=0, metadata=REQUIRED)
+    unclaimed: int = field(default=0, metadata=REQUIRED)
+    not_compared: Mapping[str, int] = field(default_factory=dict, metadata=REQUIRED)
+    disagreement: str | None = field(default=None, metadata=REQUIRED)
 
     @property
     def agrees(self) -> bool:

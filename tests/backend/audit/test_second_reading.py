@@ -147,6 +147,7 @@ def test_planted_misreadings_are_caught(
     assert reading(unit, result).agrees
     plant(monkeypatch)
     found = reading(unit, result)
+    assert found.disagreement is not None
     assert not found.agrees
     assert sentence in found.disagreement
     assert f"{file}:" in found.disagreement

@@ -188,7 +188,8 @@ def hostile_report(tmp_path: Path) -> Report:
         confirmed_by=HOSTILE,
         launch={"x": HOSTILE},
     )
-    finding = Finding("TV101", HOSTILE, (site, site), witness, (Hint(HOSTILE, cast(Applicability, HOSTILE), HOSTILE),))
+    hint = Hint(HOSTILE, cast(Applicability, HOSTILE), HOSTILE)
+    finding = Finding("TV101", HOSTILE, (site, site), witness, hints=(hint,))
     track = Track((0, 0, 0), (Step((((0, 2),),), 2, (0,)),))
     side = SideDrawing(HOSTILE, site, (HOSTILE,), (track, track), (0, 0))
     details = KernelDetails(

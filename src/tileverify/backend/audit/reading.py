@@ -65,7 +65,7 @@ def second_reading(
         waits=counts.waits,
         unclaimed=counts.unclaimed,
         not_compared=dict(counts.not_compared),
-        disagreement=disagreement,
+        disagreement=disagreement or None,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 from collections.abc import Mapping
@@ -25,14 +24,12 @@ from .manifest_json import (
     EntryDocument,
     ManifestDocument,
     ParameterDocument,
-    SignatureDocument,
 )
-from .model import Bundle, BundleRefused, Cubin, Signature
+from .model import ED25519, Bundle, BundleRefused, Cubin, Signature
 
 SCHEMA: Final = "tileverify/bundle/1"
 
 _MANIFEST, _DIGEST, _SIGNATURE = "manifest.json", "manifest.sha256", "signature.json"
-_ALGORITHM: Final = "ed25519"
 _BYTECODE, _CERTIFICATE, _LINES = "kernel.tileirbc", "certificate.tvcert.json", "lines.json"
 
 
@@ -77,9 +74,7 @@ def bundle_bytes(bundle: Bundle) -> bytes:
     manifest = manifest_bytes(bundle)
     members = {_MANIFEST: manifest, _DIGEST: f"{_sha256(manifest)}\n".encode(), **_contents(bundle)}
     if bundle.signature is not None:
-        key, value = (base64.b64encode(part).decode() for part in (bundle.signature.key, bundle.signature.value))
-        signature = SignatureDocument(_ALGORITHM, key, value)
-        members[_SIGNATURE] = (json.dumps(to_json(signature), indent=1) + "\n").encode()
+        members[_SIGNATURE] = (json.dumps(to_json(bundle.signature), indent=1) + "\n").encode()
     return write_archive(members)
 
 
@@ -209,8 +204,7 @@ def entry_of(bytecode: bytes, symbol: str, file: str) -> Entry:
 def _signature(text: bytes | None) -> Signature | None:
     if text is None:
         return None
-    document = from_json(json.loads(text), SignatureDocument)
-    if document.algorithm != _ALGORITHM:
-        raise _Mismatch(f"the signature is of a kind that this version does not know: {document.algorithm}")
-    key, value = (base64.b64decode(part, validate=True) for part in (document.key, document.signature))
-    return Signature(key, value)
+    signature = from_json(json.loads(text), Signature)
+    if signature.algorithm != ED25519:
+        raise _Mismatch(f"the signature is of a kind that this version does not know: {signature.algorithm}")
+    return signature

@@ -1,4 +1,4 @@
-"""The JSON of a bundle as types: its manifest, its signature, and what `show` adds.  Keys are in alphabetical order."""
+"""The manifest of a bundle, which holds hashes where the bundle holds bytes.  Keys are in alphabetical order."""
 
 from __future__ import annotations
 
@@ -59,25 +59,3 @@ class ManifestDocument(Struct, frozen=True):
     schema: str
     sources: dict[str, str]
     tool: BuiltWith
-
-
-class SignatureDocument(Struct, frozen=True):
-    """Ed25519; key and signature in base64."""
-
-    algorithm: str
-    key: str
-    signature: str
-
-
-class ShownCubin(CubinDocument, frozen=True, kw_only=True, omit_defaults=True):
-    bytes: int
-    sha256: str
-
-
-class ShownDocument(Struct, frozen=True):
-    """What is known of a manifest's word, beside it; ``obligations``: how many the certificate has."""
-
-    obligations: int
-    signed: bool
-    signed_by: str | None
-    verified: bool

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Final
 
 from ...results import HoldsFor
+from ...results.json_fields import REQUIRED, coded, named
 from ...system.errors import TileVerifyError
 from ...verifier.certificate.model import Certificate
 
@@ -42,12 +45,24 @@ class Cubin:
     ptx_sha256: str = ""
 
 
+ED25519: Final = "ed25519"
+
+
+def _in_base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _of_base64(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """Ed25519 over the manifest: ``key`` is the raw public key."""
 
-    key: bytes
-    value: bytes
+    algorithm: str = field(default=ED25519, kw_only=True, metadata=REQUIRED)
+    key: bytes = field(metadata=coded(str, _in_base64, lambda read: _of_base64(read.key)))
+    value: bytes = field(metadata=named("signature") | coded(str, _in_base64, lambda read: _of_base64(read.value)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from ...contract.trustable import trusted_text
 from ...results.documents import Json, to_json
 from ...system.printable import printable
 from .manifest import manifest_of
-from .manifest_json import ShownCubin, ShownDocument
 from .model import Bundle
 
 
@@ -37,18 +36,18 @@ class Belief:
 def bundle_json(bundle: Bundle, belief: Belief) -> Json:
     """What `show --format json` prints: the manifest, with sizes and hashes of the cubins, and the contract of the
     certificate, which is the one that is proved again and guarded."""
-    manifest = manifest_of(_stated(bundle))
-    codes = (bundle.cubins[each.architecture].code for each in manifest.cubins)
-    cubins = [
-        ShownCubin(**to_json(each), bytes=len(code), sha256=hashlib.sha256(code).hexdigest())
-        for each, code in zip(manifest.cubins, codes, strict=True)
-    ]
-    obligations, signed = len(bundle.certificate.obligations), bundle.signature is not None
-    shown = ShownDocument(obligations, signed, belief.signed_by, belief.verified)
+    manifest = to_json(manifest_of(_stated(bundle)))
+    codes = [bundle.cubins[each["architecture"]].code for each in manifest["cubins"]]
     return {
-        **to_json(manifest),
-        "cubins": list(map(to_json, cubins)),
-        **to_json(shown),
+        **manifest,
+        "cubins": [
+            {**each, "bytes": len(code), "sha256": hashlib.sha256(code).hexdigest()}
+            for each, code in zip(manifest["cubins"], codes, strict=True)
+        ],
+        "obligations": len(bundle.certificate.obligations),
+        "signed": bundle.signature is not None,
+        "signed_by": belief.signed_by,
+        "verified": belief.verified,
     }
 
 

@@ -5,19 +5,28 @@ It says: every launch of ``launch`` under the clauses ``requires`` keeps every o
 that cannot hold together with ``facts``.  Texts are SMT-LIB terms over ``symbols`` and ``definitions``.  ``reading``:
 the accesses, promises and loops that the obligations are about, which the checker holds against the bytecode.
 ``compared_code``: what was seen of code that an assembler made of the bytecode, which is no part of the proof.
+
+The classes are the certificate's JSON as well (`document`), key by key in this order.  A list stands for what has few
+parts and occurs often: it has as many items as its class has fields.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ...contract.launch import EntryParameter, LaunchSpec
 from ...frontend.symbolic.summary import AccessSummary
 from ...results.compared_code import ComparedCode
+from ...results.documents import Json
+from ...results.json_fields import LATER, OMITTED, ROWS, coded, named
 from ...results.tiers import Tier
 from ...system.errors import TileVerifyError
+from ..obligations.lemma_schemas import SCHEMAS
 from ..obligations.smtlib import Declaration
+from .launches import launch_from_json, launch_to_json
+from .stated_accesses import ReadingDocument, reading_document, reading_of
 
 
 class CertificateError(TileVerifyError):
@@ -26,12 +35,41 @@ class CertificateError(TileVerifyError):
     exit_code = 1
 
 
+class Malformed(Exception):
+    """Names the part of a certificate that is not what it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBy:
+    """The versions of what found a proof."""
+
+    version: str
+    solver: str
+
+
 @dataclass(frozen=True, slots=True)
 class CertifiedLemma:
     """An instance of a schema of `lemma_schemas`; integers are its numbers, texts its terms."""
 
     schema: str
     args: tuple[str | int, ...]
+
+
+_LemmaRows: TypeAlias = list[list[str | int]]
+"""Of each lemma the schema and, behind it, the arguments."""
+
+
+def _lemma_rows(lemmas: tuple[CertifiedLemma, ...]) -> _LemmaRows:
+    return [[lemma.schema, *lemma.args] for lemma in lemmas]
+
+
+def _lemma_of(row: list[str | int]) -> CertifiedLemma:
+    match row:
+        case [str(schema), *args] if schema in SCHEMAS and len(args) == len(SCHEMAS[schema].parameters):
+            kinds = [int if name in SCHEMAS[schema].numbers else str for name in SCHEMAS[schema].parameters]
+            if all(type(arg) is kind for arg, kind in zip(args, kinds, strict=True)):
+                return CertifiedLemma(schema, tuple(args))
+    raise Malformed(f"{row!r} is no instance of a known lemma schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +84,7 @@ class Equality:
     first: str
     second: str
     lemmas: tuple[int, ...]
-    needs: tuple[int, ...] | None = None
+    needs: tuple[int, ...] | None = field(default=None, metadata=LATER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +97,9 @@ class Question:
 
     id: str
     conditions: tuple[str, ...]
-    equal: tuple[Equality, ...]
+    equal: tuple[Equality, ...] = field(metadata=ROWS)
     lemmas: tuple[int, ...]
-    tier: Tier
+    tier: Tier = field(metadata=named("rung"))
     needs: tuple[int, ...] | None = None
 
 
@@ -86,31 +124,43 @@ class Proved:
     level: str
     detail: str
     places: tuple[int, ...]
-    tier: Tier
+    tier: Tier = field(metadata=named("rung"))
     question: int
     wraps: tuple[int, ...]
 
 
+def _reading_of(document: ReadingDocument, entry: str) -> AccessSummary:
+    try:
+        return reading_of(document, entry)
+    except (ValueError, TypeError, AssertionError, AttributeError, KeyError, IndexError) as error:
+        raise Malformed(f"what it says of the accesses is none: {error}") from None
+
+
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """``tool`` and ``solver``: versions that found the proof.  ``file`` and ``kernel`` are for people."""
+    """``tool``: what found the proof.  ``file`` and ``kernel`` are for people."""
 
-    tool: str
-    solver: str
+    tool: FoundBy
     file: str
     kernel: str
     symbol: str
     bytecode_sha256: str
     semantic_sha256: str
-    launch: LaunchSpec
-    parameters: tuple[EntryParameter, ...]
+    launch: LaunchSpec = field(metadata=coded(Json, launch_to_json, lambda read: launch_from_json(read.launch)))
+    parameters: tuple[EntryParameter, ...] = field(metadata=ROWS)
     requires: tuple[str, ...]
-    symbols: Mapping[str, Declaration]
+    places: tuple[Place, ...] = field(metadata=ROWS)
+    obligations: tuple[Proved, ...]
+    symbols: Mapping[str, Declaration] = field(metadata=ROWS)
     definitions: Mapping[str, str]
     facts: tuple[str, ...]
     questions: tuple[Question, ...]
-    lemmas: tuple[CertifiedLemma, ...]
-    places: tuple[Place, ...]
-    obligations: tuple[Proved, ...]
-    reading: AccessSummary | None = None
-    compared_code: tuple[ComparedCode, ...] = ()
+    lemmas: tuple[CertifiedLemma, ...] = field(
+        metadata=coded(_LemmaRows, _lemma_rows, lambda read: tuple(map(_lemma_of, read.lemmas)))
+    )
+    reading: AccessSummary | None = field(
+        default=None,
+        metadata=OMITTED
+        | coded(ReadingDocument, reading_document, lambda read: _reading_of(read.reading, read.symbol)),
+    )
+    compared_code: tuple[ComparedCode, ...] = field(default=(), metadata=OMITTED)

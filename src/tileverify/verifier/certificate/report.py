@@ -8,12 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from msgspec import UNSET, Struct, UnsetType
-
 from ...contract.trustable import trusted_text
 from ...results.compared_code import CodeAgain
-from ...results.documents import ComparedCodeDocument, Json, SecondReadingDocument, to_json
-from ...results.json_report import compared_code_document, reading_document
+from ...results.documents import Json, to_json
 from ...results.second_reading import SecondReading, reading_lines
 from ...results.tiers import Tier
 from ...system.plural import plural
@@ -186,121 +183,56 @@ def reader_text(reread: Reread) -> str:
 
 
 # -------------------------------------------------------------------------------------------------- JSON
-class RecheckedWith(Struct, frozen=True):
-    version: str
-    solver: str
-    trusted: tuple[str, ...]
-
-
-class ObligationDocument(Struct, frozen=True):
-    """``rung``: the tier that proved it when the certificate was made; ``confirmed_by``: what does now."""
-
-    code: str
-    rung: Tier
-    at: list[str]
-    question: int
-    answer: Rechecking
-    confirmed_by: tuple[Means, ...]
-
-
-class RejectedDocument(Struct, frozen=True):
-    """A certificate that no solver saw."""
-
-    certificate: str
-    answer: Rechecking
-    problem: str
-
-
-class ReaderDocument(Struct, frozen=True):
-    """``by``: ``checker``; or ``prover`` or ``nobody``, and then ``reason``; ``asked``: questions left to the second
-    solver; ``shared``: what both have in common."""
-
-    by: str
-    reason: str
-    asked: int
-    shared: str
-
-
-class CodeAgainDocument(Struct, frozen=True):
-    """``stated``: by the certificate; ``answer``: by comparing again, and ``reason`` where that confirms nothing."""
-
-    stated: ComparedCodeDocument
-    answer: Rechecking
-    reason: str
-
-
-class CertificateDocument(Struct, frozen=True):
-    """``told``: the keys that the certificate alone says, and nothing was compared with."""
-
-    certificate: str
-    answer: Rechecking
-    file: str
-    kernel: str
-    launch: str
-    entry: str
-    contract: Json
-    requires: tuple[str, ...]
-    told: tuple[str, ...]
-    bytecode_sha256: str
-    derived: bool
-    reason: str | None
-    obligations: list[ObligationDocument]
-    second_reading: SecondReadingDocument | UnsetType = UNSET
-    read_by: ReaderDocument | UnsetType = UNSET
-    compiled: list[CodeAgainDocument] | UnsetType = UNSET
-
-
-class RecheckDocument(Struct, frozen=True):
-    schema: str
-    tool: RecheckedWith
-    certificates: list[CertificateDocument | RejectedDocument]
-
-
 def recheck_json(rows: Sequence[CertificateRow], tool: str, solver: str) -> str:
     """One document, ending with a newline."""
-    document = RecheckDocument(SCHEMA, RecheckedWith(tool, solver, _rests_on(rows)), list(map(_row_document, rows)))
-    return json.dumps(to_json(document), indent=2) + "\n"
+    checked = {"version": tool, "solver": solver, "trusted": _rests_on(rows)}
+    return json.dumps({"schema": SCHEMA, "tool": checked, "certificates": list(map(_row, rows))}, indent=2) + "\n"
 
 
-def _row_document(row: CertificateRow) -> CertificateDocument | RejectedDocument:
-    if row.found is None:
-        return RejectedDocument(row.file, row.answer, row.problem)
+def _row(row: CertificateRow) -> Json:
+    if row.found is None:  # no solver saw it
+        return {"certificate": row.file, "answer": row.answer.value, "problem": row.problem}
     certificate = row.found.certificate
-    return CertificateDocument(
-        certificate=row.file,
-        answer=row.answer,
-        file=certificate.file,
-        kernel=certificate.kernel,
-        launch=certificate.launch.name,
-        entry=certificate.symbol,
-        contract=launch_to_json(certificate.launch),
-        requires=certificate.requires,
-        told=("file", "launch"),
-        bytecode_sha256=row.found.bytecode_sha256 or certificate.bytecode_sha256,
-        derived=row.found.derived,
-        reason=_open_because(row.found),
-        obligations=[
-            ObligationDocument(
-                proved.code,
-                proved.tier,
-                [certificate.places[number].at for number in proved.places],
-                proved.question,
-                answer,
-                means,
-            )
-            for proved, answer, means in zip(certificate.obligations, row.found.answers, row.found.means, strict=True)
-        ],
-        read_by=UNSET if (r := row.found.reread) is None else _reader(r),
-        second_reading=UNSET if row.reading is None else reading_document(row.reading),
-        compiled=[*map(_code_again, row.code)] or UNSET,
-    )
+    pairs = zip(certificate.obligations, row.found.answers, row.found.means, strict=True)
+    return {
+        "certificate": row.file,
+        "answer": row.answer.value,
+        "file": certificate.file,
+        "kernel": certificate.kernel,
+        "launch": certificate.launch.name,
+        "entry": certificate.symbol,
+        "contract": launch_to_json(certificate.launch),
+        "requires": certificate.requires,
+        "told": ["file", "launch"],  # what the certificate alone says, and nothing was compared with
+        "bytecode_sha256": row.found.bytecode_sha256 or certificate.bytecode_sha256,
+        "derived": row.found.derived,
+        "reason": _open_because(row.found),
+        "obligations": [_answered(proved, certificate, answer, means) for proved, answer, means in pairs],
+        **({} if row.reading is None else {"second_reading": to_json(row.reading)}),
+        **({} if row.found.reread is None else {"read_by": _reader(row.found.reread)}),
+        **({"compiled": list(map(_code_again, row.code))} if row.code else {}),
+    }
 
 
-def _code_again(code: CodeAgain) -> CodeAgainDocument:
+def _answered(proved: Proved, certificate: Certificate, answer: Rechecking, means: Sequence[Means]) -> Json:
+    return {
+        "code": proved.code,
+        "rung": proved.tier.value,  # the tier that proved it when the certificate was made
+        "at": [certificate.places[number].at for number in proved.places],
+        "question": proved.question,
+        "answer": answer.value,
+        "confirmed_by": [each.value for each in means],
+    }
+
+
+def _reader(reread: Reread) -> Json:
+    """``reason``: why it was not the checker; ``asked``: questions left to the second solver; ``shared``: what the
+    checker and the prover have in common."""
+    return {"by": reread.by.value, "reason": reread.why, "asked": reread.asked, "shared": SHARED}
+
+
+def _code_again(code: CodeAgain) -> Json:
     other = Rechecking.REJECTED if code.contradicted else Rechecking.OPEN
     answer = Rechecking.CONFIRMED if code.confirmed else other
-    return CodeAgainDocument(compared_code_document(code.stated), answer, code.contradicted or code.why_not)
-
-
-def _reader(reread: Reread) -> ReaderDocument:
-    return ReaderDocument(reread.by.value, reread.why, reread.asked, SHARED)
+    reason = code.contradicted or code.why_not
+    return {"stated": to_json(code.stated), "answer": answer.value, "reason": reason}

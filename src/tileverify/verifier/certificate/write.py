@@ -26,7 +26,7 @@ from ..obligations.smtlib import Vocabulary, needed_names, script
 from ..smt import Decider, core_of_last, solver_version
 from .launches import essence, launch_from_json, launch_to_json
 from .lemma_texts import lemma_assertion
-from .model import Certificate, CertificateError, CertifiedLemma, Equality, Question
+from .model import Certificate, CertificateError, CertifiedLemma, Equality, FoundBy, Question
 from .stated_accesses import reading_document, reading_of
 from .statement import Statement, statement, tier_of
 
@@ -63,8 +63,7 @@ def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> C
         for question, proof in zip(stated.questions, derivation.questions, strict=True)
     )
     return Certificate(
-        tool=__version__,
-        solver=solver_version(),
+        tool=FoundBy(__version__, solver_version()),
         file=result.file,
         kernel=result.kernel,
         symbol=unit.symbol,

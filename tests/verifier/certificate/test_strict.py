@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.command_line import CommandLine
 
+from tileverify.results.compared_code import ComparedCode
 from tileverify.verifier.certificate.document import certificate_text, read_certificate
 from tileverify.verifier.certificate.files import write_certificates
 
@@ -34,6 +35,19 @@ def test_certificates_are_confirmed_without_executor_and_prover_s_solver(target:
     command = [sys.executable, "-c", WITHOUT_EXECUTOR, "recheck", "--strict", str(tmp_path)]
     ran = subprocess.run(command, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
+
+
+def test_words_on_compiled_code_are_not_compared_without_the_executor(tmp_path: Path) -> None:
+    (written,) = certificates_of("showcase/transpose.py")
+    write_certificates([written.result], tmp_path)
+    (file,) = tmp_path.glob("*.tvcert.json")
+    code = ComparedCode("sm_90", "13.4.92", "compared at 2 launches", "proved for all launches", 2, "0" * 64, "0" * 64)
+    file.write_text(certificate_text(replace(read_certificate(file.read_text(), ""), compared_code=(code,))))
+    command = [sys.executable, "-c", WITHOUT_EXECUTOR, "recheck", "--strict", str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (3, ""), ran.stdout
+    assert "compiled: sm_90 (13.4.92), not compared again (it takes the prover's executor)" in ran.stdout
+    assert "bytecode read by the checker's own rules" in ran.stdout
 
 
 @pytest.fixture

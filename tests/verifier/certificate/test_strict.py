@@ -67,6 +67,7 @@ def test_what_the_checker_does_not_follow_is_not_confirmed(tileverify: CommandLi
     why = "the certificate does not say what the accesses are"
     assert f"not confirmed: the checker alone does not follow the bytecode: {why}" in ran.out
     assert "read by" not in ran.out
+    assert "shared with the prover" not in ran.out
     assert tileverify("recheck", "--strict", "--allow-open", str(silent)).code == 0
     (row,) = json.loads(tileverify("recheck", "--strict", str(silent), "--format", "json").out)["certificates"]
     assert (row["answer"], row["derived"], row["read_by"]["by"]) == ("not confirmed", False, "nobody")

@@ -31,8 +31,8 @@ _ORDERS: Final = {
 }
 _NEAR: Final = 8
 """Instructions between an access and its fence at most."""
-_ACCESSES: Final = frozenset({"ld", "st", "atom", "red", "cp", "multimem", "ldu"})
-_LEAVES: Final = frozenset({"bra", "brx", "ret", "exit", "trap", "call"})
+_ACCESSES: Final = frozenset({"ld", "st", "atom", "red", "cp", "multimem", "ldu", "call"})
+_LEAVES: Final = frozenset({"bra", "brx", "ret", "exit", "trap"})
 
 
 def weaker_orders(machine: ThreadMachine, reference: Reference) -> Iterator[CodeDifference]:
@@ -90,29 +90,29 @@ def _missing(entry: PtxEntry, number: int, wanted: DynamicAccess) -> str:
 def _behind(entry: PtxEntry, number: int) -> Iterator[Instruction]:
     """What every thread that executes the instruction executes next, before it accesses memory again."""
     for each in entry.instructions[number + 1 : number + 1 + _NEAR]:
-        if _parts(each):
+        if each.opcode[0] in _LEAVES or _accesses(each):
             return
         if _is_made_with(each, entry.instructions[number]):
             yield each
 
 
 def _before(entry: PtxEntry, number: int) -> Iterator[Instruction]:
-    """What every thread that executes the instruction has executed before, after it accessed memory."""
+    """What every thread that executes the instruction has executed before, after it accessed memory.
+
+    Threads may leave in between, and none comes from elsewhere.
+    """
     for place in range(number - 1, max(number - _NEAR, 0) - 1, -1):
         each = entry.instructions[place]
-        if place + 1 in entry.targets or _parts(each):
+        if place + 1 in entry.targets or _accesses(each):
             return
         if _is_made_with(each, entry.instructions[number]):
             yield each
 
 
-def _parts(instruction: Instruction) -> bool:
-    """Whether threads go elsewhere, or access memory that others see."""
-    return instruction.opcode[0] in _LEAVES or (instruction.opcode[0] in _ACCESSES and not _is_own(instruction))
-
-
-def _is_own(instruction: Instruction) -> bool:
-    return bool({"shared", "local", "param", "const"} & {part.split("::")[0] for part in instruction.opcode})
+def _accesses(instruction: Instruction) -> bool:
+    """Whether it accesses memory that other blocks see."""
+    own = {"shared", "local", "param", "const"} & {part.split("::")[0] for part in instruction.opcode}
+    return instruction.opcode[0] in _ACCESSES and (not own or instruction.has("global"))
 
 
 def _is_made_with(fence: Instruction, access: Instruction) -> bool:

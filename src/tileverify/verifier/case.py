@@ -167,9 +167,7 @@ class Case:
         deadline = None if limit is None else self.started + limit
         self.use = FactUse(self.contract, self.choose, clauses=[clause.condition for clause in self.clauses])
         self.decider = self.finder = Decider(facts, self.options.limits, deadline, session=self.session)
-        self.facts = frozenset(
-            part for fact in facts for part in (fact.args if fact.kind is t.TermKind.AND else (fact,))
-        )
+        self.facts = frozenset(t.conjuncts(*facts))
         self.cache.clear()
 
     @cached_property

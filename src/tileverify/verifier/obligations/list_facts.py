@@ -64,8 +64,7 @@ def about_lists(facts: Iterable[Term], lists: Mapping[str, ListArgument]) -> tup
     """Those of ``facts`` that speak of the arrays of lists."""
     if not lists:
         return ()
-    parts = (part for fact in facts for part in (fact.args if fact.kind is TermKind.AND else (fact,)))
-    return tuple(dict.fromkeys(part for part in parts if any(_members(part, lists))))
+    return tuple(dict.fromkeys(part for part in t.conjuncts(*facts) if any(_members(part, lists))))
 
 
 def _members(term: Term, lists: Mapping[str, ListArgument]) -> Iterator[tuple[Term, str, str]]:

@@ -12,7 +12,7 @@ from ..contract import terms as t
 from ..contract.launch import DataFact
 from ..contract.terms import Term
 from ..contract.trustable import ON_A_GPU
-from ..frontend.bytecode.model import Location
+from ..frontend.bytecode.location import Location
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import COMBINATIONS, Finding, Hint, SourceSite
 from ..results.codes import CODES, TV

@@ -15,10 +15,9 @@ from dataclasses import replace
 
 from ...contract import terms as t
 from ...contract.contract import Contract
-from ...contract.each_array import member_of_list
 from ...contract.element_types import INDEX_MAX
 from ...contract.launch import ListArgument
-from ...contract.list_terms import described_number, described_word, member_variable
+from ...contract.list_terms import described_number, described_word, member_of_list, member_variable
 from ...contract.terms import Term, TermKind
 from ...contract.variables import list_length
 from ...frontend.symbolic.origin_addresses import list_word

@@ -203,6 +203,16 @@ def _key(key: ast.expr | None) -> str:
     return ast.unparse(key) if isinstance(key, ast.Attribute) else ""
 
 
+@pytest.mark.parametrize("module", [path for path in OWN if room_of(path) == "verifier"], ids=str)
+def test_what_a_question_may_take_stands_in_one_file(module: Path) -> None:
+    written = [
+        node.lineno
+        for node in ast.walk(syntax(module))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Limits" and (node.args or node.keywords)
+    ]
+    assert not written or module == Path("tileverify/verifier/budgets.py")
+
+
 MIRRORED = {
     "control", "integers", "machine", "memory", "tiles", "tokens", "values",  # an op to the prover, and in numbers
     "gate", "recheck", "report", "run", "stability", "options",  # a command, and what it commands

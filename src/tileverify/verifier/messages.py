@@ -18,7 +18,8 @@ from ..results import COMBINATIONS, Finding, Hint, SourceSite
 from ..results.codes import CODES, TV
 from ..results.families import CONFLICTS
 from ..results.kernel_names import plain_name
-from .effort import KERNEL_EFFORT, Effort
+from .budgets import KERNEL_EFFORT
+from .effort import Effort
 from .obligations.fact_instances import loaded_values
 from .obligations.obligations import MISALIGNED, Obligation, one_width
 from .obligations.two_blocks import CopyLevel

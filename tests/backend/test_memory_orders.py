@@ -92,6 +92,8 @@ def test_a_fence_beside_the_access_orders_as_well(unit: KernelUnit) -> None:
         (f"fence.release.gpu;\n{between}", "fence.acquire.gpu;", True),
         ("fence.release.gpu;", f"{between}\nfence.acquire.gpu;", True),
         ("fence.release.gpu;\n$ENTERED:", "fence.acquire.gpu;", True),  # others may come from elsewhere
+        ("setp.ne.s32 %p99, %r99, %r99;\nfence.release.gpu;\n@%p99 ret;", "fence.acquire.gpu;", False),
+        ("fence.release.gpu;", "setp.ne.s32 %p99, %r99, %r99;\n@%p99 ret;\nfence.acquire.gpu;", True),
         ("fence.release.gpu;", "bra.uni $ON;\n$ON:\nfence.acquire.gpu;", True),
         ("setp.ne.s32 %p99, %r99, %r99;\n@%p99 fence.release.gpu;", "fence.acquire.gpu;", True),
     ):

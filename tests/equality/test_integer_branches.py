@@ -7,7 +7,8 @@ import numpy as np
 from tileverify.equality.branches import WaysTaken
 from tileverify.equality.integer_branches import integer_branches
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, tile
-from tileverify.frontend.bytecode.model import Entry, Location, Op, Value
+from tileverify.frontend.bytecode.location import Location
+from tileverify.frontend.bytecode.model import Entry, Op, Value
 
 IN_A_HEADER = Location("cuda_tile.h", 3230, 39, caller=Location("k.cu", 12, 4))
 

@@ -16,7 +16,7 @@ from tileverify.pipeline import CheckOptions, check_paths, check_unit
 from tileverify.reports.html.words import in_words
 from tileverify.results import KernelResult, Verdict
 from tileverify.system.errors import NoKernelFound, SpecError, UnsupportedOperation, UsageError
-from tileverify.verifier.effort import KERNEL_EFFORT
+from tileverify.verifier.budgets import KERNEL_EFFORT
 
 KERNEL = """\
 import cuda.tile as ct

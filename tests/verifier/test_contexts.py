@@ -16,8 +16,8 @@ from tileverify.contract.terms import Scope
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.results import Verdict
+from tileverify.verifier.budgets import QUESTION
 from tileverify.verifier.case import Case
-from tileverify.verifier.effort import QUESTION
 from tileverify.verifier.obligations.answers import Answer, Limits
 from tileverify.verifier.smt import Decider, Session
 from tileverify.verifier.smt.tier_solver import TierSolver

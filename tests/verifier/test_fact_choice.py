@@ -202,7 +202,7 @@ def test_fewer_facts_are_not_asked_about_for_longer_than_they_may_be(
         return result
 
     monkeypatch.setattr(UpTo, "decide", counted)
-    monkeypatch.setattr(fact_choice, "LEAST_EFFORT", -1)
-    monkeypatch.setattr(fact_choice, "MORE_EFFORT", -1)
+    monkeypatch.setattr(fact_choice, "CHOICE_LEAST", -1)
+    monkeypatch.setattr(fact_choice, "FEWER_FACTS", -1)
     _checked(tmp_path)
     assert any(spent)

@@ -9,6 +9,7 @@ import pytest
 
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.budgets import WIDEST_TOTAL
 from tileverify.verifier.case import Outcome
 from tileverify.verifier.search import generalised_proof
 from tileverify.verifier.search.clause_search import fewest
@@ -129,7 +130,7 @@ grid = [4]
 args = { x = "f32[12, 128]", out = "f32[12, 128]", n = 12, TILE = 128 }"""
     plain = checked(tmp_path, ROWS, spec)
     assert (plain.verdict, plain.holds_for) == (Verdict.PROVED, "any")
-    monkeypatch.setattr(generalised_proof, limit, -generalised_proof.WIDEST_TOTAL)
+    monkeypatch.setattr(generalised_proof, limit, -WIDEST_TOTAL)
     result = checked(tmp_path, ROWS, spec)
     assert result.verdict is Verdict.PROVED
     assert result.holds_for in {"sizes", "launch"}

@@ -9,8 +9,9 @@ import pytest
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
+from tileverify.verifier.budgets import FIT_LEAST, FIT_LEAST_AT_FIRST, FIT_SHARES, MOST_UNFIT
 from tileverify.verifier.obligations.answers import Answer, Limits, Result
-from tileverify.verifier.search.patience import LEAST, LEAST_AT_FIRST, MOST_OPEN, SHARES, Patience
+from tileverify.verifier.search.patience import Patience
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.tier_solver import TierSolver
 
@@ -58,11 +59,11 @@ def test_an_integer_is_given_less_for_each_other_that_stays_open() -> None:
     for other in OTHERS:
         patience.decide([other])
     assert [each.linear for each in decider.asked[:4]] == [80_000, 40_000, 20_000, 20_000]
-    assert {each.linear for each in decider.asked[2:]} == {LEAST_AT_FIRST}
+    assert {each.linear for each in decider.asked[2:]} == {FIT_LEAST_AT_FIRST}
     assert len(decider.asked) == len(OTHERS)  # however many are open
     assert not patience.is_over()
     patience.decide([OTHERS[0], GUARD])
-    assert decider.asked[-1].linear == LEAST
+    assert decider.asked[-1].linear == FIT_LEAST
 
 
 def test_nothing_more_is_asked_once_too_many_integers_stay_open() -> None:
@@ -72,7 +73,7 @@ def test_nothing_more_is_asked_once_too_many_integers_stay_open() -> None:
         patience.decide([other])
         patience.decide([other, GUARD])
     assert patience.is_over()
-    assert len(decider.asked) == 2 * MOST_OPEN - 1  # each twice, but the last
+    assert len(decider.asked) == 2 * MOST_UNFIT - 1  # each twice, but the last
     alone = Patience(Fruitless(), LIMITS, None)
     for other in OTHERS:
         alone.decide([other])
@@ -85,9 +86,9 @@ def test_a_question_takes_a_share_of_what_is_left() -> None:
     for other in OTHERS:
         patience.decide([other])
     totals = [each.total for each in decider.asked]
-    assert totals[0] == 300_000 // SHARES
+    assert totals[0] == 300_000 // FIT_SHARES
     assert totals == sorted(totals, reverse=True)
-    assert min(totals) >= LEAST
+    assert min(totals) >= FIT_LEAST
     assert sum(totals) <= 300_000
     assert patience.is_over()
     assert len(totals) < len(OTHERS)  # the rest was not asked at all

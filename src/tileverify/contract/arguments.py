@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ..system.errors import SpecError
+from .contiguous import contiguous_strides, strides_of
 from .descriptions import check_extent, parse_description, print_array, suggestion
 from .element_types import ELEMENT_TYPES
 from .expression_parser import parse_size
@@ -28,7 +29,7 @@ from .launch import (
     TupleArgument,
 )
 from .parameters import KernelParameter
-from .strides import contiguous_strides, may_overlap_itself, strides_of
+from .strides import may_overlap_itself
 
 _LIST_KEYS: Final = ("list", "length", "elements")
 

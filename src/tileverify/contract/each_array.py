@@ -8,20 +8,11 @@ arrays: a launch with an empty one is none of the contract's.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
-from typing import Final
 
 from ..system.errors import SpecError
 from .expressions import free_names, substitute
 from .launch import Expression, ListArgument, Name, SameArray
-
-_PARTS: Final = ("address", "shape", "strides")
-
-
-def member_of_list(name: str, lists: Container[str]) -> tuple[str, str]:
-    """The list and the word (``address``, ``shape[0]``, ``strides[1]``) that ``name`` stands for; two empty strings for
-    any other name."""
-    listed, dot, word = name.rpartition(".")
-    return (listed, word) if dot and listed in lists and word.partition("[")[0] in _PARTS else ("", "")
+from .list_terms import member_of_list
 
 
 def list_spoken_of(condition: Expression | SameArray, lists: Container[str]) -> str | None:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+from typing import Final
+
 from . import terms as t
+from .contiguous import strides_of
 from .element_types import INDEX_MAX
 from .expressions import constant_value
 from .launch import ArrayArgument, ListArgument, Name
-from .strides import strides_of
 from .terms import Scope, Term
 from .variables import argument_address
+
+_PARTS: Final = ("address", "shape", "strides")
+
+
+def member_of_list(name: str, lists: Container[str]) -> tuple[str, str]:
+    """The list and the word (``address``, ``shape[0]``, ``strides[1]``) that ``name`` stands for; two empty strings for
+    any other name."""
+    listed, dot, word = name.rpartition(".")
+    return (listed, word) if dot and listed in lists and word.partition("[")[0] in _PARTS else ("", "")
 
 
 def described_word(element: ArrayArgument, part: str, d: int) -> int | str | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .contiguous import strides_of
 from .element_types import INT_BITS
 from .expressions import constant_value
 from .launch import Argument, LaunchSpec, ScalarArgument, TupleArgument
-from .strides import strides_of
 
 
 def numbers_of(launch: LaunchSpec) -> dict[str, int]:

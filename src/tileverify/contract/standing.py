@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .contiguous import strides_of
 from .element_types import ELEMENT_TYPES, INDEX_MAX, LENGTH_BITS
 from .expressions import GRID_NAMES
 from .launch import GRID_MAX, ArrayArgument, Expression, ListArgument, Name, ScalarArgument
-from .strides import strides_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,26 +13,12 @@ from math import gcd, prod
 from typing import Final
 
 from ..system.errors import SpecError
+from .contiguous import strides_of
 from .expressions import GRID_NAMES, constant_value, free_names
-from .launch import Apply, ArrayArgument, Expression, LaunchSpec, ListArgument, Name, Number, ScalarArgument, flat
+from .launch import Apply, ArrayArgument, Expression, LaunchSpec, ListArgument, Name, ScalarArgument, flat
 
 MOST_COMPARED: Final = 1 << 16
 """Elements of an array whose addresses are compared one by one."""
-
-
-def contiguous_strides(shape: Sequence[Expression]) -> tuple[Expression, ...]:
-    """The row-major strides of a shape, in elements: the last is 1, each other the product of the sizes after it."""
-    strides: list[Expression] = []
-    product: Expression = Number(1)
-    for size in reversed(shape):
-        strides.append(product)
-        product = size if product == Number(1) else Apply("*", (size, product))
-    return tuple(reversed(strides))
-
-
-def strides_of(array: ArrayArgument) -> tuple[Expression, ...]:
-    """The strides of an array in elements, also where the description leaves them out."""
-    return contiguous_strides(array.shape) if array.strides is None else array.strides
 
 
 def apart(shape: Sequence[int], strides: Sequence[int], most: int = MOST_COMPARED) -> bool:

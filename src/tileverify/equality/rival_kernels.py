@@ -12,9 +12,9 @@ from ..backend.interpreter import Budget
 from ..backend.numbers.conditions import ContractInNumbers, scalars
 from ..backend.numbers.trial_launches import constants_of
 from ..contract.concrete import ConcreteArray, ConcreteLaunch
+from ..contract.contiguous import strides_of
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import KernelUnit, Name
-from ..contract.strides import strides_of
 from ..system.errors import UsageError
 from .deciding import SHARE
 from .field import Array

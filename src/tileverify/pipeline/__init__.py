@@ -169,7 +169,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     from ..backend.replay.replay import Replayer
     from ..backend.split_loads import notes_on_split_loads
     from ..frontend.bytecode import decode
-    from ..verifier.effort import KERNEL_EFFORT
+    from ..verifier.budgets import KERNEL_EFFORT
     from ..verifier.obligations.answers import Limits
     from ..verifier.verify import VerifyOptions, verify
     from .cache.verdicts import ResultCache

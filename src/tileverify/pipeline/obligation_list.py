@@ -43,8 +43,9 @@ def counted_obligations(unit: KernelUnit, options: CheckOptions) -> CountedOblig
     """
     from ..contract.as_terms import build_contract
     from ..frontend.bytecode import decode
+    from ..verifier.budgets import KERNEL_EFFORT
     from ..verifier.case import Case, VerifyOptions
-    from ..verifier.effort import KERNEL_EFFORT, Effort
+    from ..verifier.effort import Effort
     from ..verifier.obligations.prepare import launch_facts
     from ..verifier.smt import Session
     from .cache.verdicts import ResultCache

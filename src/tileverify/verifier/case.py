@@ -18,7 +18,8 @@ from ..results import MOST_REFUTATIONS, Finding, HoldsFor, ObligationCount, Verd
 from ..results.codes import TV
 from ..results.tiers import Tier
 from . import messages
-from .effort import KERNEL_EFFORT, STRUCTURAL, Effort
+from .budgets import CLAUSE_LIMITS, HASTE, KERNEL_EFFORT, OPEN_LIMITS, SEARCH_TOTAL, STRUCTURAL, WORDING_LIMITS
+from .effort import Effort
 from .obligations.answers import Answer, Decides, Limits, Result
 from .obligations.determinism import deterministic
 from .obligations.fact_use import ChooseFacts, FactUse
@@ -35,22 +36,7 @@ from .search.patience import Patience
 from .search.plain import plain
 from .smt import Decider, Limited, Session
 
-CLAUSE_LIMITS = Limits(linear=300_000, nonlinear=0, rounds=12, total=400_000)
-"""For the search of clauses: what does not help soon is not the natural one."""
-
-WORDING_LIMITS = Limits(linear=50_000, nonlinear=0, rounds=6, total=60_000)
-"""For the wording of clauses: whether a part, or one of them, follows from the rest."""
-
-OPEN_LIMITS = Limits(linear=100_000, nonlinear=0, rounds=12, total=150_000, bits=0)
-"""For whether something that the specification leaves open may decide something: no verdict hangs on it."""
-
-HASTE = 2_000_000
-"""Resource units for whether integers fit, in a hasty look: with facts on data it is asked again."""
-
 TIME_IS_UP = "the time limit for this kernel was reached"
-
-SEARCH_TOTAL = 5_000_000
-"""Resource units in vain after which no further clauses are looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +153,7 @@ class Case:
         deadline = None if limit is None else self.started + limit
         self.use = FactUse(self.contract, self.choose, clauses=[clause.condition for clause in self.clauses])
         self.decider = self.finder = Decider(facts, self.options.limits, deadline, session=self.session)
-        self.facts = frozenset(
-            part for fact in facts for part in (fact.args if fact.kind is t.TermKind.AND else (fact,))
-        )
+        self.facts = frozenset(t.conjuncts(*facts))
         self.cache.clear()
 
     @cached_property

@@ -17,15 +17,13 @@ from ..contract.launch import Apply, Argument, ArrayArgument, LaunchSpec, Name, 
 from ..contract.terms import Term
 from ..frontend.symbolic.summary import AccessSummary, Origin
 from ..system.errors import SpecError
+from .budgets import WORK_LIMITS
 from .obligations.answers import Answer, Limits
 from .obligations.consistency import elements, promises
 from .obligations.fact_use import FactUse
 from .obligations.footprint_overlap import PreparedSite, does_something
 from .obligations.prepare import Preparer, launch_facts
 from .smt import Decider, Session
-
-WORK_LIMITS: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
-"""For whether a block of any launch gets to an access: what is not told within them is taken to be so."""
 
 FEW_SUBSETS: Final = 60
 """So many sets of one or two lines are tried before lines are left out one by one."""

@@ -11,33 +11,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+from .budgets import KERNEL_EFFORT
 
 if TYPE_CHECKING:
     from .obligations.obligations import Obligation
 
 Place: TypeAlias = "tuple[str, tuple[int, ...]] | None"
-
-KERNEL_EFFORT: Final = 120_000_000
-"""Units for one kernel, some 20 to 30 seconds of a processor.  The most expensive known proof takes 76,000,000."""
-
-QUESTION: Final = 5_000
-"""What a question counts for before the solver has looked at it: it takes Python about so long to write it down."""
-
-STRUCTURAL: Final = 500
-"""The same of an obligation that is simplified, where mostly no question is left."""
-
-WIDER_SHARE: Final = 8
-"""A contract wider than the launch may take so large a part of the account: what its proof would take longer for, the
-launch's own proof is given, which is what was asked for."""
-
-SOON_SHARE: Final = 160
-"""The same where it is not known whether the launch's own proof, which comes after it, works out; of 100 contracts for
-any grid 97 take less."""
-
-
-LACKING_SHARE: Final = 8
-"""The same of the clauses that a written contract lacks, which only help people."""
 
 
 @dataclass

@@ -24,7 +24,8 @@ from ..results import Finding, Hint
 from ..results.codes import TV
 from ..results.families import BETWEEN_BLOCKS, INSIDE_BLOCK
 from . import messages
-from .case import CLAUSE_LIMITS, Case
+from .budgets import CLAUSE_LIMITS
+from .case import Case
 from .obligations.answers import Answer, Model
 from .obligations.fact_instances import data_facts
 from .obligations.footprint_overlap import PreparedSite, place_terms

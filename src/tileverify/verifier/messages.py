@@ -12,13 +12,14 @@ from ..contract import terms as t
 from ..contract.launch import DataFact
 from ..contract.terms import Term
 from ..contract.trustable import ON_A_GPU
-from ..frontend.bytecode.model import Location
+from ..frontend.bytecode.location import Location
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import COMBINATIONS, Finding, Hint, SourceSite
 from ..results.codes import CODES, TV
 from ..results.families import CONFLICTS
 from ..results.kernel_names import plain_name
-from .effort import KERNEL_EFFORT, Effort
+from .budgets import KERNEL_EFFORT
+from .effort import Effort
 from .obligations.fact_instances import loaded_values
 from .obligations.obligations import MISALIGNED, Obligation, one_width
 from .obligations.two_blocks import CopyLevel

@@ -20,10 +20,11 @@ from ..results import Finding, Verdict
 from ..results.claim import Confirm
 from ..results.codes import TV
 from . import messages
+from .budgets import GENERALISED_LIMITS, HOPELESS, LACKING_SHARE, SOON_SHARE, WIDER_SHARE
 from .case import Case, Open, Outcome, VerifyOptions
 from .contradiction import emptied, idle, no_launch, no_work
 from .determined import Determined
-from .effort import LACKING_SHARE, SOON_SHARE, WIDER_SHARE, Effort
+from .effort import Effort
 from .large_arrays import LargeArrays
 from .obligations.answers import Answer, Limits
 from .obligations.consistency import elements, promises
@@ -39,11 +40,10 @@ from .search.clauses import Clause
 from .search.fact_candidates import candidates
 from .search.fact_choice import FactChoice
 from .search.fact_trial import FactTrial, Key, key_of, with_terms
-from .search.generalised_proof import GENERALISED_LIMITS
 from .search.generalising import is_asked_first
 from .search.limit_proof import WithinLimits
 from .search.narrow_proof import Narrowing
-from .search.of_recording import HOPELESS, as_recorded
+from .search.of_recording import as_recorded
 from .search.offered_facts import Groups, OfferedFacts
 from .search.shortest import shortest
 from .search.wider_proofs import Wider

@@ -21,13 +21,13 @@ from tileverify.frontend.bytecode.builder import (
     scalar,
     tile,
 )
+from tileverify.frontend.bytecode.location import Location
 from tileverify.frontend.bytecode.model import (
     Bounded,
     DivBy,
     FloatAttribute,
     GatherScatterViewType,
     IntegerAttribute,
-    Location,
     Module,
     PartitionViewType,
     SameElements,

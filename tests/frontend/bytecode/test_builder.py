@@ -6,7 +6,8 @@ import pytest
 
 from tileverify.frontend.bytecode import decode, encode, print_module
 from tileverify.frontend.bytecode.builder import F32, I1, I32, I64, BodyBuilder, ModuleBuilder, constant, pointer, tile
-from tileverify.frontend.bytecode.model import Bounded, Location
+from tileverify.frontend.bytecode.location import Location
+from tileverify.frontend.bytecode.model import Bounded
 from tileverify.system.errors import EncodeError
 
 

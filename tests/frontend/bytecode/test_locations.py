@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tileverify.frontend.bytecode import decode
-from tileverify.frontend.bytecode.model import Location, Module
+from tileverify.frontend.bytecode.location import Location
+from tileverify.frontend.bytecode.model import Module
 from tileverify.frontend.bytecode.traverse import walk
 
 from .producers import KERNELS

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tileverify.frontend.bytecode.builder import F32, I1, I8, I32, constant, scalar, tile
-from tileverify.frontend.bytecode.model import Constant, Location
+from tileverify.frontend.bytecode.location import Location
+from tileverify.frontend.bytecode.model import Constant
 
 
 def elements(value: Constant) -> list[int]:

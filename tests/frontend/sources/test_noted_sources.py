@@ -10,7 +10,7 @@ from tests.command_line import CommandLine
 
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import F32, I32, ModuleBuilder, pointer, tile
-from tileverify.frontend.bytecode.model import Location
+from tileverify.frontend.bytecode.location import Location
 
 SECRET = "PASSWORD = 'tell-nobody-7f3a'"
 SPEC = '[[launch]]\nkernel = "k"\ngrid = ["2"]\nargs = { out = "f32[N]" }\nrequires = ["N >= 1"]\n'

@@ -36,7 +36,7 @@ from tileverify.contract.terms import (
     wrap,
 )
 from tileverify.contract.variables import BID, GRID
-from tileverify.frontend.bytecode.model import Location
+from tileverify.frontend.bytecode.location import Location
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.locations import user_frame
 from tileverify.frontend.symbolic.summary import Access, OriginKind, PointerFootprint, Site, ViewFootprint, earlier

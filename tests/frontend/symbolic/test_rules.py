@@ -8,7 +8,8 @@ import pytest
 
 from tileverify.contract.launch import EntryParameter, Role
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, scalar, tile
-from tileverify.frontend.bytecode.model import Block, Entry, Location, Module
+from tileverify.frontend.bytecode.location import Location
+from tileverify.frontend.bytecode.model import Block, Entry, Module
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.summary import PointerFootprint
 from tileverify.system.errors import SpecError, UnsupportedOperation

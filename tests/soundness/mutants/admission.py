@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.contiguous import strides_of
 from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.expressions import evaluate, free_names, print_expression
 from tileverify.contract.launch import (
@@ -24,7 +25,6 @@ from tileverify.contract.launch import (
     TupleArgument,
 )
 from tileverify.contract.operators import Undefined
-from tileverify.contract.strides import strides_of
 from tileverify.results import Witness
 
 PAGE = 4096

@@ -16,6 +16,7 @@ from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
 from tileverify.backend.interpreter.encodings import round_to, to_bits
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.contiguous import strides_of
 from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.expressions import evaluate
@@ -30,7 +31,7 @@ from tileverify.contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from tileverify.contract.strides import may_overlap_itself, strides_of
+from tileverify.contract.strides import may_overlap_itself
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.frontend.bytecode.traverse import walk

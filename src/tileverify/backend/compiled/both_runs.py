@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from ...contract.concrete import Block, every_block
 from ...contract.launch import EntryParameter
 from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import Entry, Module, Op
@@ -22,7 +23,6 @@ from ..numbers.inputs import Inputs
 from .host.hidden_parameters import HostSide, NoHiddenParameters
 from .machine.machine import ThreadMachine, Unfollowed
 from .machine.memory import GlobalMemory
-from .machine.threads import Block
 from .machine.types import Array
 from .ptx.model import PtxEntry, PtxModule
 
@@ -73,10 +73,6 @@ def _may_wait(entry: Entry) -> bool:
     return any(_meet(walk(body)) for op in loops for region in op.regions for body in region.blocks)
 
 
-def _all_blocks(grid: Block) -> tuple[Block, ...]:
-    return tuple((x, y, z) for z, y, x in product(*(range(size) for size in reversed(grid))))
-
-
 def reference(
     module: Module, entry: Entry, parameters: Sequence[EntryParameter], inputs: Inputs, *, whole: bool = False
 ) -> Reference:
@@ -84,7 +80,7 @@ def reference(
     data = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in inputs.memory.items()}
     bound = bind_launch(module, entry, parameters, inputs.launch, data)
     memory, budget, grid = Memory(bound.image), Budget(STEPS), inputs.launch.grid
-    blocks = _all_blocks(grid) if whole else border_blocks(entry, grid)
+    blocks = tuple(every_block(grid)) if whole else border_blocks(entry, grid)
     logs = []
     for block in blocks:
         log = run_block(bound.program, bound.arguments, memory, grid, block, budget, conduct=KEEP_GOING)

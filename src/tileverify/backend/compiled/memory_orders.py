@@ -31,7 +31,7 @@ _ORDERS: Final = {
 }
 _NEAR: Final = 8
 """Instructions between an access and its fence at most."""
-_ACCESSES: Final = frozenset({"ld", "st", "atom", "red", "cp", "multimem", "ldu"})
+_ACCESSES: Final = frozenset({"ld", "st", "atom", "red", "cp", "multimem", "ldu", "call"})
 _BARRIERS: Final = frozenset({"bar", "barrier", "mbarrier"})
 _LEAVES: Final = frozenset({"bra", "brx", "ret", "exit", "trap"})
 
@@ -92,7 +92,7 @@ def _behind(entry: PtxEntry, number: int) -> Iterator[Instruction]:
     """What every thread that executes the instruction executes next, before it accesses memory again."""
     for place in range(number + 1, min(number + 1 + _NEAR, len(entry.instructions))):
         each = entry.instructions[place]
-        if _parts(each) or each.opcode[0] in _LEAVES:
+        if each.opcode[0] in _LEAVES or _parts(each):
             return
         if _is_made_with(entry, place, number):
             yield each
@@ -101,7 +101,7 @@ def _behind(entry: PtxEntry, number: int) -> Iterator[Instruction]:
 def _before(entry: PtxEntry, number: int) -> Iterator[Instruction]:
     """What every thread that executes the instruction has executed before, after it accessed memory.
 
-    Threads may leave between: those that go on have been there.
+    Threads may leave in between, and none comes from elsewhere.
     """
     for place in range(number - 1, max(number - _NEAR, 0) - 1, -1):
         each = entry.instructions[place]
@@ -112,17 +112,17 @@ def _before(entry: PtxEntry, number: int) -> Iterator[Instruction]:
 
 
 def _parts(instruction: Instruction) -> bool:
-    """Whether it accesses memory that others see, or waits for other threads: a fence orders nothing across it.
+    """Whether a fence orders nothing across it: an access, or a barrier.
 
     What others did before a barrier came after the fence, so a release does not hand it on; and so the other way round.
     """
-    kind = instruction.opcode[0]
-    return kind in _BARRIERS or kind == "call" or (kind in _ACCESSES and not _is_own(instruction))
+    return instruction.opcode[0] in _BARRIERS or _accesses(instruction)
 
 
-def _is_own(instruction: Instruction) -> bool:
-    spaces = {part.split("::")[0] for part in instruction.opcode}
-    return "global" not in spaces and bool({"shared", "local", "param", "const"} & spaces)
+def _accesses(instruction: Instruction) -> bool:
+    """Whether it accesses memory that other blocks see."""
+    own = {"shared", "local", "param", "const"} & {part.split("::")[0] for part in instruction.opcode}
+    return instruction.opcode[0] in _ACCESSES and (not own or instruction.has("global"))
 
 
 def _is_made_with(entry: PtxEntry, fence: int, access: int) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from ...frontend.bytecode.model import Location
+from ...frontend.bytecode.location import Location
 
 _PLACE: Final = re.compile(
     r"DebugLoc:\s*\{\s*File:\s*(?P<file>'(?:[^']|'')*'|\"[^\"]*\"|[^,]*),\s*"

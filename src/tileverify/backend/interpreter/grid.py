@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
-from ...contract.concrete import ConcreteLaunch
+from ...contract.concrete import ConcreteLaunch, every_block
 from ...contract.launch import EntryParameter
 from ...frontend.bytecode.model import Entry, Module
 from .access_log import BlockLog
@@ -47,7 +46,7 @@ def run_grid(
     bound = bind_launch(module, entry, parameters, launch, data)
     memory = Memory(bound.image)
     logs = []
-    for block in _all_blocks(launch.grid) if blocks is None else blocks:
+    for block in every_block(launch.grid) if blocks is None else blocks:
         log = run_block(bound.program, bound.arguments, memory, launch.grid, block, budget)
         if log.stopped is not None:
             raise log.stopped
@@ -60,7 +59,3 @@ def run_grid(
             before = contents[allocation.name]
             after[allocation.name] = memory.bytes_of(number).view(before.dtype).reshape(before.shape)
     return GridRun(after, tuple(logs), bound.image)
-
-
-def _all_blocks(grid: GridPoint) -> Iterable[GridPoint]:
-    return ((x, y, z) for z, y, x in product(*(range(size) for size in reversed(grid))))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Final
 
 import numpy as np
 
-from ...contract.concrete import Block, ConcreteLaunch
+from ...contract.concrete import Block, ConcreteLaunch, every_block
 from ...contract.launch import EntryParameter
 from ...frontend.bytecode.model import Entry, Module
 from ..interpreter import Budget, InterpreterStop, Memory, MemoryImage, bind_launch, run_block
@@ -66,7 +65,7 @@ def execute_launch(
     memory, budget, writes = Memory(bound.image), Budget(steps), _Writes(bound.image, contents.keys())
     told: list[Told] = []
     stopped: InterpreterStop | None = None
-    for block in _all_blocks(launch.grid):
+    for block in every_block(launch.grid):
         log = run_block(bound.program, bound.arguments, memory, launch.grid, block, budget, conduct=conduct)
         writes.add(log)
         if log.printed or log.assertions or log.events or log.open_uses:
@@ -84,10 +83,6 @@ def execute_launch(
             if open_ is not None and open_.any():
                 unspecified[allocation.name] = open_
     return Executed(after, writes.masks(), unspecified, tuple(told), block, stopped)
-
-
-def _all_blocks(grid: Block) -> Iterable[Block]:
-    return ((x, y, z) for z, y, x in product(*(range(size) for size in reversed(grid))))
 
 
 class _Writes:

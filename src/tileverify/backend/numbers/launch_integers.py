@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 
+from ...contract.contiguous import strides_of
 from ...contract.launch import DataFact, EntryParameter, Expression, Name, Number, Role
 from ...contract.operators import Undefined
-from ...contract.strides import strides_of
 from ...frontend.bytecode.model import Block, Entry, Op, ScalarType, TensorViewType, TileType, Value
 from ..interpreter.integers import COMPARISONS, divide
 from ..interpreter.table import RULES

@@ -14,10 +14,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
+from ...contract.contiguous import strides_of
 from ...contract.expressions import GRID_NAMES
 from ...contract.launch import GRID_MAX, Apply, EntryParameter, Expression, Name
 from ...contract.operators import Undefined
-from ...contract.strides import strides_of
 from ...frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
 from ...frontend.bytecode.uses import NOWHERE, ValueUse, uses_of
 from .bounded_loads import bounded_loads

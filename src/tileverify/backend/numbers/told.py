@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...contract.concrete import Block
-from ...frontend.bytecode.model import Entry, Location
+from ...frontend.bytecode.location import Location
+from ...frontend.bytecode.model import Entry
 from ...frontend.bytecode.traverse import walk
 from ...system.errors import TileVerifyError
 from ...system.paths import display_path

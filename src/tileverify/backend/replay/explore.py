@@ -7,14 +7,13 @@ excluded: this is testing, the proof is the verifier's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Final, TypeAlias
 
 import numpy as np
 
-from ...contract.concrete import Block, ConcreteLaunch
+from ...contract.concrete import Block, ConcreteLaunch, every_block
 from ...contract.launch import EntryParameter
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...frontend.bytecode.traverse import walk
@@ -159,7 +158,7 @@ def explore(
     """
     chosen = standard_schedules(schedules, seed) if isinstance(schedules, int) else tuple(schedules)
     data = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in contents.items()}
-    wanted = list(_all_blocks(launch.grid)) if blocks is None else list(blocks)
+    wanted = list(every_block(launch.grid)) if blocks is None else list(blocks)
     steps = Budget(budget)
     collected = _Collected(launch, entry)
     unfinished: list[Schedule] = []
@@ -179,10 +178,6 @@ def explore(
         tuple(collected.outcomes),
         tuple(unfinished),
     )
-
-
-def _all_blocks(grid: Block) -> Iterable[Block]:
-    return ((x, y, z) for z, y, x in product(*(range(size) for size in reversed(grid))))
 
 
 class _Collected:

@@ -10,9 +10,9 @@ from random import Random
 from typing import Final
 
 from ...contract.concrete import ConcreteArray, ConcreteLaunch
+from ...contract.contiguous import strides_of
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import Apply, Expression, Name, Number
-from ...contract.strides import strides_of
 from ...frontend.bytecode.model import Entry
 from ..audit.legal_launches import AXES, SCALARS, SIZES, drawn_values, tile_sizes
 from ..numbers.choose import Palette, check_given, draw

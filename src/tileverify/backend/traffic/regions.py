@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from ...contract.terms import TRUE, ZERO, Term, TermKind, le, lt
+from ...contract.terms import TRUE, ZERO, Term, TermKind, conjuncts, le, lt
 from ...contract.terms.sums import sub
 from ...contract.variables import BID
 from ...frontend.symbolic.summary import Loop, Site, ViewFootprint
@@ -109,17 +109,11 @@ def parts_of(variables: Sequence[Term], conditions: Sequence[Term], places: Sequ
 
 
 def _conditions(site: Site) -> Iterable[Term]:
-    yield from _conjuncts(site.guard)
+    yield from conjuncts(site.guard)
     place = site.footprint
     if isinstance(place, ViewFootprint):
         for at, size in zip(place.coordinates, place.shape, strict=True):
             yield from (each for each in (le(ZERO, at), lt(at, size)) if each is not TRUE)
-
-
-def _conjuncts(guard: Term) -> tuple[Term, ...]:
-    if guard is TRUE:
-        return ()
-    return guard.args if guard.kind is TermKind.AND else (guard,)
 
 
 @dataclass

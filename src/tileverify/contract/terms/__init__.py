@@ -12,7 +12,7 @@ parts.
 from __future__ import annotations
 
 from .bits import bit_and, bit_or, bit_xor, shift_left, shift_right
-from .logic import and_, eq, iff, implies, ite, le, lt, ne, not_, or_
+from .logic import and_, conjuncts, eq, flat_conjuncts, iff, implies, ite, le, lt, ne, not_, or_
 from .nodes import (
     FALSE,
     ONE,
@@ -72,9 +72,11 @@ __all__ = [
     "boolean",
     "ceildiv",
     "choice",
+    "conjuncts",
     "const",
     "eq",
     "fits_signed",
+    "flat_conjuncts",
     "floordiv",
     "floormod",
     "from_linear",

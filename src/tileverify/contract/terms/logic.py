@@ -111,6 +111,21 @@ def or_(*terms: Term) -> Term:
     return _junction(TermKind.OR, FALSE, TRUE, terms)
 
 
+def conjuncts(*conditions: Term) -> tuple[Term, ...]:
+    """The parts of ``conditions``, which all hold together; TRUE has none."""
+    kept = (each for each in conditions if each is not TRUE)
+    return tuple(part for each in kept for part in (each.args if each.kind is TermKind.AND else (each,)))
+
+
+def flat_conjuncts(*conditions: Term) -> tuple[Term, ...]:
+    """The same, also of what denies a disjunction: neither of two is both not."""
+    found: list[Term] = []
+    for part in conjuncts(*conditions):
+        denies = part.kind is TermKind.NOT and part.args[0].kind is TermKind.OR
+        found += flat_conjuncts(*map(not_, part.args[0].args)) if denies else (part,)
+    return tuple(found)
+
+
 def implies(a: Term, b: Term) -> Term:
     return or_(not_(a), b)
 

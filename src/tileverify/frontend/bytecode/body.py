@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple, NoReturn
 from .attributes import AttributeReader
 from .declaration import COUNT, AttributeDeclaration, OpDeclaration
 from .enums import ENUMS
-from .model import Block, Constant, Location, Op, Operand, Region, ScalarType, TileType, Type, Value
+from .location import Location
+from .model import Block, Constant, Op, Operand, Region, ScalarType, TileType, Type, Value
 from .optable import BY_OPCODE, OPERATIONS, Version
 from .reader import Reader, malformed
 from .structure import RegionScope, check_terminator, enclose

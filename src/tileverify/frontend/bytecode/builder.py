@@ -18,12 +18,12 @@ from typing import Any, Final
 from ...system.errors import EncodeError
 from .declaration import OpDeclaration
 from .enums import ENUMS
+from .location import Location
 from .model import (
     Block,
     Constant,
     Entry,
     Global,
-    Location,
     Module,
     Op,
     Operand,

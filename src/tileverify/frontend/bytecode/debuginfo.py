@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from .file_layout import DebugLayout
-from .model import Location
+from .location import Location
 from .optable import Version
 from .reader import Reader, malformed
 from .tables import StringTable, read_table

@@ -5,7 +5,8 @@ from __future__ import annotations
 from .debuginfo import CALL_SITE, COMPILE_UNIT, FILE, LOCATION, SUBPROGRAM, SUBPROGRAM_FLAGS_SINCE
 from .file_layout import DebugLayout
 from .interning import InterningTables
-from .model import Entry, Location, Module
+from .location import Location
+from .model import Entry, Module
 from .traverse import walk
 from .writer import Writer
 

@@ -7,7 +7,8 @@ from typing import Final
 from .body import BodyReader, Tables
 from .debuginfo import DebugInfo
 from .file_layout import EntryLayout
-from .model import Entry, FunctionType, Location, TileType
+from .location import Location
+from .model import Entry, FunctionType, TileType
 from .optable import Version
 from .reader import Reader, malformed
 

@@ -5,10 +5,12 @@ Types compare by value; values and ops by identity.  Locations keep the whole ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .location import Location
 
 if TYPE_CHECKING:
     from .file_layout import ModuleLayout
@@ -126,34 +128,6 @@ Type: TypeAlias = (
 
 
 # ----------------------------------------------------------------------------------------- locations
-_CPP: Final = (".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp")
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A source position: ``line`` is 1-based, ``column`` as the producer wrote it.
-
-    ``caller`` is the call site that this frame was inlined into, innermost frame first;
-    ``function`` is the name of the enclosing subprogram, where the producer gave one.
-    """
-
-    file: str
-    line: int
-    column: int
-    function: str | None = None
-    caller: Location | None = None
-
-    @property
-    def offset(self) -> int:
-        """``column`` counted from 0: cuda.tile counts so, nvcc from 1."""
-        return max(self.column - 1, 0) if self.file.endswith(_CPP) else self.column
-
-    def chain(self) -> Iterator[Location]:
-        """This frame, then its callers, outermost last."""
-        frame: Location | None = self
-        while frame is not None:
-            yield frame
-            frame = frame.caller
 
 
 # -------------------------------------------------------------------------------- attribute payloads

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...contract.contiguous import strides_of
 from ...contract.element_types import ELEMENT_TYPES, LENGTH_BITS
 from ...contract.expressions import constant_value
 from ...contract.launch import (
@@ -25,7 +26,6 @@ from ...contract.launch import (
     TupleArgument,
 )
 from ...contract.scope import flatten
-from ...contract.strides import strides_of
 from ...contract.written_places import mistake_in
 from ..bytecode.model import Entry, PointerType, ScalarType
 from .compiled_facts import ArrayFacts

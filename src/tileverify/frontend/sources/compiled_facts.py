@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ...contract.contiguous import strides_of
 from ...contract.divisibility import ADDRESS, divisor_of, known_divisors
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import constant_value, substitute
 from ...contract.launch import ArrayArgument, LaunchSpec, ListArgument, SameArray
 from ...contract.parameters import KernelParameter
-from ...contract.strides import may_overlap_itself, members, strides_of
+from ...contract.strides import may_overlap_itself, members
 from ...system.errors import SpecError
 
 _DIVISOR = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from ..bytecode.model import Location
+from ..bytecode.location import Location
 
 _TOOLKIT: Final = re.compile(
     r"(^|/)(cuda_tile\.h|crt/|targets/[^/]+/include/|cuda(-[\d.]+)?/include/|nvidia/cu\d+/include/|cuda/tile/_[^/]+)"

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from ...contract.terms import TRUE, Function, Term, add, const, scale, var
 from ...results.codes import TV
 from ..bytecode.enums import MemoryOrdering, MemoryScope
-from ..bytecode.model import Location
+from ..bytecode.location import Location
 
 
 class Access(enum.Enum):

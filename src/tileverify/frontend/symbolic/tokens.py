@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...contract.terms import FALSE, TRUE, Term, TermKind, and_, eq, ite, linear_parts, or_, sub
+from ...contract.terms import FALSE, TRUE, Term, TermKind, and_, conjuncts, eq, ite, linear_parts, or_, sub
 from .summary import earlier
 
 
@@ -91,7 +91,7 @@ def _merged(a: Term, b: Term) -> Term | None:
         return b
     if entails(b, a):
         return a
-    mine, other = _conjuncts(a), _conjuncts(b)
+    mine, other = conjuncts(a), conjuncts(b)
     common = [part for part in mine if part in other]
     if common:
         rest = weaken(and_(*(p for p in mine if p not in common)), and_(*(p for p in other if p not in common)))
@@ -102,10 +102,6 @@ def _merged(a: Term, b: Term) -> Term | None:
 
 def _disjuncts(condition: Term) -> tuple[Term, ...]:
     return condition.args if condition.kind is TermKind.OR else (condition,)
-
-
-def _conjuncts(condition: Term) -> tuple[Term, ...]:
-    return condition.args if condition.kind is TermKind.AND else (condition,)
 
 
 def entails(a: Term, b: Term) -> bool:

@@ -91,7 +91,7 @@ class CodeComparison:
         self.decider = Decider(facts, LIMITS)
         self.use = FactUse(contract, clauses=self.clauses)
         self.preparer = Preparer(self.summary, contract, self.decider, use=self.use)
-        self.facts = frozenset(part for fact in facts for part in _conjuncts(fact))
+        self.facts = frozenset(t.flat_conjuncts(*facts))
         self.sites = [self._of_summary(self.preparer.site(site)) for site in self.summary.sites]
         premises = list(self.followed.premises)
         for number, access in enumerate(self.followed.accesses):
@@ -199,7 +199,7 @@ class CodeComparison:
         site: SummaryAccess,
     ) -> list[_Made]:  # fmt: skip
         counts = np.ones(threads.count, "?")
-        for each in _conjuncts(holds):
+        for each in t.flat_conjuncts(holds):
             if (numbers := threads.numbers(each)) is not None:
                 counts &= numbers.astype("?")
         try:
@@ -256,7 +256,7 @@ class CodeComparison:
             elif site.prepared.site.atomic:
                 raise NotShown(f"the atomic of {site.line} may be made more than once")
         things = Things(site.numbers(), site.count)
-        for condition in _conjuncts(site.guard):
+        for condition in t.flat_conjuncts(site.guard):
             if (numbers := things.numbers(condition)) is not None:
                 times[~numbers.astype("?")] = 1  # never made
         if (times == 0).any():
@@ -269,7 +269,7 @@ class CodeComparison:
         first, threads = parts[0].made, parts[0].threads
         lanes = {lane.variable: first.terms[lane.variable] for lane in site.prepared.site.lanes}
         guard = self.preparer.condition(t.substitute(site.guard, lanes))
-        own = [each for each in _conjuncts(t.and_(*parts[0].access.path)) if threads.numbers(each) is not None]
+        own = [each for each in t.flat_conjuncts(t.and_(*parts[0].access.path)) if threads.numbers(each) is not None]
         for part in parts:
             if not self._impossible([guard, *own, t.not_(t.substitute(part.made.access.chosen, lanes))]):
                 return False
@@ -296,7 +296,7 @@ class CodeComparison:
         if condition in self.followed.reached:
             yield condition
         else:
-            yield from (each for each in _conjuncts(condition) if threads.numbers(each) is None)
+            yield from (each for each in t.flat_conjuncts(condition) if threads.numbers(each) is None)
 
     def _not(self, condition: Term, rounds: Mapping[Term, Term]) -> Term:
         loop = self.followed.reached.get(condition)
@@ -405,11 +405,3 @@ def _alike(access: CodeAccess, site: SummaryAccess) -> bool:
     """Whether both read, write or update, and both are scoped or not."""
     kind = Access.ATOMIC if access.atomic else Access.WRITE if access.writes else Access.READ
     return site.prepared.site.access is kind and access.scoped == site.prepared.site.atomic
-
-
-def _conjuncts(term: Term) -> tuple[Term, ...]:
-    if term.kind is TermKind.NOT and term.args[0].kind is TermKind.OR:
-        return tuple(part for each in term.args[0].args for part in _conjuncts(t.not_(each)))
-    if term.kind is TermKind.AND:
-        return tuple(part for each in term.args for part in _conjuncts(each))
-    return () if term is t.TRUE else (term,)

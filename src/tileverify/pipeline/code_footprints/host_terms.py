@@ -115,6 +115,10 @@ class _Arithmetic:
     def __hash__(self) -> int:
         return id(self)
 
+    def __format__(self, spec: str) -> str:
+        """For reasons why code is not followed, which print numbers in hexadecimal."""
+        return str(self._term())
+
     def __bool__(self) -> bool:
         return not _decided(t.eq(self._term(), t.ZERO))
 

@@ -17,9 +17,9 @@ from ...backend.numbers.choose import choose
 from ...backend.numbers.conditions import Condition, ContractInNumbers
 from ...backend.numbers.inputs import Given, Inputs, make_inputs
 from ...contract.concrete import ConcreteArray
+from ...contract.contiguous import strides_of
 from ...contract.expressions import evaluate, free_names
 from ...contract.launch import EntryParameter, LaunchSpec
-from ...contract.strides import strides_of
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...results.details import Drawing, SideDrawing
 from ...system.errors import TileVerifyError, UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from ...contract import terms as t
 from ...contract.as_terms import build_contract
@@ -17,6 +17,7 @@ from ...results import KernelResult
 from ...results.tiers import Tier
 from ...system.errors import SpecError
 from ...system.version import __version__
+from ..budgets import CERTIFICATE_UNITS
 from ..obligations.answers import Limits, Proof
 from ..obligations.clause_terms import clause_terms
 from ..obligations.derivation import Derivation, Underivable, beyond_linear, derive
@@ -29,9 +30,6 @@ from .lemma_texts import lemma_assertion
 from .model import Certificate, CertificateError, CertifiedLemma, Equality, FoundBy, Question
 from .stated_accesses import reading_document, reading_of
 from .statement import Statement, statement, tier_of
-
-LIMIT: Final = 4_000_000
-"""Z3's resource units for one look at what a certificate is going to say."""
 
 
 def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> Certificate:
@@ -165,7 +163,7 @@ class _Argument:
                 [*always, *given, *map(lemma_assertion, stated)],
                 exact=False,
             )
-            core = core_of_last(text, len(given) + len(stated), linear=True, limit=LIMIT)
+            core = core_of_last(text, len(given) + len(stated), linear=True, limit=CERTIFICATE_UNITS)
             if core is not None:
                 needs = tuple(position for position in core if position < len(given))
                 of_proof = [stated[position - len(given)] for position in core if position >= len(given)]

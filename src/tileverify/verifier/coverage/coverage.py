@@ -32,16 +32,14 @@ from ...contract.variables import BID, GRID
 from ...frontend.bytecode.model import Block, Entry
 from ...frontend.symbolic.summary import Access, AccessSummary, Origin, OriginKind, Site, ViewFootprint
 from ...results import WrittenArrays
-from ..obligations.answers import Answer, Limits
+from ..budgets import COVERAGE_LIMITS
+from ..obligations.answers import Answer
 from ..obligations.clause_terms import clause_terms
 from ..obligations.footprint_overlap import PreparedSite, touches
 from ..obligations.layout import IndexFootprint
 from ..obligations.prepare import Preparer, launch_facts
 from ..smt import Decider
 from .inverse import candidate
-
-LIMITS = Limits(linear=100_000, nonlinear=200_000, rounds=20, total=200_000, bits=0)
-"""For one question: what a right candidate needs is found soon."""
 
 
 def written_arrays(
@@ -59,7 +57,7 @@ def written_arrays(
     """
     contract = build_contract(launch)
     facts = (*launch_facts(contract), *clause_terms(requires, summary, launch))
-    decider = Decider(facts, LIMITS, None if timeout_s is None else time.monotonic() + timeout_s)
+    decider = Decider(facts, COVERAGE_LIMITS, None if timeout_s is None else time.monotonic() + timeout_s)
     preparer = Preparer(summary, contract, decider)
     names = dict.fromkeys(site.origin.name for site in summary.sites if _counts(site))
     exact = not _leaves_loops(entry.body) and not summary.assertions

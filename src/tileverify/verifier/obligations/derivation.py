@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ...contract import terms as t
 from ...contract.contract import Contract
-from ...contract.terms import Term, TermKind
+from ...contract.terms import Term
 from ...frontend.symbolic.summary import AccessSummary, Promise
 from ...results.tiers import Tier
 from .answers import Answer, Decides, Merge, Proof, Result, as_merged
@@ -79,7 +80,7 @@ class _Walk:
         ledger: _Ledger,
     ) -> None:
         self.contract, self.ledger, self.use = contract, ledger, FactUse(contract, clauses=clauses)
-        self.known = conjuncts(facts)
+        self.known = frozenset(t.conjuncts(*facts))
         self.wraps: dict[int, tuple[int, ...]] = {}
         self.sites = []
         for site in summary.sites:
@@ -177,10 +178,6 @@ class _Ledger:
 def beyond_linear(conditions: Iterable[Term]) -> Tier:
     """The theory that a question is put in where linear integers do not do."""
     return Tier.BIT_VECTORS if mentions_bits(conditions) else Tier.NONLINEAR
-
-
-def conjuncts(facts: Iterable[Term]) -> frozenset[Term]:
-    return frozenset(part for fact in facts for part in (fact.args if fact.kind is TermKind.AND else (fact,)))
 
 
 def question_id(conditions: Iterable[Term]) -> str:

@@ -15,10 +15,9 @@ from dataclasses import replace
 
 from ...contract import terms as t
 from ...contract.contract import Contract
-from ...contract.each_array import member_of_list
 from ...contract.element_types import INDEX_MAX
 from ...contract.launch import ListArgument
-from ...contract.list_terms import described_number, described_word, member_variable
+from ...contract.list_terms import described_number, described_word, member_of_list, member_variable
 from ...contract.terms import Term, TermKind
 from ...contract.variables import list_length
 from ...frontend.symbolic.origin_addresses import list_word
@@ -64,8 +63,7 @@ def about_lists(facts: Iterable[Term], lists: Mapping[str, ListArgument]) -> tup
     """Those of ``facts`` that speak of the arrays of lists."""
     if not lists:
         return ()
-    parts = (part for fact in facts for part in (fact.args if fact.kind is TermKind.AND else (fact,)))
-    return tuple(dict.fromkeys(part for part in parts if any(_members(part, lists))))
+    return tuple(dict.fromkeys(part for part in t.conjuncts(*facts) if any(_members(part, lists))))
 
 
 def _members(term: Term, lists: Mapping[str, ListArgument]) -> Iterator[tuple[Term, str, str]]:

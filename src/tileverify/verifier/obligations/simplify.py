@@ -32,7 +32,7 @@ def simplify(conditions: Iterable[Term], facts: frozenset[Term] = frozenset()) -
     eliminated: dict[Term, Term] = {}
     of_facts, from_digits = known_ranges(facts), False
     while current is not t.FALSE:
-        parts = _conjuncts(current)
+        parts = t.conjuncts(current)
         found = next((pair for pair in map(_unifiable, parts) if pair), None)
         if found is not None:
             eliminated[found[0]] = found[1]
@@ -52,12 +52,6 @@ def simplify(conditions: Iterable[Term], facts: frozenset[Term] = frozenset()) -
         from_digits = True
         current = t.and_(*(new or part for part, new in zip(parts, put_together, strict=True)))
     return None
-
-
-def _conjuncts(term: Term) -> tuple[Term, ...]:
-    if term is t.TRUE:
-        return ()
-    return term.args if term.kind is TermKind.AND else (term,)
 
 
 def _unifiable(condition: Term) -> tuple[Term, Term] | None:

@@ -13,15 +13,11 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from ...contract import terms as t
 from ...contract.terms import Term
-from ..obligations.answers import Answer, Limits, Model
+from ..budgets import SMALLER_TOTAL
+from ..obligations.answers import Answer, Model
 from ..smt import Decider
 
-LIMITS: Final = Limits(linear=100_000, nonlinear=200_000, rounds=20, total=300_000)
-"""A smaller witness that is hard to find is not worth the wait."""
-
 MOST_QUESTIONS: Final = 60
-MOST_RESOURCES: Final = 1_500_000
-"""Of the solver, for all questions together."""
 MOST_STEPS: Final = 1 << 24
 """Interpreter steps for all replays together, reckoned by what the first one took: some tenths of a second."""
 MOST_REPLAYS: Final = 24
@@ -62,7 +58,7 @@ class Minimiser(Generic[Witnessed]):
     value: Callable[[Model, Term], int]
     confirm: Callable[[Model], Witnessed | None]
     questions: int = MOST_QUESTIONS
-    resources: int = MOST_RESOURCES
+    resources: int = SMALLER_TOTAL
     replays: int = field(init=False)
     _end: int = field(init=False)
     _held: list[Term] = field(default_factory=list)

@@ -18,6 +18,7 @@ from ...contract.variables import GRID
 from ...frontend.symbolic.summary import Origin
 from ...results.claim import Claim, Confirm, Confirmation
 from ...results.families import BOUNDS, CONFLICTS
+from ..budgets import SMALLER_LIMITS
 from ..obligations.answers import Answer, Model
 from ..obligations.fact_instances import loaded_values
 from ..obligations.footprint_overlap import overlap_distance
@@ -27,7 +28,7 @@ from ..obligations.prepare import contract_values
 from ..obligations.two_blocks import OTHER, CopyLevel, Second
 from ..smt import Decider
 from .described import DescribedNumbers, NoLaunch, block_ids, concrete_claim, concrete_launch, numbered_facts
-from .minimise import LIMITS, Goal, Minimiser, distance_from_zero
+from .minimise import Goal, Minimiser, distance_from_zero
 from .nesting import nested_layouts
 from .sampled_contents import SPACIOUS, SampledContents, possible, room
 from .turning_points import TurningPoints, marks
@@ -307,7 +308,7 @@ class Search:
     # ------------------------------------------------------------------------------------- minimising
     def _minimised(self, found: FoundWitness, confirm: Confirm) -> FoundWitness:
         facts = (*self.decider.facts, *self.conditions, *self._nested)
-        decider = Decider(facts, LIMITS, self.decider.deadline, session=self.decider.session)
+        decider = Decider(facts, SMALLER_LIMITS, self.decider.deadline, session=self.decider.session)
         minimiser = Minimiser(
             found,
             decider,

@@ -12,6 +12,16 @@ from ...contract.facts.kinds import subject_of
 from ...contract.facts.statements import DataTerm
 from ...contract.facts.strongest import strongest
 from ...contract.launch import DataFact
+from ..budgets import (
+    CHOICE_FIT_LIMITS,
+    CHOICE_LEAST,
+    CHOICE_LIMITS,
+    EVERY_LIMITS,
+    FEWER_FACTS,
+    MORE_LIMITS,
+    MOST_EACH,
+    NATURAL_LIMITS,
+)
 from ..case import Case, Open
 from ..obligations.answers import Answer, Limits
 from ..obligations.fact_instances import loaded_values
@@ -23,30 +33,6 @@ from ..smt import UpTo
 from .clause_search import fewest
 from .clauses import launch_clause
 from .fact_trial import Key, key_of, with_terms
-
-CHOICE_LIMITS: Final = Limits(linear=400_000, nonlinear=0, rounds=60, total=800_000)
-"""For one obligation under some facts."""
-
-NATURAL_LIMITS: Final = replace(Limits(), bits=0)
-"""For one obligation under few natural facts, as in the proof that follows: where they suffice, none of the many sets
-of others is tried."""
-
-EVERY_LIMITS: Final = Limits(linear=200_000, nonlinear=0, rounds=30, total=400_000, bits=0)
-"""For one obligation under all facts that are offered."""
-
-MORE_LIMITS: Final = Limits(linear=600_000, nonlinear=0, rounds=60, total=2_000_000, bits=0)
-"""For one obligation under facts that the solver gave up on, where no others were found to suffice; what it then leaves
-open is looked at no longer."""
-
-LEAST_EFFORT: Final = 100_000
-MORE_EFFORT: Final = 3
-"""Fewer facts are given so much more than what all that were offered took, in the solver's resource units."""
-
-MOST_EACH: Final = 1_000_000
-"""For one check of those: what takes more counts as a no, which costs a fact that might have been left out."""
-
-FIT_LIMITS: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
-"""For whether a machine integer fits, under fewer facts than all that were offered."""
 
 MOST_TRIED: Final = 40
 """Sets of facts that are tried."""
@@ -171,7 +157,7 @@ class FactChoice:
         enough = None if self._effort is None else start + self._effort
         self.case.prepare_again(
             offsets & self._doubted if self._numbers == before else offsets,
-            None if enough is None else UpTo(enough, self.case.decider, FIT_LIMITS),
+            None if enough is None else UpTo(enough, self.case.decider, CHOICE_FIT_LIMITS),
         )
         sites = [prepared for prepared in self.case.sites if prepared.site.offset in offsets]
         places = {places for _, places in wanted}
@@ -186,7 +172,7 @@ class FactChoice:
             if too_much or (opened is not None and not _is_for_clauses(opened)):
                 return False
         if self._effort is None:
-            self._effort = max(LEAST_EFFORT, MORE_EFFORT * self._spent)
+            self._effort = max(CHOICE_LEAST, FEWER_FACTS * self._spent)
             each = min(self._effort, MOST_EACH)
             self._limit(replace(CHOICE_LIMITS, linear=each, total=each))
         return True

@@ -5,27 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from ...contract.as_terms import build_contract
 from ...contract.facts.statements import DataTerm
 from ...contract.launch import DataFact, LaunchSpec
 from ...contract.terms import Term
+from ..budgets import FEWER_FACTS, TRIAL_LEAST, TRIAL_LIMITS, TRIAL_TOTAL
 from ..case import Case
 from ..obligations.answers import Answer, Limits
 from ..obligations.fact_instances import data_facts
 from ..obligations.obligations import Obligation, reached
 from ..obligations.prepare import launch_facts
-
-TRIAL_LIMITS: Final = Limits(linear=400_000, nonlinear=0, rounds=60, total=800_000)
-"""For one set of facts: what does not help soon is not what is missing."""
-
-TRIAL_TOTAL: Final = 4_000_000
-"""Resource units after which no further facts are looked for: what people are told to add is found in a tenth of it."""
-
-LEAST_EFFORT: Final = 40_000
-MORE_EFFORT: Final = 3
-"""Fewer facts are given so much more than what all that were offered took, in the solver's resource units."""
 
 Key: TypeAlias = tuple[str, tuple[int, ...]]
 
@@ -117,7 +108,7 @@ class FactTrial:
             closed = answer is Answer.UNSATISFIABLE
             if closed and not done:
                 done = True
-                spent = max(LEAST_EFFORT, MORE_EFFORT * (self.case.decider.spent - start))
+                spent = max(TRIAL_LEAST, FEWER_FACTS * (self.case.decider.spent - start))
                 self.case.decider.limits = replace(TRIAL_LIMITS, linear=spent, total=spent)
             return closed
 

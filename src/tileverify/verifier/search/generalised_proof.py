@@ -8,15 +8,26 @@ launch itself, which is then all that is proved, and never becomes ``grid.y == 1
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 
 from ...contract import terms as t
 from ...contract.terms import Term
 from ...contract.variables import GRID
 from ...results import Verdict
-from ..case import SEARCH_TOTAL, Case, Open, Outcome
-from ..obligations.answers import Answer, Limits
+from ..budgets import (
+    CLOSING_LIMITS,
+    FIRST_LIMITS,
+    LAST_LIMITS,
+    PREPARING_TOTAL,
+    SEARCH_IN_VAIN,
+    SEARCH_TOTAL,
+    WIDER_FIT_LIMITS,
+    WIDEST_AHEAD,
+    WIDEST_TOTAL,
+)
+from ..case import Case, Open, Outcome
+from ..obligations.answers import Answer
 from ..obligations.footprint_overlap import place_terms
 from ..obligations.obligations import Obligation, promise
 from ..obligations.prepare import Preparer, launch_facts
@@ -37,38 +48,6 @@ from .kept_work import KeptWork
 from .mining import fitting_bounds
 from .patience import Patience
 from .work import Demand, two_blocks
-
-FIT_LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
-"""For showing that a machine integer does not wrap, where a clause may say so instead."""
-
-GENERALISED_LIMITS = Limits(linear=600_000, nonlinear=300_000, rounds=60, total=800_000)
-"""For a contract wider than the user's; what it cannot prove soon, the user's own numbers may."""
-
-WIDEST_TOTAL = 3_000_000
-"""Resource units after which a contract for any launch is tried no longer: those that work out take 2,600,000 at
-most, nearly all of them a fifth of that."""
-
-WIDEST_AHEAD = 1_000_000
-"""Units of these that may be spent ahead of the share of obligations that are proved by then: of 4,492 proofs that work
-out none spent more, of 1,444 that do not 80."""
-
-PREPARING_TOTAL = 750_000
-"""Of these, until it is known which machine integers fit (`patience`): of 210 proofs that work out two take more than
-250,000, and those 620,000."""
-
-FIRST_LIMITS = replace(GENERALISED_LIMITS, nonlinear=0)
-"""For a question that a clause may close: products that are exact have a last word, for what no clause closes."""
-
-LAST_LIMITS = replace(GENERALISED_LIMITS, rounds=0)
-"""For what no clause closes: that last word.  A contract for any launch does without: of 85 questions in 840 launches
-it closed none, and one took longer than all others of its launch."""
-
-CLOSING_LIMITS = Limits(linear=200_000, nonlinear=0, rounds=12, total=200_000)
-"""For one choice of clauses: most that close a question do so for a tenth of this."""
-
-SEARCH_IN_VAIN = 700_000
-"""Units spent on groups of clauses for one question of which none closes it, after which no more are tried: of 3,600
-questions that clauses closed one took 610,000 until then, one 540,000, all others 403,000 at most."""
 
 
 @dataclass
@@ -95,7 +74,7 @@ class GeneralisedProof:
         several = _SeveralBlocks(self.case, level)
         if several.are_excluded():
             return None
-        patience = Patience(self.case.decider, FIT_LIMITS, PREPARING_TOTAL if level.holds_for == "any" else None)
+        patience = Patience(self.case.decider, WIDER_FIT_LIMITS, PREPARING_TOTAL if level.holds_for == "any" else None)
         self.case.decider.remembers = True  # whether integers fit is asked again and again
         self.case.prepare(
             Preparer(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...contract import terms as t
+from ...contract.contiguous import strides_of
 from ...contract.descriptions import print_array
 from ...contract.element_types import INDEX_MAX, INT_BITS
 from ...contract.expressions import constant_value, evaluate
@@ -31,7 +32,7 @@ from ...contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from ...contract.strides import may_overlap_itself, strides_of
+from ...contract.strides import may_overlap_itself
 from ...contract.terms import Scope, Term, TermKind
 from ...contract.terms.evaluate import evaluate as value_of
 from ...contract.variables import GRID, argument_address, scalar_variable, unsigned_variable

@@ -9,7 +9,8 @@ from functools import cached_property
 from ...contract import terms as t
 from ...contract.contract import array_layout
 from ...contract.terms import Term
-from ..case import CLAUSE_LIMITS, Case
+from ..budgets import CLAUSE_LIMITS
+from ..case import Case
 from ..obligations.answers import Answer
 from ..obligations.consistency import promises
 from ..obligations.fact_instances import data_facts

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from ...contract.terms import Term, TermKind, postorder
 from ...contract.wording import clause_text
-from ..case import CLAUSE_LIMITS, Case, Open
+from ..budgets import CLAUSE_LIMITS
+from ..case import Case, Open
 from ..messages import is_readable
 from ..obligations.answers import Answer
 from ..obligations.list_facts import about_lists, element_facts

@@ -22,7 +22,8 @@ from itertools import islice
 from ...contract import terms as t
 from ...contract.terms import Term, TermKind
 from ...contract.variables import BID, GRID, list_length
-from ..case import CLAUSE_LIMITS, Case, Open
+from ..budgets import CLAUSE_LIMITS
+from ..case import Case, Open
 from ..obligations.answers import Answer
 from ..obligations.fact_instances import loaded_values
 from ..obligations.limits import is_left_open

@@ -6,7 +6,7 @@ one has it proved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...contract import terms as t
 from ...contract.terms import Term, TermKind
@@ -14,7 +14,7 @@ from ...contract.variables import BID
 from ...contract.wording import can_be_said
 from .clauses import LAST_BLOCK
 from .mining import most_of
-from .quantifier_elimination import at_most_zero, conjuncts, tightened
+from .quantifier_elimination import at_most_zero, tightened
 
 
 def needed_sizes(conditions: Sequence[Term]) -> Iterator[Term]:
@@ -34,20 +34,11 @@ def needed_sizes(conditions: Sequence[Term]) -> Iterator[Term]:
 def _masks(conditions: Sequence[Term]) -> list[tuple[Term, Term]]:
     """``position < bound`` for bounds that a launch knows, the positions of most parts first."""
     found = []
-    for part in _parts(conditions):
+    for part in t.flat_conjuncts(*conditions):
         position, bound = map(_plain, part.args) if part.kind is TermKind.LT else (t.ZERO, t.ZERO)
         if can_be_said(bound) and not can_be_said(position):
             found.append((position, bound))
     return sorted(found, key=lambda mask: -len(t.linear_parts(mask[0])[1]))
-
-
-def _parts(conditions: Iterable[Term]) -> Iterator[Term]:
-    """What holds together: neither of two is both not."""
-    for part in conjuncts(conditions):
-        if part.kind is TermKind.NOT and part.args[0].kind is TermKind.OR:
-            yield from _parts(map(t.not_, part.args[0].args))
-        else:
-            yield part
 
 
 def _plain(term: Term) -> Term:

@@ -14,6 +14,7 @@ from ...contract.launch import DataFact, LaunchSpec
 from ...frontend.symbolic.summary import AccessSummary
 from ...results import Verdict
 from .. import messages
+from ..budgets import FIRST_LOOK
 from ..case import Case, Open, Outcome
 from ..obligations.answers import Limits
 from ..obligations.fact_instances import loaded_values
@@ -21,12 +22,6 @@ from ..obligations.footprint_overlap import place_terms
 from .clauses import Clause
 from .fact_candidates import candidates
 from .seen_facts import divided_by, first_contents, follow_from_observed, starts_of_counters
-
-FIRST_LOOK: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
-"""For a proof without the facts that a recording offers."""
-
-HOPELESS: Final = Limits(linear=20_000, nonlinear=0, rounds=6, total=20_000, bits=0, merges=False)
-"""For a question about data in it once another one stays open: facts have to be found anyway, and what they close."""
 
 MOST_RELATED: Final = 2
 """Arrays that one fact can speak of."""

@@ -11,24 +11,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from ...contract.terms import Term
+from ..budgets import FIT_LEAST, FIT_LEAST_AT_FIRST, FIT_SHARES, MOST_UNFIT
 from ..obligations.answers import Answer, Limits, Result
 from ..smt import Decider
-
-SHARES: Final = 6
-"""A question may take so large a part of what is left."""
-
-LEAST: Final = 10_000
-"""Units below which a question is not worth asking: when a share is no larger, the account is spent."""
-
-LEAST_AT_FIRST: Final = 20_000
-"""Units for an integer that was not asked about in vain yet, however many others were."""
-
-MOST_OPEN: Final = 6
-"""Integers that stay open before nothing more is asked under an account: of 4,492 proofs that worked out none had more
-than five, of 257 that ran out of their account 228 had."""
 
 
 @dataclass
@@ -42,7 +29,7 @@ class Patience:
     decider: Decider
     limits: Limits
     account: int | None
-    most_open: int | None = MOST_OPEN
+    most_open: int | None = MOST_UNFIT
     _in_vain: Counter[Term] = field(default_factory=Counter)
 
     def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
@@ -52,9 +39,9 @@ class Patience:
             return Result(Answer.UNKNOWN, None)
         limits, about = self.limits, conditions[0]
         if self.account is not None:
-            share = (self.account - self.decider.spent) // SHARES
+            share = (self.account - self.decider.spent) // FIT_SHARES
             vain, others = self._in_vain[about], len(self._in_vain.keys() - {about})
-            least = LEAST if vain else LEAST_AT_FIRST
+            least = FIT_LEAST if vain else FIT_LEAST_AT_FIRST
             linear, total = (max(min(most, share) >> vain + others, least) for most in (limits.linear, limits.total))
             limits = replace(limits, linear=linear, total=total)
         result = self.decider.decide(conditions, twins=twins, limits=limits)
@@ -67,4 +54,4 @@ class Patience:
         if self.account is None:
             return False
         too_many = self.most_open is not None and len(self._in_vain) >= self.most_open
-        return self.account - self.decider.spent < LEAST * SHARES or too_many
+        return self.account - self.decider.spent < FIT_LEAST * FIT_SHARES or too_many

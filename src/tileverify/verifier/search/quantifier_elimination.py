@@ -39,7 +39,7 @@ def _cases(conditions: Iterable[Term]) -> Iterator[tuple[Term, ...]]:
     """The conditions as a disjunction of conjunctions, as far as that takes few; the rest is left out."""
     plain: list[Term] = []
     choices: list[tuple[Term, ...]] = []
-    for part in conjuncts(conditions):
+    for part in t.conjuncts(*conditions):
         if part.kind is TermKind.OR:
             choices.append(part.args)
         else:
@@ -52,12 +52,7 @@ def _cases(conditions: Iterable[Term]) -> Iterator[tuple[Term, ...]]:
             break
         kept.append(choice)
     for chosen in product(*kept):
-        yield (*plain, *conjuncts(chosen))
-
-
-def conjuncts(conditions: Iterable[Term]) -> Iterator[Term]:
-    for condition in conditions:
-        yield from condition.args if condition.kind is TermKind.AND else (condition,)
+        yield (*plain, *t.conjuncts(*chosen))
 
 
 def _projected(case: Sequence[Term], known: Known) -> tuple[Term, ...]:

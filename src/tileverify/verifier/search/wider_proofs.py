@@ -12,8 +12,8 @@ from ...contract.as_terms import build_contract
 from ...contract.launch import EntryParameter, LaunchSpec
 from ...frontend.symbolic.summary import AccessSummary
 from .. import messages
+from ..budgets import WIDER_SHARE
 from ..case import Case, Outcome, VerifyOptions
-from ..effort import WIDER_SHARE
 from ..smt import Session
 from .generalised_proof import GeneralisedProof
 from .generalising import levels

@@ -42,7 +42,6 @@ from ..obligations.layout import IndexFootprint, as_bytes
 from ..obligations.obligations import MISALIGNED, Obligation, beyond_allocation, reached
 from ..obligations.prepare import contract_values
 from ..obligations.two_blocks import OTHER, CopyLevel, Second
-from .quantifier_elimination import conjuncts
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +194,7 @@ def two_blocks(contract: Contract, axes: Iterable[int]) -> tuple[Term, ...]:
 
 
 def _without_flags(conditions: Iterable[Term]) -> tuple[Term, ...]:
-    return tuple(part for part in conjuncts(conditions) if not can_be_said(part))
+    return tuple(part for part in t.conjuncts(*conditions) if not can_be_said(part))
 
 
 def _pair(obligation: Obligation, prepared: Mapping[int, PreparedSite], base: tuple[Term, ...]) -> Way:

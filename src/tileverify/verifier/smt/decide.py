@@ -20,7 +20,7 @@ from ...contract import terms as t
 from ...contract.terms import ZERO, Term, TermKind
 from ...contract.terms.evaluate import Value, evaluate
 from ...results.tiers import Tier
-from ..effort import QUESTION
+from ..budgets import QUESTION
 from ..obligations.answers import Answer, Limits, Merge, Model, Proof, Result, as_merged
 from ..obligations.arithmetic import expand, mentions_bits
 from ..obligations.differences import Differences

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...contract.terms import Term
-from ..effort import QUESTION
+from ..budgets import QUESTION
 from ..obligations.answers import Answer, Limits
 from ..obligations.arithmetic import mentions_bits
 from .tier_solver import TierSolver

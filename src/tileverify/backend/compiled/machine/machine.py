@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ....contract.concrete import Block
 from ..ptx.model import Instruction, Operand, PtxAddress, PtxEntry, PtxSymbol, Register
 from .barriers import Mbarrier
 from .clocks import Clocks
@@ -24,7 +25,7 @@ from .memory import (
     ThreadAccess,
     Windows,
 )
-from .threads import ALL, RACY, UNKNOWN, WARP, Block, Lanes, Threads
+from .threads import ALL, RACY, UNKNOWN, WARP, Lanes, Threads
 from .types import Array
 
 _HIDDEN_START, _HIDDEN_STEP = 0x7F00_0000_0000, 1 << 16

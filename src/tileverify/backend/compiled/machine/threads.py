@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from ....contract.concrete import Block
 from ..ptx.model import Immediate, Negated, Operand, PtxEntry, PtxSymbol, Register
 from .memory import BLOCK_START, RANK_BITS
 from .types import DTYPES, Array, storage, width
@@ -28,7 +29,6 @@ RACY, UNKNOWN = 1, 2
 _SINK: Final = PtxSymbol("_")
 """Where a result goes that nobody wants."""
 
-Block: TypeAlias = tuple[int, int, int]
 Lanes: TypeAlias = "slice | Array"
 """Threads that execute an instruction together: all of them, or their numbers."""
 ALL: Final = slice(None)

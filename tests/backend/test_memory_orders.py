@@ -104,6 +104,40 @@ def test_a_fence_beside_the_access_orders_as_well(unit: KernelUnit) -> None:
 
 
 @pytest.mark.assembler("tileiras")
+def test_a_fence_orders_for_the_thread_that_makes_the_access(unit: KernelUnit) -> None:
+    """One thread makes the atomic, behind a barrier."""
+    made = find_assembler().assembled(unit.bytecode, "sm_90")
+    assert made.ptx is not None
+    atomic = (
+        r"bar\.sync\s+0;\s+(setp\S+\s+(%p\d+),[^\n]*)\s+@%p\d+ bra\s+(\$\w+);"
+        r"\s+(atom\.[^\n]*)\s+(st\.shared[^\n]*)\s+\$\w+:"
+    )
+    found = re.search(atomic, made.ptx)
+    assert found is not None
+    chooses, guard, end, ordered, kept = found.groups()
+    plain = ordered.replace(ORDERED, "atom.global.add.u32")
+    leaves, release, acquire, wait = f"@{guard} bra {end};", "fence.release.gpu;", "fence.acquire.gpu;", "bar.sync 0;"
+    mine, others, turned = f"@!{guard}", f"@{guard}", f"not.pred {guard}, {guard};"
+    proxy = "fence.proxy.tensormap::generic.release.gpu;"
+    for lines, differs in (
+        ((wait, chooses, leaves, release, plain, acquire, kept, f"{end}:"), False),
+        ((wait, release, chooses, leaves, plain, acquire, kept, f"{end}:"), False),  # of all threads
+        ((wait, "fence.sc.gpu;", chooses, leaves, plain, "membar.gl;", kept, f"{end}:"), False),
+        ((wait, chooses, f"{mine} {release}", f"{mine} {plain}", f"{mine} {acquire}", f"{mine} {kept}"), False),
+        ((release, wait, chooses, leaves, plain, acquire, kept, f"{end}:"), True),  # before what others stored
+        ((wait, chooses, leaves, release, plain, kept, f"{end}:", wait, acquire), True),
+        ((wait, chooses, f"{others} {release}", turned, f"{others} {plain}", f"{others} {acquire}"), True),
+        ((wait, chooses, f"{mine} {release}", f"{mine} {plain}", turned, f"{mine} {acquire}"), True),
+        ((wait, chooses, leaves, proxy, plain, acquire, kept, f"{end}:"), True),
+        ((wait, chooses, leaves, "membar.proxy.alias;", plain, acquire, kept, f"{end}:"), True),
+    ):
+        ptx = made.ptx.replace(found[0], "\n".join(lines))
+        entry = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)
+        seen = looked(entry, Assembled(made.cubin, ptx, made.host), "sm_90")
+        assert (bool(seen.differences), seen.why_not) == (differs, ""), lines
+
+
+@pytest.mark.assembler("tileiras")
 @pytest.mark.parametrize(
     ("kernel", "what"), [("hand_on", "releases what another"), ("take_over", "acquires what another")]
 )

@@ -25,7 +25,8 @@ _BUILD_EXIT_CODES = """\b
 Exit codes:
   0  everything is proved, and its bundle written
   1  something is refuted, or needs a size limit that is denied: no bundle was written for it
-  2  bad usage, a kernel or spec with an error, no assembler, or compiled code that differs (TV503)
+  2  bad usage, a kernel or spec with an error, no assembler, or one that refuses a kernel, or compiled code that
+     differs (TV503)
   3  something is undecided: no bundle was written for it
   4  no kernel found
 """
@@ -80,7 +81,7 @@ def build(
     Nothing is written for a kernel that is not proved, or whose compiled code differs (TV503).  The same kernel gives
     the same bytes.
     """
-    from ..backend.assembler import CodeDiffers
+    from ..backend.assembler import AssemblyError, CodeDiffers
     from ..pipeline import CheckOptions, solver_version
     from ..results import Report, Verdict
 
@@ -90,7 +91,7 @@ def build(
     with Working(live=True):
         checked = _checked(target, spec, options)
     files = _files([unit for unit, _ in checked], output)
-    written, differ = [], False
+    written, failed = [], False
     for (unit, result), file in zip(checked, files, strict=True):
         if result.certificate is None or result.counts_as is not Verdict.PROVED:
             _say_why_not(result)
@@ -98,16 +99,19 @@ def build(
         try:
             with Working(live=True):
                 bundle = _signed(unit, result, solver_version(), assembler, names, key)
-        except CodeDiffers as error:
-            differ = True
-            talk(f"error: {error}")
-            _tell_repairs(unit, replace(options, certificate=False, compiled=names, quick_repairs=True))
+        except AssemblyError as error:
+            failed = True
+            if isinstance(error, CodeDiffers):
+                talk(f"error: {error}")
+                _tell_repairs(unit, replace(options, certificate=False, compiled=names, quick_repairs=True))
+            else:
+                talk(f"error: {result.file}::{unit.kernel} [{unit.launch.name}]: {error}")
             continue
         _write(bundle, file)
         written.append(file)
     for file in written:
         talk(f"{file}: proved and built; look at it with: tileverify show {file}")
-    context.exit(2 if differ else Report(tuple(result for _, result in checked), "", "").exit_code)
+    context.exit(2 if failed else Report(tuple(result for _, result in checked), "", "").exit_code)
 
 
 def _architectures(given: Sequence[str]) -> tuple[str, ...]:

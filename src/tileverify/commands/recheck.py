@@ -46,7 +46,7 @@ Exit codes:
     "--strict",
     is_flag=True,
     help="The checker alone reads the bytecode: what it does not follow is not confirmed, and the prover's executor is "
-    "not loaded.",
+    "not loaded.  What is said of compiled code is not compared again.",
 )
 @click.option("--allow-open", is_flag=True, help="Exit with 0 where something is not confirmed and nothing rejected.")
 @click.option("-v", "--verbose", is_flag=True, help="Say of every obligation what confirms it.")
@@ -97,7 +97,7 @@ def recheck(
             solver=solver,
             reads=reads,
             opened=_opened,
-            compares=compared_again,
+            compares=partial(compared_again, executor=not strict),
             executor=not strict,
         )
         for row in found:

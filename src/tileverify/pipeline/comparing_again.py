@@ -21,24 +21,34 @@ from .failing import lacks_solver
 
 
 def compared_again(
-    certificate: Certificate, bytecode: bytes | None, cubins: Mapping[str, bytes]
+    certificate: Certificate, bytecode: bytes | None, cubins: Mapping[str, bytes], *, executor: bool = True
 ) -> tuple[CodeAgain, ...]:
-    """One for each architecture that the certificate speaks of, and for each of ``cubins`` that came with it."""
+    """One for each architecture that the certificate speaks of, and for each of ``cubins`` that came with it.
+
+    ``executor``: the prover's executor, by which footprints are proved, may be loaded.
+    """
     stated = {each.architecture for each in certificate.compared_code}
     silent = (ComparedCode(name, "", "") for name in cubins if name not in stated)
     return (
-        *(_again(certificate, bytecode, each, cubins.get(each.architecture)) for each in certificate.compared_code),
+        *(
+            _again(certificate, bytecode, each, cubins.get(each.architecture), executor)
+            for each in certificate.compared_code
+        ),
         *(CodeAgain(each, why_not="the certificate says nothing of this cubin") for each in silent),
     )
 
 
-def _again(certificate: Certificate, bytecode: bytes | None, stated: ComparedCode, cubin: bytes | None) -> CodeAgain:
+def _again(
+    certificate: Certificate, bytecode: bytes | None, stated: ComparedCode, cubin: bytes | None, executor: bool
+) -> CodeAgain:  # fmt: skip
     if cubin is not None and hashlib.sha256(cubin).hexdigest() != stated.cubin_sha256:
         return CodeAgain(stated, contradicted="the cubin is not the one that was compared")
     if not stated.cubin_sha256:
         return CodeAgain(stated, why_not="there was no cubin")
     if bytecode is None:
         return CodeAgain(stated, why_not="the bytecode is not at hand")
+    if not executor:
+        return CodeAgain(stated, why_not="it takes the prover's executor")
     try:
         assembler = find_assembler()
         if assembler.version != stated.assembler:

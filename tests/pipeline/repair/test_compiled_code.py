@@ -322,3 +322,31 @@ def test_other_kernels_of_the_file_are_built(kernels: Path, tileverify: CommandL
     assert refused.code == 2
     assert "there are 5 launches" in refused.err
     assert "name one, or give -o a folder" in refused.err
+
+
+EIGHT_BITS = """
+
+@ct.kernel
+def product(a, b, out):
+    tiles = ct.load(a, (0, 0), (64, 64)), ct.load(b, (0, 0), (64, 64))
+    ct.store(out, (0, 0), ct.mma(*tiles, ct.full((64, 64), 0, ct.float32)))
+"""
+EIGHT_BITS_SPEC = """
+[[launch]]
+kernel = "product"
+grid = ["1"]
+args = { a = "f8e4m3[64, 64]", b = "f8e4m3[64, 64]", out = "f32[64, 64]" }
+"""
+
+
+@pytest.mark.assembler("tileiras")
+def test_kernels_behind_one_that_the_assembler_refuses_are_built(tileverify: CommandLine) -> None:
+    file = Path("kernels.py")
+    file.write_text("import cuda.tile as ct\n" + EIGHT_BITS + COPY)
+    file.with_suffix(".tileverify.toml").write_text(EIGHT_BITS_SPEC + COPY_SPEC)
+    ran = tileverify("build", str(file), "-o", "bundles", "--arch", "sm_80")
+    assert ran.code == 2
+    assert [path.name for path in Path("bundles").iterdir()] == ["copy.any-size.tvk"]
+    said, *_ = (line for line in ran.err.splitlines() if line.startswith("error"))
+    assert said.startswith("error: kernels.py::product [0]: tileiras refused the bytecode for sm_80: ")
+    assert "copy.any-size.tvk: proved and built" in ran.err

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.command_line import CommandLine
 
+from tileverify.results.compared_code import ComparedCode
 from tileverify.verifier.certificate.document import certificate_text, read_certificate
 from tileverify.verifier.certificate.files import write_certificates
 
@@ -36,6 +37,19 @@ def test_certificates_are_confirmed_without_executor_and_prover_s_solver(target:
     assert (ran.returncode, ran.stderr) == (0, ""), ran.stdout
 
 
+def test_words_on_compiled_code_are_not_compared_without_the_executor(tmp_path: Path) -> None:
+    (written,) = certificates_of("showcase/transpose.py")
+    write_certificates([written.result], tmp_path)
+    (file,) = tmp_path.glob("*.tvcert.json")
+    code = ComparedCode("sm_90", "13.4.92", "compared at 2 launches", "proved for all launches", 2, "0" * 64, "0" * 64)
+    file.write_text(certificate_text(replace(read_certificate(file.read_text(), ""), compared_code=(code,))))
+    command = [sys.executable, "-c", WITHOUT_EXECUTOR, "recheck", "--strict", str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (3, ""), ran.stdout
+    assert "compiled: sm_90 (13.4.92), not compared again (it takes the prover's executor)" in ran.stdout
+    assert "bytecode read by the checker's own rules" in ran.stdout
+
+
 @pytest.fixture
 def silent(tileverify: CommandLine) -> Path:
     """A certificate that says nothing of the accesses, so that the checker has nothing to hold against the bytecode."""
@@ -53,6 +67,7 @@ def test_what_the_checker_does_not_follow_is_not_confirmed(tileverify: CommandLi
     why = "the certificate does not say what the accesses are"
     assert f"not confirmed: the checker alone does not follow the bytecode: {why}" in ran.out
     assert "read by" not in ran.out
+    assert "shared with the prover" not in ran.out
     assert tileverify("recheck", "--strict", "--allow-open", str(silent)).code == 0
     (row,) = json.loads(tileverify("recheck", "--strict", str(silent), "--format", "json").out)["certificates"]
     assert (row["answer"], row["derived"], row["read_by"]["by"]) == ("not confirmed", False, "nobody")

@@ -21,7 +21,7 @@ from .both_runs import Reference
 from .code_differences import CodeDifference, DifferenceKind
 from .machine.machine import ThreadMachine
 from .machine.memory import ThreadAccess
-from .ptx.model import Instruction, PtxEntry
+from .ptx.model import Instruction, Operand, Pair, PtxEntry, Vector
 
 _SCOPES: Final = ("cta", "cluster", "gpu", "sys")
 _OF_BYTECODE: Final = {MemoryScope.BLOCK: "cta", MemoryScope.DEVICE: "gpu", MemoryScope.SYSTEM: "sys"}
@@ -32,6 +32,7 @@ _ORDERS: Final = {
 _NEAR: Final = 8
 """Instructions between an access and its fence at most."""
 _ACCESSES: Final = frozenset({"ld", "st", "atom", "red", "cp", "multimem", "ldu", "call"})
+_BARRIERS: Final = frozenset({"bar", "barrier", "mbarrier"})
 _LEAVES: Final = frozenset({"bra", "brx", "ret", "exit", "trap"})
 
 
@@ -89,10 +90,11 @@ def _missing(entry: PtxEntry, number: int, wanted: DynamicAccess) -> str:
 
 def _behind(entry: PtxEntry, number: int) -> Iterator[Instruction]:
     """What every thread that executes the instruction executes next, before it accesses memory again."""
-    for each in entry.instructions[number + 1 : number + 1 + _NEAR]:
-        if each.opcode[0] in _LEAVES or _accesses(each):
+    for place in range(number + 1, min(number + 1 + _NEAR, len(entry.instructions))):
+        each = entry.instructions[place]
+        if each.opcode[0] in _LEAVES or _parts(each):
             return
-        if _is_made_with(each, entry.instructions[number]):
+        if _is_made_with(entry, place, number):
             yield each
 
 
@@ -103,10 +105,18 @@ def _before(entry: PtxEntry, number: int) -> Iterator[Instruction]:
     """
     for place in range(number - 1, max(number - _NEAR, 0) - 1, -1):
         each = entry.instructions[place]
-        if place + 1 in entry.targets or _accesses(each):
+        if place + 1 in entry.targets or _parts(each):
             return
-        if _is_made_with(each, entry.instructions[number]):
+        if _is_made_with(entry, place, number):
             yield each
+
+
+def _parts(instruction: Instruction) -> bool:
+    """Whether a fence orders nothing across it: an access, or a barrier.
+
+    What others did before a barrier came after the fence, so a release does not hand it on; and so the other way round.
+    """
+    return instruction.opcode[0] in _BARRIERS or _accesses(instruction)
 
 
 def _accesses(instruction: Instruction) -> bool:
@@ -115,9 +125,23 @@ def _accesses(instruction: Instruction) -> bool:
     return instruction.opcode[0] in _ACCESSES and (not own or instruction.has("global"))
 
 
-def _is_made_with(fence: Instruction, access: Instruction) -> bool:
-    """Whether the fence has no guard, or that of the access."""
-    return fence.guard is None or (fence.guard, fence.negated) == (access.guard, access.negated)
+def _is_made_with(entry: PtxEntry, fence: int, access: int) -> bool:
+    """Whether the fence has no guard, or that of the access, which nothing between them changes."""
+    first, last = entry.instructions[fence], entry.instructions[access]
+    if first.guard is None:
+        return True
+    between = entry.instructions[min(fence, access) + 1 : max(fence, access)]
+    same = (first.guard, first.negated) == (last.guard, last.negated)
+    return same and not any(first.guard in _results(each) for each in between)
+
+
+def _results(instruction: Instruction) -> tuple[Operand | None, ...]:
+    match instruction.operands:
+        case (Pair(first, second), *_):
+            return first, second
+        case (Vector(elements), *_):
+            return elements
+    return instruction.operands[:1]
 
 
 def _scope(instruction: Instruction) -> int:
@@ -125,6 +149,8 @@ def _scope(instruction: Instruction) -> int:
 
 
 def _fences(instruction: Instruction, name: str) -> bool:
-    if instruction.opcode[0] == "membar":
-        return True
-    return instruction.opcode[0] == "fence" and bool({name, "acq_rel", "sc"} & {*instruction.opcode})
+    """Whether it orders all accesses of a thread, and not those of a proxy or to shared memory alone."""
+    kind, *parts = instruction.opcode
+    if {"proxy", "mbarrier_init"}.intersection(parts) or any(part.startswith("sync_restrict") for part in parts):
+        return False
+    return kind == "membar" or (kind == "fence" and bool({name, "acq_rel", "sc"}.intersection(parts)))

@@ -67,7 +67,7 @@ def recheck_text(rows: Sequence[CertificateRow], tool: str, solver: str, *, verb
     broken = sum(row.found is None for row in rows)
     if broken:
         lines.append(f"{plural(broken, 'certificate')} rejected as a whole")
-    if any(row.found is not None and row.found.reread is not None for row in rows):
+    if any(row.found is not None and row.found.reread is not None and row.found.derived for row in rows):
         lines.append(f"shared with the prover: {SHARED}")
     lines.append(f"checked with tileverify {tool} and {solver}; trusted: {', '.join(_rests_on(rows))}")
     return "".join(f"{printable(line)}\n" for line in lines)

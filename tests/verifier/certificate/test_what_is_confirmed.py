@@ -116,4 +116,18 @@ def test_the_file_is_the_certificates_own_word(tileverify: CommandLine, folder: 
     assert ran.code == 0
     assert "told by the certificate, and not looked at: trusted/kernels.py" in ran.out
     row = json.loads(tileverify("recheck", str(folder), "--format", "json").out)["certificates"][0]
-    assert row["told"] == ["file", "launch"]
+    assert row["told"] == ["file", "launch", "TILE_M", "TILE_N"]
+
+
+def test_what_was_compiled_in_is_the_certificates_own_word(tileverify: CommandLine, folder: Path) -> None:
+    """Bytecode has numbers, and does not say which of them a constant was."""
+
+    def other_constant(document: Json) -> None:
+        constant = next(each for each in document["launch"]["arguments"] if each["name"] == "TILE_M")
+        constant["constant"] = 128
+
+    forge(folder, other_constant)
+    ran = tileverify("recheck", str(folder))
+    assert "TILE_M = 128, compiled in" in ran.out
+    assert "not looked at:" in ran.out
+    assert "launch any-size, TILE_M, TILE_N" in ran.out

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ...contract.launch import ConstantArgument, flat
 from ...contract.trustable import trusted_text
 from ...results.compared_code import CodeAgain
 from ...results.documents import Json, to_json
@@ -158,7 +159,13 @@ def _statement_lines(found: Rechecked) -> Iterator[str]:
     for label, text in lines:
         yield f"{'' if label == before else label:9} {text}"
         before = label
-    yield f"told by the certificate, and not looked at: {certificate.file}, launch {certificate.launch.name}"
+    told = [certificate.file, f"launch {certificate.launch.name}", *_compiled_in(certificate)]
+    yield f"told by the certificate, and not looked at: {', '.join(told)}"
+
+
+def _compiled_in(certificate: Certificate) -> Iterator[str]:
+    """The names of constants: bytecode has numbers, and does not say which of them a constant was."""
+    return (each.name for each in flat(certificate.launch.arguments) if isinstance(each, ConstantArgument))
 
 
 def _open_because(found: Rechecked) -> str | None:
@@ -203,7 +210,11 @@ def _row(row: CertificateRow) -> Json:
         "entry": certificate.symbol,
         "contract": launch_to_json(certificate.launch),
         "requires": certificate.requires,
-        "told": ["file", "launch"],  # what the certificate alone says, and nothing was compared with
+        "told": [
+            "file",
+            "launch",
+            *_compiled_in(certificate),
+        ],  # what the certificate alone says, and nothing was compared with
         "bytecode_sha256": row.found.bytecode_sha256 or certificate.bytecode_sha256,
         "derived": row.found.derived,
         "reason": _open_because(row.found),

@@ -83,7 +83,7 @@ def test_a_fence_beside_the_access_orders_as_well(unit: KernelUnit) -> None:
     line = next(each for each in made.ptx.split("\n") if ORDERED in each)
     plain = line.replace(ORDERED, "atom.global.add.u32")
     address = plain[plain.index("[") : plain.index("]") + 1]
-    between = f"ld.global.b32 %r99, {address};"
+    between, never = f"ld.global.b32 %r99, {address};", "setp.ne.s32 %p99, %r99, %r99;"
     for before, after, differs in (
         ("fence.release.gpu;", "fence.acquire.gpu;", False),
         ("fence.acq_rel.gpu;", "fence.acq_rel.gpu;", False),
@@ -92,10 +92,12 @@ def test_a_fence_beside_the_access_orders_as_well(unit: KernelUnit) -> None:
         (f"fence.release.gpu;\n{between}", "fence.acquire.gpu;", True),
         ("fence.release.gpu;", f"{between}\nfence.acquire.gpu;", True),
         ("fence.release.gpu;\n$ENTERED:", "fence.acquire.gpu;", True),  # others may come from elsewhere
-        ("setp.ne.s32 %p99, %r99, %r99;\nfence.release.gpu;\n@%p99 ret;", "fence.acquire.gpu;", False),
-        ("fence.release.gpu;", "setp.ne.s32 %p99, %r99, %r99;\n@%p99 ret;\nfence.acquire.gpu;", True),
+        (f"{never}\nfence.release.gpu;\n@%p99 ret;", "fence.acquire.gpu;", False),
+        ("fence.release.gpu;", f"{never}\n@%p99 ret;\nfence.acquire.gpu;", True),
+        (f"$AGAIN:\n{never}\nfence.release.gpu;", "@%p99 bra $AGAIN;\nfence.acquire.gpu;", False),
+        (f"$AGAIN:\n{between}\n{never}\nfence.release.gpu;", "@%p99 bra $AGAIN;\nfence.acquire.gpu;", True),
         ("fence.release.gpu;", "bra.uni $ON;\n$ON:\nfence.acquire.gpu;", True),
-        ("setp.ne.s32 %p99, %r99, %r99;\n@%p99 fence.release.gpu;", "fence.acquire.gpu;", True),
+        (f"{never}\n@%p99 fence.release.gpu;", "fence.acquire.gpu;", True),
     ):
         ptx = made.ptx.replace(line, f"{before}\n{plain}\n{after}")
         entry = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)

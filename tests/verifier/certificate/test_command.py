@@ -41,6 +41,14 @@ def test_a_cached_verdict_is_proved_again(tileverify: CommandLine) -> None:
     assert "1 certificate in proofs" in tileverify("check", TRANSPOSE, "--certificate", "proofs").err
 
 
+def test_a_file_that_is_no_text_does_not_stop_the_others(tileverify: CommandLine, certificate: Path) -> None:
+    (certificate.parent / "a.tvcert.json").write_bytes(b"\xff\xfe")
+    ran = tileverify("recheck", "proofs")
+    assert ran.code == 1
+    assert "rejected       proofs/a.tvcert.json: it is no text, so it is no certificate" in ran.out
+    assert "2 certificates with 6 obligations: 6 confirmed, 0 not confirmed, 0 rejected" in ran.out
+
+
 def test_what_is_refuted_has_no_certificate(tileverify: CommandLine) -> None:
     ran = tileverify("check", RACY, "--certificate", "proofs")
     assert ran.code == 1

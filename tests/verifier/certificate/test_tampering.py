@@ -206,6 +206,22 @@ def test_some_forgeries_show_without_the_bytecode(change: Callable[[Json], None]
     assert rejected(forged(written.text, change), None)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("name", {"a": 1}, "no text"),
+        ("name", None, "no text"),
+        ("alias", {"x": 1}, "in no lists"),
+        ("alias", [["x", 1]], "no text"),
+        ("overlap", "x", "in no lists"),
+        ("arguments", [{"name": float("nan"), "constant": 1}], "no text"),
+    ],
+)
+def test_what_is_no_name_is_refused(key: str, value: object, why: str) -> None:
+    (written,) = certificates_of("showcase/vector_add.py")
+    assert why in rejected(forged(written.text, lambda document: document["launch"].update({key: value})), None)
+
+
 def without_clause(number: int) -> Callable[[Json], object]:
     return lambda document: document["requires"].pop(number)
 

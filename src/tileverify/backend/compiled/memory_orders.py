@@ -21,7 +21,7 @@ from .both_runs import Reference
 from .code_differences import CodeDifference, DifferenceKind
 from .machine.machine import ThreadMachine
 from .machine.memory import ThreadAccess
-from .ptx.model import Instruction, Operand, Pair, PtxEntry, Vector
+from .ptx.model import Instruction, Operand, Pair, PtxEntry, PtxSymbol, Vector
 
 _SCOPES: Final = ("cta", "cluster", "gpu", "sys")
 _OF_BYTECODE: Final = {MemoryScope.BLOCK: "cta", MemoryScope.DEVICE: "gpu", MemoryScope.SYSTEM: "sys"}
@@ -89,13 +89,25 @@ def _missing(entry: PtxEntry, number: int, wanted: DynamicAccess) -> str:
 
 
 def _behind(entry: PtxEntry, number: int) -> Iterator[Instruction]:
-    """What every thread that executes the instruction executes next, before it accesses memory again."""
+    """What every thread that executes the instruction executes next, before it accesses memory again.
+
+    A thread that goes back to the instruction, as in a loop that waits, executes it again.
+    """
     for place in range(number + 1, min(number + 1 + _NEAR, len(entry.instructions))):
         each = entry.instructions[place]
-        if each.opcode[0] in _LEAVES or _parts(each):
+        if (each.opcode[0] in _LEAVES and not _goes_back(entry, each, number)) or _parts(each):
             return
         if _is_made_with(entry, place, number):
             yield each
+
+
+def _goes_back(entry: PtxEntry, branch: Instruction, number: int) -> bool:
+    """Whether threads that take the branch come to the instruction again before they access other memory."""
+    target = branch.operands[0] if branch.opcode[0] == "bra" and branch.guard is not None else None
+    place = entry.labels.get(target.name) if isinstance(target, PtxSymbol) else None
+    if place is None or place > number:
+        return False
+    return not any(each.opcode[0] in _LEAVES or _parts(each) for each in entry.instructions[place:number])
 
 
 def _before(entry: PtxEntry, number: int) -> Iterator[Instruction]:

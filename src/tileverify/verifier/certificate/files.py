@@ -12,7 +12,7 @@ from ...results import KernelResult, Verdict
 from ...system.atomic_file import write_whole
 from ...system.errors import SourceError, UsageError
 from ...system.file_names import FreeNames
-from .model import Certificate
+from .model import Certificate, CertificateError
 
 SUFFIX: Final = ".tvcert.json"
 BYTECODE_SUFFIX: Final = ".tileirbc"
@@ -52,15 +52,15 @@ def certificate_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def read_certificate_file(path: Path) -> str:
-    """Raises `UsageError` for a file that cannot be read."""
+    """Raises `UsageError` for a file that cannot be read, `CertificateError` for what cannot be one."""
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise UsageError(f"'{path}' is larger than any certificate")
+            raise CertificateError("it is larger than any certificate", str(path))
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"cannot read '{path}': {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise UsageError(f"'{path}' is no text, so it is no certificate") from None
+        raise CertificateError("it is no text, so it is no certificate", str(path)) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,13 +87,13 @@ def launch_from_json(document: Mapping[str, Any], kernel: str = "") -> LaunchSpe
         arguments = tuple(_argument_from_json(argument) for argument in document["arguments"])
         launch = LaunchSpec(
             kernel=kernel,
-            name=document["name"],
+            name=_text(document["name"], "the name"),
             arguments=arguments,
             grid=None if axes is None else (axes[0], axes[1], axes[2]),
             requires=tuple(parse_condition(text) for text in document["requires"]),
             data=tuple(parse_data_fact(text) for text in document["data"]),
-            alias=tuple(frozenset(group) for group in document["alias"]),
-            overlap=tuple(frozenset(group) for group in document["overlap"]),
+            alias=_groups(document["alias"]),
+            overlap=_groups(document["overlap"]),
             trust=read_trust(document.get("trust", [])),
             names=read_names(document.get("names", []), (each.name for each in flat(arguments))),
         )
@@ -140,8 +140,21 @@ def _argument_to_json(argument: Argument) -> Json:
     raise TypeError(f"not an argument: {argument!r}")
 
 
+def _text(value: object, what: str) -> str:
+    if not isinstance(value, str):
+        raise SpecError(f"{what} is no text")
+    return value
+
+
+def _groups(value: object) -> tuple[frozenset[str], ...]:
+    """Lists of names."""
+    if not isinstance(value, list) or not all(isinstance(group, list) for group in value):
+        raise SpecError("arrays that may overlap stand in no lists")
+    return tuple(frozenset(_text(name, "an array that may overlap") for name in group) for group in value)
+
+
 def _argument_from_json(document: Mapping[str, Any]) -> Argument:
-    name = document["name"]
+    name = _text(document["name"], "an argument's name")
     if "is" in document:
         return parse_description(name, document["is"])
     if "list" in document:

@@ -96,6 +96,7 @@ def test_a_fence_beside_the_access_orders_as_well(unit: KernelUnit) -> None:
         ("fence.release.gpu;", f"{never}\n@%p99 ret;\nfence.acquire.gpu;", True),
         (f"$AGAIN:\n{never}\nfence.release.gpu;", "@%p99 bra $AGAIN;\nfence.acquire.gpu;", False),
         (f"$AGAIN:\n{between}\n{never}\nfence.release.gpu;", "@%p99 bra $AGAIN;\nfence.acquire.gpu;", True),
+        (f"$AGAIN:\n{never}\n@%p99 ret;\nfence.release.gpu;", "@%p99 bra $AGAIN;\nfence.acquire.gpu;", True),
         ("fence.release.gpu;", "bra.uni $ON;\n$ON:\nfence.acquire.gpu;", True),
         (f"{never}\n@%p99 fence.release.gpu;", "fence.acquire.gpu;", True),
     ):

@@ -15,21 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
-from ...frontend.bytecode.enums import MemoryOrdering
 from ..interpreter.access_log import BlockLog, DynamicAccess
 from .both_runs import Reference
 from .code_differences import CodeDifference, DifferenceKind
 from .machine.machine import ThreadMachine
 from .machine.memory import ThreadAccess
 from .machine.types import Array
-from .memory_orders import scoped_pairs
+from .memory_orders import ORDERS, scoped_pairs
 
-_RELEASES: Final = frozenset({MemoryOrdering.RELEASE, MemoryOrdering.ACQ_REL})
-_ACQUIRES: Final = frozenset({MemoryOrdering.ACQUIRE, MemoryOrdering.ACQ_REL})
+_RELEASES, _ACQUIRES = ORDERS["release"], ORDERS["acquire"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from .ptx.model import Instruction, Operand, Pair, PtxEntry, PtxSymbol, Vector
 
 _SCOPES: Final = ("cta", "cluster", "gpu", "sys")
 _OF_BYTECODE: Final = {MemoryScope.BLOCK: "cta", MemoryScope.DEVICE: "gpu", MemoryScope.SYSTEM: "sys"}
-_ORDERS: Final = {
+ORDERS: Final = {
     "acquire": frozenset({MemoryOrdering.ACQUIRE, MemoryOrdering.ACQ_REL}),
     "release": frozenset({MemoryOrdering.RELEASE, MemoryOrdering.ACQ_REL}),
 }
@@ -78,7 +78,7 @@ def _missing(entry: PtxEntry, number: int, wanted: DynamicAccess) -> str:
     """What of ``wanted`` the instruction lacks, in words; empty where it lacks nothing."""
     least = _SCOPES.index("cta" if wanted.scope is None else _OF_BYTECODE[wanted.scope])
     instruction = entry.instructions[number]
-    for name, orders in _ORDERS.items():
+    for name, orders in ORDERS.items():
         if wanted.ordering not in orders:
             continue
         own = {name, "acq_rel"} & {*instruction.opcode} and _scope(instruction) >= least

@@ -3,20 +3,18 @@
 import pytest
 
 from tileverify.contract.data_facts import (
-    arrays_of,
     expressions_of,
     parse_data_fact,
     print_data_fact,
     with_expressions,
 )
-from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.facts.kinds import FACTS
 from tileverify.contract.launch import Apply, DataFact, Name, Number
 from tileverify.system.errors import SpecError
 
 
 def test_reads_the_simple_facts() -> None:
-    assert parse_data_fact("injective(idx)") == DataFact(FactKind.INJECTIVE, "idx", text="injective(idx)")
+    assert parse_data_fact("injective(idx)") == DataFact("injective", "idx", text="injective(idx)")
     fact = parse_data_fact("range(idx, 0, N - 1)")
     assert (fact.low, fact.high) == (Number(0), Apply("-", (Name("N"), Number(1))))
 
@@ -27,9 +25,9 @@ def test_reads_amounts_bounds_and_exceptions() -> None:
     assert parse_data_fact("range(labels, 0, V, unless=-100)").unless == (Number(-100),)
     assert parse_data_fact("disjoint_rows(table, unless=(-1, P))").unless == (Number(-1), Name("P"))
     segments = parse_data_fact("segments(starts, lengths, 0, N)")
-    assert (arrays_of(segments), segments.high) == (("starts", "lengths"), Name("N"))
+    assert (segments.arrays, segments.high) == (("starts", "lengths"), Name("N"))
     ranks = parse_data_fact("ranks(a, keys, C)")
-    assert (arrays_of(ranks), ranks.amount, ranks.width) == (("a", "keys"), Name("C"), None)
+    assert (ranks.arrays, ranks.amount, ranks.width) == (("a", "keys"), Name("C"), None)
     buckets = parse_data_fact("buckets(a, keys, C, W, 0, N)")
     assert (buckets.amount, buckets.width, buckets.low, buckets.high) == (Name("C"), Name("W"), Number(0), Name("N"))
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
-from ...contract.data_facts import arrays_of
 from ...contract.launch import DataFact, LaunchSpec
 from ...frontend.symbolic.summary import AccessSummary
 from ...results import Verdict
@@ -119,7 +118,7 @@ def _without_bystanders(case: Case, found: Outcome, launch: LaunchSpec) -> Outco
     at_fault = _at_fault(found)
     sites = [each for each in case.sites if each.origin.name in at_fault]
     deciding = loaded_values(term for each in sites for term in (*place_terms(each.place), each.guard))
-    kept = tuple(fact.text for fact in launch.observed if not deciding.keys().isdisjoint(arrays_of(fact)))
+    kept = tuple(fact.text for fact in launch.observed if not deciding.keys().isdisjoint(fact.arrays))
     left_out = {fact.text for fact in launch.observed}.difference(kept, (fact.text for fact in launch.data))
     return replace(
         found,

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping
 from ...contract import terms as t
 from ...contract.expressions import constant_value, evaluate
 from ...contract.facts.form import Subject
-from ...contract.facts.kinds import meaning_of, subject_of
+from ...contract.facts.kinds import subject_of
 from ...contract.facts.statements import NumberedFact
+from ...contract.facts.weaker import follows as says_no_more
 from ...contract.launch import DataFact, Expression, LaunchSpec
 from ...contract.numbers import numbers_of
 from ...contract.operators import Undefined
@@ -72,8 +73,7 @@ def follows(fact: DataFact, observed: Iterable[DataFact], numbers: Mapping[str, 
     try:
         wanted = NumberedFact.evaluated(fact, number)
         return any(
-            (seen.array, seen.other) == (fact.array, fact.other)
-            and meaning_of(fact).follows(wanted, NumberedFact.evaluated(seen, number))
+            seen.arrays == fact.arrays and says_no_more(wanted, NumberedFact.evaluated(seen, number))
             for seen in observed
         )
     except (KeyError, Undefined):

@@ -90,6 +90,8 @@ def among(column: Array, numbers: frozenset[int]) -> Array:
     """Where a value is one of ``numbers``."""
     import numpy as np
 
+    if not numbers:
+        return np.zeros(column.shape, np.bool_)
     if column.dtype == object:
         return np.isin(column, np.asarray([*numbers], object))
     limits = np.iinfo(column.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations, product
 from typing import Any
@@ -53,6 +54,9 @@ def keeps(fact: DataFact, arrays: Mapping[str, Array], value: Callable[[Expressi
             parts = [set(range(int(s), int(s) + int(c))) for s, c in zip(a, n, strict=False)]
             bounded = low is None or high is None or all(low <= x < high for part in parts for x in part)
             return bounded and all(n >= 0) and not any(p & q for p, q in combinations(parts, 2))
+        case "distinct_where":
+            beside = zip(map(int, a), arrays[fact.others[0]], strict=False)
+            return all(n == 1 for v, n in Counter(v for v, n in beside if n > 0).items() if v not in excused)
     raise AssertionError(fact.kind)
 
 

@@ -226,6 +226,20 @@ KINDS: Final = (
         held="buckets",
         offered="buckets",
     ),
+    FactKind(
+        "distinct_where",
+        Form(("a", "counts"), unless=True),
+        Subject.RELATION,
+        "no value occurs twice in {a} beside counts above 0 in {counts}",
+        (
+            FactFormula(
+                "i, j in a, counts: a[i] == a[j] and a[i] not in unless and 0 < counts[i] and 0 < counts[j] -> i == j",
+                "{a[i]=} is also {@a[j]}, and {@counts[i]} and {@counts[j]} are above 0",
+            ),
+        ),
+        placed=AllowedRanks(1, 1, "; values and their counts are arrays of rank 1"),
+        held="values again",
+    ),
 )
 """In the order in which messages list them."""
 

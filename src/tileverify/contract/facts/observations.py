@@ -153,6 +153,12 @@ def held_but_for_one(kind: FactKind, seen: Seen) -> Facts:
     yield from [*_kept(kind, said, seen), *_kept(kind, replace(said, unless=most), seen)][:1]
 
 
+def held_again(kind: FactKind, first: Seen, second: Seen) -> Facts:
+    """Where more than that does not hold: without values that occur twice, nothing need be said of what is beside."""
+    if first.repeated and not first.amounts and first.has_axes(1) and second.has_axes(1):
+        yield from strongest(kind, first, second)
+
+
 # ------------------------------------------------------------------------------------------ parts of a range
 def seen_segments(kind: FactKind, first: Seen, second: Seen) -> Facts:
     """Where all segments of all launches lie."""
@@ -271,6 +277,7 @@ HELD: Final[Mapping[str, Observe]] = {
     "places": held_of_places,
     "but for one value": held_but_for_one,
     "without bounds": held_in_rows,
+    "values again": held_again,
     "ranks": held_ranks,
     "buckets": held_buckets,
 }

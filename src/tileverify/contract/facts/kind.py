@@ -37,7 +37,7 @@ class FactKind:
     ``least``: what its numbers are at least.  ``promises``: see `promised`.  ``measures``: arrays that say how much
     there is, not where; ``indexed``: the second array says which elements of the first one are meant, while other facts
     speak of the same elements of both.  ``stronger``: kinds whose facts with the same numbers imply it.  ``implies``: a
-    fact that follows.
+    fact that follows.  ``suited_by``: kinds of fact on other arrays beside which contents are found.
 
     Hints by name, which decide nothing: ``made`` are contents for it (`layouts`), ``seen`` is what a recording says and
     ``held`` what one launch's contents keep (`observations`), ``offered`` what kernels may need (`steered`).
@@ -56,6 +56,7 @@ class FactKind:
     indexed: bool = False
     stronger: tuple[str, ...] = ()
     implies: ImpliedFact | None = None
+    suited_by: tuple[tuple[str, str], ...] = ()
     made: str = ""
     seen: str = ""
     held: str = "strongest"

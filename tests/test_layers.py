@@ -26,6 +26,8 @@ from tools.rooms import (
 
 from tileverify.contract.launch import GRID_MAX
 from tileverify.hook.recorder import MAX_GRID_AXIS
+from tileverify.verifier.attempt import Attempt, Closed, Open, Outcome
+from tileverify.verifier.prepared import PreparedKernel
 
 MODULES = sorted(path.relative_to(SOURCE) for path in (SOURCE / "tileverify").rglob("*.py"))
 OWN = modules()
@@ -116,6 +118,19 @@ def test_what_must_be_right_leans_on_nothing_that_may_be_wrong(module: Path) -> 
     assert not [
         f"{module}:{line}: {name}" for name, line in named if not is_under(name, ("tileverify.verifier.obligations",))
     ]
+
+
+@pytest.mark.parametrize("module", [path for path in OWN if room_of(path) == "verifier"], ids=str)
+def test_nobody_assigns_to_what_another_holds(module: Path) -> None:
+    """``self.prover.clauses = ...`` hides from a reader of `prover` what changes it: he calls a method instead."""
+    targets = [node for node in ast.walk(syntax(module)) if isinstance(node, ast.Attribute)]
+    assigned = [node for node in targets if isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Attribute)]
+    assert not [f"{module}:{node.lineno}: {ast.unparse(node)}" for node in assigned]
+
+
+@pytest.mark.parametrize("kind", [Attempt, Open, Closed, Outcome, PreparedKernel])
+def test_an_attempt_is_a_value(kind: type) -> None:
+    assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=str)

@@ -41,7 +41,7 @@ from tileverify.results import KernelResult, Verdict
 from tileverify.system.errors import EncodeError
 
 from ..corpus.compiled import units
-from .mutants.edits import finished, sites
+from .edits import finished, sites
 from .test_found_wrong import checked
 
 WORD = tile(pointer(I32))

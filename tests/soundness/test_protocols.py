@@ -25,7 +25,7 @@ from tileverify.results import KernelResult, Verdict
 
 from ..corpus.compiled import units
 from ..corpus.launches import drawn_launches
-from .mutants.edits import Site, finished, integer_bits, sites
+from .edits import Site, finished, integer_bits, sites
 
 LAUNCHES = 2
 SCHEDULES = standard_schedules(8)

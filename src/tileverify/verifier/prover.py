@@ -22,6 +22,11 @@ from ..results import ObligationCount
 from ..results.codes import TV
 from ..results.tiers import Tier
 from . import messages
+from .abduction.abduce import Closes, OfferedFacts
+from .abduction.clause_wording import plain
+from .abduction.clauses import Clause, fixed, spoken
+from .abduction.implied import joined, related, without_implied
+from .abduction.patience import Patience
 from .attempt import Attempt, Closed, Open, VerifyOptions
 from .budgets import CLAUSE_LIMITS, HASTE, SEARCH_TOTAL, STRUCTURAL, WORDING_LIMITS
 from .effort import Effort
@@ -32,12 +37,6 @@ from .obligations.obligations import Obligation, before_start
 from .obligations.prepare import FitWrap, Preparer, launch_facts
 from .obligations.simplify import simplify
 from .prepared import PreparedKernel
-from .search.clause_search import Closes
-from .search.clauses import Clause, fixed, spoken
-from .search.implied import joined, related, without_implied
-from .search.offered_facts import OfferedFacts
-from .search.patience import Patience
-from .search.plain import plain
 from .smt import Decider, Session
 
 TIME_IS_UP = "the time limit for this kernel was reached"

@@ -10,7 +10,7 @@ from tests.soundness.test_found_wrong import checked
 from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
 
-KEPT = Path(__file__).parent / "kept_work"
+KEPT = Path(__file__).parent / "nonvacuity"
 
 
 def judged(name: str) -> KernelResult:

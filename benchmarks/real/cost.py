@@ -53,7 +53,7 @@ STAGES = {
         ("verifier.own_proof", "idle"),
         ("verifier.own_proof", "OwnProof._emptied"),
     ],
-    "layout": [("verifier.prepared", "PreparedKernel.of"), ("verifier.prepared", "PreparedKernel.again")],
+    "layout": [("verifier.prover", "PreparedKernel.of"), ("verifier.prover", "PreparedKernel.again")],
     "own proof": [("verifier.own_proof", "OwnProof._prove")],
     "narrow": [("verifier.abduction.narrow_proof", "Narrowing.narrow")],
     "widen": [_WIDEN],

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.corpus.kept import kept
+from tileverify.verifier.certificate.again import prove_again
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
@@ -33,7 +34,6 @@ from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
 from tileverify.system.errors import TileVerifyError
 from tileverify.system.parallel import map_ordered
-from tileverify.verifier.certificate.again import prove_again
 from tileverify.verifier.certificate.document import digest_of, read_certificate
 from tileverify.verifier.certificate.model import CertificateError
 from tileverify.verifier.certificate.recheck import Rechecking, recheck

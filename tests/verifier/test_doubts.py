@@ -19,8 +19,7 @@ from tileverify.verifier.attempt import Attempt, VerifyOptions
 from tileverify.verifier.obligations.footprint_overlap import PreparedSite
 from tileverify.verifier.obligations.obligations import every_obligation
 from tileverify.verifier.obligations.prepare import terms_of
-from tileverify.verifier.prepared import PreparedKernel
-from tileverify.verifier.prover import Prover
+from tileverify.verifier.prover import PreparedKernel, Prover
 from tileverify.verifier.smt import Session
 
 FILES = (

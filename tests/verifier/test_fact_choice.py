@@ -20,8 +20,7 @@ from tileverify.verifier.obligations.answers import Answer, Limits, Result
 from tileverify.verifier.obligations.fact_use import FactUse
 from tileverify.verifier.obligations.footprint_overlap import PreparedSite, place_terms
 from tileverify.verifier.obligations.prepare import Preparer
-from tileverify.verifier.prepared import PreparedKernel
-from tileverify.verifier.prover import Prover
+from tileverify.verifier.prover import PreparedKernel, Prover
 from tileverify.verifier.smt import WithBudget
 
 KERNELS: Final = """

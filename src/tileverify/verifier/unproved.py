@@ -20,9 +20,8 @@ from .obligations.answers import Answer
 from .obligations.fact_instances import loaded_values
 from .obligations.obligations import Obligation, within_index_spaces
 from .prover import Prover
-from .refute.loop_exits import left_behind
+from .refute.missing_orders import left_behind, why_open
 from .refute.shown_witness import describe
-from .refute.unsynchronised import why_open
 from .refute.witness import FoundWitness
 from .refute.witness_search import WitnessSearch
 

@@ -55,12 +55,14 @@ from tileverify.pipeline import check_paths
 from tileverify.pipeline.cache import known_files
 from tileverify.pipeline.cache import verdicts as cache
 from tileverify.results import Verdict
-from tileverify.verifier import verify
-from tileverify.verifier.case import Case, Open
+from tileverify.verifier import outcome, own_proof, verify
+from tileverify.verifier.attempt import Open
 from tileverify.verifier.obligations import footprint_overlap, obligations, prepare
 from tileverify.verifier.obligations.answers import Answer
 from tileverify.verifier.obligations.limits import ContractParts
 from tileverify.verifier.obligations.protocols import arrays
+from tileverify.verifier.prover import Prover
+from tileverify.verifier.search import generalised_proof
 from tileverify.verifier.search.narrow_proof import Narrowing
 from tileverify.verifier.smt import Decider
 
@@ -445,22 +447,23 @@ def clauses_unproved(patch: Patch) -> None:
     narrow = Narrowing._narrowed
 
     def narrowed(self: Narrowing, opened: Open) -> bool:
-        known = len(self.case.clauses)
-        return narrow(self, opened) or len(self.case.clauses) > known
+        known = len(self.prover.clauses)
+        return narrow(self, opened) or len(self.prover.clauses) > known
 
-    patch.setattr(Case, "question", lambda self, opened: nullcontext(bool))
+    patch.setattr(Prover, "question", lambda self, opened: nullcontext(bool))
     patch.setattr(Narrowing, "_narrowed", narrowed)
 
 
 @sabotage
 def clauses_forgotten(patch: Patch) -> None:
     """The proof uses clauses that the verdict does not print."""
-    give = Case.outcome
+    give = outcome.outcome_of
 
-    def outcome(self: Case, *given: Any) -> verify.Outcome:
-        return replace(give(self, *given), requires=(), limits=())
+    def without_clauses(*given: Any, **more: Any) -> verify.Outcome:
+        return replace(give(*given, **more), requires=(), limits=())
 
-    patch.setattr(Case, "outcome", outcome)
+    for module in (own_proof, generalised_proof):
+        patch.setattr(module, "outcome_of", without_clauses)
 
 
 def proof_of_an_open_tail() -> str | None:

@@ -17,7 +17,7 @@ from tests.corpus.launches import VARIANTS, Drawn
 from tests.corpus.values import arrays_of
 
 from tileverify.backend.interpreter import Budget, Memory, run_block
-from tileverify.backend.replay.open_replay import ONLY_OPEN, is_claimed, uses
+from tileverify.backend.replay.replay import ONLY_OPEN, is_claimed, uses
 from tileverify.contract.expressions import constant_value
 from tileverify.contract.launch import KernelUnit, LaunchSpec
 from tileverify.frontend.bytecode.traverse import walk

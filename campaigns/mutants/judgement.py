@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from tests.corpus.launches import SCHEDULES
 
 from tileverify.backend.interpreter import InterpreterStop
-from tileverify.backend.interpreter.schedule import Schedule
+from tileverify.backend.interpreter.ordering import Schedule
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.pipeline import CheckOptions, check_unit

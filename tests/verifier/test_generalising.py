@@ -9,8 +9,8 @@ import pytest
 
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.attempt import Outcome
 from tileverify.verifier.budgets import WIDEST_TOTAL
-from tileverify.verifier.case import Outcome
 from tileverify.verifier.search import generalised_proof
 from tileverify.verifier.search.clause_search import fewest
 from tileverify.verifier.search.generalised_proof import GeneralisedProof
@@ -144,7 +144,7 @@ def test_nobody_waits_for_the_launchs_own_proof_where_a_wider_one_comes_soon(
 
     attempt = GeneralisedProof.attempt
     monkeypatch.setattr(GeneralisedProof, "attempt", only_sizes)
-    monkeypatch.setattr("tileverify.verifier.verify._Verification.attempt", None)  # is not called
+    monkeypatch.setattr("tileverify.verifier.own_proof.OwnProof.attempt", None)  # is not called
     spec = 'kernel = "add"\ngrid = [10]\nargs = { x = "f32[1200]", y = "f32[1200]", out = "f32[1200]", TILE = 128 }'
     result = checked(tmp_path, ADD, spec)
     assert (result.verdict, result.holds_for) == (Verdict.PROVED, "sizes")

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from tests.soundness.test_found_wrong import checked
 
-import tileverify.verifier.verify as prover
+import tileverify.verifier.own_proof as prover
 from tileverify.contract import terms as t
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Function, Scope

@@ -16,7 +16,7 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
 from tileverify.results.tiers import Tier
-from tileverify.verifier import case
+from tileverify.verifier import prover
 from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver
 from tileverify.verifier.obligations import derivation
@@ -69,7 +69,7 @@ def test_a_solver_that_contradicts_everything(target: str, theory: Tier, monkeyp
 @pytest.mark.parametrize("target", RACY)
 def test_a_simplification_that_contradicts_everything(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = len(believed(target))
-    for module in (case, derivation):
+    for module in (prover, derivation):
         monkeypatch.setattr(module, "simplify", lambda conditions, facts=frozenset(): None)
     assert len(believed(target)) > before
     assert count_rejected(target) == len(believed(target)) - before

@@ -12,6 +12,7 @@ from ...contract.facts.kinds import subject_of
 from ...contract.facts.statements import DataTerm
 from ...contract.facts.strongest import strongest
 from ...contract.launch import DataFact
+from ..attempt import Open
 from ..budgets import (
     CHOICE_FIT_LIMITS,
     CHOICE_LEAST,
@@ -22,14 +23,11 @@ from ..budgets import (
     MOST_EACH,
     NATURAL_LIMITS,
 )
-from ..case import Case, Open
-from ..obligations.answers import Answer, Limits
 from ..obligations.fact_instances import loaded_values
-from ..obligations.fact_use import FactUse
 from ..obligations.fixed_elements import of_one_number
 from ..obligations.obligations import Obligation, every_obligation
-from ..obligations.prepare import launch_facts
-from ..smt import UpTo
+from ..prover import Prover
+from ..smt import WithBudget
 from .clause_search import fewest
 from .clauses import launch_clause
 from .fact_trial import Key, key_of, with_terms
@@ -54,8 +52,8 @@ class FactChoice:
     ``look``: the proof that left open what is wanted, under the same contract.
     """
 
-    case: Case
-    look: Case
+    prover: Prover
+    look: Prover
     _own: Contract = field(init=False)
     _terms: dict[DataFact, DataTerm] = field(init=False)
     _doubted: set[int] = field(init=False)  # offsets of what facts may prepare otherwise
@@ -71,14 +69,13 @@ class FactChoice:
         First the most natural ones: of each kind, and for each array, the weakest; and first those that do not tell
         values apart.  Where the solver gave up, it is asked with more resources, as long as nothing else suffices.
         """
-        self._own = self.case.contract
-        self.case.assume((*launch_facts(self.case.contract), *(clause.condition for clause in self.case.clauses)))
-        self.case.prepare_like(self.look)
+        self._own = self.prover.contract
+        self.prover.prepare_like(self.look)
         self._numbers = of_one_number(self._own.data)
-        self._doubted = {item.offset for item, _ in self.case.doubts()}
+        self._doubted = {item.offset for item, _ in self.prover.kernel.doubts()}
         self._adopt_own_clauses(wanted)
         every = [fact for group in groups for fact in group]
-        (terms,) = with_terms([every], self.case.launch)
+        (terms,) = with_terms([every], self.prover.launch)
         self._terms = dict(zip(every, terms, strict=True))
         natural = list({(fact.kind, fact.array, fact.other): fact for fact in reversed(every)}.values())[::-1]
         ordered = {fact.array for fact in every if subject_of(fact) is Subject.ORDER}
@@ -104,33 +101,25 @@ class FactChoice:
         for offered, limits in offers:
             if not offered or (limits is NATURAL_LIMITS and patient):
                 continue
-            self._limit(limits)
+            self.prover.limit(limits)
             if self._close(offered, wanted, hard):
                 return tuple(fewest(offered, closes))
             # What the solver gave up patiently under a few facts does not get easy under more.
             hard = self._given_up
             patient = patient or (hard is not None and limits is NATURAL_LIMITS)
         if hard is not None and not patient:
-            self._limit(MORE_LIMITS)
+            self.prover.limit(MORE_LIMITS)
             if self._close(every, wanted, hard, self._spent):
                 return tuple(fewest(every, closes))
         return ()
 
     def _adopt_own_clauses(self, wanted: Collection[Key]) -> None:
         """What speaks of the launch alone is itself the clause that closes it; the rest is asked under that."""
-        for obligation in every_obligation(self.case.sites, self.case.promises, self.case.contract):
+        for obligation in every_obligation(self.prover.kernel.sites, self.prover.kernel.promises, self.prover.contract):
             if key_of(obligation) in wanted and not loaded_values(obligation.conditions):
-                opened = self.case.decide_one(obligation)
-                if opened is not None and _is_for_clauses(opened):
-                    self.case.adopt(launch_clause(obligation, opened.conditions, self.case.use))
-
-    def _limit(self, limits: Limits) -> None:
-        """From now on; what the solver gave up within other limits is not known."""
-        if limits != self.case.decider.limits:
-            self.case.decider.limits = limits
-            self.case.cache = {
-                key: known for key, known in self.case.cache.items() if known.answer is not Answer.UNKNOWN
-            }
+                answer = self.prover.prove(obligation)
+                if isinstance(answer, Open) and _is_for_clauses(answer):
+                    self.prover.adopt(launch_clause(obligation, answer.conditions, self.prover.use))
 
     def _assumed(self, facts: Iterable[DataFact]) -> tuple[DataTerm, ...]:
         return tuple(strongest(self._terms[fact] for fact in facts))
@@ -144,37 +133,37 @@ class FactChoice:
         """
         self._tried += 1
         self._given_up, self._spent = None, spent
-        if self._tried > MOST_TRIED or self.case.at_its_end():
+        if self._tried > MOST_TRIED or self.prover.at_its_end():
             return False
-        start = self.case.decider.spent - spent
-        self.case.contract = replace(self._own, data=(*self._own.data, *self._assumed(facts)))
-        clauses = [clause.condition for clause in self.case.clauses]
-        self.case.use = FactUse(self.case.contract, said=self.case.use.said, clauses=clauses)
+        start = self.prover.decider.spent - spent
+        contract = replace(self._own, data=(*self._own.data, *self._assumed(facts)))
         offsets = {offset for _, places in wanted for offset in places}
         # An element for which facts leave one number is that number wherever it stands.
-        before, self._numbers = self._numbers, of_one_number(self.case.contract.data)
+        before, self._numbers = self._numbers, of_one_number(contract.data)
         # What takes too much before anything is asked counts as a no in any case.
         enough = None if self._effort is None else start + self._effort
-        self.case.prepare_again(
+        self.prover = self.prover.with_facts(
+            contract,
             offsets & self._doubted if self._numbers == before else offsets,
-            None if enough is None else UpTo(enough, self.case.decider, CHOICE_FIT_LIMITS),
+            None if enough is None else WithBudget(enough, self.prover.decider, CHOICE_FIT_LIMITS),
         )
-        sites = [prepared for prepared in self.case.sites if prepared.site.offset in offsets]
+        kernel = self.prover.kernel
+        sites = [prepared for prepared in kernel.sites if prepared.site.offset in offsets]
         places = {places for _, places in wanted}
-        asked: Iterable[Obligation] = every_obligation(sites, self.case.promises, self.case.contract, places)
+        asked: Iterable[Obligation] = every_obligation(sites, kernel.promises, contract, places)
         asked = (obligation for obligation in asked if key_of(obligation) in wanted)
         for obligation in sorted(asked, key=lambda each: key_of(each) != hard) if hard else asked:
-            too_much = self._effort is not None and self.case.decider.spent - start > self._effort
-            opened = None if too_much else self.case.decide_one(obligation)
-            self._spent = self.case.decider.spent - start
-            if opened is not None and opened.unknown and obligation.blocked is None:
+            too_much = self._effort is not None and self.prover.decider.spent - start > self._effort
+            answer = None if too_much else self.prover.prove(obligation)
+            self._spent = self.prover.decider.spent - start
+            if isinstance(answer, Open) and answer.unknown and obligation.blocked is None:
                 self._given_up = key_of(obligation)
-            if too_much or (opened is not None and not _is_for_clauses(opened)):
+            if too_much or (isinstance(answer, Open) and not _is_for_clauses(answer)):
                 return False
         if self._effort is None:
             self._effort = max(CHOICE_LEAST, FEWER_FACTS * self._spent)
             each = min(self._effort, MOST_EACH)
-            self._limit(replace(CHOICE_LIMITS, linear=each, total=each))
+            self.prover.limit(replace(CHOICE_LIMITS, linear=each, total=each))
         return True
 
 

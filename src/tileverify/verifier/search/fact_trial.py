@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -11,12 +10,12 @@ from ...contract.as_terms import build_contract
 from ...contract.facts.statements import DataTerm
 from ...contract.launch import DataFact, LaunchSpec
 from ...contract.terms import Term
+from ..attempt import Closed
 from ..budgets import FEWER_FACTS, TRIAL_LEAST, TRIAL_LIMITS, TRIAL_TOTAL
-from ..case import Case
-from ..obligations.answers import Answer, Limits
+from ..obligations.answers import Answer
 from ..obligations.fact_instances import data_facts
 from ..obligations.obligations import Obligation, reached
-from ..obligations.prepare import launch_facts
+from ..prover import Prover
 
 Key: TypeAlias = tuple[str, tuple[int, ...]]
 
@@ -41,8 +40,8 @@ class FactTrial:
     """``look``: the proof that left it open, under the same contract.  ``needed``: the facts that closed what was open,
     by obligation; what stayed open is not in it."""
 
-    case: Case
-    look: Case
+    prover: Prover
+    look: Prover
     needed: dict[Key, tuple[DataFact, ...]] = field(default_factory=dict)
 
     def run(self, wanted: Collection[Key]) -> tuple[DataFact, ...]:
@@ -50,20 +49,17 @@ class FactTrial:
 
         Facts that only keep machine integers from wrapping are looked for where nothing else helped.
         """
-        self.case.assume((*launch_facts(self.case.contract), *(clause.condition for clause in self.case.clauses)))
-        choose, self.case.use.choose = self.case.use.choose, None
-        self.case.prepare_like(self.look)
-        self.case.use.choose = choose
+        self.prover.prepare_like(self.look, replace(self.prover.use, choose=None))
         left = self._close(set(wanted))
-        if left and choose is not None:
-            self.case.prepare_again({offset for _, places in left for offset in places})
+        if left and self.prover.attempt.offered:
+            self.prover.prepare_again({offset for _, places in left for offset in places})
             self._close(left)
         return tuple(dict.fromkeys(fact for facts in self.needed.values() for fact in facts))
 
     def _close(self, wanted: Collection[Key]) -> set[Key]:
         """The obligations among ``wanted`` that stay open."""
         left: set[Key] = set()
-        for obligation in self.case.obligations():
+        for obligation in self.prover.kernel.obligations():
             key = key_of(obligation)
             if key in wanted and key not in left and not self._closed(obligation, key):
                 left.add(key)
@@ -72,25 +68,26 @@ class FactTrial:
 
     def _closed(self, obligation: Obligation, key: Key) -> bool:
         """Whether facts close the obligation; those that it needs are noted."""
-        if obligation.blocked is not None or self.case.at_its_end():
+        if obligation.blocked is not None or self.prover.at_its_end():
             return False
-        with self.case.session.effort.about(obligation):
+        with self.prover.effort.about(obligation):
             return self._closed_by_facts(obligation, key)
 
     def _closed_by_facts(self, obligation: Obligation, key: Key) -> bool:
         conditions = (
             *obligation.conditions,
-            *data_facts(obligation.conditions, self.case.contract, self.case.origins),
+            *data_facts(obligation.conditions, self.prover.contract, self.prover.kernel.origins),
         )
-        before = self.case.use.taken
+        use = self.prover.use
         few: Sequence[DataTerm] | None = None
+        before = use.taken
         if not self._is_over():
-            with self._with_effort(TRIAL_LIMITS):
-                few = self.case.use.take_up(conditions, self.case.origins, self._closing(conditions, obligation))
-        if few is None and not self._is_over() and self.case.decide_one(obligation) is None:
-            few = []
+            with self.prover.decider.within(TRIAL_LIMITS):
+                few = use.take_up(conditions, self.prover.kernel.origins, self._closing(conditions, obligation))
+        if few is None and not self._is_over() and isinstance(self.prover.prove(obligation), Closed):
+            few = ()
         if few is None or (few and not self._still_reached(obligation)):
-            self.case.use.taken = before
+            use.forget_all_but(before)
             return False
         self.needed[key] = tuple(dict.fromkeys((*self.needed.get(key, ()), *(data.fact for data in few))))
         return True
@@ -103,30 +100,22 @@ class FactTrial:
             nonlocal done
             if self._is_over():
                 return False
-            start = self.case.decider.spent
-            answer = self.case.decider.decide([*conditions, *more], twins=obligation.twins).answer
+            start = self.prover.decider.spent
+            answer = self.prover.decider.decide([*conditions, *more], twins=obligation.twins).answer
             closed = answer is Answer.UNSATISFIABLE
             if closed and not done:
                 done = True
-                spent = max(TRIAL_LEAST, FEWER_FACTS * (self.case.decider.spent - start))
-                self.case.decider.limits = replace(TRIAL_LIMITS, linear=spent, total=spent)
+                spent = max(TRIAL_LEAST, FEWER_FACTS * (self.prover.decider.spent - start))
+                self.prover.decider.limit(replace(TRIAL_LIMITS, linear=spent, total=spent))
             return closed
 
         return closes
 
     def _is_over(self) -> bool:
-        return self.case.at_its_end() or self.case.decider.spent > TRIAL_TOTAL
-
-    @contextmanager
-    def _with_effort(self, limits: Limits) -> Iterator[None]:
-        usual, self.case.decider.limits = self.case.decider.limits, limits
-        try:
-            yield
-        finally:
-            self.case.decider.limits = usual
+        return self.prover.at_its_end() or self.prover.decider.spent > TRIAL_TOTAL
 
     def _still_reached(self, obligation: Obligation) -> bool:
         """The facts leave contents with which the kernel gets there; otherwise they would say nothing."""
-        work = list(reached(obligation, self.case.by_number, self.case.contract))
-        work += self.case.use.known(work, self.case.origins)
-        return self.case.decider.decide(work).answer is Answer.SATISFIABLE
+        work = list(reached(obligation, self.prover.kernel.by_number, self.prover.contract))
+        work += self.prover.use.known(work, self.prover.kernel.origins)
+        return self.prover.decider.decide(work).answer is Answer.SATISFIABLE

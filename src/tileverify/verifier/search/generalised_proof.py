@@ -15,6 +15,7 @@ from ...contract import terms as t
 from ...contract.terms import Term
 from ...contract.variables import GRID
 from ...results import Verdict
+from ..attempt import Closed, Open, Outcome
 from ..budgets import (
     CLOSING_LIMITS,
     FIRST_LIMITS,
@@ -26,12 +27,13 @@ from ..budgets import (
     WIDEST_AHEAD,
     WIDEST_TOTAL,
 )
-from ..case import Case, Open, Outcome
 from ..obligations.answers import Answer
 from ..obligations.footprint_overlap import place_terms
 from ..obligations.obligations import Obligation, promise
-from ..obligations.prepare import Preparer, launch_facts
+from ..obligations.prepare import Preparer
 from ..obligations.two_blocks import CopyLevel
+from ..outcome import outcome_of
+from ..prover import Prover
 from .clause_search import search
 from .clauses import (
     Clause,
@@ -52,74 +54,70 @@ from .work import Demand, two_blocks
 
 @dataclass
 class GeneralisedProof:
-    case: Case
+    prover: Prover
     _is_last: bool = field(default=False, init=False)  # the obligation that is looked at
 
     def __post_init__(self) -> None:
-        self.kept = KeptWork(self.case)
+        self.kept = KeptWork(self.prover)
 
     def attempt(self, level: Level) -> Outcome | None:
         """The kernel proved under clauses that the level's own launch keeps; ``None`` if that does not work out.
 
         No contract is vacuous then: the launch satisfies it.
         """
-        level = level.aligned(self.case.summary.origins.values())
-        if not all(holds(fact, level.own) for fact in self.case.contract.facts):
+        level = level.aligned(self.prover.summary.origins.values())
+        if not all(holds(fact, level.own) for fact in self.prover.contract.facts):
             return None
-        self.case.holds_for = level.holds_for
-        self.case.assume(launch_facts(self.case.contract))
-        self.case.finder = self.case.aside(self.case.session)
-        if not self.case.options.deny_requires:
-            self.case.adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
-        several = _SeveralBlocks(self.case, level)
+        self.prover.search_afresh()
+        if not self.prover.options.deny_requires:
+            self.prover.adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
+        several = _SeveralBlocks(self.prover, level)
         if several.are_excluded():
             return None
-        patience = Patience(self.case.decider, WIDER_FIT_LIMITS, PREPARING_TOTAL if level.holds_for == "any" else None)
-        self.case.decider.remembers = True  # whether integers fit is asked again and again
-        self.case.prepare(
-            Preparer(
-                self.case.summary,
-                self.case.contract,
-                patience,
-                narrow=lambda wrap, outside, guard: self._made_fit(patience, wrap, (outside, guard), level.own),
-            )
+        patience = Patience(
+            self.prover.decider, WIDER_FIT_LIMITS, PREPARING_TOTAL if level.holds_for == "any" else None
         )
-        self.case.decider.remembers = False
-        self.case.preparer.narrow = None  # all is prepared; it knows this proof, which would live on with it
+
+        def made_fit(wrap: Term, outside: Term, guard: Term) -> bool:
+            return self._made_fit(patience, wrap, (outside, guard), level.own)
+
+        preparer = Preparer(self.prover.summary, self.prover.contract, patience)
+        # Whether integers fit is asked again and again.
+        with self.prover.decider.remembering(), preparer.narrowing(made_fit):
+            self.prover.prepare(preparer)
         if patience.is_over():
             return None
-        miner = Miner(level, self.case.lane_counts())
-        obligations = list(self.case.obligations())
+        miner = Miner(level, self.prover.lane_counts())
+        obligations = list(self.prover.kernel.obligations())
         for number, obligation in enumerate(obligations, 1):
             if self._exhausted() or self._is_behind((number - 1) / len(obligations)) or several.are_excluded():
                 return None
             self._is_last = number == len(obligations)
-            with self.case.session.effort.about(obligation):
+            with self.prover.effort.about(obligation):
                 proved = self._proved(obligation, miner)
             if not proved:
                 return None
-            self.case.tally.codes.add(obligation.code)
         if not several.are_possible():
             return None
-        self.case.drop_implied(level.own)
-        return self.case.outcome(Verdict.PROVED, ())
+        self.prover.drop_implied(level.own)
+        return outcome_of(self.prover, Verdict.PROVED)
 
     def _proved(self, obligation: Obligation, miner: Miner) -> bool:
-        opened = self.case.decide_one(obligation, FIRST_LIMITS)
-        if opened is None or self._close(opened, miner):
+        answer = self.prover.prove(obligation, FIRST_LIMITS)
+        if isinstance(answer, Closed) or self._close(answer, miner):
             return True
-        if self.case.holds_for == "any" or self._in_vain():
+        if self.prover.attempt.holds_for == "any" or self._in_vain():
             return False
-        return self.case.decide_one(obligation, LAST_LIMITS) is None
+        return isinstance(self.prover.prove(obligation, LAST_LIMITS), Closed)
 
     def _exhausted(self) -> bool:
-        total = WIDEST_TOTAL if self.case.holds_for == "any" else SEARCH_TOTAL
-        return self.case.at_its_end() or self.case.decider.spent > total
+        total = WIDEST_TOTAL if self.prover.attempt.holds_for == "any" else SEARCH_TOTAL
+        return self.prover.at_its_end() or self.prover.decider.spent > total
 
     def _is_behind(self, proved: float) -> bool:
         """Whether what is left of the account is too little for the obligations that are left, by all experience."""
         due = WIDEST_AHEAD + proved * (WIDEST_TOTAL - WIDEST_AHEAD)
-        return self.case.holds_for == "any" and self.case.decider.spent > due
+        return self.prover.attempt.holds_for == "any" and self.prover.decider.spent > due
 
     def _in_vain(self) -> bool:
         """Whether nothing is left for the obligations behind the present one, so that it does not matter either."""
@@ -127,23 +125,23 @@ class GeneralisedProof:
 
     def _necessary(self) -> Iterator[Clause]:
         """Clauses that no wider contract can do without, or that only keep absurd sizes out."""
-        plain = Preparer(self.case.summary, self.case.contract, self.case.decider, keep_wraps=True)
-        sites = [plain.site(site) for site in self.case.summary.sites]
-        asked = [promise(plain.promise(item)) for item in self.case.summary.promises]
+        plain = Preparer(self.prover.summary, self.prover.contract, self.prover.decider, keep_wraps=True)
+        sites = [plain.site(site) for site in self.prover.summary.sites]
+        asked = [promise(plain.promise(item)) for item in self.prover.summary.promises]
         for each in asked:
-            yield from launch_clause(each, each.conditions, self.case.use)
+            yield from launch_clause(each, each.conditions, self.prover.use)
         terms = [term for site in sites for term in (site.guard, *place_terms(site.place))]
-        yield from ignored_axes(self.case.summary.read_axes) if writes_for_all(sites) else ()
+        yield from ignored_axes(self.prover.summary.read_axes) if writes_for_all(sites) else ()
         yield from last_block_clauses(sites)
         for clause in fitting_clauses([*terms, *(part for each in asked for part in each.conditions)]):
-            if self.case.decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
+            if self.prover.decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
                 yield clause
 
     def _close(self, opened: Open, miner: Miner) -> bool:
         """Find clauses that the level's own launch keeps and under which the obligation holds, and adopt them."""
-        if opened.obligation.blocked is not None or self.case.options.deny_requires:
+        if opened.obligation.blocked is not None or self.prover.options.deny_requires:
             return False
-        own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions, self.case.use)]
+        own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions, self.prover.use)]
         own += [clause.condition for clause in index_space_clauses(opened.obligation)]
         wanted: list[Demand] | None = None
 
@@ -153,12 +151,12 @@ class GeneralisedProof:
                 wanted = self.kept.demands(opened.obligation) if wanted is None else wanted
             return self.kept.leaves(wanted or [], chosen)
 
-        closed, end = False, self.case.decider.spent + SEARCH_IN_VAIN
+        closed, end = False, self.prover.decider.spent + SEARCH_IN_VAIN
 
         def is_hopeless() -> bool:
-            return not closed and self.case.decider.spent > end
+            return not closed and self.prover.decider.spent > end
 
-        with self.case.question(opened, CLOSING_LIMITS) as closes:
+        with self.prover.question(opened, CLOSING_LIMITS) as closes:
 
             def tried(clauses: Sequence[Term]) -> bool:
                 nonlocal closed
@@ -174,20 +172,20 @@ class GeneralisedProof:
                 stop=lambda: self._exhausted() or is_hopeless(),
                 weaker=lambda clause: weaker(clause, miner.tiles),
             )
-            found = self.case.worded(chosen, closes, multiply=False)
-        self.case.adopt(found)
-        return bool(chosen) and self.case.decide_one(opened.obligation) is None
+            found = self.prover.worded(chosen, closes, multiply=False)
+        self.prover.adopt(found)
+        return bool(chosen) and isinstance(self.prover.prove(opened.obligation), Closed)
 
     def _made_fit(self, patience: Patience, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:
         """Whether a clause that the level's own launch keeps makes ``wrap`` fit, by which it is adopted."""
-        if self.case.options.deny_requires:
+        if self.prover.options.deny_requires:
             return False
         for candidates in fitting_bounds(wrap):
             clauses = [clause for term in candidates for clause in spoken(term)]
             conditions = [clause.condition for clause in clauses]
             kept = len(clauses) == len(candidates) and all(holds(condition, own) for condition in conditions)
             if kept and patience.decide([*outside, *conditions]).answer is Answer.UNSATISFIABLE:
-                self.case.adopt(clauses)
+                self.prover.adopt(clauses)
                 return True
         return False
 
@@ -199,19 +197,19 @@ class _SeveralBlocks:
     As clauses only grow, what excludes such launches is no wider contract, however the rest comes out.
     """
 
-    case: Case
+    prover: Prover
     level: Level
     _seen: int = field(default=-1, init=False)  # clauses that do not exclude them
 
     def _answer(self) -> Answer:
         if any(self.level.own[axis] != 1 for axis in GRID):
             return Answer.SATISFIABLE
-        return self.case.decider.decide(two_blocks(self.case.contract, range(len(GRID)))).answer
+        return self.prover.decider.decide(two_blocks(self.prover.contract, range(len(GRID)))).answer
 
     def are_excluded(self) -> bool:
-        if self._seen != len(self.case.clauses) and self._answer() is Answer.UNSATISFIABLE:
+        if self._seen != len(self.prover.clauses) and self._answer() is Answer.UNSATISFIABLE:
             return True
-        self._seen = len(self.case.clauses)
+        self._seen = len(self.prover.clauses)
         return False
 
     def are_possible(self) -> bool:

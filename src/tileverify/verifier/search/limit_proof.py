@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 from ...contract.terms import Term, TermKind, postorder
 from ...contract.wording import clause_text
+from ..attempt import Open
 from ..budgets import CLAUSE_LIMITS
-from ..case import Case, Open
 from ..messages import is_readable
 from ..obligations.answers import Answer
 from ..obligations.list_facts import about_lists, element_facts
 from ..obligations.obligations import Obligation, every_obligation
+from ..prover import Prover
 from .clause_search import Closes, fewest
 from .clauses import Clause
 from .mining import fitting_bounds
@@ -38,9 +39,9 @@ class Needed(NamedTuple):
 
 @dataclass
 class WithinLimits:
-    """Looks for limits that close what ``case`` left open; ``needed`` says which closed what."""
+    """Looks for limits that close what ``prover`` left open; ``needed`` says which closed what."""
 
-    case: Case
+    prover: Prover
     needed: list[Needed] = field(default_factory=list)
     _fitted: list[tuple[Term, Clause]] = field(default_factory=list)  # by the integer that was made to fit
 
@@ -49,90 +50,85 @@ class WithinLimits:
 
         Sound because each obligation is proved again under the limits that are adopted.
         """
-        parts = self.case.parts
+        parts = self.prover.parts
         if not left or parts.is_literal or not parts.has_limits:
             return left
-        self.case.finder = self.case.aside(self.case.session)
+        self.prover.search_afresh()
         still = [opened for opened in left if not self._closed(opened)]
         wrapped = [opened for opened in still if opened.obligation.blocked is None and _has_wrap(opened.conditions)]
         if wrapped:
             fresh = self._with_fitting_integers(wrapped)
             still = [opened for opened in still if opened not in wrapped]
             still += [opened for opened in fresh if not self._closed(opened)]
-        self.case.drop_implied({})
+        self.prover.drop_implied({})
         return still
 
     def _closed(self, opened: Open) -> bool:
         obligation = opened.obligation
-        if obligation.blocked is not None or self.case.exhausted():
+        if obligation.blocked is not None or self.prover.exhausted():
             return False
-        with self.case.session.effort.about(obligation):
+        with self.prover.effort.about(obligation):
             clauses = self._limits_for(opened)
             if not clauses:
                 return False
-            self.case.adopt(clauses)
-            if self.case.decide_one(obligation) is not None:
+            self.prover.adopt(clauses)
+            if isinstance(self.prover.prove(obligation), Open):
                 return False
-        self.case.tally.codes.add(obligation.code)
         self.needed += (Needed(clause, obligation, opened.conditions) for clause in clauses)
         return True
 
     def _limits_for(self, opened: Open) -> list[Clause]:
         """As few limits as close what is open, the most natural ones; none if all together do not."""
         groups = offers(
-            opened.obligation, opened.conditions, self.case.decider.facts, self.case.contract, self.case.lane_counts()
+            opened.obligation,
+            opened.conditions,
+            self.prover.decider.facts,
+            self.prover.contract,
+            self.prover.lane_counts(),
         )
-        with self.case.question(opened, FIT_LIMITS) as closes:
+        with self.prover.question(opened, FIT_LIMITS) as closes:
             return self._chosen(
                 chain.from_iterable(groups), lambda limits: closes(self._of_arrays(limits, opened.conditions))
             )
 
     def _of_arrays(self, limits: Sequence[Term], conditions: Sequence[Term]) -> list[Term]:
         """The limits, and what those on the arrays of lists say of the ones that ``conditions`` mention."""
-        contract = self.case.contract
+        contract = self.prover.contract
         return [*limits, *element_facts(conditions, about_lists(limits, contract.lists), contract)]
 
     def _chosen(self, natural: Iterable[Term], closes: Closes) -> list[Clause]:
-        parts = self.case.parts
+        parts = self.prover.parts
         if not closes(parts.limits):
             return []
         limits = parts.alone if closes(parts.alone) else parts.limits
         said = (term for term in dict.fromkeys(natural) if is_readable([clause_text(term) or ""]))
         candidates = [*filter(parts.is_limit, said), *limits]
-        return self.case.worded(fewest(candidates, closes), closes)
+        return self.prover.worded(fewest(candidates, closes), closes)
 
     # ------------------------------------------------------------------------------------- machine integers
     def _with_fitting_integers(self, left: Sequence[Open]) -> list[Open]:
         """What is open of the same accesses and promises, read where their machine integers fit within limits."""
         places = {_place(opened.obligation) for opened in left}
-        preparer = self.case.preparer.informed_otherwise(self.case.contract, self.case.decider, self.case.use)
-        preparer.narrow = self._made_fit
-        self.case.prepare_by(preparer, {offset for place in places for offset in place})
-        preparer.narrow = None
-        found = every_obligation(self.case.sites, self.case.promises, self.case.contract, places)
+        self.prover.prepare_fitting({offset for place in places for offset in place}, self._made_fit)
+        kernel = self.prover.kernel
+        found = every_obligation(kernel.sites, kernel.promises, self.prover.contract, places)
         for opened in left:
             parts = {part for condition in opened.conditions for part in postorder(condition)}
             fitted = (clause for wrap, clause in self._fitted if wrap in parts)
             self.needed += (Needed(clause, opened.obligation, opened.conditions) for clause in dict.fromkeys(fitted))
-        still = []
-        for obligation in map(self.case.protocols.explained, found):
-            reopened = self.case.decide_one(obligation)
-            if reopened is None:
-                self.case.tally.codes.add(obligation.code)
-            else:
-                still.append(reopened)
-        return still
+        answers = map(self.prover.prove, map(kernel.protocols.explained, found))
+        return [answer for answer in answers if isinstance(answer, Open)]
 
     def _made_fit(self, wrap: Term, outside: Term, guard: Term) -> bool:
         """Whether limits make ``wrap`` fit, by which they are adopted."""
 
         def closes(limits: Sequence[Term]) -> bool:
             known = self._of_arrays(limits, [outside, guard])
-            asked = self.case.decider.decide([outside, guard, *known], limits=FIT_LIMITS)
+            asked = self.prover.decider.decide([outside, guard, *known], limits=FIT_LIMITS)
             return asked.answer is Answer.UNSATISFIABLE
 
         found = self._chosen(chain.from_iterable(fitting_bounds(wrap)), closes)
-        self.case.adopt(found)
+        self.prover.adopt(found)
         self._fitted += ((wrap, clause) for clause in found)
         return bool(found)
 

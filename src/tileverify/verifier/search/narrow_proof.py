@@ -22,13 +22,14 @@ from itertools import islice
 from ...contract import terms as t
 from ...contract.terms import Term, TermKind
 from ...contract.variables import BID, GRID, list_length
+from ..attempt import Closed, Open
 from ..budgets import CLAUSE_LIMITS
-from ..case import Case, Open
 from ..obligations.answers import Answer
 from ..obligations.fact_instances import loaded_values
 from ..obligations.limits import is_left_open
 from ..obligations.prepare import contract_values
 from ..obligations.two_blocks import OTHER, CopyLevel, Second
+from ..prover import Prover
 from .clause_search import Closes, search
 from .clauses import Clause, ignored_axes, launch_clause
 from .implied import related
@@ -43,13 +44,13 @@ FOR_DATA = 4
 
 @dataclass
 class Narrowing:
-    """Looks for clauses that close what ``case`` left open; ``freely``: whatever they narrow."""
+    """Looks for clauses that close what ``prover`` left open; ``freely``: whatever they narrow."""
 
-    case: Case
+    prover: Prover
     freely: bool = False
 
     def __post_init__(self) -> None:
-        self.kept = KeptWork(self.case)
+        self.kept = KeptWork(self.prover)
 
     def narrow(self, left: list[Open]) -> list[Open]:
         """What is open although clauses about launch-known quantities were looked for that close it.
@@ -58,54 +59,47 @@ class Narrowing:
         """
         still: list[tuple[Open, int]] = []
         for opened in left:
-            with self.case.session.effort.about(opened.obligation):
+            with self.prover.effort.about(opened.obligation):
                 narrowed = self._narrowed(opened)
-            if narrowed:
-                self.case.tally.codes.add(opened.obligation.code)
-            else:
-                still.append((opened, len(self.case.clauses)))
+            if not narrowed:
+                still.append((opened, len(self.prover.clauses)))
         # A clause that came later may close what came before.
-        again = [self._reopened(opened, self.case.clauses[known:]) for opened, known in still]
-        closed = {opened.obligation.code for (opened, _), reopened in zip(still, again, strict=True) if not reopened}
-        self.case.tally.codes |= closed
-        ignored = list(ignored_axes(frozenset()))
-        self.case.clauses.sort(key=lambda clause: clause in ignored)  # what says least comes last
-        self.case.drop_implied({})
+        again = [self._reopened(opened, self.prover.clauses[known:]) for opened, known in still]
+        self.prover.drop_implied({}, last=list(ignored_axes(frozenset())))
         return [reopened for reopened in again if reopened is not None]
 
     def ignoring_axes(self, left: list[Open]) -> list[Open]:
         """What is open although axes that the kernel does not read get one block, where the grid is open and blocks may
         meet."""
         meet = any(opened.obligation.level == CopyLevel.BLOCK and opened.obligation.blocked is None for opened in left)
-        if self.case.contract.grid_given or not meet:
+        if self.prover.contract.grid_given or not meet:
             return left
-        self.case.finder = self.case.aside(self.case.session)
+        self.prover.search_afresh()
         found: list[Clause] = []
-        for clause in ignored_axes(self.case.summary.read_axes):
-            more = self.case.finder.decide([t.not_(clause.condition)], limits=CLAUSE_LIMITS).answer
+        for clause in ignored_axes(self.prover.summary.read_axes):
+            more = self.prover.searcher.decide([t.not_(clause.condition)], limits=CLAUSE_LIMITS).answer
             if more is Answer.UNSATISFIABLE:
                 continue  # the user has said so
             if self.kept.possible([clause.condition, *(other.condition for other in found)]):
                 found.append(clause)
-        self.case.adopt(found)
-        again = [(opened.obligation.code, self._reopened(opened, found)) for opened in left]
-        self.case.tally.codes |= {code for code, opened in again if opened is None}
-        return [opened for _, opened in again if opened is not None]
+        self.prover.adopt(found)
+        again = (self._reopened(opened, found) for opened in left)
+        return [opened for opened in again if opened is not None]
 
     def _narrowed(self, opened: Open) -> bool:
         obligation = opened.obligation
         if obligation.blocked is not None:
             return False
-        if self._reopened(opened, self.case.clauses) is None:
+        if self._reopened(opened, self.prover.clauses) is None:
             return True
         found, wanted = self._own_clause(opened), list[Demand]()
         if not found and any(self.quantities()) and self._has_open_part(opened):
             wanted = self.kept.demands(obligation)
             self.kept.demanded.append(wanted)
             found = self.found(opened, wanted)
-        self.case.adopt(found)
-        if found and self.case.decide_one(obligation) is None:
-            self.case.found_at = self.case.finder.spent
+        self.prover.adopt(found)
+        if found and isinstance(self.prover.prove(obligation), Closed):
+            self.prover.note_found()
             return True
         if wanted:
             self._narrow_axes(opened, wanted)
@@ -113,33 +107,34 @@ class Narrowing:
 
     def _narrow_axes(self, opened: Open, wanted: Sequence[Demand]) -> None:
         """Clauses for blocks that differ along one axis, for each axis where that is another question."""
-        axes = axes_of_work(self.case.summary.read_axes)
-        if opened.obligation.level != CopyLevel.BLOCK or self.case.contract.grid_given or len(axes) < 2:
+        axes = axes_of_work(self.prover.summary.read_axes)
+        if opened.obligation.level != CopyLevel.BLOCK or self.prover.contract.grid_given or len(axes) < 2:
             return
         copy = Second(CopyLevel.BLOCK, OTHER)
         for axis in axes:
             apart = t.substitute(t.ne(BID[axis], copy(BID[axis])), opened.eliminated)
             along = replace(opened, conditions=(*opened.conditions, apart))
-            with self.case.question(along) as closes:
+            with self.prover.question(along) as closes:
                 needed = not closes(())
-            self.case.adopt(self.found(along, wanted) if needed else ())
+            self.prover.adopt(self.found(along, wanted) if needed else ())
 
     def _reopened(self, opened: Open, clauses: Sequence[Clause]) -> Open | None:
         """What is left of ``opened`` under these clauses; one that shares no variable with it decides nothing."""
-        return (
-            self.case.decide_one(opened.obligation) if related(clauses, opened.conditions, self.case.facts) else opened
-        )
+        if not related(clauses, opened.conditions, self.prover.facts):
+            return opened
+        answer = self.prover.prove(opened.obligation)
+        return answer if isinstance(answer, Open) else None
 
     def _own_clause(self, opened: Open) -> list[Clause]:
         """The obligation itself, where it speaks of the launch alone and some launches keep it."""
-        for clause in launch_clause(opened.obligation, opened.conditions, self.case.use):
+        for clause in launch_clause(opened.obligation, opened.conditions, self.prover.use):
             if not self._is_free(clause.condition):
                 continue
             left = self.kept.possible([clause.condition, *self.kept.two_blocks()])
             left = left and self.kept.leaves_something(opened.obligation, [clause.condition])
             if left and self.kept.leaves_all_at_once(opened.obligation, [clause.condition]):
-                with self.case.question(opened) as closes:
-                    return self.case.worded([clause.condition], closes)
+                with self.prover.question(opened) as closes:
+                    return self.prover.worded([clause.condition], closes)
         return []
 
     def found(self, opened: Open, wanted: Sequence[Demand], *, idle: bool = False) -> list[Clause]:
@@ -148,34 +143,34 @@ class Narrowing:
         groups: Iterator[list[Term]] = offers(
             opened.obligation,
             opened.conditions,
-            self.case.decider.facts,
-            self.case.contract,
-            self.case.lane_counts(),
-            sized=not self.case.launch.unsized,
+            self.prover.decider.facts,
+            self.prover.contract,
+            self.prover.lane_counts(),
+            sized=not self.prover.launch.unsized,
         )
 
         def accepted(chosen: Sequence[Term], closes: Closes) -> bool:
-            left = bool(self.case.worded(chosen, closes)) and self.kept.leaves_launches(chosen)
+            left = bool(self.prover.worded(chosen, closes)) and self.kept.leaves_launches(chosen)
             return left and (idle or self.kept.leaves_others(opened.obligation, chosen))
 
-        with self.case.question(opened) as closes:
+        with self.prover.question(opened) as closes:
             chosen = search(
                 islice(groups, FOR_DATA) if loaded_values(opened.conditions) else groups,
                 admitted=lambda offered, group: self._admitted(wanted, offered, group),
                 closes=closes,
                 accepted=lambda chosen: accepted(chosen, closes),
-                stop=self.case.exhausted,
+                stop=self.prover.exhausted,
             )
-            return self.case.worded(chosen, closes)
+            return self.prover.worded(chosen, closes)
 
     def _has_open_part(self, opened: Open) -> bool:
         """Whether some clause on what the question speaks of could be free."""
         named = {leaf for condition in opened.conditions for leaf in condition.free}
-        return self.freely or not self.case.contract.grid_given or any(map(is_left_open, named))
+        return self.freely or not self.prover.contract.grid_given or any(map(is_left_open, named))
 
     def _is_free(self, clause: Term) -> bool:
         """Whether the tool may add the clause: it narrows nothing that somebody wrote."""
-        parts = self.case.parts
+        parts = self.prover.parts
         return self.freely or parts.is_open(clause) or parts.is_limit(clause)
 
     def would_do(self, opened: Open) -> list[str]:
@@ -184,14 +179,14 @@ class Narrowing:
         if opened.obligation.blocked is not None or not any(self.quantities()):
             return []
         found = self.found(opened, self.kept.demands(opened.obligation)[:1], idle=True)
-        return [clause.text for clause in shortest(found, self.case.parts.implies, facts=self.case.contract.facts)]
+        return [clause.text for clause in shortest(found, self.prover.parts.implies, facts=self.prover.contract.facts)]
 
     def quantities(self) -> Iterator[Term]:
         """What a launch decides within the contract; nothing where all is numbers."""
-        values = contract_values(self.case.contract)
+        values = contract_values(self.prover.contract)
         yield from (axis for axis in GRID if values.get(axis, axis).kind is not TermKind.CONST)
-        yield from self.case.contract.variables
-        yield from (list_length(name) for name in self.case.contract.lists)
+        yield from self.prover.contract.variables
+        yield from (list_length(name) for name in self.prover.contract.lists)
 
     def _admitted(self, wanted: Sequence[Demand], offered: Sequence[Term], group: Sequence[Term]) -> list[Term]:
         """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its work: all

@@ -14,11 +14,12 @@ from ...contract.launch import DataFact, LaunchSpec
 from ...frontend.symbolic.summary import AccessSummary
 from ...results import Verdict
 from .. import messages
+from ..attempt import Open, Outcome
 from ..budgets import FIRST_LOOK
-from ..case import Case, Open, Outcome
 from ..obligations.answers import Limits
 from ..obligations.fact_instances import loaded_values
 from ..obligations.footprint_overlap import place_terms
+from ..prover import Prover
 from .clauses import Clause
 from .fact_candidates import candidates
 from .seen_facts import divided_by, first_contents, follow_from_observed, starts_of_counters
@@ -31,8 +32,8 @@ class Look(Protocol):
     """One verification of the kernel under a contract."""
 
     @property
-    def case(self) -> Case:
-        """The attempt, with the clauses that it added."""
+    def prover(self) -> Prover:
+        """Of the attempt, with the clauses that it added."""
 
     @property
     def left(self) -> Sequence[Open]:
@@ -74,16 +75,16 @@ def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec) -> FirstSe
     # What a recording saw is at hand: then a look without it need not be thorough.
     look, starts = own(launch, FIRST_LOOK), starts_of_counters(summary.sites, launch)
     if (outcome := look.attempt()) is not None:
-        return FirstSeen(outcome, (), look.case.clauses)
+        return FirstSeen(outcome, (), look.prover.clauses)
     if starts:
         look = own(_with(launch, starts), FIRST_LOOK)
         if (outcome := look.attempt()) is not None:
-            return FirstSeen(outcome, starts, look.case.clauses)
+            return FirstSeen(outcome, starts, look.prover.clauses)
     if contents := first_contents(summary, launch):
         contents = tuple(dict.fromkeys((*starts, *contents)))
         filled = own(_with(launch, contents), FIRST_LOOK)
         if (outcome := filled.attempt()) is not None:
-            return FirstSeen(outcome, contents, filled.case.clauses)
+            return FirstSeen(outcome, contents, filled.prover.clauses)
         if len(filled.left) < len(look.left):
             look, starts = filled, contents
     weaker = [divided_by(summary, launch), *follow_from_observed(candidates(summary, launch), launch)]
@@ -95,29 +96,29 @@ def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec) -> FirstSe
     found = informed.attempt() or informed.explained()
     if found.verdict is Verdict.PROVED:
         # It takes clauses that are found once facts are known.
-        clauses = informed.case.clauses
+        clauses = informed.prover.clauses
         facts = look.choose(weaker, clauses) or look.choose([launch.observed], clauses) or launch.observed
         return FirstSeen(None, tuple(dict.fromkeys((*starts, *facts))))
-    if found.verdict is not Verdict.REFUTED or _of_three_arrays(informed.case, found):
+    if found.verdict is not Verdict.REFUTED or _of_three_arrays(informed.prover, found):
         return FirstSeen(None)
-    return FirstSeen(_without_bystanders(informed.case, found, launch))
+    return FirstSeen(_without_bystanders(informed.prover, found, launch))
 
 
-def _of_three_arrays(case: Case, found: Outcome) -> bool:
+def _of_three_arrays(prover: Prover, found: Outcome) -> bool:
     """Whether an address at fault is made of the contents of three arrays or more.
 
     Facts speak of one array, or of two: what was observed does not tell contents of three that belong together (ranks,
     counts and keys of a routing) from others, so that a fault in others shows nothing against the launch.
     """
     at_fault = _at_fault(found)
-    addresses = (place_terms(each.place) for each in case.sites if each.origin.name in at_fault)
+    addresses = (place_terms(each.place) for each in prover.kernel.sites if each.origin.name in at_fault)
     return any(len(loaded_values(terms)) > MOST_RELATED for terms in addresses)
 
 
-def _without_bystanders(case: Case, found: Outcome, launch: LaunchSpec) -> Outcome:
+def _without_bystanders(prover: Prover, found: Outcome, launch: LaunchSpec) -> Outcome:
     """The refutation with those observations alone whose arrays decide where, or whether, what is at fault goes."""
     at_fault = _at_fault(found)
-    sites = [each for each in case.sites if each.origin.name in at_fault]
+    sites = [each for each in prover.kernel.sites if each.origin.name in at_fault]
     deciding = loaded_values(term for each in sites for term in (*place_terms(each.place), each.guard))
     kept = tuple(fact.text for fact in launch.observed if not deciding.keys().isdisjoint(arrays_of(fact)))
     left_out = {fact.text for fact in launch.observed}.difference(kept, (fact.text for fact in launch.data))

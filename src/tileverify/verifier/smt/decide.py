@@ -51,8 +51,6 @@ class Decider:
     """Answers questions "can these conditions hold together?" under fixed ``facts``.
 
     ``deadline`` (of `time.monotonic`) is for people who asked for one: past it every answer is ``UNKNOWN``.
-    ``remembers``: a question is asked once, or again within wider limits; asked again, one without an answer may have
-    one, as lemmas were made since.
     ``explain``: an ``UNSATISFIABLE`` comes with its proof.  ``session``: to be shared by the deciders of one kernel.
     """
 
@@ -61,7 +59,7 @@ class Decider:
     deadline: float | None = None
     explain: bool = False
     session: Session = field(default_factory=Session)
-    remembers: bool = False
+    _remembers: bool = field(default=False, init=False)
     _tier: TierSolver | None = field(default=None, init=False)
     _answered: dict[_Question, tuple[Result, Limits]] = field(default_factory=dict, init=False)  # under present facts
     _spent_before: int = field(init=False)
@@ -100,7 +98,7 @@ class Decider:
         that follows is used to make the copies share terms, from which congruence does the rest.
         """
         conditions, twins = tuple(conditions), tuple(twins)
-        if model or self.explain or not self.remembers:
+        if model or self.explain or not self._remembers:
             return self._decide(conditions, twins, limits or self.limits, model=model)
         question, within = (frozenset(conditions), twins), limits or self.limits
         known = self._answered.get(question)
@@ -196,6 +194,32 @@ class Decider:
         if not self.explain or result.tier is None or result.answer is not Answer.UNSATISFIABLE:
             return result
         return replace(result, proof=Proof(tuple(wanted), tuple(merges), lemmas, result.tier))
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Meanwhile a question is asked once, or again within wider limits.
+
+        Otherwise one that was asked in vain may have an answer the next time, as lemmas were made since.
+        """
+        self._remembers = True
+        try:
+            yield
+        finally:
+            self._remembers = False
+
+    def limit(self, limits: Limits) -> Limits:
+        """The limits from now on; gives those until now."""
+        before, self.limits = self.limits, limits
+        return before
+
+    @contextmanager
+    def within(self, limits: Limits) -> Iterator[None]:
+        """Meanwhile a question has these limits, or what they are set to."""
+        usual = self.limit(limits)
+        try:
+            yield
+        finally:
+            self.limit(usual)
 
     def aside(self, session: Session) -> Decider:
         """Another one under the same facts and limits."""
@@ -382,7 +406,7 @@ def multiples(facts: Iterable[Term]) -> dict[Term, Term]:
 
 
 @dataclass(frozen=True, slots=True)
-class Limited:
+class WithLimits:
     """A decider under other limits than its own."""
 
     decider: Decider
@@ -393,7 +417,7 @@ class Limited:
 
 
 @dataclass(frozen=True, slots=True)
-class UpTo:
+class WithBudget:
     """A decider under other limits than its own, which is asked no more once it has spent ``units`` in all."""
 
     units: int

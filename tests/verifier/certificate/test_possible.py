@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from tests.soundness.test_found_wrong import checked
+from tests.written_kernel import judged
 
 import tileverify.verifier.own_proof as prover
 from tileverify.contract import terms as t
@@ -72,7 +72,7 @@ def test_a_contract_that_nobody_can_keep(
 
 def test_one_that_somebody_can_keep_is_confirmed(tmp_path: Path) -> None:
     spec = 'kernel = "put"\ngrid = ["N"]\ndata = ["injective(idx)", "range(idx, 0, M)"]\n'
-    result = checked(tmp_path, KERNEL, f'{spec}args = {{ idx = "i32[N]", out = "i32[M]" }}')
+    result = judged(tmp_path, KERNEL, f'{spec}args = {{ idx = "i32[N]", out = "i32[M]" }}')
     assert result.verdict is Verdict.PROVED
 
 

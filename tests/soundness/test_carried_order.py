@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 from tests.checker.test_read_again import checked as read_by_the_checker
 from tests.checker.test_read_again import summary
-from tests.written_kernel import judged
+from tests.written_kernel import judged, unit_at
 
-from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import I32, TOKEN, BodyBuilder, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Value
-from tileverify.frontend.sources.discover import discover
 from tileverify.results import Verdict
 
 SPEC = 'kernel = "k"\ngrid = [1]\nargs = { a = "i32[8]" }'
@@ -151,8 +149,7 @@ def kernel(way: str, *, all_of_them: bool) -> bytes:
 def test_rounds_in_order_are_proved_and_the_checker_reads_them(tmp_path: Path, way: str) -> None:
     result = judged(tmp_path, kernel(way, all_of_them=True), SPEC)
     assert result.verdict is Verdict.PROVED, result.findings
-    (unit,) = discover([str(tmp_path)])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(tmp_path)
     read_by_the_checker(unit, summary(unit))
 
 

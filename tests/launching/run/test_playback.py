@@ -13,6 +13,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from tests.command_line import CommandLine
+from tests.written_kernel import unit_at
 
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
@@ -75,9 +76,7 @@ def files(tileverify: CommandLine) -> None:
 
 
 def unit(path: str) -> KernelUnit:
-    (found,) = discover([path])
-    assert isinstance(found, KernelUnit)
-    return found
+    return unit_at(path)
 
 
 def pytest_of(path: Path) -> subprocess.CompletedProcess[str]:

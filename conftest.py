@@ -154,6 +154,8 @@ def _lasts(module: str) -> bool:
 def tileverify(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> CommandLine:
     """Runs a command line in this process, in an empty folder with a cache of its own."""
     monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
+    for name in ("TILEVERIFY_TRACEBACK", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     return command_line(capfd)
 

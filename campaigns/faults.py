@@ -234,11 +234,6 @@ def _unexplored(found: Exploration) -> str | None:
     return "the run needs more steps than its budget" if found.unfinished else None
 
 
-def faults(unit: KernelUnit, launch: ConcreteLaunch, steps: int = STEPS) -> Iterator[Fault]:
-    """Every kind of fault that shows in some blocks of ``launch`` that run apart; none if it does not fit the ABI."""
-    yield from Watched(unit, launch, steps=steps).faults()
-
-
 def _observed_order(first: BlockLog, second: BlockLog) -> Order:
     meetings = synchronisations(first, second)
     return lambda earlier, later: any(meeting.orders(earlier, later) for meeting in meetings)
@@ -257,4 +252,4 @@ def _described(bound: BoundLaunch, conflict: Conflict) -> str:
     return f"{' and '.join(ops)} on {bound.image.origins[conflict.first.origin].element(conflict.address)}"
 
 
-__all__ = ["STEPS", "Fault", "Reached", "Watched", "faults"]
+__all__ = ["STEPS", "Fault", "Reached", "Watched"]

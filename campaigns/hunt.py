@@ -1,9 +1,9 @@
-"""Counterexamples to `proved`: concrete launches within the contract, run by the reference interpreter."""
+"""Concrete launches within a contract, to run: usual sizes, tiny and large ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tests.corpus.launches import SIZES, Drawn, drawn_variants, variants_of
 
@@ -13,8 +13,6 @@ from tileverify.contract.expressions import evaluate, print_expression
 from tileverify.contract.launch import Expression, KernelUnit, SameArray
 from tileverify.contract.operators import Undefined
 from tileverify.system.errors import SpecError
-
-from .faults import STEPS, Fault, faults
 
 SMALL = (*SIZES, 2049, 4100)
 TINY = (0, 1, 2, 3)
@@ -31,7 +29,7 @@ class NotUnderstood(Exception):
 
 @dataclass
 class Hunter:
-    """Looks for faults in changed versions of one kernel under one contract; keeps the launches that it drew."""
+    """Draws launches of a kernel under its contract; keeps those that it drew."""
 
     unit: KernelUnit
     small: int = 4
@@ -73,13 +71,6 @@ class Hunter:
         """The facts about contents hold; an array too large for contents of its own has none."""
         arrays = (launch.arrays[fact.array] for fact in self.unit.launch.data)
         return all(array.contents or 0 in array.shape for array in arrays)
-
-    def first_fault(self, bytecode: bytes, requires: tuple[str, ...]) -> Fault | None:
-        """A fault of a changed version: where its verdict was `proved` under ``requires``, that was wrong."""
-        unit = replace(self.unit, bytecode=bytecode)
-        launches = self.launches(requires)
-        steps = STEPS * (self.small + self.tiny + self.large) // max(1, len(launches))
-        return next((fault for launch in launches for fault in faults(unit, launch, steps)), None)
 
 
 def admitting(requires: Sequence[str]) -> Callable[[Mapping[str, int]], bool]:

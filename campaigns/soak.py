@@ -4,9 +4,8 @@
 
 A round is made of generated kernels against the prover, changed corpus kernels and people's mistakes in corpus and
 library against the prover, random programs whose access summaries are compared with the interpreter's log, and broken
-files for the decoder.  Round ``N`` of a
-seed is the same work in every run and its line says what came out, without times: lines that differ between two
-commits are a change of behaviour.
+files for the decoder.  Round ``N`` of a seed is the same work in every run and its line says what came out, without
+times: lines that differ between two commits are a change of behaviour.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from tests.frontend.symbolic.programs import ProgramMaker
 
 from tileverify.backend.interpreter import InterpreterStop
 from tileverify.frontend.bytecode import decode, encode, print_module
-from tileverify.results import Verdict
 from tileverify.system.errors import DecodeError
 
 from .generated.campaign import kernel, records
 from .generated.keeping import keep
 from .mistakes.campaign import Verifier, judged
 from .mistakes.subjects import Mistake, corpus, library, mistakes
-from .mutation import Campaign, corpus_units, describe, mutants
+from .mutants.campaign import drawn_tasks, run
+from .mutants.subjects import Subject, drawn_from
 
 KERNELS, MUTANTS, MISTAKES, PROGRAMS, FILES_EACH = 200, 20, 40, 60, 2000
 """The work of one round."""
@@ -74,13 +73,14 @@ def generated(seed: int, numbers: Iterable[int], folder: Path) -> Part:
     return part
 
 
-def changed(campaign: Campaign, seed: int, numbers: Iterable[int]) -> Part:
+def changed(subjects: Sequence[Subject], seed: int, numbers: Sequence[int]) -> Part:
     part = Part("changed kernels")
-    for mutant in mutants(corpus_units(), seed, numbers):
-        found = campaign.judge(mutant)
-        part.add(found.result.verdict.value, found.outcome)
-        if found.fault or found.unread or found.result.verdict is Verdict.ERROR:
-            part.fail(f"{describe(found)}: {found.fault or found.unread or 'an error of the tool'}")
+    for task in drawn_tasks(subjects, seed, numbers):
+        for line in run(task):
+            if line.kind:
+                part.add(line.outcome, (line.mutant, line.truth, line.said))
+            if line.wrong:
+                part.fail(str(line))
     return part
 
 
@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, default=Path("out/soak"), help="folder for kernels with a wrong verdict")
     options = parser.parse_args(arguments)
-    begun, campaign = time.monotonic(), Campaign(timeout_s=None)
+    begun, subjects = time.monotonic(), drawn_from(None)
     every_mistake = mistakes([*corpus(), *library()], options.seed)
     totals: dict[str, collections.Counter[str]] = {}
     failures = 0
@@ -153,7 +153,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         seed = options.seed
         for part in (
             generated(seed, numbers(number, KERNELS), options.keep),
-            changed(campaign, seed, numbers(number, MUTANTS)),
+            changed(subjects, seed, numbers(number, MUTANTS)),
             mistaken(every_mistake[number * MISTAKES : (number + 1) * MISTAKES]),
             programs(seed, numbers(number, PROGRAMS)),
             broken_files(seed, numbers(number, FILES_EACH)),

@@ -17,7 +17,7 @@ from tileverify.corpus import ROOT, corpus_launches
 from tileverify.frontend.sources.discover import discover
 from tileverify.results import Verdict
 
-from ..mutants.campaign import mutants_of
+from ..mutants.making import mutants_of
 from ..mutants.subjects import Subject
 from . import contracts, source
 from .text import Change

@@ -1,4 +1,4 @@
-"""The kernels that are changed: launches of the corpus with the label `proved`, and recorded launches."""
+"""The kernels that are changed: launches of the corpus, mostly those with the label `proved`, and recorded launches."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import corpus_launches
 from tileverify.frontend.sources.discover import discover
 from tileverify.results import Verdict
+
+PREFERENCE = 5
+"""How much oftener a launch with the label `proved` is drawn than any other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,21 @@ def corpus_subjects() -> list[Subject]:
         label = proved.get((str(unit.file), unit.kernel, unit.launch.name))
         if label is not None:
             found.append(Subject(label.id, unit, recorded=False))
+    assert found, "no label belongs to a kernel"
     return found
+
+
+def drawn_from(recorded: Path | None) -> list[Subject]:
+    """All launches that `tileverify record` left in a folder; or the corpus', those that are labelled `proved` several
+    times: a change of the others is mostly refuted."""
+    kernels = _ordered(corpus_kernels()) if recorded is None else units([str(recorded)])
+    found = [Subject(_name(unit), unit, recorded=recorded is not None) for unit in kernels]
+    return found + ([] if recorded else corpus_subjects() * PREFERENCE)
+
+
+def _name(unit: KernelUnit) -> str:
+    """As labels have it."""
+    return f"{unit.file.parent.name}/{unit.file.name}::{unit.kernel}[{unit.launch.name}]"
 
 
 def recorded_subjects(folder: Path, per_kernel: int = 1) -> list[Subject]:

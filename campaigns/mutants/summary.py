@@ -13,7 +13,10 @@ NARROWED = ("narrowed", "narrowed-data")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What is remembered of a mutant; ``kind`` is empty for the kernel itself."""
+    """What is remembered of a mutant; ``kind``: one, several with spaces between, or empty for the kernel itself.
+
+    ``said``: a digest of all that the prover said, which is the same in every run.
+    """
 
     mutant: str
     kind: str
@@ -29,6 +32,7 @@ class Line:
     confirmed: bool
     prove_s: float
     judge_s: float
+    said: str = ""
 
     def __str__(self) -> str:
         parts = [f"{self.truth:7} {self.outcome:9} {self.mutant}: {self.change}", *self.codes, self.shows, self.open]
@@ -62,7 +66,7 @@ def _summary(lines: Sequence[Line], seed: int) -> Iterator[str]:
     yield "                       broken                                   no fault seen               data        open"
     yield "kind          mutants   all refuted narrowed undecided proved | all refuted confirmed | all refuted |  all"
     for name in (*MUTATORS, "all"):
-        mine = [line for line in mutants if name in (line.kind, "all")]
+        mine = [line for line in mutants if name in (*line.kind.split(), "all")]
         if mine:
             yield _row(name, mine)
     yield ""

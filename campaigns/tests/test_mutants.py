@@ -1,4 +1,4 @@
-"""Changed kernels: what is proved shows no fault when it runs, what is refuted is refuted in every process."""
+"""Drawn mutants: what is proved shows no fault when it runs, what is refuted is refuted in every process."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from tests.shared import gathered
 from tileverify.corpus import corpus_launches
 from tileverify.results import Verdict
 
-from ..mutants.judgement import left_idle
-from ..mutation import Campaign, Judged, corpus_units, describe, mutants
+from ..mutants.campaign import drawn_tasks, otherwise, run
+from ..mutants.subjects import drawn_from
+from ..mutants.summary import Line
 
 pytestmark = pytest.mark.random
 
@@ -28,67 +30,65 @@ PART = 10
 """Mutants that a test process judges before it asks what is left."""
 AGAIN = range(6)
 """Mutants that are decided in another process, too."""
+IDLE = ("TV004",)
+"""The contract leaves the changed kernel nothing to do."""
 
 
 @cache
-def judged() -> tuple[Judged, ...]:
-    campaign = Campaign(timeout_s=None, small=2, tiny=1, large=1)
+def judged() -> tuple[Line, ...]:
+    """By number."""
 
-    def part(first: int) -> list[Judged]:
-        return [campaign.judge(mutant) for mutant in mutants(corpus_units(), SEED, range(first, first + PART))]
+    def part(first: int) -> list[Line]:
+        tasks = drawn_tasks(drawn_from(None), SEED, range(first, first + PART))
+        return [line for task in tasks for line in run(task) if line.kind or line.wrong]
 
-    return gathered("mutants", range(0, COUNT, PART), part)
-
-
-def test_no_proved_mutant_shows_a_fault() -> None:
-    wrong = [f"{describe(each)}\n  {each.fault}" for each in judged() if each.fault]
-    assert not wrong, "\n".join(wrong)
+    found = gathered("drawn mutants", range(0, COUNT, PART), part)
+    return tuple(sorted(found, key=lambda line: int(line.mutant.split()[0].removeprefix("#"))))
 
 
-def test_every_clause_can_be_read() -> None:
-    assert not [each.unread for each in judged() if each.unread]
-
-
-def test_no_mutant_breaks_the_tool() -> None:
-    broken = [
-        describe(each) for each in judged() if each.result.verdict is Verdict.ERROR and not left_idle(each.result)
-    ]
-    assert not broken, "\n".join(broken)
+@pytest.mark.parametrize("said", ["proved", "refuted", "error"])
+def test_no_verdict_is_wrong(said: str) -> None:
+    """``proved``: a fault shows, or a clause has no meaning; ``refuted``: a witness is none; ``error``: it broke."""
+    wrong = [str(line) for line in judged() if line.wrong and line.codes != IDLE]
+    assert not [text for text in wrong if f"WRONG {said}" in text]
+    assert all("WRONG proved" in text or "WRONG refuted" in text or "WRONG error" in text for text in wrong)
 
 
 def test_most_mutants_of_decided_launches_are_decided() -> None:
     decided = {
-        (str(label.file), label.kernel, label.launch)
-        for label in corpus_launches()
-        if label.verdict is not Verdict.UNDECIDED and label.needs is None
+        label.id for label in corpus_launches() if label.verdict is not Verdict.UNDECIDED and label.needs is None
     }
-    units = [(each, each.mutant.original) for each in judged()]
-    counted = collections.Counter(
-        each.result.verdict for each, unit in units if (str(unit.file), unit.kernel, unit.launch.name) in decided
-    )
+    counted = collections.Counter(line.outcome for line in judged() if line.mutant.partition(" ")[2] in decided)
     assert len(judged()) == COUNT
-    assert counted.total() >= 0.7 * COUNT, f"{len(decided)} labels, {min(decided)[0]}; kernels of {units[0][1].file}"
-    assert counted[Verdict.PROVED] >= COUNT // 4
-    assert counted[Verdict.REFUTED] >= COUNT // 4
-    assert counted[Verdict.UNDECIDED] <= COUNT // 10
+    assert counted.total() >= 0.7 * COUNT
+    assert counted["proved"] >= COUNT // 4
+    assert counted["refuted"] >= COUNT // 4
+    assert counted["undecided"] <= COUNT // 10
 
 
-def test_the_hunt_finds_what_the_prover_finds() -> None:
+def test_the_interpreter_finds_what_the_prover_finds() -> None:
     """A prover that called everything proved would not pass: most refuted mutants show a fault in a few launches."""
-    campaign = Campaign(timeout_s=None, small=2, tiny=1, large=1)
-    refuted = [each for each in judged() if each.result.verdict is Verdict.REFUTED][:60]
-    found = [each for each in refuted if campaign.hunt(each.mutant, each.result)]
-    assert len(found) >= 0.7 * len(refuted), f"{len(found)} of {len(refuted)}"
+    refuted = [line for line in judged() if line.outcome == "refuted"]
+    assert sum(line.truth == "broken" for line in refuted) >= 0.7 * len(refuted)
 
 
 def test_another_process_says_the_same(tmp_path: Path) -> None:
     lines = tmp_path / "mutants.json"
-    arguments = ["--seed", str(SEED), "--count", str(len(AGAIN)), "--timeout", "0", "--json", str(lines)]
+    arguments = ["--seed", str(SEED), "--drawn", str(len(AGAIN)), "--timeout", "0", "--json", str(lines)]
     root = Path(__file__).parents[2]
     path = os.pathsep.join([str(root / "src"), str(root)])
     environment = {**os.environ, "PYTHONHASHSEED": "77", "PYTHONPATH": path}
-    command = [sys.executable, "-m", "campaigns.mutation", *arguments]
+    command = [sys.executable, "-m", "campaigns.mutants.campaign", *arguments]
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     records = [json.loads(line) for line in lines.read_text().splitlines()]
-    assert [record["outcome"] for record in records] == [repr(judged()[number].outcome) for number in AGAIN]
+    found = {record["mutant"]: record["said"] for record in records if record["kind"]}
+    assert found == {line.mutant: line.said for line in judged()[: len(AGAIN)]}
+
+
+def test_another_verdict_the_second_time_is_told() -> None:
+    (task,) = drawn_tasks(drawn_from(None), SEED, [0])
+    line = judged()[0]
+    assert list(otherwise(task, [line])) == []
+    (told,) = otherwise(task, [replace(line, said="")])
+    assert told.startswith("another verdict the second time: ")

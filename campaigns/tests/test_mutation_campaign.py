@@ -21,8 +21,9 @@ from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
 
 from ..mutants import judgement
-from ..mutants.campaign import Task, mutants_of, run
+from ..mutants.campaign import Task, run
 from ..mutants.judgement import Judge
+from ..mutants.making import mutants_of
 from ..mutants.mutators import MUTATORS
 from ..mutants.subjects import Subject, corpus_subjects, units
 from ..mutants.summary import Line, summary

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.backend.assembler import Assembled, find_assembler
 from tileverify.backend.compiled.both_runs import DifferenceKind
@@ -21,7 +22,6 @@ from tileverify.backend.compiled.ptx import Parameter, read
 from tileverify.backend.compiled.thread_races import Races, races
 from tileverify.backend.compiled.x86 import HostFault, HostMachine
 from tileverify.contract.launch import KernelUnit
-from tileverify.frontend.sources.discover import discover
 
 BASE = 1 << 44
 HEAD = """.version 9.4
@@ -381,11 +381,8 @@ args = { x = "f32[R, 128]", out = "f32[8 * R]", M = 16, N = 128 }
 
 
 def unit_of(folder: Path, kernel: str = "column_totals", spec: str = SPEC) -> KernelUnit:
-    (folder / "kernels.py").write_text(KERNELS)
-    (folder / "kernels.tileverify.toml").write_text(spec)
-    (unit,) = discover([f"{folder / 'kernels.py'}::{kernel}"])
-    assert isinstance(unit, KernelUnit)
-    return unit
+    written(folder, KERNELS, spec, "kernels")
+    return unit_at(f"{folder / 'kernels.py'}::{kernel}")
 
 
 def seen(unit: KernelUnit, made: Assembled) -> Looked:

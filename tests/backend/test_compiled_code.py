@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.column_sums import ADD_COLUMN_SUMS, ADD_COLUMN_SUMS_REVERSED
 from tests.command_line import CommandLine
+from tests.written_kernel import unit_at, written
 
 from tileverify import kernels
 from tileverify.backend.assembler import AssemblyError, find_assembler
@@ -390,11 +391,8 @@ SPEC += "".join(ALIGNED.replace("KERNEL", each) for each in ("copy_and_center", 
 
 
 def unit_of(kernel: str, folder: Path) -> KernelUnit:
-    (folder / "kernels.py").write_text(KERNELS)
-    (folder / "kernels.tileverify.toml").write_text(SPEC)
-    (unit,) = discover([f"{folder / 'kernels.py'}::{kernel}"])
-    assert isinstance(unit, KernelUnit)
-    return unit
+    written(folder, KERNELS, SPEC, "kernels")
+    return unit_at(f"{folder / 'kernels.py'}::{kernel}")
 
 
 @pytest.mark.assembler("tileiras")
@@ -443,8 +441,7 @@ def test_bulk_copies_that_nothing_orders_are_found(kernel: str, line: int, why: 
     assert refused.value.line == line
     spec = tmp_path / "kernels.tileverify.toml"
     spec.write_text(spec.read_text().replace("TMA = true", "TMA = false"))
-    (followed,) = discover([f"{tmp_path / 'kernels.py'}::{kernel}"])
-    assert isinstance(followed, KernelUnit)
+    followed = unit_at(f"{tmp_path / 'kernels.py'}::{kernel}")
     made = find_assembler().assembled(followed.bytecode, "sm_90")
     proved = ProvedEntry(followed.bytecode, followed.symbol, followed.parameters, followed.launch)
     assert str(looked(proved, made, "sm_90")) == "compared at 2 launches"
@@ -494,8 +491,7 @@ def test_an_atomic_that_does_not_wait_for_the_first_value_is_found() -> None:
 
 @pytest.mark.assembler("tileiras")
 def test_check_warns_of_code_that_differs_and_keeps_the_proof(tmp_path: Path, tileverify: CommandLine) -> None:
-    (tmp_path / "kernels.py").write_text(KERNELS)
-    (tmp_path / "kernels.tileverify.toml").write_text(SPEC)
+    written(tmp_path, KERNELS, SPEC, "kernels")
     wanted = [f"{tmp_path / 'kernels.py'}::{name}" for name in ("add_column_sums", "add_row_sums")]
     code, out, err = tileverify("check", *wanted, "--compiled", "sm_90", "--no-cache", "--format", "json")
     assert code == 0, err

@@ -19,6 +19,7 @@ PAGES: Final = sorted(
         *(ROOT / "examples").rglob("README.md"),
         *(ROOT / "editors").glob("*/README.md"),
         ROOT / "proofs" / "README.md",
+        ROOT / "campaigns" / "README.md",
     }
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
 from tileverify.backend.replay.replay import Replayer
 from tileverify.pipeline import CheckOptions, check_paths
@@ -69,11 +70,7 @@ INTEGERS = {"integer", "carried", "summed", "chosen"}
 
 
 def checked(folder: Path, source: str, spec: str = "", *, deny: bool = False) -> KernelResult:
-    (folder / "kernel.py").write_text(source)
-    if spec:
-        (folder / "kernel.tileverify.toml").write_text(f"[[launch]]\n{spec}\n")
-    (result,) = check_paths([str(folder / "kernel.py")], options=CheckOptions(deny_requires=deny)).results
-    return result
+    return judged(folder, source, spec, CheckOptions(deny_requires=deny))
 
 
 def differing_axes(result: KernelResult) -> set[int]:

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.contract import terms as t
-from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Scope
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.results import Verdict
 from tileverify.verifier.attempt import Attempt
@@ -40,10 +39,7 @@ args = { x = "f32[128]", idx = "i32[8]", y = "f32[128]" }
 
 
 def test_attempts_at_a_recorded_launch_share_no_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "k.py").write_text(OBSERVED)
-    (tmp_path / "k.tileverify.toml").write_text(SPEC)
-    (unit,) = discover([str(tmp_path / "k.py")])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(written(tmp_path, OBSERVED, SPEC, "k"))
     sessions, begin = list[Session](), Prover.of
 
     def noted(attempt: Attempt, session: Session) -> Prover:

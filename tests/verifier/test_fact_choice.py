@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.written_kernel import written
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Term
@@ -94,8 +95,7 @@ args = { x = "f32[8, 32]", idx = "i32[8]", y = "f32[64, 32]", n = "i32", TILE = 
 
 
 def _checked(folder: Path) -> list[KernelResult]:
-    (folder / "made.py").write_text(KERNELS)
-    (folder / "made.tileverify.toml").write_text(LAUNCHES)
+    written(folder, KERNELS, LAUNCHES, "made")
     units = list(discover([str(folder / "made.py")]))
     assert len(units) == 5
     assert all(isinstance(unit, KernelUnit) for unit in units), units

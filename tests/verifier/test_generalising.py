@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
-from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline import CheckOptions
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.abduction import generalised_proof
 from tileverify.verifier.abduction.abduce import fewest
@@ -44,10 +45,7 @@ def scale_rows(x, out, n, TILE: ct.Constant[int]):
 
 
 def checked(folder: Path, source: str, spec: str, *, deny: bool = False) -> KernelResult:
-    (folder / "kernel.py").write_text(source)
-    (folder / "kernel.tileverify.toml").write_text(f"[[launch]]\n{spec}\n")
-    (result,) = check_paths([str(folder / "kernel.py")], options=CheckOptions(deny_requires=deny)).results
-    return result
+    return judged(folder, source, spec, CheckOptions(deny_requires=deny))
 
 
 def clauses(result: KernelResult) -> set[str]:

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.contract import terms as t
-from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Scope, Term
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.abduction.generalised_proof import GeneralisedProof
@@ -49,10 +48,7 @@ args = { x = "f32[8, 32]", idx = "i32[8]", y = "f32[64, 32]", z = "f32[64, 32]",
 
 
 def _checked(folder: Path, observed: str) -> KernelResult:
-    (folder / "made.py").write_text(TWO_SCATTERED)
-    (folder / "made.tileverify.toml").write_text(LAUNCH.replace("OBSERVED", observed))
-    (unit,) = discover([str(folder / "made.py")])
-    assert isinstance(unit, KernelUnit), unit
+    unit = unit_at(written(folder, TWO_SCATTERED, LAUNCH.replace("OBSERVED", observed), "made"))
     return check_unit(unit)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.soundness.test_found_wrong import checked
+from tests.written_kernel import judged
 
 from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
@@ -13,7 +13,7 @@ from tileverify.results import KernelResult, Verdict
 KEPT = Path(__file__).parent / "nonvacuity"
 
 
-def judged(name: str) -> KernelResult:
+def of_file(name: str) -> KernelResult:
     (result,) = check_paths([str(KEPT / f"{name}.tileirbc")]).results
     return result
 
@@ -37,7 +37,7 @@ def judged(name: str) -> KernelResult:
     ],
 )
 def test_a_clause_leaves_launches_and_blocks_at_work_along_every_axis(name: str, was: str) -> None:
-    result = judged(name)
+    result = of_file(name)
     assert result.verdict is Verdict.REFUTED
     assert was not in result.requires
 
@@ -45,7 +45,7 @@ def test_a_clause_leaves_launches_and_blocks_at_work_along_every_axis(name: str,
 @pytest.mark.slow
 def test_another_access_may_be_what_works_along_an_axis() -> None:
     """The load has room for one block alone, and the store for two: the clause is not one block along z."""
-    result = judged("another_access_works_along_z")
+    result = of_file("another_access_works_along_z")
     assert result.verdict is Verdict.PROVED
     assert "grid.z == 1" not in result.requires
 
@@ -76,12 +76,12 @@ def test_where_all_that_is_written_is_at_fault_no_clause_stops_the_kernel_from_w
     tmp_path: Path, guard: str
 ) -> None:
     """`N <= 32` keeps every block from its store; and the contract is not to blame that no store is right."""
-    result = checked(tmp_path, BEHIND_ITS_ROWS.replace("GUARD", guard), PACKED)
+    result = judged(tmp_path, BEHIND_ITS_ROWS.replace("GUARD", guard), PACKED)
     assert (result.verdict, result.findings[0].code, result.requires) == (Verdict.REFUTED, "TV301", ())
 
 
 def test_its_right_twin_is_proved(tmp_path: Path) -> None:
-    result = checked(tmp_path, BEHIND_ITS_ROWS.replace("GUARD", "i * TILE < length"), PACKED)
+    result = judged(tmp_path, BEHIND_ITS_ROWS.replace("GUARD", "i * TILE < length"), PACKED)
     assert (result.verdict, result.requires) == (Verdict.PROVED, ())
 
 
@@ -111,5 +111,5 @@ args = { x = "u8[N]", out = "i32[N]", flag = "i32" }
 )
 def test_a_flag_is_no_clause_for_the_only_write_where_that_is_always_at_fault(tmp_path: Path, guard: str) -> None:
     """Whatever contents let a block get there, it goes outside."""
-    result = checked(tmp_path, MARK.replace("GUARD", guard), FLAG)
+    result = judged(tmp_path, MARK.replace("GUARD", guard), FLAG)
     assert (result.verdict, result.requires) == (Verdict.REFUTED, ())

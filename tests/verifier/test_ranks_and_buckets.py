@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.soundness.test_found_wrong import checked
+from tests.written_kernel import judged
 
 from tileverify.contract import terms as t
 from tileverify.contract.as_terms import build_contract
@@ -127,7 +127,7 @@ SEEN = (
 
 
 def recorded(folder: Path, *seen: str) -> KernelResult:
-    return checked(folder, SCATTER, RECORDED.format(", ".join(f'"{fact}"' for fact in seen)))
+    return judged(folder, SCATTER, RECORDED.format(", ".join(f'"{fact}"' for fact in seen)))
 
 
 def test_a_recording_proves_its_kernel_with_what_it_saw(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_facts_of_other_chunks_do_not_help(tmp_path: Path, other: str) -> None:
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     """Without what a recording saw, facts are offered under which the kernel is proved."""
     said = 'data = ["range(keys, 0, WIDTH)"]'
-    result = checked(tmp_path, SCATTER, RECORDED.replace("observed = [{}]", said).format())
+    result = judged(tmp_path, SCATTER, RECORDED.replace("observed = [{}]", said).format())
     assert result.verdict is Verdict.UNDECIDED
     told = " ".join(finding.message for finding in result.findings)
     assert "ranks(ranks, keys, 16)" in told

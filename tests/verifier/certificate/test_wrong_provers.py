@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.written_kernel import unit_at
 
 from tileverify.contract import terms as t
 from tileverify.contract.launch import Apply, KernelUnit, Number
@@ -77,8 +78,7 @@ def test_a_simplification_that_contradicts_everything(target: str, monkeypatch: 
 
 def test_a_lemma_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """A certificate states its schema instead, so that the proof does not go through."""
-    (unit,) = discover([str(ROOT / "showcase/matmul_swizzled.py")])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(ROOT / "showcase/matmul_swizzled.py")
     assert unit.launch.grid is not None
     x, y, z = unit.launch.grid
     one_more = replace(unit, launch=replace(unit.launch, grid=(Apply("+", (x, Number(1))), y, z)))

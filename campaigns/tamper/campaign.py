@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.corpus.kept import kept
-from tileverify.verifier.certificate.again import prove_again
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
@@ -38,6 +37,7 @@ from tileverify.verifier.certificate.document import digest_of, read_certificate
 from tileverify.verifier.certificate.model import CertificateError
 from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import LIMIT, SecondSolver
+from tileverify.verifier.certificate.write import prove_again
 
 from .changes import KINDS, Json
 

@@ -70,22 +70,22 @@ fuzz: ## feed the decoder 100,000 mutated files
 
 contracts: ## do guard, prover and printed clauses mean the same launches?  LAUNCHES, SEED
 	@tools/environment.sh $(VENV) test
-	@$(BIN)/python -m tests.soundness.readings.campaign --count $(LAUNCHES) --seed $(SEED)
+	@$(BIN)/python -m campaigns.readings.campaign --count $(LAUNCHES) --seed $(SEED)
 
 mutants: ## break kernels as people do, and in every way known: refuted, and never green?  MISTAKES, PER_KIND, SEED, JOBS
 	@tools/environment.sh $(VENV) test
-	@$(BIN)/python -m tests.soundness.mistakes.campaign --count $(MISTAKES) --seed $(SEED) --jobs $(JOBS)
-	@$(BIN)/python -m tests.soundness.mutants.campaign --per-kind $(PER_KIND) --seed $(SEED) --jobs $(JOBS)
+	@$(BIN)/python -m campaigns.mistakes.campaign --count $(MISTAKES) --seed $(SEED) --jobs $(JOBS)
+	@$(BIN)/python -m campaigns.mutants.campaign --per-kind $(PER_KIND) --seed $(SEED) --jobs $(JOBS)
 
 seeds: ## the corpus under 20 solver seeds and 3 resource limits, which takes hours
 	@tools/environment.sh $(VENV) test
-	@$(BIN)/python -m tests.soundness.seeds --jobs $(JOBS)
+	@$(BIN)/python -m campaigns.seeds --jobs $(JOBS)
 
 soak: ## tests with random inputs at length, then generated and changed kernels, programs and files for MINUTES; SEED
 	@tools/environment.sh $(VENV) test
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "hypothesis or random" --long
-	@$(BIN)/python -m tests.soundness.seeds --seeds 3 --limits 0.1,1 --jobs $(JOBS)
-	@$(BIN)/python -m tests.soundness.soak --minutes $(MINUTES) --seed $(SEED)
+	@$(BIN)/python -m campaigns.seeds --seeds 3 --limits 0.1,1 --jobs $(JOBS)
+	@$(BIN)/python -m campaigns.soak --minutes $(MINUTES) --seed $(SEED)
 
 dist: ## build sdist and wheel into dist/
 	@tools/environment.sh $(VENV) test
@@ -94,4 +94,4 @@ dist: ## build sdist and wheel into dist/
 
 clean: ## remove the environment, caches and built files
 	@rm -rf $(VENV) build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src tests campaigns -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -34,7 +34,7 @@ def by_all(config: pytest.Config) -> None:
 
 def modules() -> list[str]:
     """Their names, but of those in packages, whose names are for pytest to find."""
-    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    files = sorted(file for folder in ("tests", "campaigns") for file in (ROOT / folder).rglob("test_*.py"))
     return [
         ".".join(file.relative_to(ROOT).with_suffix("").parts)
         for file in files

@@ -65,9 +65,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
         "CHANGELOG.md",
         "CONTRIBUTING.md",
         "Makefile",
+        "conftest.py",
     ):
         shutil.copy2(REPOSITORY / name, source)
-    for name in ("src", "tests", "tools"):
+    for name in ("src", "tests", "campaigns", "tools"):
         shutil.copytree(REPOSITORY / name, source / name, ignore=IGNORED)
     build(source, out, "--sdist", "--wheel")
     (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
@@ -84,7 +85,15 @@ def test_sdist_holds_the_tree(built: Built) -> None:
         members = {member.name.partition("/")[2] for member in archive.getmembers() if not member.isdir()}
     package = {name.removeprefix("src/") for name in members if name.startswith(f"{PACKAGE}/")}
     assert package == tree_files(built.source)
-    assert {"LICENSE", "README.md", "pyproject.toml", "Makefile", "tests/conftest.py"} <= members
+    assert {
+        "LICENSE",
+        "README.md",
+        "pyproject.toml",
+        "Makefile",
+        "conftest.py",
+        "tests/grids.py",
+        "campaigns/soak.py",
+    } <= members
 
 
 def test_sdist_builds_the_same_wheel(built: Built, tmp_path: Path) -> None:

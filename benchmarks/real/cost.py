@@ -40,7 +40,7 @@ LONG = 1000.0
 """Milliseconds beyond which a launch is run once."""
 
 _PACKAGE = "tileverify"
-_WIDEN = ("verifier.search.generalised_proof", "GeneralisedProof.attempt")
+_WIDEN = ("verifier.abduction.generalised_proof", "GeneralisedProof.attempt")
 _DECODE = ("frontend.bytecode", "decode")
 _EXECUTE = ("pipeline", "summary_of")
 
@@ -48,23 +48,23 @@ STAGES = {
     "decode": [_DECODE],
     "execute": [_EXECUTE],
     "contradiction": [
-        ("verifier.verify", "no_launch"),
-        ("verifier.verify", "no_work"),
-        ("verifier.verify", "idle"),
-        ("verifier.verify", "_Verification._emptied"),
+        ("verifier.own_proof", "no_launch"),
+        ("verifier.own_proof", "no_work"),
+        ("verifier.own_proof", "idle"),
+        ("verifier.own_proof", "OwnProof._emptied"),
     ],
-    "layout": [("verifier.case", "Case.prepare"), ("verifier.case", "Case.prepare_again")],
-    "own proof": [("verifier.verify", "_Verification._decide")],
-    "narrow": [("verifier.search.narrow_proof", "Narrowing.narrow")],
+    "layout": [("verifier.prover", "PreparedKernel.of"), ("verifier.prover", "PreparedKernel.again")],
+    "own proof": [("verifier.own_proof", "OwnProof._prove")],
+    "narrow": [("verifier.abduction.narrow_proof", "Narrowing.narrow")],
     "widen": [_WIDEN],
     "clause search": [
-        ("verifier.search.narrow_proof", "Narrowing.found"),
-        ("verifier.search.generalised_proof", "GeneralisedProof._close"),
+        ("verifier.abduction.narrow_proof", "Narrowing.found"),
+        ("verifier.abduction.generalised_proof", "GeneralisedProof._close"),
     ],
-    "fact choice": [("verifier.search.fact_choice", "FactChoice.choose")],
-    "fact trial": [("verifier.search.fact_trial", "FactTrial.run")],
-    "witness": [("verifier.verify", "_Verification._explain")],
-    "determined": [("verifier.determined", "Determined.told"), ("verifier.case", "Case.open_uses")],
+    "fact choice": [("verifier.abduction.fact_choice", "FactChoice.choose")],
+    "fact trial": [("verifier.abduction.fact_trial", "FactTrial.run")],
+    "witness": [("verifier.unproved", "Explanation.of")],
+    "determined": [("verifier.determined", "Determined.told"), ("verifier.outcome", "open_uses_of")],
     "solver start": [("verifier.smt.shared_context", "Session.solver")],
     "translate": [("verifier.smt.tier_solver", "TierSolver._assert")],
     "lemmas": [("verifier.smt.tier_solver", "TierSolver.refine")],

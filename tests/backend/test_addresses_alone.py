@@ -7,6 +7,7 @@ from itertools import islice, product
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.backend.interpreter import BlockLog, Budget, Memory, bind_launch, run_block
 from tileverify.backend.interpreter.access_log import DynamicAccess
@@ -14,7 +15,6 @@ from tileverify.contract.concrete import Block, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.address_uses import beside_addresses
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import entry_of
 
 from ..corpus.compiled import corpus_kernels
@@ -81,13 +81,15 @@ def quotient(x, divisors, out):
 
 def test_what_is_not_defined_for_all_numbers_is_computed(tmp_path: Path) -> None:
     """A quotient that is merely stored: of a divisor 0 nobody knows what it does, as little as of an access outside."""
-    (tmp_path / "quotient.py").write_text(QUOTIENT)
-    (tmp_path / "quotient.tileverify.toml").write_text(
-        '[[launch]]\nkernel = "quotient"\ngrid = ["N // 16"]\nrequires = ["N % 16 == 0"]\n'
-        'args = { x = "i32[N]", divisors = "i32[N]", out = "i32[N]" }\n'
+    unit = unit_at(
+        written(
+            tmp_path,
+            QUOTIENT,
+            '[[launch]]\nkernel = "quotient"\ngrid = ["N // 16"]\nrequires = ["N % 16 == 0"]\n'
+            'args = { x = "i32[N]", divisors = "i32[N]", out = "i32[N]" }\n',
+            "quotient",
+        )
     )
-    (unit,) = discover([str(tmp_path / "quotient.py")])
-    assert isinstance(unit, KernelUnit)
     (launch,) = drawn_launches(unit.launch, 1, seed=1)
     empty = {name: replace(array, contents={}, fill=0) for name, array in launch.arrays.items()}
     for zeros in (launch, replace(launch, arrays=empty)):

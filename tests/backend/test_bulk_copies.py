@@ -8,22 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.backend.assembler import Assembled, find_assembler
-from tileverify.backend.compiled.code_differences import DifferenceKind
+from tileverify.backend.compiled.both_runs import DifferenceKind
 from tileverify.backend.compiled.cubin_look import Looked, ProvedEntry, looked
-from tileverify.backend.compiled.host.hidden_parameters import layout
-from tileverify.backend.compiled.host.object_file import BrokenObject, ElfObject
-from tileverify.backend.compiled.host.x86 import HostFault, HostMachine
+from tileverify.backend.compiled.hidden_parameters import BrokenObject, ElfObject, layout
 from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
-from tileverify.backend.compiled.machine.memory import GlobalMemory
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
+from tileverify.backend.compiled.machine.storage import GlobalMemory
 from tileverify.backend.compiled.machine.tensor_maps import TensorMap, UnknownTensorMap, box_places, decoded
-from tileverify.backend.compiled.ptx.model import Parameter
-from tileverify.backend.compiled.ptx.ptx_reader import read
+from tileverify.backend.compiled.ptx import Parameter, read
 from tileverify.backend.compiled.thread_races import Races, races
+from tileverify.backend.compiled.x86 import HostFault, HostMachine
 from tileverify.contract.launch import KernelUnit
-from tileverify.frontend.sources.discover import discover
 
 BASE = 1 << 44
 HEAD = """.version 9.4
@@ -383,11 +381,8 @@ args = { x = "f32[R, 128]", out = "f32[8 * R]", M = 16, N = 128 }
 
 
 def unit_of(folder: Path, kernel: str = "column_totals", spec: str = SPEC) -> KernelUnit:
-    (folder / "kernels.py").write_text(KERNELS)
-    (folder / "kernels.tileverify.toml").write_text(spec)
-    (unit,) = discover([f"{folder / 'kernels.py'}::{kernel}"])
-    assert isinstance(unit, KernelUnit)
-    return unit
+    written(folder, KERNELS, spec, "kernels")
+    return unit_at(f"{folder / 'kernels.py'}::{kernel}")
 
 
 def seen(unit: KernelUnit, made: Assembled) -> Looked:

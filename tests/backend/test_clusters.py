@@ -6,16 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.backend.assembler import Assembled, find_assembler
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked
 from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
-from tileverify.backend.compiled.machine.memory import GlobalMemory
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
-from tileverify.backend.compiled.ptx.ptx_reader import read
+from tileverify.backend.compiled.machine.storage import GlobalMemory
+from tileverify.backend.compiled.ptx import read
 from tileverify.backend.compiled.thread_races import Races, races
-from tileverify.contract.launch import KernelUnit
-from tileverify.frontend.sources.discover import discover
 
 BASE = 1 << 44
 HEAD = """.version 9.4
@@ -262,10 +261,7 @@ args = { x = "f32[R, 64]", out = "f32[G]", M = 64, N = 64 }
 @pytest.mark.assembler("tileiras")
 @pytest.mark.parametrize("architecture", ["sm_90", "sm_100"])
 def test_a_kernel_of_two_blocks_is_compared_and_its_faults_are_found(architecture: str, tmp_path: Path) -> None:
-    (tmp_path / "kernels.py").write_text(KERNELS)
-    (tmp_path / "kernels.tileverify.toml").write_text(SPEC)
-    (unit,) = discover([str(tmp_path / "kernels.py")])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(written(tmp_path, KERNELS, SPEC, "kernels"))
     made = find_assembler().assembled(unit.bytecode, architecture)
     assert made.ptx is not None
     proved = ProvedEntry(unit.bytecode, unit.symbol, unit.parameters, unit.launch)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import unit_at, written
 
 import tileverify.corpus
 from tileverify.backend.assembler import find_assembler
@@ -56,10 +57,7 @@ args = { x = "f32[4, 64]", rows = "i32[4]", out = "f32[4, 64]", N = 64 }
 
 @pytest.mark.assembler("tileiras")
 def test_contents_are_compared_as_they_were_recorded(tmp_path: Path) -> None:
-    (tmp_path / "kernels.py").write_text(KERNELS)
-    (tmp_path / "kernels.tileverify.toml").write_text(SPEC)
-    (unit,) = discover([str(tmp_path / "kernels.py")])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(written(tmp_path, KERNELS, SPEC, "kernels"))
     made = find_assembler().assembled(unit.bytecode, "sm_90")
     launch = unit.launch
     recorded = replace(launch, data=(), observed=launch.data)

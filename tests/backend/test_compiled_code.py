@@ -11,20 +11,18 @@ import numpy as np
 import pytest
 from tests.column_sums import ADD_COLUMN_SUMS, ADD_COLUMN_SUMS_REVERSED
 from tests.command_line import CommandLine
+from tests.written_kernel import unit_at, written
 
 from tileverify import kernels
 from tileverify.backend.assembler import AssemblyError, find_assembler
 from tileverify.backend.compiled import thread_races
-from tileverify.backend.compiled.code_differences import DifferenceKind
+from tileverify.backend.compiled.both_runs import DifferenceKind
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
 from tileverify.backend.compiled.machine.casts import from_eight_bits, to_eight_bits
 from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
-from tileverify.backend.compiled.machine.memory import GlobalMemory
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
-from tileverify.backend.compiled.machine.threads import UNKNOWN
-from tileverify.backend.compiled.machine.types import Array
-from tileverify.backend.compiled.ptx.model import Immediate, PtxAddress, Register, Vector
-from tileverify.backend.compiled.ptx.ptx_reader import PtxError, read
+from tileverify.backend.compiled.machine.storage import UNKNOWN, Array, GlobalMemory
+from tileverify.backend.compiled.ptx import Immediate, PtxAddress, PtxError, Register, Vector, read
 from tileverify.backend.compiled.thread_races import Races, races
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
@@ -393,11 +391,8 @@ SPEC += "".join(ALIGNED.replace("KERNEL", each) for each in ("copy_and_center", 
 
 
 def unit_of(kernel: str, folder: Path) -> KernelUnit:
-    (folder / "kernels.py").write_text(KERNELS)
-    (folder / "kernels.tileverify.toml").write_text(SPEC)
-    (unit,) = discover([f"{folder / 'kernels.py'}::{kernel}"])
-    assert isinstance(unit, KernelUnit)
-    return unit
+    written(folder, KERNELS, SPEC, "kernels")
+    return unit_at(f"{folder / 'kernels.py'}::{kernel}")
 
 
 @pytest.mark.assembler("tileiras")
@@ -446,8 +441,7 @@ def test_bulk_copies_that_nothing_orders_are_found(kernel: str, line: int, why: 
     assert refused.value.line == line
     spec = tmp_path / "kernels.tileverify.toml"
     spec.write_text(spec.read_text().replace("TMA = true", "TMA = false"))
-    (followed,) = discover([f"{tmp_path / 'kernels.py'}::{kernel}"])
-    assert isinstance(followed, KernelUnit)
+    followed = unit_at(f"{tmp_path / 'kernels.py'}::{kernel}")
     made = find_assembler().assembled(followed.bytecode, "sm_90")
     proved = ProvedEntry(followed.bytecode, followed.symbol, followed.parameters, followed.launch)
     assert str(looked(proved, made, "sm_90")) == "compared at 2 launches"
@@ -497,8 +491,7 @@ def test_an_atomic_that_does_not_wait_for_the_first_value_is_found() -> None:
 
 @pytest.mark.assembler("tileiras")
 def test_check_warns_of_code_that_differs_and_keeps_the_proof(tmp_path: Path, tileverify: CommandLine) -> None:
-    (tmp_path / "kernels.py").write_text(KERNELS)
-    (tmp_path / "kernels.tileverify.toml").write_text(SPEC)
+    written(tmp_path, KERNELS, SPEC, "kernels")
     wanted = [f"{tmp_path / 'kernels.py'}::{name}" for name in ("add_column_sums", "add_row_sums")]
     code, out, err = tileverify("check", *wanted, "--compiled", "sm_90", "--no-cache", "--format", "json")
     assert code == 0, err

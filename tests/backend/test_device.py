@@ -13,10 +13,9 @@ from benchmarks.device.prepare import RACY, parameters_of
 from benchmarks.device.roundings import rounding_problems
 from tests.corpus.problems import Problem, interpret, problem
 from tests.corpus.references import NUMBERS
+from tests.written_kernel import unit_at
 
-from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, corpus_launches
-from tileverify.frontend.sources.discover import discover
 from tileverify.results import Verdict
 
 
@@ -45,8 +44,7 @@ def test_chosen_launches_have_the_verdict_that_their_table_needs() -> None:
 
 
 def test_parameters_are_passed_as_the_entry_takes_them() -> None:
-    (unit,) = discover([str(ROOT / "race_free" / "list_of_arrays.py")])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(ROOT / "race_free" / "list_of_arrays.py")
     given = problem(unit, NUMBERS["race_free/list_of_arrays.py::sum_all[any-length]"])
     places = {name: number for number, name in enumerate(given.contents)}
     passed = parameters_of(given, places)

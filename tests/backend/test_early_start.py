@@ -9,13 +9,12 @@ from typing import Any
 
 import cuda.tile as ct
 import pytest
+from tests.written_kernel import unit_at
 
 from tileverify.backend.early_start import reads_ahead, waits_first
-from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Entry
-from tileverify.frontend.sources.discover import discover
 
 
 def waits(x: Any, out: Any) -> None:
@@ -81,8 +80,7 @@ def entry_of(function: Callable[..., None], tmp_path: Path) -> Entry:
     file = tmp_path / "kernels.py"
     source = inspect.getsource(function).replace("x: Any, out: Any", "x, out").replace(" -> None", "")
     file.write_text(f"import cuda.tile as ct\n\n\n@ct.kernel\n{source}")
-    (unit,) = discover([str(file)])
-    assert isinstance(unit, KernelUnit), unit
+    unit = unit_at(file)
     return decode(unit.bytecode).entries[0]
 
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.written_kernel import unit_at
 
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.backend.numbers.launch_steps import launch_steps, steered_by_steps
 from tileverify.backend.numbers.odd_launches import OddLaunches, odd_launches
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import entry_of
 
 HEAD = """import cuda.tile as ct
@@ -32,9 +32,7 @@ STORE = "    ct.store(out, (b,), t + ct.astype(v, ct.float32))\n"
 def unit_of(body: str, tmp_path: Path) -> KernelUnit:
     path = tmp_path / "k.py"
     path.write_text(HEAD + body)
-    (unit,) = discover([str(path)])
-    assert isinstance(unit, KernelUnit)
-    return unit
+    return unit_at(path)
 
 
 def odd(body: str, tmp_path: Path) -> OddLaunches:

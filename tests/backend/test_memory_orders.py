@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.written_kernel import written
 
 from tileverify.backend.assembler import Assembled, find_assembler
 from tileverify.backend.compiled.cubin_look import Looked, ProvedEntry, looked
 from tileverify.backend.compiled.machine.steps import program_of
-from tileverify.backend.compiled.ptx.ptx_reader import read
+from tileverify.backend.compiled.ptx import read
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
 
@@ -43,8 +44,7 @@ ORDERED = "atom.global.acq_rel.add.u32"
 @pytest.fixture(scope="module")
 def units(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KernelUnit]:
     folder = tmp_path_factory.mktemp("kernels")
-    (folder / "kernels.py").write_text(KERNELS)
-    (folder / "kernels.tileverify.toml").write_text(SPEC)
+    written(folder, KERNELS, SPEC, "kernels")
     found = [each for each in discover([str(folder / "kernels.py")]) if isinstance(each, KernelUnit)]
     return {each.kernel: each for each in found}
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import written
 
 from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, CodeDiffers, find_assembler
 from tileverify.backend.compiled import cubin_look
-from tileverify.backend.compiled.code_differences import DifferenceKind
+from tileverify.backend.compiled.both_runs import DifferenceKind
 from tileverify.backend.compiled.cubin_look import Looked, ProvedEntry, looked, refuse_differences
 from tileverify.backend.split_loads import refuse_split_loads
 from tileverify.contract.launch import KernelUnit
@@ -154,8 +155,7 @@ def test_what_the_comparison_cannot_follow_is_refused_by_the_rule(kernel: str) -
 @pytest.mark.assembler("tileiras")
 def test_a_scoped_load_that_compares_equal_is_refused_by_the_rule(tmp_path: Path) -> None:
     """Each thread loads elements of its own, once: no small launch shows what an acquire would have to order."""
-    (tmp_path / "alone.py").write_text(ALONE)
-    (tmp_path / "alone.tileverify.toml").write_text(ALONE_SPEC)
+    written(tmp_path, ALONE, ALONE_SPEC, "alone")
     found = seen(unit_of(tmp_path / "alone.py", "copy"), find_assembler(), "sm_90")
     assert found.launches == 2
     assert str(found) == "compared at 2 launches; refused for a scoped load"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.backend.audit.test_second_reading import PLANTED, proof
 from tests.corpus.compiled import corpus_kernels
+from tests.written_kernel import unit_at
 
 from tileverify.checker.checked_values import Misread, NotFollowed
 from tileverify.checker.read_again import ReadAgain, read_again
@@ -38,7 +39,6 @@ from tileverify.contract.terms import (
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.trusting import under_trust
-from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.recurrences import Recurrence
 from tileverify.frontend.symbolic.summary import Access, AccessSummary, LoopForm, PointerFootprint, Site, ViewFootprint
@@ -315,8 +315,7 @@ def test_a_value_that_is_no_number_is_no_claim(tmp_path: Path, monkeypatch: pyte
     it is said that there is none would have no answer either."""
     file = tmp_path / "kernel.py"
     file.write_text(NEVER_ENTERED)
-    (unit,) = discover([str(file)])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(file)
     checked(unit, summary(unit))
     found = Recurrence.unknown
 

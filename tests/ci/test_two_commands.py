@@ -30,7 +30,8 @@ def test_what_needs_the_toolkit_runs_and_is_not_skipped() -> None:
 
 
 def test_tests_that_use_the_assembler_say_so() -> None:
-    unmarked = [where for file in sorted((ROOT / "tests").rglob("test_*.py")) for where in _unmarked(file)]
+    files = sorted(file for folder in ("tests", "campaigns") for file in (ROOT / folder).rglob("test_*.py"))
+    unmarked = [where for file in files for where in _unmarked(file)]
     assert unmarked == []
 
 

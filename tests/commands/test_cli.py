@@ -11,14 +11,13 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jsonschema
 import pytest
-from tests.command_line import interruptible
+from tests.command_line import CommandLine, Ran, interruptible
 
 from tileverify import pipeline
-from tileverify.commands import cli
 from tileverify.results import Finding, KernelResult, ObligationCount, Report, Times, Verdict
 from tileverify.results.codes import CODES
 from tileverify.results.json_report import schema_text
@@ -54,37 +53,8 @@ args = { x = "f32[N]", out = "f32[N]" }
 """
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def tileverify(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
-) -> Callable[..., Ran]:
-    """Runs a command line in this process, in an empty folder with a cache of its own."""
-    monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
-    for name in ("TILEVERIFY_TRACEBACK", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
-
-    def run(*arguments: str) -> Ran:
-        capfd.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            cli.command(list(arguments), prog_name="tileverify")
-        out, err = capfd.readouterr()
-        assert isinstance(ended.value.code, int)
-        return Ran(ended.value.code, out, err)
-
-    return run
-
-
-@pytest.fixture
-def kernels(tileverify: Callable[..., Ran]) -> Path:
+def kernels(tileverify: CommandLine) -> Path:
     Path("kernels.py").write_text(KERNELS)
     Path("kernels.tileverify.toml").write_text(SPEC)
     return Path("kernels.py")
@@ -141,7 +111,7 @@ P, U, R, E = Verdict.PROVED, Verdict.UNDECIDED, Verdict.REFUTED, Verdict.ERROR
 )
 @pytest.mark.parametrize("format_", ["text", "json", "sarif", "github", "junit"])
 def test_exit_code_of_check(
-    tileverify: Callable[..., Ran],
+    tileverify: CommandLine,
     verdicts: Callable[..., None],
     wanted: Sequence[Verdict],
     flags: Sequence[str],
@@ -186,7 +156,7 @@ def one_sentence(ran: Ran) -> str:
     ],
 )
 def test_bad_usage_is_one_sentence_and_exit_code_2(
-    tileverify: Callable[..., Ran], arguments: Sequence[str], told: str
+    tileverify: CommandLine, arguments: Sequence[str], told: str
 ) -> None:
     ran = tileverify(*arguments)
     assert ran.code == 2
@@ -194,7 +164,7 @@ def test_bad_usage_is_one_sentence_and_exit_code_2(
 
 
 @pytest.mark.parametrize("group", [(), ("worker",)])
-def test_a_group_alone_prints_its_help(tileverify: Callable[..., Ran], group: tuple[str, ...]) -> None:
+def test_a_group_alone_prints_its_help(tileverify: CommandLine, group: tuple[str, ...]) -> None:
     ran = tileverify(*group)
     assert ran.code in (0, 2)  # as this version of click has it
     lines = (ran.out + ran.err).splitlines()
@@ -203,7 +173,7 @@ def test_a_group_alone_prints_its_help(tileverify: Callable[..., Ran], group: tu
 
 
 @pytest.mark.parametrize("command", ["check", "list", "footprint", "dis"])
-def test_no_kernel_is_exit_code_4(tileverify: Callable[..., Ran], command: str) -> None:
+def test_no_kernel_is_exit_code_4(tileverify: CommandLine, command: str) -> None:
     Path("plain.py").write_text("x = 1\n")
     ran = tileverify(command, "plain.py")
     assert ran.code == 4
@@ -211,7 +181,7 @@ def test_no_kernel_is_exit_code_4(tileverify: Callable[..., Ran], command: str) 
     assert ran.out == ""
 
 
-def test_no_kernel_in_json_is_an_empty_report(tileverify: Callable[..., Ran]) -> None:
+def test_no_kernel_in_json_is_an_empty_report(tileverify: CommandLine) -> None:
     Path("plain.py").write_text("x = 1\n")
     ran = tileverify("check", "plain.py", "--format", "json")
     assert ran.code == 4
@@ -220,7 +190,7 @@ def test_no_kernel_in_json_is_an_empty_report(tileverify: Callable[..., Ran]) ->
 
 @pytest.mark.parametrize("error", [RuntimeError("odd\x1b[2J"), RecursionError(), SystemExit(0), SystemExit("bye")])
 def test_a_failure_of_the_tool_is_exit_code_2_and_one_sentence(
-    tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, error: BaseException
+    tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     def fail(*arguments: Any, **options: Any) -> None:
         raise error
@@ -234,7 +204,7 @@ def test_a_failure_of_the_tool_is_exit_code_2_and_one_sentence(
 
 
 @pytest.mark.parametrize("ask", ["option", "environment"])
-def test_traceback_on_demand(tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, ask: str) -> None:
+def test_traceback_on_demand(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch, ask: str) -> None:
     monkeypatch.setenv("TILEVERIFY_TRACEBACK", "" if ask == "option" else "1")
     ran = tileverify(*(["--traceback"] if ask == "option" else []), "check", "missing.py")
     assert ran.code == 2
@@ -243,7 +213,7 @@ def test_traceback_on_demand(tileverify: Callable[..., Ran], monkeypatch: pytest
 
 
 # ----------------------------------------------------------------------------------------------- streams
-def test_json_goes_to_stdout_and_talk_to_stderr(tileverify: Callable[..., Ran], kernels: Path) -> None:
+def test_json_goes_to_stdout_and_talk_to_stderr(tileverify: CommandLine, kernels: Path) -> None:
     noisy = "print('noise')\nimport os\nos.write(1, b'raw noise\\n')\n"
     kernels.write_text(noisy + KERNELS)
     ran = tileverify("check", "kernels.py", "--format", "json")
@@ -254,7 +224,7 @@ def test_json_goes_to_stdout_and_talk_to_stderr(tileverify: Callable[..., Ran], 
 
 
 def test_output_file_holds_the_report_and_stdout_nothing(
-    tileverify: Callable[..., Ran], verdicts: Callable[..., None]
+    tileverify: CommandLine, verdicts: Callable[..., None]
 ) -> None:
     verdicts(P, R)
     Path("report.json").write_text("old")
@@ -266,7 +236,7 @@ def test_output_file_holds_the_report_and_stdout_nothing(
     assert [path.name for path in Path().iterdir()] == ["report.json"]
 
 
-def test_several_reports_of_one_run(tileverify: Callable[..., Ran], verdicts: Callable[..., None]) -> None:
+def test_several_reports_of_one_run(tileverify: CommandLine, verdicts: Callable[..., None]) -> None:
     verdicts(P, R)
     outputs = ["--output", "sarif=out.sarif", "--output", "junit=out.xml", "--output", "json=out.json"]
     ran = tileverify("check", "k.py", *outputs)
@@ -293,16 +263,14 @@ def test_several_reports_of_one_run(tileverify: Callable[..., Ran], verdicts: Ca
         (["csv=out"], "no format 'csv'; there are text, json, "),
     ],
 )
-def test_bad_outputs_are_told_before_the_work(
-    tileverify: Callable[..., Ran], outputs: Sequence[str], told: str
-) -> None:
+def test_bad_outputs_are_told_before_the_work(tileverify: CommandLine, outputs: Sequence[str], told: str) -> None:
     ran = tileverify("check", "missing.py", *(word for output in outputs for word in ("--output", output)))
     assert ran.code == 2
     assert told in one_sentence(ran)
 
 
 def test_an_output_that_cannot_be_written_is_exit_code_2(
-    tileverify: Callable[..., Ran], verdicts: Callable[..., None]
+    tileverify: CommandLine, verdicts: Callable[..., None]
 ) -> None:
     verdicts(P)
     if Path("/dev/full").exists():
@@ -316,7 +284,7 @@ def test_an_output_that_cannot_be_written_is_exit_code_2(
     [([], "", False), (["--color", "always"], "1", True), (["--color", "never"], "", False)],
 )
 def test_colour_in_a_pipe_only_where_asked_for(
-    tileverify: Callable[..., Ran],
+    tileverify: CommandLine,
     verdicts: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
     flags: Sequence[str],
@@ -329,7 +297,7 @@ def test_colour_in_a_pipe_only_where_asked_for(
     assert ("\x1b[" in ran.out) is coloured
 
 
-def test_quiet_and_verbose(tileverify: Callable[..., Ran], verdicts: Callable[..., None]) -> None:
+def test_quiet_and_verbose(tileverify: CommandLine, verdicts: Callable[..., None]) -> None:
     verdicts(P, U)
     normal, quiet, verbose = (tileverify("check", "k.py", *flags).out for flags in ([], ["-q"], ["-v"]))
     assert "proved " in normal
@@ -443,9 +411,7 @@ def test_ctrl_c_ends_at_once_with_130(kernels: Path, jobs: str) -> None:
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
 
 
-def test_ctrl_c_tells_what_is_finished(
-    kernels: Path, tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_tells_what_is_finished(kernels: Path, tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = pipeline.check_paths
 
     def interrupted(*arguments: Any, progress: Callable[[KernelResult], None], **more: Any) -> Report:
@@ -486,12 +452,12 @@ def test_version_and_module_agree() -> None:
 
 
 # ----------------------------------------------------------------------------------------------- commands
-def test_explain_lists_all_codes(tileverify: Callable[..., Ran]) -> None:
+def test_explain_lists_all_codes(tileverify: CommandLine) -> None:
     ran = tileverify("explain")
     assert [line.split()[0] for line in ran.out.splitlines()] == list(CODES)
 
 
-def test_explain_takes_several_codes_and_beginnings(tileverify: Callable[..., Ran]) -> None:
+def test_explain_takes_several_codes_and_beginnings(tileverify: CommandLine) -> None:
     both = tileverify("explain", "TV101", "tv303")
     assert [line.split()[0] for line in both.out.splitlines() if line.startswith("TV")] == ["TV101", "TV303"]
     family = tileverify("explain", "TV1xx", "--format", "json")
@@ -501,7 +467,7 @@ def test_explain_takes_several_codes_and_beginnings(tileverify: Callable[..., Ra
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_explain_tells_everything(tileverify: Callable[..., Ran], code: str) -> None:
+def test_explain_tells_everything(tileverify: CommandLine, code: str) -> None:
     text = " ".join(tileverify("explain", code.lower()).out.split())
     told = CODES[code]
     assert text.startswith(f"{code} ({told.name}): {told.fault} ")
@@ -511,7 +477,7 @@ def test_explain_tells_everything(tileverify: Callable[..., Ran], code: str) -> 
     assert tileverify("explain", CODES[code].name).out == tileverify("explain", code).out
 
 
-def test_explain_in_json(tileverify: Callable[..., Ran]) -> None:
+def test_explain_in_json(tileverify: CommandLine) -> None:
     (code,) = json.loads(tileverify("explain", "TV101", "--format", "json").out)
     assert code["name"] == "race-write-write"
     assert code["family"] == "race between tile blocks"
@@ -521,7 +487,7 @@ def test_explain_in_json(tileverify: Callable[..., Ran]) -> None:
     assert "examples" not in json.loads(tileverify("explain", "TV902", "--format", "json").out)[0]
 
 
-def test_the_examples_of_a_code_can_be_checked_as_it_says(tileverify: Callable[..., Ran]) -> None:
+def test_the_examples_of_a_code_can_be_checked_as_it_says(tileverify: CommandLine) -> None:
     wrong, right = (
         line.split()[-1] for line in tileverify("explain", "TV103").out.splitlines() if line.startswith("  Try: ")
     )
@@ -529,18 +495,18 @@ def test_the_examples_of_a_code_can_be_checked_as_it_says(tileverify: Callable[.
     assert tileverify("check", right).code == 0
 
 
-def test_schema_is_printed(tileverify: Callable[..., Ran]) -> None:
+def test_schema_is_printed(tileverify: CommandLine) -> None:
     assert tileverify("schema").out == schema_text()
 
 
-def test_list_names_kernels_and_launches(tileverify: Callable[..., Ran], kernels: Path) -> None:
+def test_list_names_kernels_and_launches(tileverify: CommandLine, kernels: Path) -> None:
     assert tileverify("list", "kernels.py").out == "kernels.py::copy [0]\nkernels.py::halves [0]\n"
     first, second = json.loads(tileverify("list", ".", "--format", "json").out)
     assert first == {"file": "kernels.py", "line": 5, "kernel": "copy", "launch": "0"}
     assert second["kernel"] == "halves"
 
 
-def test_list_goes_on_after_a_bad_file(tileverify: Callable[..., Ran], kernels: Path) -> None:
+def test_list_goes_on_after_a_bad_file(tileverify: CommandLine, kernels: Path) -> None:
     Path("bad.py").write_text("import cuda.tile as ct\n@ct.kernel\ndef f(:\n")
     ran = tileverify("list", ".")
     assert ran.code == 2
@@ -548,7 +514,7 @@ def test_list_goes_on_after_a_bad_file(tileverify: Callable[..., Ran], kernels: 
     assert re.fullmatch(r"\S*bad\.py:3: .*\n", ran.err)
 
 
-def test_dis_prints_bytecode_of_a_kernel(tileverify: Callable[..., Ran], kernels: Path) -> None:
+def test_dis_prints_bytecode_of_a_kernel(tileverify: CommandLine, kernels: Path) -> None:
     ran = tileverify("dis", "kernels.py::copy")
     assert ran.code == 0
     assert ran.out.startswith("// kernels.py::copy [0]\nentry @copy(")
@@ -556,14 +522,14 @@ def test_dis_prints_bytecode_of_a_kernel(tileverify: Callable[..., Ran], kernels
     assert " loc(" in tileverify("dis", "kernels.py::copy", "--locations").out
 
 
-def test_dis_of_corrupt_bytecode_is_one_sentence(tileverify: Callable[..., Ran]) -> None:
+def test_dis_of_corrupt_bytecode_is_one_sentence(tileverify: CommandLine) -> None:
     Path("k.tileirbc").write_bytes(b"\x7fTileIR\x00" + b"\xff" * 40)
     ran = tileverify("dis", "k.tileirbc")
     assert ran.code == 2
     assert re.match(r"k\.tileirbc: offset 0x[0-9a-f]+: ", one_sentence(ran))
 
 
-def test_footprint_shows_both_accesses(tileverify: Callable[..., Ran], kernels: Path) -> None:
+def test_footprint_shows_both_accesses(tileverify: CommandLine, kernels: Path) -> None:
     ran = tileverify("footprint", "kernels.py::halves")
     assert ran.code == 0
     assert ran.out.startswith("kernels.py::halves [0]\n")
@@ -573,7 +539,7 @@ def test_footprint_shows_both_accesses(tileverify: Callable[..., Ran], kernels: 
 
 @pytest.mark.parametrize("code", [0, 3])
 def test_record_hands_options_on_and_tells_what_came(
-    tileverify: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, code: int
+    tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     from tileverify.commands.shell import talk
     from tileverify.record import recorded_command as record
@@ -614,7 +580,7 @@ def test_record_hands_options_on_and_tells_what_came(
 
 
 # ---------------------------------------------------------------------------------------------- whole way
-def test_check_proves_and_refutes(tileverify: Callable[..., Ran], kernels: Path) -> None:
+def test_check_proves_and_refutes(tileverify: CommandLine, kernels: Path) -> None:
     ran = tileverify("check", "kernels.py")
     assert ran.code == 1
     assert re.search(r"^proved +kernels\.py::copy \[0\]", ran.out, re.MULTILINE)
@@ -625,7 +591,7 @@ def test_check_proves_and_refutes(tileverify: Callable[..., Ran], kernels: Path)
     assert tileverify("check", "kernels.py::halves").code == 1
 
 
-def test_the_same_report_in_any_number_of_processes(tileverify: Callable[..., Ran], kernels: Path) -> None:
+def test_the_same_report_in_any_number_of_processes(tileverify: CommandLine, kernels: Path) -> None:
     def results(jobs: str) -> list[dict[str, Any]]:
         found = json.loads(tileverify("check", "kernels.py", "-j", jobs, "--no-cache", "--format", "json").out)
         return [{key: value for key, value in each.items() if key != "time_ms"} for each in found["results"]]
@@ -633,7 +599,7 @@ def test_the_same_report_in_any_number_of_processes(tileverify: Callable[..., Ra
     assert results("1") == results("2") == results("0")
 
 
-def test_cached_results_are_the_same_but_for_the_mark(tileverify: Callable[..., Ran], kernels: Path) -> None:
+def test_cached_results_are_the_same_but_for_the_mark(tileverify: CommandLine, kernels: Path) -> None:
     def run(*flags: str) -> list[dict[str, Any]]:
         told = tileverify("check", "kernels.py", "--format", "json", *flags).out
         results: list[dict[str, Any]] = json.loads(told)["results"]
@@ -645,7 +611,7 @@ def test_cached_results_are_the_same_but_for_the_mark(tileverify: Callable[..., 
         assert {**fresh, "cached": True, "time_ms": cached["time_ms"]} == cached
 
 
-def test_a_kernel_with_an_error_does_not_stop_the_others(tileverify: Callable[..., Ran], kernels: Path) -> None:
+def test_a_kernel_with_an_error_does_not_stop_the_others(tileverify: CommandLine, kernels: Path) -> None:
     Path("bad.py").write_text(KERNELS.replace("shape=(64,)", "shapes=(64,)"))
     Path("bad.tileverify.toml").write_text(SPEC)
     ran = tileverify("check", ".")
@@ -664,7 +630,7 @@ def test_a_kernel_with_an_error_does_not_stop_the_others(tileverify: Callable[..
     ],
 )
 def test_a_bad_spec_is_exit_code_2(
-    tileverify: Callable[..., Ran], kernels: Path, change: tuple[str, str], code: str, told: str
+    tileverify: CommandLine, kernels: Path, change: tuple[str, str], code: str, told: str
 ) -> None:
     Path("kernels.tileverify.toml").write_text(SPEC.replace(*change))
     ran = tileverify("check", "kernels.py::copy" if code != "TV002" or told != "cpoy" else "kernels.py")
@@ -673,7 +639,7 @@ def test_a_bad_spec_is_exit_code_2(
     assert told in ran.out
 
 
-def test_corrupt_bytecode_is_an_error_of_that_file(tileverify: Callable[..., Ran], kernels: Path) -> None:
+def test_corrupt_bytecode_is_an_error_of_that_file(tileverify: CommandLine, kernels: Path) -> None:
     Path("k.tileirbc").write_bytes(b"\x7fTileIR\x00" + b"\xff" * 40)
     ran = tileverify("check", "k.tileirbc", "kernels.py::copy")
     assert ran.code == 2

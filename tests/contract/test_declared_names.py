@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.backend.guard import ArrayValue, LaunchRefused, compile_guard
 from tileverify.contract.launch import KernelUnit
@@ -12,7 +13,6 @@ from tileverify.contract.parameters import KernelParameter
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text
 from tileverify.contract.spec_text import spec_text
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.results import Verdict
 from tileverify.system.errors import SpecError, UsageError
@@ -36,11 +36,7 @@ args = { x = "f32[N]", out = "f32[N]" }
 
 
 def unit(folder: Path, table: str = TABLE) -> KernelUnit:
-    (folder / "k.py").write_text(KERNEL)
-    (folder / "k.tileverify.toml").write_text(table)
-    (found,) = discover([str(folder / "k.py")])
-    assert isinstance(found, KernelUnit)
-    return found
+    return unit_at(written(folder, KERNEL, table, "k"))
 
 
 def test_a_proof_for_every_value_of_a_declared_name(tmp_path: Path) -> None:

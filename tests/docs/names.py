@@ -28,9 +28,9 @@ _COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _FILE: Final = re.compile(r"(?:[\w.*-]+/)*[\w-]+\.(?:py|md|toml|yml|cu|v|lua|cjs|ipynb|sh|txt|json)")
 _FOLDER: Final = re.compile(r"[\w-]+(?:/[\w-]+)+/?|[\w-]+/")
 _LINK: Final = re.compile(r"\]\(([\w./-]+)(?:#[\w-]+)?\)")
-_DOTTED: Final = re.compile(r"(?<![\w./-])(?:tileverify|tests|benchmarks|tools)(?:\.\w+)+")
+_DOTTED: Final = re.compile(r"(?<![\w./-])(?:tileverify|tests|campaigns|benchmarks|tools)(?:\.\w+)+")
 _OPTION: Final = re.compile(r"--[a-z][\w-]*")
-_MODULE_RUN: Final = re.compile(r"python3? -m ((?:tests|benchmarks|tools|qwen3)(?:\.\w+)*)([^\n`;|&]*)")
+_MODULE_RUN: Final = re.compile(r"python3? -m ((?:tests|campaigns|benchmarks|tools|qwen3)(?:\.\w+)*)([^\n`;|&]*)")
 _TARGET: Final = re.compile(r"\bmake ([a-z]+)\b")
 
 
@@ -230,7 +230,7 @@ def _unknown_options(code: str) -> list[tuple[str, str]]:
 @cache
 def _pytest_options() -> frozenset[str]:
     """Options of the plugin for pytest, and of this repository's own tests."""
-    sources = [*(PACKAGE / "record" / "pytest_plugin").glob("*.py"), ROOT / "tests" / "conftest.py"]
+    sources = [*(PACKAGE / "record" / "pytest_plugin").glob("*.py"), ROOT / "conftest.py"]
     return frozenset(re.findall(r'"(--[a-z][\w-]*)"', "".join(each.read_text(encoding="utf-8") for each in sources)))
 
 

@@ -19,6 +19,7 @@ PAGES: Final = sorted(
         *(ROOT / "examples").rglob("README.md"),
         *(ROOT / "editors").glob("*/README.md"),
         ROOT / "proofs" / "README.md",
+        ROOT / "campaigns" / "README.md",
     }
 )
 
@@ -78,8 +79,8 @@ def test_every_excuse_is_needed(page: str) -> None:
         ("It starts in `backend/lunch`.", "backend/lunch"),
         ("See `docs/soundnes.md`.", "docs/soundnes.md"),
         ("See [soundness](docs/soundnes.md#2-theorem).", "docs/soundnes.md"),
-        ("Run `python -m tests.soundness.generated.champaign`.", "tests.soundness.generated.champaign"),
-        ("```sh\npython -m tests.soundness.seeds --seed 3\n```", "tests.soundness.seeds --seed"),
+        ("Run `python -m campaigns.generated.champaign`.", "campaigns.generated.champaign"),
+        ("```sh\npython -m campaigns.seeds --seed 3\n```", "campaigns.seeds --seed"),
         ("`python -m benchmarks.recheck` takes `--markdwon`.", "--markdwon: --markdwon"),
         ("`tileverify.lauch` makes one.", "tileverify.lauch"),
         ("`tileverify check --fxi` mends it.", "tileverify check --fxi: --fxi"),
@@ -102,7 +103,7 @@ def test_a_name_that_leads_nowhere_is_found(text: str, name: str) -> None:
         "`verifier/verify.py` and `tests/docs/names.py`, `docs/soundness.md`",
         "`frontend/symbolic` has `pointers.py`",
         "[`pointers.py`](src/tileverify/frontend/symbolic/pointers.py)",
-        "`tests.soundness.seeds`, `tileverify.launch`, `tools.codes_page.FOLDER`",
+        "`campaigns.seeds`, `tileverify.launch`, `tools.codes_page.FOLDER`",
         "`python -m benchmarks.recheck --replay 50`, also with `--markdown FILE`",
         "`tileverify check --fix k.py`, `gate --reference r.py::f`, `--no-cache`",
         "`--tileverify-no-gpu`, `--update-golden`",

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.written_kernel import unit_at
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.equality.deciding import Decision, ExactAnswer
 from tileverify.equality.named import other_of
 from tileverify.equality.planned_launches import Options
 from tileverify.equality.targets import EqualOptions, compared, written_by
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult
 
@@ -85,8 +85,7 @@ def second(x, scale, N):
 @cache
 def _proved(kernel: str) -> tuple[KernelUnit, KernelResult]:
     """Compiled and proved once for all that are held beside it."""
-    (unit,) = discover([f"{KERNELS}::{kernel}"])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(f"{KERNELS}::{kernel}")
     return unit, check_unit(unit)
 
 

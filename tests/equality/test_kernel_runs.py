@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import written
 
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.backend.numbers.trial_launches import NARROW
@@ -33,8 +34,7 @@ args = { x = "f32[M, N]", out = "f32[M, N]" }
 @pytest.fixture(scope="module")
 def unit(tmp_path_factory: pytest.TempPathFactory) -> KernelUnit:
     folder: Path = tmp_path_factory.mktemp("kernel_runs")
-    (folder / "k.py").write_text(KERNEL)
-    (folder / "k.tileverify.toml").write_text(SPEC)
+    written(folder, KERNEL, SPEC, "k")
     (found,) = [unit for unit in discover([str(folder / "k.py")]) if isinstance(unit, KernelUnit)]
     return found
 

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
+import atexit
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from tileverify.launching.launcher import Launcher
 from tileverify.pipeline import CheckOptions
+from tileverify.system import notebook_cells
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +28,18 @@ def kernels() -> ModuleType:
 def launcher(tmp_path: Path) -> Launcher:
     """One that knows nothing, with a cache of its own."""
     return Launcher(CheckOptions(cache=tmp_path / "cache"))
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The shell that a notebook's cells run in, with nothing run yet."""
+    from IPython.core.interactiveshell import InteractiveShell
+    from traitlets.config import Config
+
+    monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setattr(notebook_cells, "_NUMBERS", {})
+    shell = InteractiveShell(user_ns={}, config=Config({"HistoryManager": {"enabled": False}}))
+    monkeypatch.setattr(notebook_cells, "running_shell", lambda: shell)
+    yield shell
+    atexit.unregister(shell.atexit_operations)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -108,3 +110,9 @@ def imitate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Install it for one test."""
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=Tensor))
     monkeypatch.setattr(tensors, "_guards", lambda: Guards)
+
+
+def alive(reference: weakref.ref[Any]) -> bool:
+    """Whether anybody holds what it refers to."""
+    gc.collect()
+    return reference() is not None

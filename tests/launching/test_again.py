@@ -12,7 +12,7 @@ from itertools import repeat
 from typing import Any
 
 import pytest
-from tests.launching.imitation import Device, Plan, Stream, Tensor, imitate
+from tests.launching.imitation import Device, Plan, Stream, Tensor, alive, imitate
 
 from tileverify.backend.gpu.driver import DriverFailure
 from tileverify.backend.ledger import ByteAccess, InFlightConflict
@@ -156,11 +156,9 @@ def test_arrays_of_launches_beside_others_live_until_the_work_is_done(kernel: Re
     gone = weakref.ref(later)
     assert kernel.again(B, GRID, (later,))
     del later
-    gc.collect()
-    assert gone() is not None
+    assert alive(gone)
     work.synchronize()
-    gc.collect()
-    assert gone() is None
+    assert not alive(gone)
 
 
 def test_another_device_is_another_place(work: InFlight, device: Device) -> None:
@@ -247,11 +245,9 @@ def test_arrays_live_until_the_work_is_done(kernel: Remembered, work: InFlight) 
     assert kernel.again(A, GRID, given)
     given.clear()
     del later
-    gc.collect()
-    assert gone() is not None
+    assert alive(gone)
     work.synchronize()
-    gc.collect()
-    assert gone() is None
+    assert not alive(gone)
 
 
 def test_every_array_of_a_batch_lives(kernel: Remembered, work: InFlight) -> None:
@@ -278,8 +274,7 @@ def test_arrays_of_a_batch_go_with_it(kernel: Remembered, work: InFlight, device
     device.finished.add(11)
     for _ in range(POLLED_EVERY):
         assert kernel.again(A, GRID, (kept,))
-    gc.collect()
-    assert gone() is None
+    assert not alive(gone)
     assert work.count == 2
     assert device.recorded == 1
 
@@ -316,8 +311,7 @@ def test_arrays_go_sooner_where_they_are_large(kernel: Remembered, work: InFligh
     device.finished.add(11)
     work.journal.room = 0  # as after launches that touched much
     assert kernel.again(A, GRID, (Tensor(),))
-    gc.collect()
-    assert gone() is None
+    assert not alive(gone)
     assert work.count == 1
 
 
@@ -331,12 +325,10 @@ def test_the_same_arrays_are_noted_again_in_the_next_batch(kernel: Remembered, w
         assert kernel.again(A, GRID, (tensor,))
     device.finished.clear()
     del tensor
-    gc.collect()
-    assert gone() is not None
+    assert alive(gone)
     assert work.count == 1
     work.synchronize()
-    gc.collect()
-    assert gone() is None
+    assert not alive(gone)
 
 
 def test_another_stream_waits_for_what_was_made_again(kernel: Remembered, work: InFlight, device: Device) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +13,6 @@ import tileverify
 from tileverify.api import launcher
 from tileverify.launching.cell_magic import checked_cell
 from tileverify.results import Verdict
-from tileverify.system import notebook_cells
 from tileverify.system.errors import TileVerifyError
 
 CELL = """import cuda.tile as ct
@@ -32,20 +28,6 @@ def halve(x, out):
     ct.store(out, (i // 2,), ct.load(x, (i,), (128,)))
 """
 DESCRIBED = "--grid 'cdiv(N, 128)' --arg x=f32[N] --arg out=f32[N] "
-
-
-@pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
-
-    monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    monkeypatch.setattr(notebook_cells, "_NUMBERS", {})
-    shell = InteractiveShell(user_ns={}, config=Config({"HistoryManager": {"enabled": False}}))
-    monkeypatch.setattr(notebook_cells, "running_shell", lambda: shell)
-    yield shell
-    atexit.unregister(shell.atexit_operations)
 
 
 def run(shell: Any, line: str, cell: str = CELL) -> Any:

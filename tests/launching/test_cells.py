@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,18 +29,9 @@ DIFFERENCE = ["-4:     ct.store(out, (i // 2,)", "+4:     ct.store(out, (i,)"]
 
 
 @pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    from IPython.core.interactiveshell import InteractiveShell
-    from traitlets.config import Config
-
-    monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    monkeypatch.setattr(notebook_cells, "_NUMBERS", {})
-    shell = InteractiveShell(user_ns={}, config=Config({"HistoryManager": {"enabled": False}}))
-    monkeypatch.setattr(notebook_cells, "running_shell", lambda: shell)
+def shell(shell: Any) -> Any:
     assert shell.run_cell(IMPORTS, store_history=True).success
-    yield shell
-    atexit.unregister(shell.atexit_operations)
+    return shell
 
 
 def run(shell: Any, cell: str) -> Checked:

@@ -7,13 +7,12 @@ Numbers are those of NVlabs/cutile-rs: issues and pull requests on futures that 
 from __future__ import annotations
 
 import asyncio
-import gc
 import weakref
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.launching.imitation import Device, Plan, Stream, Tensor, imitate
+from tests.launching.imitation import Device, Plan, Stream, Tensor, alive, imitate
 
 from tileverify.backend.ledger import ByteAccess, InFlightConflict
 from tileverify.launching.graphs import Graph
@@ -45,11 +44,6 @@ def use(tensor: Tensor, *, write: bool = True) -> Use:
 
 def launch(work: InFlight, stream: Stream, tensor: Tensor, *, write: bool = True) -> None:
     work.launch(stream, use(tensor, write=write), (tensor,), lambda stream: None)
-
-
-def alive(tensor: weakref.ref[Tensor]) -> bool:
-    gc.collect()
-    return tensor() is not None
 
 
 def test_a_future_dropped_while_the_kernel_writes(work: InFlight, device: Device) -> None:

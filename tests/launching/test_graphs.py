@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.launching.imitation import alive
 
 from tileverify.backend.guard import LaunchRefused
 from tileverify.backend.ledger import ByteAccess, InFlightConflict, StreamId
@@ -211,16 +211,13 @@ def test_arrays_live_as_long_as_the_graph(driver: Driver, work: InFlight) -> Non
     with graph:
         graph.launch((1,), KERNEL, (tensor, Y))
     del tensor
-    gc.collect()
-    assert gone() is not None
+    assert alive(gone)
     graph.replay(7)
     driver.added.clear()
     del graph
-    gc.collect()
-    assert gone() is not None  # the replay is still in flight
+    assert alive(gone)  # the replay is still in flight
     work.synchronize()
-    gc.collect()
-    assert gone() is None
+    assert not alive(gone)
 
 
 def test_an_update_is_checked(graph: Graph, driver: Driver) -> None:

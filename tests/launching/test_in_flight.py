@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.launching.imitation import Device, Stream
+from tests.launching.imitation import Device, Stream, alive
 
 from tileverify.backend.ledger import PER_THREAD, ByteAccess, InFlightConflict, StreamId
 from tileverify.launching.in_flight import InFlight
@@ -182,11 +181,9 @@ def test_arguments_live_until_the_work_is_done(
     launch(work, streams[0], WRITE_X, tensor)
     launch(work, streams[1], WRITE_Y, Y)
     del tensor
-    gc.collect()
-    assert gone() is not None
+    assert alive(gone)
     work.synchronize()
-    gc.collect()
-    assert gone() is None
+    assert not alive(gone)
 
 
 def test_many_launches_on_one_stream_are_let_go(work: InFlight, device: Recorder) -> None:
@@ -263,8 +260,7 @@ def test_large_arrays_on_several_streams_are_let_go_sooner(work: InFlight, devic
     for number in range(2, 5):
         span = ByteAccess(number << 40, (number << 40) + MOST_BYTES // 2, write=True, what="large")
         launch(work, B, Use("large", 0, (span,)), Tensor(number << 40))
-    gc.collect()
-    assert gone() is None
+    assert not alive(gone)
 
 
 def test_a_wait_is_for_the_earliest_event_that_is_there() -> None:

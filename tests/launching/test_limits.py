@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.command_line import CommandLine
+from tests.written_kernel import unit_at
 
 from tileverify.backend.guard import ArrayValue, Guard, LaunchRefused
-from tileverify.contract.launch import KernelUnit
-from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundled import load
 from tileverify.launching.proofs import proof_of
 from tileverify.pipeline import CheckOptions, check_unit
@@ -33,8 +32,7 @@ args = { x = "f32[N]", out = "f32[N]", n = "i32 = N" }
 
 
 def proved_here(tileverify: CommandLine) -> tuple[Guard, tuple[str, ...]]:
-    (unit,) = discover(["rows.py"])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at("rows.py")
     result = check_unit(unit, CheckOptions())
     guard = proof_of(unit, result).guard
     assert guard is not None

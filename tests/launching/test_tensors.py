@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import weakref
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tests.launching.imitation import alive
 
 from tileverify.launching import tensors
 
@@ -35,8 +35,7 @@ def test_torch_tells_tensors_apart() -> None:
     assert not same(x, y)
     gone = weakref.ref(x)
     del x
-    gc.collect()
-    assert gone() is None
+    assert not alive(gone)
 
 
 class Blind:

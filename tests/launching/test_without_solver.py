@@ -12,8 +12,8 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from tests.child import in_child
 from tests.command_line import CommandLine
-from tests.soundness.premises.judgement import forked
 
 from tileverify.backend.guard import LaunchRefused
 from tileverify.corpus import ROOT
@@ -53,7 +53,7 @@ def test_a_launch_names_the_bundle_that_is_missing(
             launcher.launch(None, (2,), kernels.axpy, (2.0, x, y, 128))
         yield bool((y == 3).all())
 
-    said, untouched, launched = forked(without_a_solver, 60)
+    said, untouched, launched = in_child(without_a_solver, 60)
     assert "`tileverify build tests/launching/kernels.py::axpy -o axpy.tvk`" in said
     assert "tileverify.load('axpy.tvk')" in said
     assert "please report" not in said
@@ -82,5 +82,5 @@ def test_a_kernel_of_the_library_names_the_source_of_its_bundle(monkeypatch: pyt
             prepared.kernel_of("norms", "rms_norm")
         yield str(missing.value)
 
-    (said,) = forked(without_a_compiler, 60)
+    (said,) = in_child(without_a_compiler, 60)
     assert "`tileverify build src/tileverify/kernels/device/norms.py -o FOLDER`" in said

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.contract.launch import ArrayArgument, KernelUnit, LaunchSpec, Name, SameArray
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_paths, check_unit
 from tileverify.reports.html.words import in_words
 from tileverify.results import KernelResult, Verdict
@@ -32,17 +32,14 @@ SPEC = '[[launch]]\nkernel = "copy"\ngrid = ["cdiv(N, 64)"]\nargs = { x = "f32[N
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "copy.py").write_text(KERNEL)
-    (tmp_path / "copy.tileverify.toml").write_text(SPEC)
+    written(tmp_path, KERNEL, SPEC, "copy")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
 def unit(folder: Path) -> KernelUnit:
-    (found,) = discover(["copy.py"])
-    assert isinstance(found, KernelUnit)
-    return found
+    return unit_at("copy.py")
 
 
 def replace_verify(monkeypatch: pytest.MonkeyPatch, body: Any) -> None:
@@ -161,8 +158,7 @@ def test_the_effort_reaches_the_verifier_and_the_key_of_what_is_kept(
 
 
 def test_kernels_after_a_bad_one_are_verified(folder: Path) -> None:
-    (folder / "a_bad.py").write_text(KERNEL.replace("ct.bid(0)", "ct.bid(7)"))
-    (folder / "a_bad.tileverify.toml").write_text(SPEC)
+    written(folder, KERNEL.replace("ct.bid(0)", "ct.bid(7)"), SPEC, "a_bad")
     (folder / "a_worse.py").write_text("import cuda.tile as ct\n@ct.kernel\ndef f(:\n")
     report = check_paths(["."])
     assert [(each.file, each.verdict) for each in report.results] == [
@@ -188,8 +184,7 @@ def test_progress_is_told_in_the_order_of_the_report(folder: Path) -> None:
 
 def test_a_dead_worker_costs_one_kernel(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tileverify.pipeline._check", _die_on_copy)
-    (folder / "other.py").write_text(KERNEL.replace("def copy", "def other"))
-    (folder / "other.tileverify.toml").write_text(SPEC.replace('"copy"', '"other"'))
+    written(folder, KERNEL.replace("def copy", "def other"), SPEC.replace('"copy"', '"other"'), "other")
     report = check_paths(["."], options=CheckOptions(jobs=2))
     first, second = report.results
     assert only_finding(first).startswith("TV005: the process that verified this kernel died")

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 from tests.command_line import CommandLine
+from tests.written_kernel import unit_at
 
-from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, stability
 from tileverify.pipeline.stability import OneRun, OneVerdict, Stability, stability_of
 from tileverify.results import Finding, KernelResult, Verdict
@@ -74,8 +73,7 @@ def test_seed_and_limits_reach_the_solver_and_the_key(monkeypatch: pytest.Monkey
         return verifying.Outcome(Verdict.UNDECIDED)
 
     monkeypatch.setattr(verifying, "verify", noted)
-    (unit,) = discover([str(ROOT / "showcase/vector_add.py")])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(ROOT / "showcase/vector_add.py")
     stability_of(unit, 2, (0.5, 1), CheckOptions())
     half = Limits().times(0.5)
     assert half.linear * 2 == Limits().linear

@@ -10,15 +10,12 @@ from pathlib import Path
 import pytest
 from tests.checker.test_read_again import checked as read_by_the_checker
 from tests.checker.test_read_again import summary
+from tests.written_kernel import judged, unit_at
 
-from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import I32, TOKEN, BodyBuilder, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Value
-from tileverify.frontend.sources.discover import discover
 from tileverify.results import Verdict
-
-from .test_found_wrong import checked
 
 SPEC = 'kernel = "k"\ngrid = [1]\nargs = { a = "i32[8]" }'
 
@@ -150,14 +147,13 @@ def kernel(way: str, *, all_of_them: bool) -> bytes:
 
 @pytest.mark.parametrize("way", [way.__name__ for way in WAYS])
 def test_rounds_in_order_are_proved_and_the_checker_reads_them(tmp_path: Path, way: str) -> None:
-    result = checked(tmp_path, kernel(way, all_of_them=True), SPEC)
+    result = judged(tmp_path, kernel(way, all_of_them=True), SPEC)
     assert result.verdict is Verdict.PROVED, result.findings
-    (unit,) = discover([str(tmp_path)])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(tmp_path)
     read_by_the_checker(unit, summary(unit))
 
 
 @pytest.mark.parametrize("way", [way.__name__ for way in WAYS])
 def test_a_store_that_a_round_does_not_hand_on_races_with_the_next(tmp_path: Path, way: str) -> None:
-    result = checked(tmp_path, kernel(way, all_of_them=False), SPEC)
+    result = judged(tmp_path, kernel(way, all_of_them=False), SPEC)
     assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV201"})

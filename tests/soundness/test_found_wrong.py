@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import I8, I32, I64, TOKEN, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.pipeline import check_paths
-from tileverify.results import KernelResult, Verdict
+from tileverify.results import Verdict
 
 from ..tiles import Parts
 
@@ -52,14 +53,6 @@ def mark_if_large(x, out, n):
 """
 
 
-def checked(folder: Path, source: str | bytes, spec: str) -> KernelResult:
-    kernel = folder / ("kernel.py" if isinstance(source, str) else "kernel.tileirbc")
-    kernel.write_bytes(source.encode() if isinstance(source, str) else source)
-    (folder / "kernel.tileverify.toml").write_text(f"[[launch]]\n{spec}\n")
-    (result,) = check_paths([str(kernel)]).results
-    return result
-
-
 @pytest.mark.parametrize("fact", ["N == 0 or M % N == 0", "not (N != 0 and M % N != 0)", "N == 0 or M // N >= 1"])
 def test_a_fact_that_excuses_zero_does_not_exclude_it(tmp_path: Path, fact: str) -> None:
     spec = f"""
@@ -67,7 +60,7 @@ kernel = "first_tile"
 grid = [3]
 requires = ["M == 384", "{fact}"]
 args = {{ x = "f32[N]", out = "f32[M]", TILE = 128 }}"""
-    result = checked(tmp_path, FIRST_TILE, spec)
+    result = judged(tmp_path, FIRST_TILE, spec)
     assert (result.verdict, result.requires, result.limits) == (Verdict.REFUTED, (), ())
     assert all(finding.witness is not None and finding.witness.sizes["N"] == 0 for finding in result.findings)
 
@@ -82,7 +75,7 @@ kernel = "copy_rows"
 grid = ["M"]
 requires = ["M >= 4", "{fact}"]
 args = {{ x = "f32[M, 64]", out = "f32[{layout}]", TILE = 64 }}"""
-    result = checked(tmp_path, ROWS, spec)
+    result = judged(tmp_path, ROWS, spec)
     assert [finding.code for finding in result.findings] == ["TV004"]
 
 
@@ -92,7 +85,7 @@ kernel = "first_tile"
 grid = ["N"]
 requires = ["N >= 2", "ld == 0"]
 args = { x = "f32[N; strides=(ld,)]", out = "f32[N]", TILE = 1 }"""
-    result = checked(tmp_path, FIRST_TILE, spec)
+    result = judged(tmp_path, FIRST_TILE, spec)
     assert [finding.code for finding in result.findings] == ["TV004"]
 
 
@@ -103,7 +96,7 @@ grid = ["N"]
 requires = ["N > 3"]
 data = ["injective(idx)", "range(idx, 0, 2 * N)"]
 args = { idx = "i32[N, 2; strides=(1, 1)]", out = "i32[2 * N]" }"""
-    result = checked(tmp_path, PAIRS, spec)
+    result = judged(tmp_path, PAIRS, spec)
     assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.UNDECIDED, {"TV901"})
 
 
@@ -115,7 +108,7 @@ grid = ["N // 128"]
 requires = ["N % 128 == 0", "N >= 256", "x is y"]
 overlap = [["y", "out"]]
 args = { x = "f32[N]", y = "f32[N]", out = "f32[N]", TILE = 128 }"""
-    assert checked(tmp_path, source, spec).verdict is not Verdict.PROVED
+    assert judged(tmp_path, source, spec).verdict is not Verdict.PROVED
 
 
 @pytest.mark.parametrize(("shift", "verdict"), [(1, Verdict.REFUTED), (4, Verdict.PROVED)])
@@ -132,7 +125,7 @@ def test_a_word_lies_at_a_multiple_of_its_size(tmp_path: Path, shift: int, verdi
 kernel = "store_word"
 grid = [1]
 args = { a = "i32[16]" }"""
-    result = checked(tmp_path, encode(builder.build()), spec)
+    result = judged(tmp_path, encode(builder.build()), spec)
     assert result.verdict is verdict
     assert [finding.code for finding in result.findings] == ["TV302"] * (verdict is Verdict.REFUTED)
 
@@ -142,12 +135,12 @@ def test_a_size_passed_as_an_unsigned_byte_reaches_255(tmp_path: Path) -> None:
 kernel = "mark_if_large"
 grid = [2]
 args = { x = "f32[N]", out = "i32[1]", n = "u8 = N" }"""
-    found = checked(tmp_path, ABOVE_127, spec)
+    found = judged(tmp_path, ABOVE_127, spec)
     assert found.verdict is Verdict.REFUTED
     assert found.findings[0].witness is not None
     assert found.findings[0].witness.sizes["N"] > 127
     large = spec.replace("grid", 'requires = ["N > 200"]\ngrid')
-    assert checked(tmp_path, ABOVE_127, large).verdict is Verdict.REFUTED
+    assert judged(tmp_path, ABOVE_127, large).verdict is Verdict.REFUTED
 
 
 def test_lanes_of_a_carried_tile_have_values_of_their_own(tmp_path: Path) -> None:
@@ -167,7 +160,7 @@ def test_lanes_of_a_carried_tile_have_values_of_their_own(tmp_path: Path) -> Non
 kernel = "antisymmetric"
 grid = ["N"]
 args = { a = "i32[16 * N]" }"""
-    assert checked(tmp_path, encode(builder.build()), spec).verdict is not Verdict.PROVED
+    assert judged(tmp_path, encode(builder.build()), spec).verdict is not Verdict.PROVED
 
 
 @pytest.mark.parametrize(("index", "verdict"), [(3, Verdict.PROVED), (4, Verdict.REFUTED)])
@@ -183,7 +176,7 @@ def test_a_subtile_beyond_its_tile_is_undefined_arithmetic(tmp_path: Path, index
 kernel = "pick"
 grid = [1]
 args = { a = "i32[16]" }"""
-    result = checked(tmp_path, encode(builder.build()), spec)
+    result = judged(tmp_path, encode(builder.build()), spec)
     assert result.verdict is verdict
     assert [finding.code for finding in result.findings] == ["TV402"] * (verdict is Verdict.REFUTED)
 
@@ -225,7 +218,7 @@ def test_floats_that_differ_between_blocks_are_not_one_value(tmp_path: Path, mad
 kernel = "mark_one"
 grid = [2]
 args = { out = "i32[1]" }"""
-    result = checked(tmp_path, OF_THIS_BLOCK.format(made=made, chosen=chosen), spec)
+    result = judged(tmp_path, OF_THIS_BLOCK.format(made=made, chosen=chosen), spec)
     assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV101"})
 
 
@@ -251,7 +244,7 @@ def test_memory_that_a_block_makes_is_its_own(tmp_path: Path, look: str) -> None
 kernel = "mark_one"
 grid = [2]
 args = { out = "i32[1]" }"""
-    assert checked(tmp_path, encode(builder.build()), spec).verdict is not Verdict.PROVED
+    assert judged(tmp_path, encode(builder.build()), spec).verdict is not Verdict.PROVED
 
 
 @pytest.mark.parametrize(
@@ -281,7 +274,7 @@ def test_atomics_that_overlap_in_a_part_are_not_atomic_to_each_other(
 kernel = "add_twice"
 grid = [{blocks}]
 args = {{ a = "i64[1]" }}"""
-    result = checked(tmp_path, encode(builder.build()), spec)
+    result = judged(tmp_path, encode(builder.build()), spec)
     assert result.verdict is (Verdict.REFUTED if code else Verdict.PROVED)
     assert {finding.code for finding in result.findings} == ({code} if code else set())
     if code == "TV103":
@@ -306,7 +299,7 @@ grid = [1]
 requires = ["N >= 1"]
 data = ["range(idx, 0, {beyond})"]
 args = {{ idx = "i32[1]", out = "i32[N]" }}"""
-    assert (checked(tmp_path, ONE_PLACE, spec).verdict is Verdict.PROVED) == proved
+    assert (judged(tmp_path, ONE_PLACE, spec).verdict is Verdict.PROVED) == proved
 
 
 def test_every_byte_of_an_element_counts(tmp_path: Path) -> None:
@@ -326,7 +319,7 @@ def test_every_byte_of_an_element_counts(tmp_path: Path) -> None:
 kernel = "word_and_byte"
 grid = [2]
 args = { a = "i32[2]" }"""
-    result = checked(tmp_path, encode(builder.build()), spec)
+    result = judged(tmp_path, encode(builder.build()), spec)
     assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV101"})
 
 
@@ -353,7 +346,7 @@ kernel = "read_after_one"
 grid = [8]
 data = ["range(counters, 0, 1)"]
 args = { x = "i32[8]", counters = "i32[8]", out = "i32[8]" }"""
-    result = checked(tmp_path, GROUPS_OF_UNEQUAL_SIZE, spec)
+    result = judged(tmp_path, GROUPS_OF_UNEQUAL_SIZE, spec)
     assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV102"})
 
 
@@ -381,7 +374,7 @@ grid = [2]
 data = ["range(x, 0, 2)"]
 trust = ["assert-stops"]
 args = { x = "i32[40]", out = "i32[64]" }"""
-    assert checked(tmp_path, COUNTED_BY_ONE_BLOCK, spec).verdict is not Verdict.PROVED
+    assert judged(tmp_path, COUNTED_BY_ONE_BLOCK, spec).verdict is not Verdict.PROVED
 
 
 NEVER_ENTERED = """
@@ -408,7 +401,7 @@ def test_a_loop_that_no_launch_enters_excludes_none(tmp_path: Path, below: str, 
 kernel = "store_first"
 grid = [2]
 args = { x = "i32[40]", out = "i32[64]", n = "i32" }"""
-    result = checked(tmp_path, NEVER_ENTERED.format(below=below, above=above), spec)
+    result = judged(tmp_path, NEVER_ENTERED.format(below=below, above=above), spec)
     assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV101"})
 
 

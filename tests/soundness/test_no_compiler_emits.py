@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.written_kernel import judged
 
 from tileverify.corpus import ROOT
 from tileverify.frontend.bytecode import decode, encode
@@ -41,8 +42,7 @@ from tileverify.results import KernelResult, Verdict
 from tileverify.system.errors import EncodeError
 
 from ..corpus.compiled import units
-from .mutants.edits import finished, sites
-from .test_found_wrong import checked
+from .edits import finished, sites
 
 WORD = tile(pointer(I32))
 I4 = scalar("i4")
@@ -96,7 +96,7 @@ def left_by_yield(f: BodyBuilder) -> None:
 
 @pytest.mark.parametrize("fill", [left_by_break, left_by_yield])
 def test_memory_ends_with_the_region_that_made_it(tmp_path: Path, fill: Fill) -> None:
-    refused(checked(tmp_path, module(fill), ONE_ARRAY), "behind the end of the region")
+    refused(judged(tmp_path, module(fill), ONE_ARRAY), "behind the end of the region")
 
 
 def handed_on(f: BodyBuilder) -> None:
@@ -114,7 +114,7 @@ def left_as_a_number(f: BodyBuilder) -> None:
 
 @pytest.mark.parametrize("fill", [handed_on, left_as_a_number])
 def test_memory_of_an_earlier_iteration_is_of_unknown_origin(tmp_path: Path, fill: Fill) -> None:
-    result = checked(tmp_path, module(fill), ONE_ARRAY)
+    result = judged(tmp_path, module(fill), ONE_ARRAY)
     assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.UNDECIDED, {"TV906"})
 
 
@@ -130,7 +130,7 @@ def kept_inside(f: BodyBuilder) -> None:
 
 
 def test_memory_may_be_used_up_to_its_end(tmp_path: Path) -> None:
-    assert checked(tmp_path, module(kept_inside), ONE_ARRAY).verdict is Verdict.PROVED
+    assert judged(tmp_path, module(kept_inside), ONE_ARRAY).verdict is Verdict.PROVED
 
 
 def beyond_half_bytes(f: BodyBuilder) -> None:
@@ -142,7 +142,7 @@ def beyond_half_bytes(f: BodyBuilder) -> None:
 
 
 def test_two_elements_of_four_bits_share_a_byte_of_an_allocation(tmp_path: Path) -> None:
-    result = checked(tmp_path, module(beyond_half_bytes), ONE_ARRAY)
+    result = judged(tmp_path, module(beyond_half_bytes), ONE_ARRAY)
     assert (result.verdict, [finding.code for finding in result.findings]) == (Verdict.REFUTED, ["TV302"])
 
 
@@ -168,7 +168,7 @@ def goes_in_two_steps(f: BodyBuilder) -> None:
     ],
 )
 def test_a_pointer_comes_back_only_from_where_its_sums_fit(tmp_path: Path, x: int, y: int, verdict: Verdict) -> None:
-    result = checked(tmp_path, module(goes_in_two_steps, (WORD, tile(I64), tile(I64))), WORDS_APART.format(x=x, y=y))
+    result = judged(tmp_path, module(goes_in_two_steps, (WORD, tile(I64), tile(I64))), WORDS_APART.format(x=x, y=y))
     assert result.verdict is verdict
     assert verdict is Verdict.PROVED or {finding.code for finding in result.findings} <= {"TV302", "TV901"}
 
@@ -184,7 +184,7 @@ def test_two_lanes_far_away_may_be_anywhere(tmp_path: Path) -> None:
         back = f.op("offset", ptr=back, off=f.constant(tile(I64, 2), -(1 << 61)))
         f.op("store_ptr_tko", ptr=f.op("offset", ptr=back, off=lanes), val=f.op("iota", results=[tile(I32, 2)]))
 
-    result = checked(tmp_path, module(fill), 'kernel = "k"\ngrid = [1]\nargs = { a = "i32[16]" }')
+    result = judged(tmp_path, module(fill), 'kernel = "k"\ngrid = [1]\nargs = { a = "i32[16]" }')
     assert result.verdict is Verdict.UNDECIDED
     assert "TV202" in {finding.obligation for finding in result.findings}
 
@@ -221,12 +221,12 @@ def adds_to_table(f: BodyBuilder) -> None:
 
 @pytest.mark.parametrize("fill", [stores_to_table, adds_to_table])
 def test_a_constant_is_not_written(tmp_path: Path, fill: Fill) -> None:
-    refused(checked(tmp_path, module(fill, table={**TABLE, "constant": True}), ONE_ARRAY), "declares constant")
+    refused(judged(tmp_path, module(fill, table={**TABLE, "constant": True}), ONE_ARRAY), "declares constant")
 
 
 @pytest.mark.parametrize("fill", [stores_to_table, adds_to_table])
 def test_a_variable_is(tmp_path: Path, fill: Fill) -> None:
-    assert checked(tmp_path, module(fill, table=TABLE), ONE_ARRAY).verdict is Verdict.PROVED
+    assert judged(tmp_path, module(fill, table=TABLE), ONE_ARRAY).verdict is Verdict.PROVED
 
 
 def stores_to_descriptors(f: BodyBuilder) -> None:
@@ -240,7 +240,7 @@ def stores_to_descriptors(f: BodyBuilder) -> None:
 
 def test_descriptors_of_a_list_are_not_written(tmp_path: Path) -> None:
     data = module(stores_to_descriptors, (tile(pointer(I64)), tile(I32)))
-    refused(checked(tmp_path, data, ONE_LIST), "descriptors of the list 'xs'")
+    refused(judged(tmp_path, data, ONE_LIST), "descriptors of the list 'xs'")
 
 
 def writes_by_row(strides: tuple[int, int], words: int = 3) -> Fill:
@@ -264,15 +264,15 @@ ROWS = (tile(pointer(I64)), tile(I32))
 
 
 def test_a_row_of_descriptors_is_words_one_behind_the_other(tmp_path: Path) -> None:
-    assert checked(tmp_path, module(writes_by_row((3, 1)), ROWS), LISTED).verdict is Verdict.PROVED
-    refused(checked(tmp_path, module(writes_by_row((1, 1)), ROWS), LISTED), "one behind the other")
-    refused(checked(tmp_path, module(writes_by_row((3, 2)), ROWS), LISTED), "one behind the other")
+    assert judged(tmp_path, module(writes_by_row((3, 1)), ROWS), LISTED).verdict is Verdict.PROVED
+    refused(judged(tmp_path, module(writes_by_row((1, 1)), ROWS), LISTED), "one behind the other")
+    refused(judged(tmp_path, module(writes_by_row((3, 2)), ROWS), LISTED), "one behind the other")
 
 
 @pytest.mark.parametrize(("words", "array"), [(3, "i32[4, 16]"), (5, "i32[16]")])
 def test_a_row_of_descriptors_fits_the_arrays(tmp_path: Path, words: int, array: str) -> None:
     data = module(writes_by_row((words, 1), words), ROWS)
-    result = checked(tmp_path, data, LISTED.replace("i32[16]", array))
+    result = judged(tmp_path, data, LISTED.replace("i32[16]", array))
     assert result.verdict is Verdict.ERROR
     assert "describe the arrays that it was compiled for" in result.findings[0].message
 
@@ -285,7 +285,7 @@ def assumes_table_aligned(f: BodyBuilder) -> None:
 
 @pytest.mark.parametrize(("alignment", "verdict"), [(16, Verdict.PROVED), (4, Verdict.UNDECIDED)])
 def test_where_a_global_lies_is_no_clause(tmp_path: Path, alignment: int, verdict: Verdict) -> None:
-    result = checked(tmp_path, module(assumes_table_aligned, table={**TABLE, "alignment": alignment}), ONE_ARRAY)
+    result = judged(tmp_path, module(assumes_table_aligned, table={**TABLE, "alignment": alignment}), ONE_ARRAY)
     assert (result.verdict, result.requires) == (verdict, ())
 
 
@@ -318,7 +318,7 @@ def assumes_a_bit(f: BodyBuilder) -> None:
 
 @pytest.mark.parametrize("fill", [stores_to_pairs, counts_by_a_bit, assumes_a_bit])
 def test_a_bit_is_a_number(tmp_path: Path, fill: Fill) -> None:
-    assert checked(tmp_path, module(fill), ONE_ARRAY).verdict is Verdict.PROVED
+    assert judged(tmp_path, module(fill), ONE_ARRAY).verdict is Verdict.PROVED
 
 
 def takes_four_for_a_bit(f: BodyBuilder) -> None:
@@ -328,7 +328,7 @@ def takes_four_for_a_bit(f: BodyBuilder) -> None:
 
 
 def test_a_size_must_fit_a_bit(tmp_path: Path) -> None:
-    result = checked(tmp_path, module(takes_four_for_a_bit), ONE_ARRAY)
+    result = judged(tmp_path, module(takes_four_for_a_bit), ONE_ARRAY)
     assert (result.verdict, [finding.code for finding in result.findings]) == (Verdict.REFUTED, ["TV402"])
 
 
@@ -388,9 +388,9 @@ def test_attributes_of_arguments_are_promises_that_nobody_knows(tmp_path: Path) 
         f.op("return")
     made = builder.build()
     (entry,) = made.entries
-    assert checked(tmp_path, encode(made), ONE_ARRAY).verdict is Verdict.PROVED
+    assert judged(tmp_path, encode(made), ONE_ARRAY).verdict is Verdict.PROVED
     promised = replace(made, entries=(replace(entry, argument_attributes=({"divisible": IntegerAttribute(I32, 16)},)),))
-    refused(checked(tmp_path, encode(promised), ONE_ARRAY), "attributes on its arguments")
+    refused(judged(tmp_path, encode(promised), ONE_ARRAY), "attributes on its arguments")
 
 
 def test_multicast_ops_need_multicast_memory() -> None:

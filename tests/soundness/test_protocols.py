@@ -13,7 +13,7 @@ from functools import partial
 
 import pytest
 
-from tileverify.backend.interpreter.schedule import standard_schedules
+from tileverify.backend.interpreter.ordering import standard_schedules
 from tileverify.backend.replay.explore import explore
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, Labelled, corpus_launches
@@ -25,7 +25,7 @@ from tileverify.results import KernelResult, Verdict
 
 from ..corpus.compiled import units
 from ..corpus.launches import drawn_launches
-from .mutants.edits import Site, finished, integer_bits, sites
+from .edits import Site, finished, integer_bits, sites
 
 LAUNCHES = 2
 SCHEDULES = standard_schedules(8)

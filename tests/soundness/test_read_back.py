@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tileverify.pipeline import CheckOptions, check_paths
+from tests.written_kernel import judged
+
+from tileverify.pipeline import CheckOptions
 from tileverify.results import Verdict
 
 from ..profiles import tries
@@ -117,9 +119,7 @@ def drawn(rng: random.Random) -> Program:
 
 
 def is_proved(folder: Path, program: Program, size: int) -> bool:
-    (folder / "kernel.py").write_text(program.source)
-    (folder / "kernel.tileverify.toml").write_text(program.spec(size))
-    (result,) = check_paths([str(folder / "kernel.py")], options=OPTIONS).results
+    result = judged(folder, program.source, program.spec(size), OPTIONS)
     assert result.verdict is not Verdict.ERROR, (result.findings, program.source, program.spec(size))
     return result.verdict is Verdict.PROVED
 

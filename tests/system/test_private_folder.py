@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.command_line import CommandLine, Ran
 from tests.forked import Forked
+from tests.written_kernel import written
 
 from tileverify.backend.assembler import Assembled, Assembler
 from tileverify.launching.cubins import CubinCache
@@ -103,8 +104,7 @@ def test_entries_of_others_count_as_absent(tmp_path: Path) -> None:
 def planted(tmp_path: Path) -> Path:
     kernels = tmp_path / "kernels"
     kernels.mkdir()
-    (kernels / "copy.py").write_text(KERNEL)
-    (kernels / "copy.tileverify.toml").write_text(SPEC)
+    written(kernels, KERNEL, SPEC, "copy")
     return kernels
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.soundness.test_found_wrong import checked
+from tests.written_kernel import judged
 
 from tileverify.results import Verdict
 
@@ -37,7 +37,7 @@ args = { lengths = "i32[8]", y = "i32[128]", TILE = 16 }
 def test_what_was_observed_decides_where_no_choice_of_it_proves(
     tmp_path: Path, where: str, low: int, verdict: Verdict
 ) -> None:
-    result = checked(tmp_path, LONG_ROWS.replace("WHERE", where), LAUNCH.replace("LOW", str(low)))
+    result = judged(tmp_path, LONG_ROWS.replace("WHERE", where), LAUNCH.replace("LOW", str(low)))
     assert result.verdict is verdict, result
     told = "the fault shows in contents that keep all that was observed of the arrays"
     assert (told in result.notes) == (verdict is Verdict.REFUTED)
@@ -71,5 +71,5 @@ def test_what_was_observed_of_three_arrays_that_make_an_address_shows_nothing(
     tmp_path: Path, rank: str, verdict: Verdict
 ) -> None:
     """No fact speaks of three arrays together: such contents are told from no others."""
-    result = checked(tmp_path, PLACES.replace("RANK", rank), SEEN)
+    result = judged(tmp_path, PLACES.replace("RANK", rank), SEEN)
     assert result.verdict is verdict, result

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import written
 
 from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
@@ -45,8 +46,7 @@ FLOATS_OF_LANES = """    ct.atomic_add(total, (ct.full((4,), i, dtype=ct.int32),
 
 
 def judged(folder: Path, body: str, spec: str = SPEC) -> KernelResult:
-    (folder / "k.py").write_text(HEAD + body)
-    (folder / "k.tileverify.toml").write_text(f"[[launch]]\n{spec}")
+    written(folder, HEAD + body, f"[[launch]]\n{spec}", "k")
     report = check_paths([str(folder / "k.py")])
     [result] = report.results
     assert isinstance(result, KernelResult)

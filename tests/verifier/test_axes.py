@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
 from tileverify.backend.replay.replay import Replayer
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.claim import Shown
+from tileverify.verifier.abduction import clause_candidates
 from tileverify.verifier.obligations.limits import ContractParts
-from tileverify.verifier.search import narrowing
 
 KERNEL = """
 @ct.kernel
@@ -69,11 +70,7 @@ INTEGERS = {"integer", "carried", "summed", "chosen"}
 
 
 def checked(folder: Path, source: str, spec: str = "", *, deny: bool = False) -> KernelResult:
-    (folder / "kernel.py").write_text(source)
-    if spec:
-        (folder / "kernel.tileverify.toml").write_text(f"[[launch]]\n{spec}\n")
-    (result,) = check_paths([str(folder / "kernel.py")], options=CheckOptions(deny_requires=deny)).results
-    return result
+    return judged(folder, source, spec, CheckOptions(deny_requires=deny))
 
 
 def differing_axes(result: KernelResult) -> set[int]:
@@ -240,7 +237,7 @@ def test_an_undecided_kernel_hears_of_clauses_that_are_not_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the clause on the counter, only one that leaves no second iteration would do; no replay tells."""
-    monkeypatch.setattr(narrowing, "counting", lambda conditions: ())
+    monkeypatch.setattr(clause_candidates, "counting", lambda conditions: ())
     monkeypatch.setattr(ContractParts, "has_limits", False)
     monkeypatch.setattr(Replayer, "__call__", lambda self, launch, claim: None)
     monkeypatch.setattr(Replayer, "anywhere", lambda self, launch, claim: Shown(claim, None, True))

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.contract import terms as t
-from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Scope
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.results import Verdict
+from tileverify.verifier.attempt import Attempt
 from tileverify.verifier.budgets import QUESTION
-from tileverify.verifier.case import Case
 from tileverify.verifier.obligations.answers import Answer, Limits
+from tileverify.verifier.prover import Prover
 from tileverify.verifier.smt import Decider, Session
 from tileverify.verifier.smt.tier_solver import TierSolver
 
@@ -39,17 +39,15 @@ args = { x = "f32[128]", idx = "i32[8]", y = "f32[128]" }
 
 
 def test_attempts_at_a_recorded_launch_share_no_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "k.py").write_text(OBSERVED)
-    (tmp_path / "k.tileverify.toml").write_text(SPEC)
-    (unit,) = discover([str(tmp_path / "k.py")])
-    assert isinstance(unit, KernelUnit)
-    sessions, assume = list[Session](), Case.assume
+    unit = unit_at(written(tmp_path, OBSERVED, SPEC, "k"))
+    sessions, begin = list[Session](), Prover.of
 
-    def noted(self: Case, facts: tuple[t.Term, ...]) -> None:
-        sessions.append(self.session)
-        assume(self, facts)
+    def noted(attempt: Attempt, session: Session) -> Prover:
+        prover = begin(attempt, session)
+        sessions.append(prover.session)
+        return prover
 
-    monkeypatch.setattr(Case, "assume", noted)
+    monkeypatch.setattr(Prover, "of", noted)
     assert check_unit(unit).verdict is Verdict.PROVED
     assert len(sessions) > 2
     assert len({id(session) for session in sessions}) == len(sessions)

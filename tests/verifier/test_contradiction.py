@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.soundness.test_found_wrong import checked
+from tests.written_kernel import judged
 
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.data_facts import parse_data_fact
@@ -137,11 +137,11 @@ def test_one_name_cannot_keep_two_dimensions_apart(tmp_path: Path, strides: str)
 
 def test_a_kernel_under_such_a_contract_is_no_proof(tmp_path: Path) -> None:
     spec = 'kernel = "put"\nargs = { idx = "i32[N]", x = "f32[N]", out = "f32[M]", TILE = 128 }\n'
-    result = checked(tmp_path, SCATTER, f'{spec}requires = ["N >= 2"]\ndata = ["range(idx, 5, 5)"]')
+    result = judged(tmp_path, SCATTER, f'{spec}requires = ["N >= 2"]\ndata = ["range(idx, 5, 5)"]')
     assert (result.verdict, [finding.code for finding in result.findings]) == (Verdict.ERROR, ["TV004"])
     assert "`range(idx, 5, 5)` and `N >= 2`" in result.findings[0].message
     spec = 'kernel = "copy"\nrequires = ["M >= 2", "N >= 17"]\n'
-    result = checked(tmp_path, ROWS, f'{spec}args = {{ x = "f32[M, N]", out = "f32[M, N; strides=(ld, ld)]" }}')
+    result = judged(tmp_path, ROWS, f'{spec}args = {{ x = "f32[M, N]", out = "f32[M, N; strides=(ld, ld)]" }}')
     assert (result.verdict, [finding.code for finding in result.findings]) == (Verdict.ERROR, ["TV004"])
     assert 'out = "f32[M, N; strides=(ld, ld)]"' in result.findings[0].message
 
@@ -177,11 +177,11 @@ def test_a_contract_that_leaves_nothing_to_do(tmp_path: Path) -> None:
         ('requires = ["M == 0"]', "only launches without work satisfy `M == 0`"),
         ('requires = ["M <= 3", "N <= 4", "cdiv(M, 4) == 0"]', "only launches without work satisfy `cdiv(M, 4) == 0`"),
     ):
-        result = checked(tmp_path, MASKED, spec + said)
+        result = judged(tmp_path, MASKED, spec + said)
         assert (result.verdict, [finding.code for finding in result.findings]) == (Verdict.ERROR, ["TV004"]), said
         assert result.findings[0].message.endswith(told)
     assert (
-        checked(tmp_path, MASKED, spec + 'requires = ["M <= 3"]\ndata = ["range(idx, 5, 6)"]').verdict
+        judged(tmp_path, MASKED, spec + 'requires = ["M <= 3"]\ndata = ["range(idx, 5, 6)"]').verdict
         is not Verdict.ERROR
     )
 
@@ -200,17 +200,17 @@ def test_a_contract_that_leaves_nothing_to_do(tmp_path: Path) -> None:
 def test_a_launch_of_numbers_is_asked_before_it_is_proved_of_others(tmp_path: Path, data: list[str], told: str) -> None:
     """Without its numbers the contract has launches, of empty arrays or of other sizes, and they are right."""
     spec = f'kernel = "fill"\ngrid = [1]\nargs = {{ idx = "i32[16]", out = "i32[16]" }}\ndata = {json.dumps(data)}'
-    result = checked(tmp_path, MASKED, spec)
+    result = judged(tmp_path, MASKED, spec)
     assert (result.verdict, [finding.code for finding in result.findings]) == (Verdict.ERROR, ["TV004"])
     assert told in result.findings[0].message
 
 
 def test_a_launch_of_numbers_that_leaves_nothing_to_do(tmp_path: Path) -> None:
     spec = 'kernel = "up_to"\ngrid = [1]\nargs = { out = "i32[16]", n = "i32" }\nrequires = ["n <= 0"]'
-    result = checked(tmp_path, UP_TO, spec)
+    result = judged(tmp_path, UP_TO, spec)
     assert (result.verdict, [finding.code for finding in result.findings]) == (Verdict.ERROR, ["TV004"])
     assert result.findings[0].message.endswith("only launches without work satisfy `n <= 0`")
-    assert checked(tmp_path, UP_TO, spec.replace("n <= 0", "n <= 1")).verdict is Verdict.PROVED
+    assert judged(tmp_path, UP_TO, spec.replace("n <= 0", "n <= 1")).verdict is Verdict.PROVED
 
 
 @pytest.mark.parametrize(("index", "told"), [("i", "TV004"), ("i + 1", "TV301")])
@@ -226,15 +226,15 @@ def copy(x, out, n: int):
         ct.store(out, index=(i,), tile=tile)
 """
     spec = 'kernel = "copy"\ngrid = ["cdiv(N, 16)"]\nargs = { x = "f32[N]", out = "f32[N]", n = "i32" }\n'
-    result = checked(tmp_path, kernel, spec + 'requires = ["n <= 0"]')
+    result = judged(tmp_path, kernel, spec + 'requires = ["n <= 0"]')
     assert [finding.code for finding in result.findings] == [told]
     assert result.verdict is (Verdict.ERROR if told == "TV004" else Verdict.REFUTED)
 
 
 def test_a_launch_of_an_empty_array_is_as_it_is_meant(tmp_path: Path) -> None:
     spec = 'kernel = "fill"\ngrid = [1]\nargs = { idx = "i32[0]", out = "i32[0]" }\n'
-    assert checked(tmp_path, MASKED, spec + 'data = ["range(idx, 5, 5)"]').verdict is Verdict.PROVED
-    assert checked(tmp_path, MASKED, spec + 'requires = ["grid.x >= 1"]').verdict is Verdict.PROVED
+    assert judged(tmp_path, MASKED, spec + 'data = ["range(idx, 5, 5)"]').verdict is Verdict.PROVED
+    assert judged(tmp_path, MASKED, spec + 'requires = ["grid.x >= 1"]').verdict is Verdict.PROVED
 
 
 # --------------------------------------------------------------------------------------- against enumeration

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.corpus.launches import drawn_launches
 from tests.corpus.written import written_elements
+from tests.written_kernel import unit_at
 
 from tileverify.contract.launch import KernelUnit
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import KernelResult, Verdict, WrittenArrays
 from tileverify.results.json_report import result_from_json, result_to_json
@@ -208,9 +208,7 @@ def unit_of(folder: Path, name: str, form: Form, change: tuple[str, str] | None 
     path.write_text(f"{HEAD}@ct.kernel\ndef k(out):\n{body}")
     spec = f'[[launch]]\nkernel = "k"\ngrid = [{grid}]\n{form.requires}\nargs = {{ {form.args} }}\n'
     path.with_suffix(".tileverify.toml").write_text(spec)
-    (unit,) = discover([str(path)])
-    assert isinstance(unit, KernelUnit), unit
-    return unit
+    return unit_at(path)
 
 
 def checked(unit: KernelUnit) -> KernelResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
 from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
@@ -83,10 +84,7 @@ DETERMINED = {
 
 
 def checked(folder: Path, source: str, spec: str) -> KernelResult:
-    (folder / "k.py").write_text(HEAD + source)
-    (folder / "k.tileverify.toml").write_text("[[launch]]\n" + spec)
-    (result,) = check_paths([str(folder / "k.py")]).results
-    return result
+    return judged(folder, HEAD + source, spec)
 
 
 @pytest.mark.parametrize("name", OPEN)

@@ -8,18 +8,18 @@ from functools import cache
 
 import pytest
 
-from tileverify.contract.as_terms import build_contract
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Term
 from tileverify.corpus import ROOT
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import summary_of
-from tileverify.verifier.case import Case, VerifyOptions
+from tileverify.verifier.abduction.fact_trial import key_of
+from tileverify.verifier.attempt import Attempt, VerifyOptions
 from tileverify.verifier.obligations.footprint_overlap import PreparedSite
 from tileverify.verifier.obligations.obligations import every_obligation
-from tileverify.verifier.obligations.prepare import launch_facts, terms_of
-from tileverify.verifier.search.fact_trial import key_of
+from tileverify.verifier.obligations.prepare import terms_of
+from tileverify.verifier.prover import PreparedKernel, Prover
 from tileverify.verifier.smt import Session
 
 FILES = (
@@ -32,16 +32,14 @@ FILES = (
 
 
 @cache
-def cases() -> tuple[Case, ...]:
+def kernels() -> tuple[PreparedKernel, ...]:
     paths = [str(ROOT / name) for name in FILES]
     found = []
     for unit in (each for each in discover(paths) if isinstance(each, KernelUnit)):
         summary = summary_of(decode(unit.bytecode), unit)
-        contract = build_contract(unit.launch)
-        case = Case(summary, unit.launch, contract, VerifyOptions(), Session())
-        case.assume(launch_facts(contract))
-        case.prepare()
-        found.append(case)
+        prover = Prover.of(Attempt.of(summary, unit.launch, VerifyOptions(), started=0.0), Session())
+        prover.prepare()
+        found.append(prover.kernel)
     return tuple(found)
 
 
@@ -58,7 +56,7 @@ def terms_in(value: object) -> Iterator[Term]:
 
 
 def test_no_term_of_a_footprint_or_place_is_overlooked() -> None:
-    sites: list[PreparedSite] = [each for case in cases() for each in case.sites]
+    sites: list[PreparedSite] = [each for kernel in kernels() for each in kernel.sites]
     assert len(sites) >= 20
     for each in sites:
         parts = each.site.footprint, each.place, (each.site.argument, each.site.compare) if each.site.atomic else ()
@@ -67,16 +65,17 @@ def test_no_term_of_a_footprint_or_place_is_overlooked() -> None:
 
 @pytest.mark.parametrize("part", ["argument", "shape"])
 def test_such_parts_occur(part: str) -> None:
-    sites = [each.site for case in cases() for each in case.sites]
+    sites = [each.site for kernel in kernels() for each in kernel.sites]
     assert any(getattr(site if part == "argument" else site.footprint, part, None) for site in sites)
 
 
-@pytest.mark.parametrize("number", range(len(cases())))
+@pytest.mark.parametrize("number", range(len(kernels())))
 def test_obligations_at_a_place_are_those_that_stand_there(number: int) -> None:
-    case = cases()[number]
-    every = list(every_obligation(case.sites, case.promises, case.contract))
+    kernel = kernels()[number]
+    contract = kernel.preparer.contract
+    every = list(every_obligation(kernel.sites, kernel.promises, contract))
     places = {key_of(each)[1] for each in every}
     assert {len(place) for place in places} >= {1, 2}
     for place in places:
-        found = list(every_obligation(case.sites, case.promises, case.contract, {place}))
+        found = list(every_obligation(kernel.sites, kernel.promises, contract, {place}))
         assert found == [each for each in every if key_of(each)[1] == place]

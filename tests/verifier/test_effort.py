@@ -15,11 +15,11 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.pipeline.under_way import UnderWay
 from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.abduction.generalised_proof import GeneralisedProof
+from tileverify.verifier.abduction.generalising import Level
 from tileverify.verifier.budgets import KERNEL_EFFORT, QUESTION, SOON_SHARE, WIDER_SHARE
 from tileverify.verifier.effort import Effort
 from tileverify.verifier.obligations.answers import Answer
-from tileverify.verifier.search.generalised_proof import GeneralisedProof
-from tileverify.verifier.search.generalising import Level
 from tileverify.verifier.smt import Decider, Session
 
 N = var("n", Scope.LAUNCH, 0, 100)
@@ -60,23 +60,25 @@ def test_a_spent_account_has_no_answers() -> None:
 
 def test_what_the_account_could_not_pay_for_is_asked_again() -> None:
     effort = Effort(1_000_000)
-    decider = Decider([], session=Session(effort=effort), remembers=True)
+    decider = Decider([], session=Session(effort=effort))
     question = [lt(N, const(0))]
-    with effort.share(1_000_000):
-        effort.charge(1)
-        assert decider.decide(question).answer is Answer.UNKNOWN
-    assert decider.decide(question).answer is Answer.UNSATISFIABLE
+    with decider.remembering():
+        with effort.share(1_000_000):
+            effort.charge(1)
+            assert decider.decide(question).answer is Answer.UNKNOWN
+        assert decider.decide(question).answer is Answer.UNSATISFIABLE
 
 
 def test_an_answer_is_known_until_there_are_more_facts() -> None:
-    decider = Decider([], remembers=True)
+    decider = Decider([])
     question = [lt(N, const(50))]
-    assert decider.decide(question).answer is Answer.SATISFIABLE
-    paid = decider.session.effort.spent
-    assert decider.decide(question).answer is Answer.SATISFIABLE
-    assert decider.session.effort.spent == paid  # not asked again
-    decider.assume([lt(const(60), N)])
-    assert decider.decide(question).answer is Answer.UNSATISFIABLE
+    with decider.remembering():
+        assert decider.decide(question).answer is Answer.SATISFIABLE
+        paid = decider.session.effort.spent
+        assert decider.decide(question).answer is Answer.SATISFIABLE
+        assert decider.session.effort.spent == paid  # not asked again
+        decider.assume([lt(const(60), N)])
+        assert decider.decide(question).answer is Answer.UNSATISFIABLE
 
 
 def launch(folder: str, kernel: str) -> KernelUnit:
@@ -138,7 +140,7 @@ def test_a_wider_contract_takes_no_more_than_its_part(of_numbers: KernelUnit, mo
     left: list[int] = []
 
     def greedy(self: GeneralisedProof, level: Level) -> None:
-        effort = self.case.session.effort
+        effort = self.prover.effort
         left.append(effort.left)
         effort.charge(effort.left)
 
@@ -167,7 +169,7 @@ def test_wider_contracts_leave_a_recorded_launch_what_its_own_proof_takes(
     left: list[tuple[str, int]] = []
 
     def greedy(self: GeneralisedProof, level: Level) -> None:
-        effort = self.case.session.effort
+        effort = self.prover.effort
         left.append((level.holds_for, effort.left))
         effort.charge(effort.left)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.written_kernel import written
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Term
@@ -14,13 +15,14 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.summary import Promise, Site
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.case import Case
+from tileverify.verifier.abduction import fact_choice, of_recording
+from tileverify.verifier.abduction.nonvacuity import Nonvacuity
 from tileverify.verifier.obligations.answers import Answer, Limits, Result
+from tileverify.verifier.obligations.fact_use import FactUse
 from tileverify.verifier.obligations.footprint_overlap import PreparedSite, place_terms
 from tileverify.verifier.obligations.prepare import Preparer
-from tileverify.verifier.search import fact_choice, of_recording
-from tileverify.verifier.search.kept_work import KeptWork
-from tileverify.verifier.smt import UpTo
+from tileverify.verifier.prover import PreparedKernel, Prover
+from tileverify.verifier.smt import WithBudget
 
 KERNELS: Final = """
 import cuda.tile as ct
@@ -93,8 +95,7 @@ args = { x = "f32[8, 32]", idx = "i32[8]", y = "f32[64, 32]", n = "i32", TILE = 
 
 
 def _checked(folder: Path) -> list[KernelResult]:
-    (folder / "made.py").write_text(KERNELS)
-    (folder / "made.tileverify.toml").write_text(LAUNCHES)
+    written(folder, KERNELS, LAUNCHES, "made")
     units = list(discover([str(folder / "made.py")]))
     assert len(units) == 5
     assert all(isinstance(unit, KernelUnit) for unit in units), units
@@ -125,12 +126,12 @@ def test_facts_are_found_where_the_first_looks_are_too_short(
 def test_facts_are_found_where_clauses_are_out_of_reach_without_them(
     usual: list[KernelResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    possible = KeptWork.possible
+    possible = Nonvacuity.possible
 
-    def with_facts(self: KeptWork, conditions: Sequence[Term]) -> bool:
-        return bool(self.case.contract.data) and possible(self, conditions)
+    def with_facts(self: Nonvacuity, conditions: Sequence[Term]) -> bool:
+        return bool(self.prover.contract.data) and possible(self, conditions)
 
-    monkeypatch.setattr(KeptWork, "possible", with_facts)
+    monkeypatch.setattr(Nonvacuity, "possible", with_facts)
     found = _checked(tmp_path)
     assert [result.verdict for result in found] == [Verdict.PROVED] * 5
     assert [(result.observed, result.requires) for result in found] == [
@@ -141,19 +142,20 @@ def test_facts_are_found_where_clauses_are_out_of_reach_without_them(
 def test_what_the_first_look_prepared_is_what_the_choice_would_prepare(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prepare_like, compared = Case.prepare_like, list[Case]()
+    prepare_like, compared = Prover.prepare_like, list[Prover]()
 
-    def with_comparison(self: Case, other: Case) -> None:
-        prepare_like(self, other)
-        taken = self.sites, self.promises, self.origins
+    def with_comparison(self: Prover, other: Prover, use: FactUse | None = None) -> None:
+        prepare_like(self, other, use)
+        taken = self.kernel
         self.prepare()
-        assert taken == (self.sites, self.promises, self.origins)
+        assert (taken.sites, taken.promises) == (self.kernel.sites, self.kernel.promises)
+        assert taken.origins == self.kernel.origins
         compared.append(self)
 
-    monkeypatch.setattr(Case, "prepare_like", with_comparison)
+    monkeypatch.setattr(Prover, "prepare_like", with_comparison)
     _checked(tmp_path)
     assert len(compared) >= 5
-    assert any(case.clauses for case in compared)
+    assert any(prover.clauses for prover in compared)
 
 
 def test_what_no_fact_can_prepare_otherwise_is_left_as_it_is(
@@ -165,14 +167,14 @@ def test_what_no_fact_can_prepare_otherwise_is_left_as_it_is(
         prepared.append(site)
         return prepare(self, site)
 
-    def every_place(self: Case) -> Iterator[tuple[Site | Promise, list[Term]]]:
+    def every_place(self: PreparedKernel) -> Iterator[tuple[Site | Promise, list[Term]]]:
         yield from ((each.site, [each.guard, *place_terms(each.place)]) for each in self.sites)
         yield from ((each, [each.guard, each.condition]) for each in self.promises)
 
     monkeypatch.setattr(Preparer, "site", counted)
     _checked(tmp_path)
     few = len(prepared)
-    monkeypatch.setattr(Case, "doubts", every_place)
+    monkeypatch.setattr(PreparedKernel, "doubts", every_place)
     found = _checked(tmp_path)
     assert 0 < few < len(prepared) - few
     assert [(each.verdict, each.observed, each.requires) for each in found] == [
@@ -192,16 +194,16 @@ def test_the_facts_are_the_same_however_many_are_offered_at_once(
 def test_fewer_facts_are_not_asked_about_for_longer_than_they_may_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, spent = UpTo.decide, list[bool]()
+    asked, spent = WithBudget.decide, list[bool]()
 
-    def counted(self: UpTo, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
+    def counted(self: WithBudget, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
         over, before = self.decider.spent > self.units, self.decider.spent
         result = asked(self, conditions, twins=twins)
         assert not over or (self.decider.spent == before and result.answer is Answer.UNKNOWN)
         spent.append(over)
         return result
 
-    monkeypatch.setattr(UpTo, "decide", counted)
+    monkeypatch.setattr(WithBudget, "decide", counted)
     monkeypatch.setattr(fact_choice, "CHOICE_LEAST", -1)
     monkeypatch.setattr(fact_choice, "FEWER_FACTS", -1)
     _checked(tmp_path)

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.soundness.test_found_wrong import checked
+from tests.written_kernel import judged
 
 from tileverify.contract import terms as t
 from tileverify.contract.as_terms import build_contract
@@ -85,14 +85,14 @@ def test_one_number_is_put_in_for_what_is_loaded(
 ) -> None:
     kernel = PARTS.replace("FIRST", "pass").replace("AT", at)
     launch = SHARED.replace("FACTS", facts).replace("TYPE", dtype).replace("SIZE", str(size))
-    result = checked(tmp_path, kernel, launch)
+    result = judged(tmp_path, kernel, launch)
     assert result.verdict is verdict, result
 
 
 def test_what_the_kernel_writes_is_not_what_it_was(tmp_path: Path) -> None:
     kernel = PARTS.replace("FIRST", "ct.store(parts, (0,), ct.full((1,), 4, dtype=ct.int32))").replace("AT", "0")
     launch = SHARED.replace("FACTS", '"range(parts, 8, 9)"').replace("TYPE", "i32").replace("SIZE", "1")
-    assert checked(tmp_path, kernel, launch).verdict is not Verdict.PROVED
+    assert judged(tmp_path, kernel, launch).verdict is not Verdict.PROVED
 
 
 PUT_BACK: Final = """
@@ -114,7 +114,7 @@ args = { slots = "i32[4]", most = "i32[1]", y = "i32[8]", TILE = 4 }
 @pytest.mark.parametrize("known", ["data", "observed"])
 def test_a_witness_holds_the_number_that_was_put_in(tmp_path: Path, known: str) -> None:
     """No question speaks of the array any more, and without the number no block gets to the store."""
-    result = checked(tmp_path, PUT_BACK, SLOTS.replace("WHAT", known))
+    result = judged(tmp_path, PUT_BACK, SLOTS.replace("WHAT", known))
     assert result.verdict is Verdict.REFUTED, result
     (finding,) = result.findings
     assert finding.code == "TV202"
@@ -167,7 +167,7 @@ def test_tiles_of_ragged_rows_are_told_apart_by_their_digits(tmp_path: Path, kno
     kernel = (
         TILES.replace("STORE", RAGGED).replace("HEIGHT", "height").replace("AXIS", "1").replace("SHAPE", "(TM, TN)")
     )
-    result = checked(tmp_path, kernel, RAGGED_LAUNCH.replace("WHAT", known))
+    result = judged(tmp_path, kernel, RAGGED_LAUNCH.replace("WHAT", known))
     # With a condition in its place there is a proof for this grid alone.
     assert (result.verdict, result.holds_for) == (Verdict.PROVED, "sizes"), result
     assert "range(most, 512, 513)" in result.assumes
@@ -180,7 +180,7 @@ def test_tiles_that_have_their_digits_in_common_are_one(tmp_path: Path, height: 
     kernel = (
         TILES.replace("STORE", DENSE).replace("HEIGHT", height).replace("AXIS", "2").replace("SHAPE", "(1, TM, TN)")
     )
-    result = checked(tmp_path, kernel, DENSE_LAUNCH)
+    result = judged(tmp_path, kernel, DENSE_LAUNCH)
     assert result.verdict is verdict, result
 
 

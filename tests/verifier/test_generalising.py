@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
-from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline import CheckOptions
 from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.abduction import generalised_proof
+from tileverify.verifier.abduction.abduce import fewest
+from tileverify.verifier.abduction.generalised_proof import GeneralisedProof
+from tileverify.verifier.abduction.generalising import Level
+from tileverify.verifier.attempt import Outcome
 from tileverify.verifier.budgets import WIDEST_TOTAL
-from tileverify.verifier.case import Outcome
-from tileverify.verifier.search import generalised_proof
-from tileverify.verifier.search.clause_search import fewest
-from tileverify.verifier.search.generalised_proof import GeneralisedProof
-from tileverify.verifier.search.generalising import Level
 
 ADD = """
 import cuda.tile as ct
@@ -44,10 +45,7 @@ def scale_rows(x, out, n, TILE: ct.Constant[int]):
 
 
 def checked(folder: Path, source: str, spec: str, *, deny: bool = False) -> KernelResult:
-    (folder / "kernel.py").write_text(source)
-    (folder / "kernel.tileverify.toml").write_text(f"[[launch]]\n{spec}\n")
-    (result,) = check_paths([str(folder / "kernel.py")], options=CheckOptions(deny_requires=deny)).results
-    return result
+    return judged(folder, source, spec, CheckOptions(deny_requires=deny))
 
 
 def clauses(result: KernelResult) -> set[str]:
@@ -144,7 +142,7 @@ def test_nobody_waits_for_the_launchs_own_proof_where_a_wider_one_comes_soon(
 
     attempt = GeneralisedProof.attempt
     monkeypatch.setattr(GeneralisedProof, "attempt", only_sizes)
-    monkeypatch.setattr("tileverify.verifier.verify._Verification.attempt", None)  # is not called
+    monkeypatch.setattr("tileverify.verifier.own_proof.OwnProof.attempt", None)  # is not called
     spec = 'kernel = "add"\ngrid = [10]\nargs = { x = "f32[1200]", y = "f32[1200]", out = "f32[1200]", TILE = 128 }'
     result = checked(tmp_path, ADD, spec)
     assert (result.verdict, result.holds_for) == (Verdict.PROVED, "sizes")

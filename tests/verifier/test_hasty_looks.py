@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.contract import terms as t
-from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Scope, Term
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.abduction.generalised_proof import GeneralisedProof
+from tileverify.verifier.abduction.patience import Patience
+from tileverify.verifier.attempt import Closed, Open
 from tileverify.verifier.budgets import FIRST_LIMITS, HOPELESS, LAST_LIMITS
-from tileverify.verifier.case import Case, Decided, Open
 from tileverify.verifier.obligations.answers import Limits, Merge
 from tileverify.verifier.obligations.fact_instances import loaded_values
 from tileverify.verifier.obligations.obligations import Obligation
 from tileverify.verifier.obligations.prepare import Preparer
-from tileverify.verifier.search.generalised_proof import GeneralisedProof
-from tileverify.verifier.search.patience import Patience
+from tileverify.verifier.prover import Prover
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.tier_solver import TierSolver
 
@@ -48,31 +48,28 @@ args = { x = "f32[8, 32]", idx = "i32[8]", y = "f32[64, 32]", z = "f32[64, 32]",
 
 
 def _checked(folder: Path, observed: str) -> KernelResult:
-    (folder / "made.py").write_text(TWO_SCATTERED)
-    (folder / "made.tileverify.toml").write_text(LAUNCH.replace("OBSERVED", observed))
-    (unit,) = discover([str(folder / "made.py")])
-    assert isinstance(unit, KernelUnit), unit
+    unit = unit_at(written(folder, TWO_SCATTERED, LAUNCH.replace("OBSERVED", observed), "made"))
     return check_unit(unit)
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Obligation, Limits | None, Open | Decided]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Obligation, Limits | None, Closed | Open]]:
     """What hasty looks ask, within which limits, and what comes of it."""
-    found: list[tuple[Obligation, Limits | None, Open | Decided]] = []
-    answer = Case.answer
+    found: list[tuple[Obligation, Limits | None, Closed | Open]] = []
+    answer = Prover.answer
 
-    def noted(self: Case, obligation: Obligation, limits: Limits | None = None) -> Open | Decided:
+    def noted(self: Prover, obligation: Obligation, limits: Limits | None = None) -> Closed | Open:
         answered = answer(self, obligation, limits)
         if self.options.hasty and not self.contract.data:
             found.append((obligation, limits, answered))
         return answered
 
-    monkeypatch.setattr(Case, "answer", noted)
+    monkeypatch.setattr(Prover, "answer", noted)
     return found
 
 
 def test_questions_on_data_are_given_little_once_one_stays_open(
-    tmp_path: Path, asked: list[tuple[Obligation, Limits | None, Open | Decided]]
+    tmp_path: Path, asked: list[tuple[Obligation, Limits | None, Closed | Open]]
 ) -> None:
     result = _checked(tmp_path, 'observed = ["range(idx, 1, 63)", "injective(idx)"]')
     assert result.verdict is Verdict.PROVED
@@ -86,7 +83,7 @@ def test_questions_on_data_are_given_little_once_one_stays_open(
 
 
 def test_without_a_recording_everything_is_asked_thoroughly(
-    tmp_path: Path, asked: list[tuple[Obligation, Limits | None, Open | Decided]]
+    tmp_path: Path, asked: list[tuple[Obligation, Limits | None, Closed | Open]]
 ) -> None:
     assert _checked(tmp_path, "").verdict is Verdict.UNDECIDED
     assert not asked
@@ -96,14 +93,14 @@ def test_integers_are_asked_about_with_patience_in_hasty_looks_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asks: set[tuple[bool, type]] = set()
-    prepare = Case.prepare
+    prepare = Prover.prepare
 
-    def noted(self: Case, preparer: Preparer | None = None) -> None:
+    def noted(self: Prover, preparer: Preparer | None = None) -> None:
         prepare(self, preparer)
         if preparer is None:
-            asks.add((self.options.hasty, type(self.preparer.decider)))
+            asks.add((self.options.hasty, type(self.kernel.preparer.decider)))
 
-    monkeypatch.setattr(Case, "prepare", noted)
+    monkeypatch.setattr(Prover, "prepare", noted)
     _checked(tmp_path, 'observed = ["range(idx, 0, 8)"]')  # rows may be alike: no facts do, and all is looked at
     assert asks == {(True, Patience), (False, Decider)}
 
@@ -112,13 +109,13 @@ def test_products_have_no_last_word_in_a_contract_for_any_launch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[str | None, Limits | None]] = []
-    decide = Case.decide_one
+    prove = Prover.prove
 
-    def noted(self: Case, obligation: Obligation, limits: Limits | None = None) -> Open | None:
-        asked.append((self.holds_for, limits))
-        return Open(obligation, (), unknown=True) if limits is FIRST_LIMITS else decide(self, obligation, limits)
+    def noted(self: Prover, obligation: Obligation, limits: Limits | None = None) -> Closed | Open:
+        asked.append((self.attempt.holds_for, limits))
+        return Open(obligation, (), unknown=True) if limits is FIRST_LIMITS else prove(self, obligation, limits)
 
-    monkeypatch.setattr(Case, "decide_one", noted)
+    monkeypatch.setattr(Prover, "prove", noted)
     monkeypatch.setattr(GeneralisedProof, "_close", lambda self, opened, miner: False)
     _checked(tmp_path, 'data = ["injective(idx)", "range(idx, 0, 64)"]')
     assert any(limits is FIRST_LIMITS for holds_for, limits in asked if holds_for == "any")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
-from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline import CheckOptions
 from tileverify.results import Hint, KernelResult, Verdict
 
 KERNEL = """import cuda.tile as ct
@@ -21,11 +22,8 @@ NAMED = 'args = { x = "f32[N]", out = "f32[N]", T = 256 }'
 
 
 def checked(folder: Path, more: str, *, deny: bool = False) -> KernelResult:
-    (folder / "scale.py").write_text(KERNEL)
-    (folder / "scale.tileverify.toml").write_text(f'[[launch]]\nkernel = "scale"\n{more}\n')
     wanted = CheckOptions(deny_requires=deny, quick_repairs=True)
-    (result,) = check_paths([str(folder / "scale.py")], options=wanted).results
-    return result
+    return judged(folder, KERNEL, f'kernel = "scale"\n{more}', wanted, name="scale")
 
 
 def lacking(result: KernelResult) -> list[Hint]:
@@ -90,12 +88,8 @@ def window(x, out):
     ],
 )  # fmt: skip
 def test_a_clause_is_told_as_people_write_it(tmp_path: Path, kernel: str, grid: str, args: str, clause: str) -> None:
-    (tmp_path / "k.py").write_text(WORDED)
-    spec, launch = tmp_path / "k.tileverify.toml", f'[[launch]]\nkernel = "{kernel}"\ngrid = {grid}\nargs = {args}\n'
-    spec.write_text(launch)
-    wanted = CheckOptions(quick_repairs=True)
-    (result,) = check_paths([f"{tmp_path / 'k.py'}::{kernel}"], options=wanted).results
+    launch, wanted = f'kernel = "{kernel}"\ngrid = {grid}\nargs = {args}', CheckOptions(quick_repairs=True)
+    result = judged(tmp_path, WORDED, launch, wanted, kernel=kernel)
     assert [hint.requires for hint in lacking(result)] == [(clause,)]
-    spec.write_text(f'{launch}requires = ["{clause}"]\n')
-    (stated,) = check_paths([f"{tmp_path / 'k.py'}::{kernel}"], options=wanted).results
+    stated = judged(tmp_path, WORDED, f'{launch}\nrequires = ["{clause}"]', wanted, kernel=kernel)
     assert stated.verdict is Verdict.PROVED

@@ -8,13 +8,13 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
 from tileverify.contract.arguments import read_argument
 from tileverify.contract.as_table import launch_table
 from tileverify.contract.launch import KernelUnit, LaunchSpec, ListArgument, Number
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.claim import claim_from_json
 from tileverify.system.errors import SpecError
@@ -43,12 +43,8 @@ def bytecode() -> bytes:
 def test_what_the_truncation_does(
     tmp_path: Path, bytecode: bytes, element: str, verdict: Verdict, codes: set[str]
 ) -> None:
-    (tmp_path / "k.tileirbc").write_bytes(bytecode)
-    (tmp_path / "k.tileverify.toml").write_text(
-        f'[[launch]]\nkernel = "last_tiles"\ngrid = ["L"]\n'
-        f'args = {{ xs = {{ list = "{element}", length = "L" }}, out = "u8[L, 128]" }}\n'
-    )
-    (result,) = check_paths([str(tmp_path / "k.tileirbc")]).results
+    args = f'{{ xs = {{ list = "{element}", length = "L" }}, out = "u8[L, 128]" }}'
+    result = judged(tmp_path, bytecode, f'kernel = "last_tiles"\ngrid = ["L"]\nargs = {args}')
     assert result.verdict is verdict, result.findings
     assert codes <= {finding.code for finding in result.findings}
 
@@ -67,12 +63,7 @@ ROWS = (64, 128, 32)
 
 
 def pairs(folder: Path, xs: str, ys: str) -> KernelResult:
-    (folder / "k.py").write_text(PAIRS)
-    (folder / "k.tileverify.toml").write_text(
-        f'[[launch]]\nkernel = "k"\ngrid = [3, 8]\nargs = {{ xs = {xs}, ys = {ys}, TILE = 32 }}\n'
-    )
-    (result,) = check_paths([str(folder / "k.py")]).results
-    return result
+    return judged(folder, PAIRS, f'kernel = "k"\ngrid = [3, 8]\nargs = {{ xs = {xs}, ys = {ys}, TILE = 32 }}')
 
 
 def listed(rows: Sequence[int], layout: str = "") -> str:
@@ -159,9 +150,7 @@ def test_a_recording_describes_arrays_that_differ(tmp_path: Path) -> None:
     lists = [{"kind": "list", "items": [item(rows) for rows in ROWS]}] * 2
     tile = {"kind": "constant", "value": 32}
     launch = {"grid": [3, 8, 1], "arguments": [*lists, tile], "overlaps": []}
-    (tmp_path / "k.py").write_text(PAIRS)
     text = launch_table("k", ["xs", "ys", "TILE"], launch, constants=True, name="recorded")
-    (tmp_path / "k.tileverify.toml").write_text(text)
     assert 'elements = ["f32[64, 32]", "f32[128, 32]", "f32[32, 32]"]' in text
-    (result,) = check_paths([str(tmp_path / "k.py")]).results
+    result = judged(tmp_path, PAIRS, text)
     assert result.verdict is Verdict.PROVED, result.findings

@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
 from tileverify import kernels
 from tileverify.pipeline import check_paths
@@ -24,15 +25,8 @@ def k(xs, n, TILE: ct.Constant[int]):
 
 
 def checked(folder: Path, array: str, tile: str, grid: str, *, extra: str = "", length: str = "4") -> KernelResult:
-    (folder / "k.py").write_text(KERNEL.format(array=array, tile=tile))
-    (folder / "k.tileverify.toml").write_text(
-        f'[[launch]]\nkernel = "k"\ngrid = [{grid}]\n{extra}'
-        f'args = {{ xs = {{ list = "i32[512]", length = {length} }}, n = "i32 = 3", TILE = 64 }}\n'
-    )
-    (result,) = check_paths(
-        [str(folder / "k.py")],
-    ).results
-    return result
+    args = f'args = {{ xs = {{ list = "i32[512]", length = {length} }}, n = "i32 = 3", TILE = 64 }}'
+    return judged(folder, KERNEL.format(array=array, tile=tile), f'kernel = "k"\ngrid = [{grid}]\n{extra}{args}')
 
 
 INDICES = ["i", "i // 2", "3 - i", "i ^ 1", "j // 2", "(i + j) % 4", "0"]
@@ -89,12 +83,8 @@ SCATTER = "scatter(x, ({row}, ct.arange(TILE, dtype=ct.int32)), ct.full((TILE,),
 @pytest.mark.parametrize(("row", "right"), [("r", True), ("7 - r", True), ("0", False), ("r // 2", False)])
 def test_rows_of_arrays_in_a_list_are_apart(tmp_path: Path, access: str, layout: str, row: str, right: bool) -> None:
     """A named row stride keeps rows apart, as no stride does; one row for several blocks is a race in any layout."""
-    (tmp_path / "k.py").write_text(ROWS.format(access=access.format(row=row)))
-    (tmp_path / "k.tileverify.toml").write_text(
-        '[[launch]]\nkernel = "k"\ngrid = ["L", 8]\n'
-        f'args = {{ xs = {{ list = "{layout}", length = "L" }}, TILE = 64 }}\n'
-    )
-    (result,) = check_paths([str(tmp_path / "k.py")]).results
+    spec = f'kernel = "k"\ngrid = ["L", 8]\nargs = {{ xs = {{ list = "{layout}", length = "L" }}, TILE = 64 }}'
+    result = judged(tmp_path, ROWS.format(access=access.format(row=row)), spec)
     codes = {finding.code for finding in result.findings}
     if access is STORE and "N" in layout:
         assert result.limits == ("xs.shape[1] >= 1",), "an array without columns has no tile"

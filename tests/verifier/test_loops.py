@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
-from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline import CheckOptions
 from tileverify.results import KernelResult, Verdict
 
 HEAD = "import cuda.tile as ct\n\nC = ct.Constant[int]\n\n\n@ct.kernel\n"
@@ -17,10 +18,7 @@ UNEXPLAINED = CheckOptions(witnesses=False)
 
 
 def checked(folder: Path, source: str, spec: str, options: CheckOptions = UNEXPLAINED) -> KernelResult:
-    (folder / "kernel.py").write_text(HEAD + source)
-    (folder / "kernel.tileverify.toml").write_text(f'[[launch]]\nkernel = "kernel"\n{spec}\n')
-    (result,) = check_paths([str(folder / "kernel.py")], options=options).results
-    return result
+    return judged(folder, HEAD + source, f'kernel = "kernel"\n{spec}', options)
 
 
 CURSOR = """def kernel(out, rounds, columns, TILE: C):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
-from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline import CheckOptions
 from tileverify.results import KernelResult, Verdict
 
 KERNELS = """
@@ -106,12 +107,8 @@ def write_before(out, position, TILE: C):
 
 
 def checked(folder: Path, spec: str, *, deny: bool = False, origin: str = "inferred") -> KernelResult:
-    (folder / "kernel.py").write_text(KERNELS)
-    (folder / "kernel.tileverify.toml").write_text(f'[[launch]]\norigin = "{origin}"\n{spec}\n')
-    kernel = spec.split('"')[1]
     options = CheckOptions(deny_requires=deny)
-    (result,) = check_paths([f"{folder / 'kernel.py'}::{kernel}"], options=options).results
-    return result
+    return judged(folder, KERNELS, f'origin = "{origin}"\n{spec}', options, kernel=spec.split('"')[1])
 
 
 X_OUT = 'args = { x = "f32[N]", out = "f32[N]", TILE = 128 }'

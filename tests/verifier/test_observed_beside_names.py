@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.soundness.test_found_wrong import checked
+from tests.written_kernel import judged
 
 from tileverify.results import Verdict
 
@@ -39,6 +39,6 @@ args = {{ table = "f32[M]", rows = "i32[N]", count = "i32[{count}]", out = "f32[
 )
 def test_there_is_a_verdict(tmp_path: Path, observed: tuple[str, ...], count: str, suffices: bool) -> None:
     facts = ", ".join(f'"{each}"' for each in observed)
-    result = checked(tmp_path, PICK, LAUNCH.format(observed=facts, count=count))
+    result = judged(tmp_path, PICK, LAUNCH.format(observed=facts, count=count))
     assert result.verdict in ({Verdict.PROVED} if suffices else {Verdict.UNDECIDED, Verdict.REFUTED}), result
     assert all(fact in observed for fact in result.assumes)

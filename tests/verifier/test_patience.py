@@ -9,9 +9,9 @@ import pytest
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
+from tileverify.verifier.abduction.patience import Patience
 from tileverify.verifier.budgets import FIT_LEAST, FIT_LEAST_AT_FIRST, FIT_SHARES, MOST_UNFIT
 from tileverify.verifier.obligations.answers import Answer, Limits, Result
-from tileverify.verifier.search.patience import Patience
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.tier_solver import TierSolver
 
@@ -124,18 +124,20 @@ def test_what_is_remembered_counts_for_narrower_limits(monkeypatch: pytest.Monke
         return Result(Answer.UNKNOWN, None)
 
     monkeypatch.setattr(Decider, "_decide", no_answer)
-    decider = Decider([], remembers=True)
+    decider = Decider([])
     half = replace(LIMITS, linear=40_000, total=50_000)
-    for limits in (half, half, replace(half, linear=1), LIMITS, half):
-        decider.decide([FIRST], limits=limits)
+    with decider.remembering():
+        for limits in (half, half, replace(half, linear=1), LIMITS, half):
+            decider.decide([FIRST], limits=limits)
     assert asked == [half, LIMITS]
 
 
 def test_a_definite_answer_counts_within_any_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    decider = Decider([FIRST], remembers=True)
-    assert decider.decide([t.not_(FIRST)], limits=replace(LIMITS, linear=1)).answer is Answer.UNSATISFIABLE
-    monkeypatch.setattr(Decider, "_decide", lambda *_, **__: pytest.fail("asked again"))
-    assert decider.decide([t.not_(FIRST)], limits=LIMITS).answer is Answer.UNSATISFIABLE
+    decider = Decider([FIRST])
+    with decider.remembering():
+        assert decider.decide([t.not_(FIRST)], limits=replace(LIMITS, linear=1)).answer is Answer.UNSATISFIABLE
+        monkeypatch.setattr(Decider, "_decide", lambda *_, **__: pytest.fail("asked again"))
+        assert decider.decide([t.not_(FIRST)], limits=LIMITS).answer is Answer.UNSATISFIABLE
 
 
 def test_the_last_try_with_twins_has_rounds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.written_kernel import judged
 
-from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline import CheckOptions
 from tileverify.results import KernelResult, Verdict
 
 HEAD = """import cuda.tile as ct
@@ -32,10 +33,7 @@ TOLD = CheckOptions()
 
 
 def checked(folder: Path, source: str, spec: str, options: CheckOptions = AS_IT_STANDS) -> KernelResult:
-    (folder / "kernel.py").write_text(HEAD + source)
-    (folder / "kernel.tileverify.toml").write_text(f'[[launch]]\nkernel = "kernel"\n{spec}\n')
-    (result,) = check_paths([str(folder / "kernel.py")], options=options).results
-    return result
+    return judged(folder, HEAD + source, f'kernel = "kernel"\n{spec}', options)
 
 
 def proved(result: KernelResult) -> bool:

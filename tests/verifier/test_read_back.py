@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.written_kernel import judged
 
 from tileverify.contract import terms as t
-from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline import CheckOptions
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.obligations.protocols import arrays, read_back
 from tileverify.verifier.obligations.protocols.read_back import Bound, ReadBack, StoredArray
@@ -33,9 +34,7 @@ DEVICE = ct.MemoryScope.DEVICE
 
 
 def checked(folder: Path, source: str, spec: str) -> KernelResult:
-    (folder / "kernel.py").write_text(HEAD + source)
-    (folder / "kernel.tileverify.toml").write_text(f'[[launch]]\nkernel = "kernel"\n{spec}\n')
-    (result,) = check_paths([str(folder / "kernel.py")], options=OPTIONS).results
+    result = judged(folder, HEAD + source, f'kernel = "kernel"\n{spec}', OPTIONS)
     assert result.verdict is not Verdict.ERROR, result.findings
     return result
 

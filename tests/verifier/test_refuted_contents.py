@@ -16,6 +16,7 @@ from random import Random
 from typing import Any, Final
 
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.backend.replay.replay import Replayer
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
@@ -268,10 +269,7 @@ args = { mask = "i32[2, 16]", logits = "f32[2, 16, 8192]", out = "f32[2, 16, 819
 
 def test_a_launch_of_many_blocks_leaves_steps_for_all_contents(tmp_path: Path) -> None:
     """In place, which the compiler was not told: each block whose mask is set is at fault, whichever these are."""
-    (tmp_path / "gradients.py").write_text(IN_PLACE)
-    (tmp_path / "gradients.tileverify.toml").write_text(IN_PLACE_LAUNCH)
-    (unit,) = discover([str(tmp_path / "gradients.py")])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(written(tmp_path, IN_PLACE, IN_PLACE_LAUNCH, "gradients"))
     result = check_unit(unit)
     assert (result.verdict, {finding.code for finding in result.findings}) == (Verdict.REFUTED, {"TV201"})
 
@@ -311,10 +309,9 @@ def test_an_access_outside_whatever_lets_blocks_get_there(
 ) -> None:
     """Nobody bounds what the index array holds: that clears a kernel only where it has a part in the address, or keeps
     those blocks away that go outside."""
-    (tmp_path / "outside.py").write_text(OUTSIDE.format(address=address, guard=guard))
-    (tmp_path / "outside.tileverify.toml").write_text(OUTSIDE_LAUNCH.format(data=data))
-    (unit,) = discover([str(tmp_path / "outside.py")])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(
+        written(tmp_path, OUTSIDE.format(address=address, guard=guard), OUTSIDE_LAUNCH.format(data=data), "outside")
+    )
     result = check_unit(unit)
     assert result.verdict is verdict, result.findings
     codes = {finding.code for finding in result.findings}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import Finding, KernelResult, Verdict
@@ -64,12 +65,7 @@ def checked(folder: Path, spec: str, kernels: dict[str, str], *, repairs: bool =
     text = KERNELS
     for name, value in kernels.items():
         text = text.replace(f"{{{name}}}", value)
-    (folder / "kernel.py").write_text(text)
-    (folder / "kernel.tileverify.toml").write_text(f"[[launch]]\n{spec}\n")
-    kernel = spec.split('"')[1]
-    options = CheckOptions(quick_repairs=repairs)
-    (result,) = check_paths([f"{folder / 'kernel.py'}::{kernel}"], options=options).results
-    return result
+    return judged(folder, text, spec, CheckOptions(quick_repairs=repairs), kernel=spec.split('"')[1])
 
 
 def lacking(result: KernelResult) -> list[str]:
@@ -171,10 +167,7 @@ ROWS += 'args = { x = "f32[M * S; index=i64]", out = "f32[M * S; index=i64]", st
 
 
 def of_rows(folder: Path, row: str, checked: str) -> KernelResult:
-    (folder / "rows.py").write_text(OFFSETS.replace("{row}", row).replace("{checked}", checked))
-    (folder / "rows.tileverify.toml").write_text(f"[[launch]]\n{ROWS}\n")
-    (result,) = check_paths([str(folder / "rows.py")]).results
-    return result
+    return judged(folder, OFFSETS.replace("{row}", row).replace("{checked}", checked), ROWS)
 
 
 @pytest.mark.parametrize("checked", ["False", "True"])
@@ -225,12 +218,10 @@ def count(counts, keys, key):
 @pytest.mark.parametrize("of_size", [False, True])
 def test_a_scalar_that_is_data_is_not_limited_in_silence(tmp_path: Path, of_size: bool) -> None:
     """Half of all keys are 2**30 or more; a size of that many elements is another matter."""
-    (tmp_path / "count.py").write_text(BUCKETS.replace("{key}", "key"))
     of_keys, least = ("i32 = N", "N >= 1") if of_size else ("i32", "key >= 1")
     args = f'{{ counts = "i32[1024]", keys = "i32[N]", key = "{of_keys}" }}'
-    spec = f'[[launch]]\nkernel = "count"\ngrid = [4]\nrequires = ["{least}"]\nargs = {args}\n'
-    (tmp_path / "count.tileverify.toml").write_text(spec)
-    (result,) = check_paths([str(tmp_path / "count.py")]).results
+    spec = f'kernel = "count"\ngrid = [4]\nrequires = ["{least}"]\nargs = {args}'
+    result = judged(tmp_path, BUCKETS.replace("{key}", "key"), spec)
     assert result.verdict is Verdict.PROVED
     assert any(("N" if of_size else "key") in limit for limit in result.limits)
     warned = [finding for finding in result.findings if finding.code == "TV304"]
@@ -318,11 +309,7 @@ def negate(x, out, unused):
 
 
 def disguised(folder: Path, spec: str) -> KernelResult:
-    (folder / "disguised.py").write_text(DISGUISED)
-    (folder / "disguised.tileverify.toml").write_text(f"[[launch]]\n{spec}\n")
-    kernel = spec.split('"')[1]
-    (result,) = check_paths([f"{folder / 'disguised.py'}::{kernel}"]).results
-    return result
+    return judged(folder, DISGUISED, spec, kernel=spec.split('"')[1])
 
 
 @pytest.mark.parametrize(

@@ -41,12 +41,11 @@ def counted_obligations(unit: KernelUnit, options: CheckOptions) -> CountedOblig
 
     Raises `SpecError` for a launch that does not fit the kernel.
     """
-    from ..contract.as_terms import build_contract
     from ..frontend.bytecode import decode
+    from ..verifier.attempt import Attempt, VerifyOptions
     from ..verifier.budgets import KERNEL_EFFORT
-    from ..verifier.case import Case, VerifyOptions
     from ..verifier.effort import Effort
-    from ..verifier.obligations.prepare import launch_facts
+    from ..verifier.prover import Prover
     from ..verifier.smt import Session
     from .cache.verdicts import ResultCache
 
@@ -54,11 +53,10 @@ def counted_obligations(unit: KernelUnit, options: CheckOptions) -> CountedOblig
         summary = summary_of(decode(unit.bytecode, file=str(unit.file)), unit)
     except UnsupportedOperation as error:
         return CountedObligations({}, problem=error.message or f"no rule for the operation {error.op}")
-    session = Session(0, effort=Effort(KERNEL_EFFORT))
-    case = Case(summary, unit.launch, build_contract(unit.launch), VerifyOptions(), session)
-    case.assume(launch_facts(case.contract))
-    case.prepare()
-    counts = Counter(obligation.code for obligation in case.obligations())
+    attempt = Attempt.of(summary, unit.launch, VerifyOptions(), started=0.0)
+    prover = Prover.of(attempt, Session(0, effort=Effort(KERNEL_EFFORT)))
+    prover.prepare()
+    counts = Counter(obligation.code for obligation in prover.kernel.obligations())
     own = options.of(unit.file)
     known = None if own.cache is None else ResultCache(own.cache, solver_version()).load(unit, own.decisive)
     return CountedObligations(dict(sorted(counts.items())), known)

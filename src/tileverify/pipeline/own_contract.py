@@ -8,7 +8,7 @@ from ..results import Verdict
 
 if TYPE_CHECKING:
     from ..contract.launch import KernelUnit, LaunchSpec
-    from ..verifier.case import Outcome
+    from ..verifier.attempt import Outcome
 
 
 def is_conditional(unit: KernelUnit, outcome: Outcome) -> bool:

@@ -20,48 +20,49 @@ from ..results import Finding, SourceSite
 from ..results.claim import Confirm
 from ..results.codes import TV
 from . import messages
-from .case import Case, Open, Outcome
+from .abduction.clauses import Clause
+from .abduction.narrow_proof import Narrowing
+from .attempt import Open, Outcome
 from .obligations.answers import Answer
-from .obligations.prepare import Preparer, contract_values, launch_facts
+from .obligations.prepare import contract_values
+from .outcome import open_uses_of
+from .prover import Prover
 from .refute.shown_witness import describe
 from .refute.witness import FoundWitness, Search
-from .search.clauses import Clause
-from .search.narrow_proof import Narrowing
 
 
 @dataclass
 class Determined:
-    """The open uses of a proved kernel under the user's own contract, with the clauses of the proof."""
+    """The open uses of a proved kernel under the user's own contract, with the clauses of the proof.
 
-    case: Case
+    ``prover``: of that contract, with none of the clauses yet.
+    """
+
+    prover: Prover
     confirm: Confirm
 
     def __post_init__(self) -> None:
-        self.narrowing = Narrowing(self.case, freely=True)
+        self.narrowing = Narrowing(self.prover, freely=True)
 
-    def told(self, outcome: Outcome) -> Outcome:
-        """``outcome`` of this kernel, proved, with what is to be said of its open uses."""
-        clauses, self.case.clauses = self.case.clauses, []
-        self.case.assume(launch_facts(self.case.contract))
-        self.case.adopt(clauses)
-        self.case.sites, self.case.promises, self.case.by_number = [], [], {}
-        self.case.preparer = Preparer(self.case.summary, self.case.contract, self.case.decider, use=self.case.use)
-        self.case.origins = self.case.preparer.origins
-        left = self.case.open_uses()
+    def told(self, outcome: Outcome, clauses: Sequence[Clause]) -> Outcome:
+        """``outcome`` of this kernel, proved under ``clauses``, with what is to be said of its open uses."""
+        self.prover.adopt(clauses)
+        self.prover.prepare_nothing()
+        left = list(open_uses_of(self.prover))
         if not left:
             if not clauses and outcome.open_uses:
                 others = f"in other launches that the proof covers, {_in_doubt(outcome.open_uses)}"
                 return replace(outcome, deterministic=outcome.one_result, notes=(*outcome.notes, others))
             return replace(outcome, deterministic=outcome.one_result)
-        self._modeller = self.case.aside(self.case.session.anew(models=True))
+        self._modeller = self.prover.decider.aside(self.prover.session.anew(models=True))
         findings: dict[tuple[int, int | None], Finding] = {}
         doubtful, unrelated = [], dict[str, None]()
         for opened in left:
             against = self._clauses_against(opened)
-            if self.case.launch.inferred and against and self._holds_of_equal_sizes(against):
+            if self.prover.launch.inferred and against and self._holds_of_equal_sizes(against):
                 unrelated.update((clause.text, None) for clause in against)
                 continue
-            found = None if len(findings) >= self.case.options.refutations else self._seen(opened)
+            found = None if len(findings) >= self.prover.options.refutations else self._seen(opened)
             if found is not None:
                 key = (found.confirmation.first.offset, found.confirmation.source)
                 findings.setdefault(key, self._finding(opened, found, against))
@@ -74,36 +75,36 @@ class Determined:
             if not findings and not doubtful:
                 return replace(outcome, deterministic=None, notes=notes)
         if doubtful and not findings:
-            orders = map(messages.combination, self.case.summary.order_bound)
+            orders = map(messages.combination, self.prover.summary.order_bound)
             notes = (*notes, f"not shown to be determined: {'; '.join([*orders, _in_doubt(doubtful)])}")
         return replace(outcome, deterministic=False, findings=(*outcome.findings, *findings.values()), notes=notes)
 
     def _holds_of_equal_sizes(self, clauses: Sequence[Clause]) -> bool:
         """Whether the clauses say no more than that arrays fit each other: they hold where all of one rank have equal
         sizes."""
-        values = contract_values(self.case.contract)
+        values = contract_values(self.prover.contract)
         by_rank: dict[int, tuple[Term, ...]] = {}
         equal: list[Term] = []
-        for array in self.case.contract.arrays.values():
+        for array in self.prover.contract.arrays.values():
             sizes = tuple(t.substitute(size, values) for size in array_layout(array)[0])
             equal += map(t.eq, sizes, by_rank.setdefault(len(sizes), sizes))
-        if self.case.finder.decide(equal).answer is not Answer.SATISFIABLE:
+        if self.prover.searcher.decide(equal).answer is not Answer.SATISFIABLE:
             return False
         broken = t.not_(t.and_(*(clause.condition for clause in clauses)))
-        return self.case.finder.decide([*equal, broken]).answer is Answer.UNSATISFIABLE
+        return self.prover.searcher.decide([*equal, broken]).answer is Answer.UNSATISFIABLE
 
     def _seen(self, opened: Open) -> FoundWitness | None:
-        if opened.unknown or self.case.at_its_end():
+        if opened.unknown or self.prover.at_its_end():
             return None
         search = Search(
-            opened.obligation, opened.conditions, opened.eliminated, self.case.contract, self.case.launch,
-            self.case.origins, self._modeller,
+            opened.obligation, opened.conditions, opened.eliminated, self.prover.contract, self.prover.launch,
+            self.prover.kernel.origins, self._modeller,
         )  # fmt: skip
         return search.run(self.confirm)
 
     def _finding(self, opened: Open, found: FoundWitness, against: Sequence[Clause]) -> Finding:
-        by_offset = {site.offset: site for site in self.case.summary.sites}
-        combined = {promise.offset: promise for promise in self.case.summary.order_bound}
+        by_offset = {site.offset: site for site in self.prover.summary.sites}
+        combined = {promise.offset: promise for promise in self.prover.summary.order_bound}
         origin = -1 if found.confirmation.source is None else found.confirmation.source
         source = by_offset.get(origin)
         why = f"{messages.combination(combined[origin])}: it" if origin in combined else _why_open(source)
@@ -118,15 +119,15 @@ class Determined:
             sites = (messages.source_site(source), *sites)
         elif origin in combined:
             sites = (messages.combination_site(combined[origin]), *sites)
-        witness = describe(found, opened.obligation, self.case.contract, {})
+        witness = describe(found, opened.obligation, self.prover.contract, {})
         return Finding(TV.UNDETERMINED, text, sites, witness)
 
     def _clauses_against(self, opened: Open) -> Sequence[Clause]:
         """Clauses that would keep it out, and let blocks get there: for people to judge."""
         if not any(self.narrowing.quantities()):
             return ()
-        self.case.finder = self.case.aside(self.case.session)
-        return self.narrowing.found(opened, self.narrowing.kept.demands(opened.obligation), idle=True)
+        self.prover.search_afresh()
+        return self.narrowing.found(opened, self.narrowing.nonvacuity.demands(opened.obligation), idle=True)
 
 
 def _why_open(source: Site | None) -> str:

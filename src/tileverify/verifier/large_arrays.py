@@ -24,15 +24,15 @@ from ..results import Finding, Hint
 from ..results.codes import TV
 from ..results.families import BETWEEN_BLOCKS, INSIDE_BLOCK
 from . import messages
+from .abduction.limit_proof import Needed
 from .budgets import CLAUSE_LIMITS
-from .case import Case
 from .obligations.answers import Answer, Model
 from .obligations.fact_instances import data_facts
 from .obligations.footprint_overlap import PreparedSite, place_terms
 from .obligations.obligations import Obligation
 from .obligations.prepare import launch_facts, outside
+from .prover import Prover
 from .refute.described import DescribedNumbers
-from .search.limit_proof import Needed
 from .smt import Decider
 
 EXAMPLE_LIMITS: Final = replace(CLAUSE_LIMITS, nonlinear=300_000)
@@ -61,26 +61,24 @@ class _Wrap(NamedTuple):
 class LargeArrays:
     """What becomes of a proved kernel in arrays beyond the limits."""
 
-    case: Case
+    prover: Prover
 
-    def findings(self, needed: Sequence[Needed]) -> tuple[Finding, ...]:
-        """One for each place; ``needed``: the limits that the proof took."""
-        parts = self.case.parts
-        wrapped = any(next(_wraps(_terms(each)), None) is not None for each in self.case.sites)
+    def findings(self, needed: Sequence[Needed]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+        """One for each place, and notes; ``needed``: the limits that the proof took."""
+        parts = self.prover.parts
+        wrapped = any(next(_wraps(_terms(each)), None) is not None for each in self.prover.kernel.sites)
         if not (needed or wrapped) or parts.is_literal or not parts.has_limits:
-            return ()
+            return (), ()
         found: dict[tuple[str | None, int | None, str], _Wrap] = {}
         for wrap in (*self._beyond(needed), *self._hidden()):
             site = messages.sites(wrap.obligation)[0]
             found.setdefault((site.file, site.line, site.array), wrap)
         told = tuple(map(self._finding, found.values()))
-        if self.case.at_its_end():
-            self.case.notes.append(NOT_FOUND_OUT)
-        return told
+        return told, ((NOT_FOUND_OUT,) if self.prover.at_its_end() else ())
 
     def _beyond(self, needed: Iterable[Needed]) -> Iterator[_Wrap]:
         for clause, obligation, conditions in needed:
-            if not self.case.parts.is_implied_by(self._usual, clause.condition):
+            if not self.prover.parts.is_implied_by(self._usual, clause.condition):
                 if not self._is_possible(t.not_(clause.condition), self._usual):
                     continue
                 wrapped = [outside(each) for each in _wraps(conditions)]
@@ -92,13 +90,13 @@ class LargeArrays:
 
     def _hidden(self) -> Iterator[_Wrap]:
         """Of the accesses: promises say themselves what they ask of integers."""
-        for each in self.case.sites:
+        for each in self.prover.kernel.sites:
             reached = [part for part in _parts(each.guard) if next(_wraps([part]), None) is None]
             for wrapped in _wraps(_terms(each)):
                 asked = (outside(wrapped), *reached)
-                facts = data_facts(asked, self.case.contract, self.case.origins)
+                facts = data_facts(asked, self.prover.contract, self.prover.kernel.origins)
                 beyond = t.and_(*asked, *facts)
-                if self._is_possible(beyond, self.case.parts.alone) and self._is_impossible(beyond):
+                if self._is_possible(beyond, self.prover.parts.alone) and self._is_impossible(beyond):
                     lost = "the mask hides the wrapped index, and elements are silently left out"
                     obligation = Obligation(TV.INDEX_WRAPS, (), each.site)
                     yield _Wrap(obligation, "in arrays of 2**31 elements or more", lost, (beyond,), True)
@@ -119,27 +117,29 @@ class LargeArrays:
     @cached_property
     def _usual(self) -> tuple[Term, ...]:
         """Single sizes are usual.  A scalar that somebody wrote as one of any value may be large."""
-        parts = self.case.parts
-        return parts.of_sizes if self.case.launch.origin == "written" else parts.alone
+        parts = self.prover.parts
+        return parts.of_sizes if self.prover.launch.origin == "written" else parts.alone
 
     @cached_property
     def _decider(self) -> Decider:
         """Of the contract alone: the proof's own knows the limits."""
-        session = self.case.session.anew(models=True)
-        return Decider(launch_facts(self.case.contract), EXAMPLE_LIMITS, self.case.decider.deadline, session=session)
+        session = self.prover.session.anew(models=True)
+        return Decider(
+            launch_facts(self.prover.contract), EXAMPLE_LIMITS, self.prover.decider.deadline, session=session
+        )
 
     def _is_possible(self, condition: Term, usual: Sequence[Term]) -> bool:
         """In arrays that a card can hold."""
-        return self._decider.decide([condition, *usual, *self.case.parts.on_cards]).answer is Answer.SATISFIABLE
+        return self._decider.decide([condition, *usual, *self.prover.parts.on_cards]).answer is Answer.SATISFIABLE
 
     def _is_impossible(self, condition: Term) -> bool:
-        return self._decider.decide([condition, *self.case.parts.limits]).answer is Answer.UNSATISFIABLE
+        return self._decider.decide([condition, *self.prover.parts.limits]).answer is Answer.UNSATISFIABLE
 
     def _sizes(self, conditions: Sequence[Term]) -> dict[str, int]:
         """The least sizes of a launch that satisfies ``conditions``: below the least power of two, and none of them
         less beside the others; none where none were found."""
-        variables = [size for size in self.case.contract.variables if size.sort is Sort.INT]
-        asked = [*conditions, *self._usual, *self.case.parts.on_cards]
+        variables = [size for size in self.prover.contract.variables if size.sort is Sort.INT]
+        asked = [*conditions, *self._usual, *self.prover.parts.on_cards]
         found: Model | None = None
         low, high = LEAST_BITS, MOST_BITS
         while low <= high:

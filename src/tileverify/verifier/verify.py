@@ -1,4 +1,4 @@
-"""From an access summary and a launch contract to a verdict.
+"""From an access summary and a launch contract to a verdict: the stages, in their order.
 
 Every obligation goes up the ladder until it is decided: structural simplification, linear integers with lemmas,
 non-linear integers.  What the solver believes broken is replayed on a small concrete launch; only what the replay
@@ -8,48 +8,30 @@ saw is `refuted`.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
-from ..contract import terms as t
-from ..contract.as_terms import build_contract
 from ..contract.launch import DataFact, EntryParameter, LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
-from ..results import Finding, Verdict
+from ..results import Verdict
 from ..results.claim import Confirm
-from ..results.codes import TV
-from . import messages
-from .budgets import GENERALISED_LIMITS, HOPELESS, LACKING_SHARE, SOON_SHARE, WIDER_SHARE
-from .case import Case, Open, Outcome, VerifyOptions
-from .contradiction import emptied, idle, no_launch, no_work
+from .abduction.clauses import Clause
+from .abduction.fact_candidates import candidates
+from .abduction.generalised_proof import Wider
+from .abduction.generalising import is_asked_first
+from .abduction.of_recording import as_recorded
+from .advice import with_lacking_clauses, with_suggested_facts
+from .attempt import Attempt, Outcome, VerifyOptions
+from .budgets import GENERALISED_LIMITS, SOON_SHARE, WIDER_SHARE
 from .determined import Determined
 from .effort import Effort
-from .large_arrays import LargeArrays
-from .obligations.answers import Answer, Limits
-from .obligations.consistency import elements, promises
-from .obligations.fact_instances import loaded_values
-from .obligations.obligations import Obligation, within_index_spaces
-from .obligations.prepare import launch_facts
-from .refute.loop_exits import left_behind
-from .refute.shown_witness import describe
-from .refute.unsynchronised import why_open
-from .refute.witness import FoundWitness
-from .refute.witness_search import WitnessSearch
-from .search.clauses import Clause
-from .search.fact_candidates import candidates
-from .search.fact_choice import FactChoice
-from .search.fact_trial import FactTrial, Key, key_of, with_terms
-from .search.generalising import is_asked_first
-from .search.limit_proof import WithinLimits
-from .search.narrow_proof import Narrowing
-from .search.of_recording import as_recorded
-from .search.offered_facts import Groups, OfferedFacts
-from .search.shortest import shortest
-from .search.wider_proofs import Wider
+from .obligations.answers import Limits
+from .own_proof import OwnProof
+from .prover import Prover
 from .smt import Session
 
-__all__ = ["Outcome", "VerifyOptions", "verify"]
+__all__ = ["STAGES", "Outcome", "VerifyOptions", "verify"]
 
 
 def verify(
@@ -64,324 +46,162 @@ def verify(
 
     Raises `SpecError` when the spec speaks of names that it does not define.
     """
-    options, started = options or VerifyOptions(), time.monotonic()
+    options = options or VerifyOptions()
     session = Session(options.seed, effort=Effort(options.effort))
     if options.watch is not None:
         options.watch(session.effort)
-    if is_asked_first(launch, parameters):
-        own = _Verification(Case(summary, launch, build_contract(launch), options, session, started=started), confirm)
-        if own.vacuous is not None:
-            return own.vacuous
-    outcome, launch, clauses = _decided(summary, launch, parameters, options, session, started, confirm)
-    if not outcome.open_uses:
-        return outcome
-    case = Case(summary, launch, build_contract(launch), options, session, clauses=clauses, started=started)
-    return Determined(case, confirm).told(outcome)
+    kernel, so_far = _Kernel(summary, parameters, options, session, time.monotonic(), confirm), Verification(launch)
+    for stage in STAGES:
+        so_far = stage(kernel, so_far)
+        if so_far.ended:
+            break
+    return _determined(kernel, so_far)
 
 
-def _decided(
-    summary: AccessSummary,
-    launch: LaunchSpec,
-    parameters: Sequence[EntryParameter],
-    options: VerifyOptions,
-    session: Session,
-    started: float,
-    confirm: Confirm,
-) -> tuple[Outcome, LaunchSpec, list[Clause]]:
-    """The verdict; the launch, with the facts on data that were chosen for it; the clauses that its own proof added."""
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """What stays the same in all stages."""
 
-    def own(launch: LaunchSpec, hasty: Limits | None = None) -> _Verification:
-        chosen = options if hasty is None else replace(options, limits=hasty, hasty=True)
-        return _Verification(Case(summary, launch, build_contract(launch), chosen, session, started=started), confirm)
-
-    wider = Wider(summary, parameters, replace(options, limits=GENERALISED_LIMITS), session, started)
-    outcome: Outcome | None = None
-    facts: tuple[DataFact, ...] = ()
-    clauses: Sequence[Clause] = ()
-    if launch.observed:
-        outcome, facts, clauses = as_recorded(own, summary, launch)
-        if outcome is not None and outcome.verdict is Verdict.REFUTED:
-            return outcome, launch, []
-        launch = replace(launch, data=(*launch.data, *facts))
-    observed = tuple(fact.text for fact in facts)
-    # The widest contract holds the launch itself.
-    hopeful = bool(facts or outcome or not launch.observed)
-    if hopeful and (found := wider.proved(launch, slice(1))) is not None:
-        return replace(found, observed=observed), launch, []
-    # Nobody waits for the launch's own proof where it adds nothing.  Where no facts were chosen by it, it is not known
-    # to work out: a fault is not to be long in coming.
-    early = hopeful and outcome is None
-    found = wider.proved(launch, slice(1, None), WIDER_SHARE if facts else SOON_SHARE) if early else None
-    if found is not None and not found.open_uses:
-        return replace(found, observed=observed), launch, []
-    if outcome is None:
-        look = own(launch)
-        outcome = look.attempt() or look.explained()
-        if options.witnesses and outcome.verdict is Verdict.UNDECIDED:
-            outcome = look.with_suggestions(outcome, candidates(summary, launch))
-        if options.witnesses and outcome.verdict in (Verdict.REFUTED, Verdict.UNDECIDED):
-            return look.with_lacking_clauses(outcome), launch, []
-        clauses = look.case.clauses
-    if outcome.verdict is not Verdict.PROVED or session.effort.is_spent:
-        return outcome, launch, list(clauses) if outcome.verdict is Verdict.PROVED else []
-    if not early or (wider.ran_out and not facts):
-        found = wider.proved(launch, slice(1, None))
-    return replace(found or outcome, observed=observed), launch, list(clauses)
-
-
-@dataclass
-class _Verification:
-    """The user's own contract: proved, narrowed by clauses, or refuted by a witness that ``confirm`` saw."""
-
-    case: Case
+    summary: AccessSummary
+    parameters: Sequence[EntryParameter]
+    options: VerifyOptions
+    session: Session
+    started: float
     confirm: Confirm
-    left: list[Open] = field(default_factory=list)
-    _reasons: dict[Key, Finding] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.narrowing = Narrowing(self.case, freely=self.case.launch.origin != "written")
+    def own(self, launch: LaunchSpec, hasty: Limits | None = None) -> OwnProof:
+        """The proof under a launch's own contract; ``hasty``: limits of a look that need not be thorough."""
+        options = self.options if hasty is None else replace(self.options, limits=hasty, hasty=True)
+        return OwnProof.of(Attempt.of(self.summary, launch, options, self.started), self.session, self.confirm)
 
     @property
-    def _effort(self) -> Effort:
-        return self.case.session.effort
+    def wider(self) -> Wider:
+        """Proofs under contracts that the user did not ask for."""
+        options = replace(self.options, limits=GENERALISED_LIMITS)
+        return Wider(self.summary, self.parameters, options, self.session, self.started)
 
-    def attempt(self) -> Outcome | None:
-        """The verdict, where it takes no witness: ``None`` if obligations stay open."""
-        if self.vacuous is not None:
-            return self.vacuous
-        with self._effort.at("the proof"):
-            self.left = self._decide(self.case.obligations(), hasty=self.case.options.hasty)
-        if not self.case.options.deny_requires:
-            self.left = self.narrowing.ignoring_axes(self.left)
-        within = WithinLimits(self.case)
-        with self._effort.at("limits for the contract"):
-            self.left = within.close(self.left)
-        if not self.case.options.deny_requires:
-            with self._effort.at("clauses for the contract"):
-                self.left = self.narrowing.narrow(self.left)
-        if self.left:
-            return None
-        return self.case.outcome(Verdict.PROVED, LargeArrays(self.case).findings(within.needed))
 
-    @cached_property
-    def vacuous(self) -> Outcome | None:
-        """That the contract has no launch, or none in which anything is written; ``None`` if it may have some."""
-        with self._effort.at("the contract"):
-            return self._vacuous()
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What is known after a stage.
 
-    def _vacuous(self) -> Outcome | None:
-        self.case.assume(launch_facts(self.case.contract))
-        some_launch = self.case.decider.decide(promises(self.case.contract)).answer
-        if some_launch is Answer.UNSATISFIABLE:
-            return self._nothing_to_verify(no_launch(self.case.launch, self.case.session.anew()))
-        if some_launch is Answer.UNKNOWN:
-            self.case.notes.append("whether any launch satisfies the contract is out of the solver's reach")
-        if self.case.launch.data and (reason := self._emptied()) is not None:
-            return self._nothing_to_verify(reason)
-        self.case.prepare()
-        if (self.case.launch.requires or self.case.launch.data) and idle(
-            self.case.sites, self.case.use, self.case.origins, self.case.decider
-        ):
-            reason = no_work(self.case.summary, self.case.launch, self.case.session.anew())
-            if reason is not None:
-                return self._at_fault(reason) or self._nothing_to_verify(reason)
-        return None
+    ``launch``: with the facts on data that were chosen for it, of which ``facts`` come from a recording.
+    ``outcome``: under its own contract; ``clauses`` are those that its proof added.  ``wider``: under a wider contract,
+    which ``may_widen``: one more try may work out, with a larger part of the account.  ``ended``: no stage follows.
+    """
 
-    def _at_fault(self, idle: str) -> Outcome | None:
-        """What blocks do that never get to a write may be at fault, and comes before that they are ``idle``."""
-        self.left = self._decide(self.case.obligations())
-        if not self.left:
-            return None
-        self.case.notes.append(idle)
-        return self.explained()
+    launch: LaunchSpec
+    facts: tuple[DataFact, ...] = ()
+    outcome: Outcome | None = None
+    clauses: tuple[Clause, ...] = ()
+    wider: Outcome | None = None
+    may_widen: bool = True
+    ended: bool = False
 
-    def _emptied(self) -> str | None:
-        """Why an array that facts speak of is always empty; a look at a launch at hand mostly tells that it is not."""
-        promised = promises(self.case.contract)
-        filled = [(*promised, t.le(t.ONE, count)) for count in elements(self.case.contract).values()]
-        if all(self.case.decider.decide(asked).answer is not Answer.UNSATISFIABLE for asked in filled):
-            return None
-        return emptied(self.case.launch, self.case.session.anew())
+    @property
+    def is_hopeful(self) -> bool:
+        """Whether a proof is likely: facts were chosen for it, or none were offered."""
+        return bool(self.facts or self.outcome or not self.launch.observed)
 
-    def _nothing_to_verify(self, reason: str) -> Outcome:
-        return self.case.outcome(Verdict.ERROR, (Finding(TV.CONTRADICTORY_CONTRACT, reason),))
+    def ends_with(self, outcome: Outcome, clauses: Sequence[Clause] = ()) -> Verification:
+        return replace(self, outcome=outcome, clauses=tuple(clauses), ended=True)
 
-    def explained(self) -> Outcome:
-        """What stayed open, refuted by a witness or with the reason why it is undecided."""
-        if not self.case.options.witnesses:
-            return self.case.outcome(Verdict.UNDECIDED, ())
-        with self._effort.at("a witness"):
-            findings = self._explain(self.left)
-        refuted = any(finding.witness for finding in findings)
-        return self.case.outcome(Verdict.REFUTED if refuted else Verdict.UNDECIDED, findings)
+    def ends_wider(self, found: Outcome, clauses: Sequence[Clause] = ()) -> Verification:
+        """With a proof under a contract that holds the launch and its facts."""
+        return self.ends_with(replace(found, observed=tuple(fact.text for fact in self.facts)), clauses)
 
-    def _decide(self, obligations: Iterator[Obligation], *, hasty: bool = False) -> list[Open]:
-        """The obligations that were not proved; ``hasty``: little is asked of data behind one that is open."""
-        left: list[Open] = []
-        hopeless = False
-        for obligation in obligations:
-            of_data = hasty and bool(loaded_values(obligation.conditions))
-            opened = self.case.decide_one(obligation, HOPELESS if of_data and hopeless else None)
-            if opened is None:
-                self.case.tally.codes.add(obligation.code)
-            else:
-                left.append(opened)
-                hopeless |= of_data
-        return left
 
-    # ---------------------------------------------------------------------------------------- findings
-    def _explain(self, left: list[Open]) -> tuple[Finding, ...]:
-        """A confirmed witness or a reason for every open obligation, one finding per code and place: the smallest."""
-        # A session of its own: what was asked before does not change the models that witnesses are made from.
-        search = WitnessSearch(self.case, self.confirm, self.case.aside(self.case.session.anew(models=True)))
-        confirmed: dict[Key, tuple[Obligation, FoundWitness]] = {}
-        reasons = self._reasons
-        shown: set[object] = set()
-        unexplained: dict[Key, Open] = {}
-        for opened in left:
-            obligation = opened.obligation
-            key = key_of(obligation)
-            if key not in confirmed and len(confirmed) >= self.case.options.refutations:
-                self.case.cut_short = True
-                continue
-            with self._effort.about(obligation):
-                found = None if obligation.blocked or self.case.at_its_end() else search.of(opened)
-            if found is None and key not in confirmed:
-                known = self._known_reason(opened)
-                finding = messages.undecided(obligation, opened.conditions, unknown=opened.unknown, known=known)
-                reasons.setdefault(key, finding)
-                unexplained.setdefault(key, opened)
-            if found is None or (key in confirmed and confirmed[key][1].size <= found.size):
-                continue
-            reasons.pop(key, None)
-            place = (obligation.code, found.ops)
-            if place in shown and not found.as_claimed:
-                continue  # the fault of another finding, which comes before this one
-            shown.add(place)
-            confirmed[key] = obligation, found
-        if not confirmed:
-            self.case.finder = self.case.aside(
-                self.case.session
-            )  # what is suggested is looked for with resources of its own
-        for key in list(reasons):
-            if self._only_outside(unexplained[key], [obligation for obligation, _ in confirmed.values()]):
-                del reasons[key]
-            elif (
-                not confirmed
-                and reasons[key].code == TV.ARITHMETIC_OUT_OF_REACH
-                and (clauses := Narrowing(self.case, freely=True).would_do(unexplained[key]))
-            ):
-                reasons[key] = messages.with_clauses(reasons[key], clauses)
-        return (*(self._finding(*each) for each in confirmed.values()), *reasons.values())
+def _vacuity(kernel: _Kernel, so_far: Verification) -> Verification:
+    """A contract that no launch keeps.
 
-    def _only_outside(self, opened: Open, confirmed: Sequence[Obligation]) -> bool:
-        """Whether two accesses meet nowhere but outside their index spaces, which is a fault that was shown already."""
-        sides = {site.number for site in (opened.obligation.first, opened.obligation.second) if site is not None}
-        outside = {
-            each.first.number
-            for each in confirmed
-            if each.code == TV.TILE_OUT_OF_INDEX_SPACE and each.first is not None
-        }
-        if opened.obligation.second is None or not sides & outside:
-            return False
-        inside = (
-            t.substitute(c, opened.eliminated) for c in within_index_spaces(opened.obligation, self.case.by_number)
-        )
-        return self.case.decider.decide([*opened.conditions, *inside]).answer is Answer.UNSATISFIABLE
+    First, because what holds of more launches says nothing where the launch itself is none.
+    """
+    if is_asked_first(so_far.launch, kernel.parameters):
+        outcome = kernel.own(so_far.launch).vacuous
+        if outcome is not None:
+            return so_far.ends_with(outcome)
+    return so_far
 
-    def choose(self, groups: Sequence[Sequence[DataFact]], clauses: Sequence[Clause] = ()) -> tuple[DataFact, ...]:
-        """As few of the facts, which hold together, as close what this left open; none if that stays open."""
-        choice = FactChoice(self._anew(clauses=clauses), self.case)
-        with self._effort.at("a choice of facts"):
-            return choice.choose(groups, {key_of(opened.obligation) for opened in self.left})
 
-    def _anew(self, offered: Groups = (), clauses: Sequence[Clause] = ()) -> Case:
-        """Another attempt under the same contract and more clauses, with a solver of its own; ``offered``: facts."""
-        own = self.case
-        return Case(
-            own.summary, own.launch, own.contract, own.options, own.session,
-            clauses=list(dict.fromkeys((*own.clauses, *clauses))), started=own.started,
-            choose=OfferedFacts(offered) if offered else None,
-        )  # fmt: skip
+def _recording(kernel: _Kernel, so_far: Verification) -> Verification:
+    """Which of the facts that a recording saw a proof takes.
 
-    def with_suggestions(self, outcome: Outcome, groups: Iterable[Sequence[DataFact]]) -> Outcome:
-        """The outcome with the facts that would decide what is open, where the prover succeeds under them."""
-        trial = FactTrial(self._anew(with_terms(groups, self.case.launch)), self.case)
-        with self._effort.at("facts to suggest"):
-            facts = trial.run(self._reasons.keys())
-        if not facts:
-            return outcome
-        whole = facts if trial.needed.keys() == self._reasons.keys() else ()
-        told = {
-            key: messages.with_facts(finding, trial.needed[key], whole) if trial.needed.get(key) else finding
-            for key, finding in self._reasons.items()
-        }
-        findings = (*(f for f in outcome.findings if f not in self._reasons.values()), *told.values())
-        return replace(outcome, findings=findings)
+    Before wider contracts, which hold the launch with the facts that were chosen.
+    """
+    if not so_far.launch.observed:
+        return so_far
+    outcome, facts, clauses = as_recorded(kernel.own, kernel.summary, so_far.launch)
+    if outcome is not None and outcome.verdict is Verdict.REFUTED:
+        return so_far.ends_with(outcome)
+    launch = replace(so_far.launch, data=(*so_far.launch.data, *facts))
+    return replace(so_far, launch=launch, facts=facts, outcome=outcome, clauses=tuple(clauses))
 
-    def with_lacking_clauses(self, outcome: Outcome) -> Outcome:
-        """The outcome with the clauses that would prove the kernel, where the tool may not add them itself."""
-        if not outcome.findings or (self.narrowing.freely and not self.case.options.deny_requires):
-            return outcome
-        known = list(self.case.clauses)
-        freely = Narrowing(self.case, freely=True)
-        with self._effort.at("clauses that are lacking"), self._effort.share(LACKING_SHARE):
-            left = freely.narrow(freely.ignoring_axes(self.left))
-            lacking = [clause for clause in self.case.clauses if clause not in known]
-            advised = [] if left or not lacking else [clause.text for clause in self._as_people_write(lacking)]
-        if not advised or not messages.is_readable(advised):
-            return outcome
-        first, *others = outcome.findings
-        hint = messages.would_be_proved(advised)
-        return replace(outcome, findings=(replace(first, hints=(*first.hints, hint)), *others))
 
-    def _as_people_write(self, lacking: list[Clause]) -> list[Clause]:
-        """The clauses in the fewest words under which the kernel is proved, too."""
-        parts, facts = self.case.parts, launch_facts(self.case.contract)
-        found = shortest(lacking, parts.implies, parts.filled, facts)
-        return found if found == lacking or self._is_proved_under(found) else lacking
+def _any_launch(kernel: _Kernel, so_far: Verification) -> Verification:
+    """The widest contract: sizes and grid are free.
 
-    def _is_proved_under(self, clauses: Iterable[Clause]) -> bool:
-        """Whether the kernel is proved once its contract says this, too."""
-        own = self.case
-        contract = replace(own.contract, facts=(*own.contract.facts, *(clause.condition for clause in clauses)))
-        quick = replace(own.options, witnesses=False)
-        again = Case(own.summary, own.launch, contract, quick, own.session, started=own.started)
-        found = _Verification(again, self.confirm).attempt()
-        return found is not None and found.verdict is Verdict.PROVED
+    Before the launch's own, because it holds the launch, and one proof serves every batch.
+    """
+    found, _ = kernel.wider.proved(so_far.launch, slice(1)) if so_far.is_hopeful else (None, False)
+    return so_far if found is None else so_far.ends_wider(found)
 
-    def _known_reason(self, opened: Open) -> messages.OpenReason | None:
-        """TV907 for a token that a loop left behind, TV905 for a protocol between blocks."""
-        obligation = opened.obligation
-        if obligation.blocked is not None:
-            return None
-        if opened.unknown and self._effort.is_spent:
-            return messages.OpenReason(TV.BUDGET, self.case.end())
-        if (name := self.case.unsized(obligation)) and not loaded_values(opened.conditions):
-            return messages.OpenReason(TV.UNKNOWN_POINTER, messages.SIZE_UNKNOWN.format(name))
-        if obligation.code == TV.UNORDERED_IN_BLOCK and obligation.first is not None and obligation.second is not None:
-            pair = (self.case.by_number[site.number] for site in (obligation.first, obligation.second))
-            behind = left_behind(*pair)
-            conditions = (*obligation.conditions, t.not_(behind))
-            if behind is not t.FALSE and self.case.decider.decide(conditions).answer is Answer.UNSATISFIABLE:
-                return messages.LEFT_BEHIND
-        return why_open(self.case.protocols, obligation)
 
-    def _finding(self, obligation: Obligation, found: FoundWitness) -> Finding:
-        """About the accesses that the replay saw at fault, which need not be those that the solver meant."""
-        if not found.as_claimed:
-            obligation = self._as_seen(obligation, found)
-        return Finding(
-            obligation.code,
-            messages.broken(obligation),
-            messages.sites(obligation),
-            describe(found, obligation, self.case.contract, self.case.by_number),
-        )
+def _any_grid(kernel: _Kernel, so_far: Verification) -> Verification:
+    """These sizes in any grid, for a small part of the account.
 
-    def _as_seen(self, obligation: Obligation, found: FoundWitness) -> Obligation:
-        seen = (found.confirmation.first, found.confirmation.second)
-        by_offset = {each.site.offset: each.site for each in self.case.sites}
-        sites = [None if touch is None else by_offset.get(touch.offset) for touch in seen]
-        if obligation.first is None or sites[0] is None or (obligation.second is None) != (sites[1] is None):
-            return obligation
-        return replace(obligation, first=sites[0], second=sites[1], detail="")
+    Before the launch's own proof, which adds nothing then.  Where no facts were chosen, that proof is not known to work
+    out, and a fault is not to be long in coming.
+    """
+    if not so_far.is_hopeful or so_far.outcome is not None:
+        return so_far
+    found, ran_out = kernel.wider.proved(so_far.launch, slice(1, None), WIDER_SHARE if so_far.facts else SOON_SHARE)
+    if found is not None and not found.open_uses:
+        return so_far.ends_wider(found)
+    return replace(so_far, wider=found, may_widen=ran_out and not so_far.facts)
+
+
+def _own(kernel: _Kernel, so_far: Verification) -> Verification:
+    """The launch's own contract: proved, narrowed, refuted by a witness, or undecided with what would help."""
+    outcome, clauses, options = so_far.outcome, so_far.clauses, kernel.options
+    if outcome is None:
+        proof = kernel.own(so_far.launch)
+        outcome = proof.attempt() or proof.explained()
+        if options.witnesses and outcome.verdict is Verdict.UNDECIDED:
+            outcome = with_suggested_facts(outcome, proof, candidates(kernel.summary, so_far.launch))
+        if options.witnesses and outcome.verdict in (Verdict.REFUTED, Verdict.UNDECIDED):
+            return so_far.ends_with(with_lacking_clauses(outcome, proof))
+        clauses = proof.prover.clauses
+    if outcome.verdict is not Verdict.PROVED:
+        return so_far.ends_with(outcome)
+    if kernel.session.effort.is_spent:
+        return so_far.ends_with(outcome, clauses)
+    return replace(so_far, outcome=outcome, clauses=clauses)
+
+
+def _any_grid_at_leisure(kernel: _Kernel, so_far: Verification) -> Verification:
+    """These sizes in any grid, for a larger part of the account: last, because a verdict is at hand."""
+    assert so_far.outcome is not None
+    found = so_far.wider
+    if so_far.may_widen:
+        found, _ = kernel.wider.proved(so_far.launch, slice(1, None))
+    return so_far.ends_wider(found or so_far.outcome, so_far.clauses)
+
+
+STAGES: Final[Sequence[Callable[[_Kernel, Verification], Verification]]] = (
+    _vacuity,
+    _recording,
+    _any_launch,
+    _any_grid,
+    _own,
+    _any_grid_at_leisure,
+)
+
+
+def _determined(kernel: _Kernel, so_far: Verification) -> Outcome:
+    """Whether anything that the specification leaves open decides something (TV403), asked of what is proved."""
+    assert so_far.outcome is not None
+    if not so_far.outcome.open_uses:
+        return so_far.outcome
+    attempt = Attempt.of(kernel.summary, so_far.launch, kernel.options, kernel.started)
+    prover = Prover.of(attempt, kernel.session)
+    return Determined(prover, kernel.confirm).told(so_far.outcome, so_far.clauses)

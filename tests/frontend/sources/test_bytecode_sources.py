@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import written
 
 from tileverify.contract.descriptions import print_description
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
@@ -170,8 +171,7 @@ def test_a_spec_for_an_entry_that_does_not_exist(tmp_path: Path) -> None:
 
 def test_a_source_of_the_same_name_shares_the_spec(tmp_path: Path) -> None:
     path = bytecode(tmp_path)
-    (tmp_path / "add.py").write_text("")
-    (tmp_path / "add.tileverify.toml").write_text('[[launch]]\nkernel = "of_the_python_file"\n')
+    written(tmp_path, "", '[[launch]]\nkernel = "of_the_python_file"\n', "add")
     assert unit(path).launch.inferred
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.column_sums import ADD_COLUMN_SUMS
+from tests.written_kernel import unit_at, written
 
 from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, find_assembler, same_addresses
 from tileverify.contract.launch import KernelUnit
@@ -48,8 +49,7 @@ ASSEMBLER = Pretended(Path("tileiras"))
 
 @cache
 def built(kernel: str = "vector_add", architectures: tuple[str, ...] = ("sm_90", "sm_120")) -> Bundle:
-    (unit,) = discover([str(ROOT / "showcase" / f"{kernel}.py")])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(ROOT / "showcase" / f"{kernel}.py")
     result = check_unit(unit, CheckOptions(certificate=True))
     return build_bundle(unit, result, "z3 0", ASSEMBLER, architectures)
 
@@ -313,10 +313,7 @@ args = { x = "f32[16, W]", out = "f32[W]", M = 16, N = 64 }
 @pytest.mark.assembler("tileiras")
 def test_the_very_cubin_of_the_assembler_does_not_run_where_it_differs(tmp_path: Path) -> None:
     """As somebody would build it with a version that compares nothing."""
-    (tmp_path / "sums.py").write_text(SUMS)
-    (tmp_path / "sums.tileverify.toml").write_text(SUMS_SPEC)
-    (unit,) = discover([str(tmp_path / "sums.py")])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(written(tmp_path, SUMS, SUMS_SPEC, "sums"))
     assembler = find_assembler()
     bundle = build_bundle(unit, check_unit(unit, CheckOptions(certificate=True)), "z3 0", None, [])
     cubin = Cubin("sm_90", assembler.version, assembler.assemble(unit.bytecode, "sm_90"))

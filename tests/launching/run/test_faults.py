@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.command_line import CommandLine, command_line
+from tests.command_line import CommandLine
 
 from tileverify.launching.run import run as run_module
 from tileverify.pipeline import check_unit
@@ -85,19 +85,9 @@ args = { x = "i32[N]", out = "i32[N]" }
 
 
 @pytest.fixture(autouse=True)
-def kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.delenv("TILEVERIFY_TRACEBACK", raising=False)
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
+def kernels(tileverify: CommandLine) -> None:
     Path("k.py").write_text(KERNELS)
     Path("k.tileverify.toml").write_text(SPEC)
-
-
-@pytest.fixture
-def tileverify(capfd: pytest.CaptureFixture[str]) -> CommandLine:
-    return command_line(capfd)
 
 
 def test_a_run_ends_at_undefined_behaviour(tileverify: CommandLine) -> None:

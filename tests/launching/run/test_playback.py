@@ -12,7 +12,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from tests.command_line import CommandLine, command_line
+from tests.command_line import CommandLine
+from tests.written_kernel import unit_at
 
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
@@ -66,11 +67,7 @@ args = { xs = { list = "f32[5]", length = "L" }, out = "f32[N]" }
 
 
 @pytest.fixture(autouse=True)
-def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
+def files(tileverify: CommandLine) -> None:
     for name, index, more in (("racy", " // 2", ""), ("fixed", "", ""), ("outside", "", " + 1")):
         Path(f"{name}.py").write_text(KERNEL.replace("{index}", index))
         Path(f"{name}.tileverify.toml").write_text(SPEC.replace("{more}", more))
@@ -78,15 +75,8 @@ def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     Path("listed.tileverify.toml").write_text(LISTED_SPEC)
 
 
-@pytest.fixture
-def tileverify(capfd: pytest.CaptureFixture[str]) -> CommandLine:
-    return command_line(capfd)
-
-
 def unit(path: str) -> KernelUnit:
-    (found,) = discover([path])
-    assert isinstance(found, KernelUnit)
-    return found
+    return unit_at(path)
 
 
 def pytest_of(path: Path) -> subprocess.CompletedProcess[str]:

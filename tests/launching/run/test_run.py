@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.command_line import CommandLine, command_line
+from tests.command_line import CommandLine
 
 from tileverify.launching.run import RunOptions, RunResult, run_target
 
@@ -92,19 +92,9 @@ args = { x = "f32[M, 16; strides=(ldx, 1)]", out = "f32[M, 16]" }
 
 
 @pytest.fixture(autouse=True)
-def kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.delenv("TILEVERIFY_TRACEBACK", raising=False)
-    work = tmp_path / "work"
-    work.mkdir()
-    monkeypatch.chdir(work)
+def kernels(tileverify: CommandLine) -> None:
     Path("k.py").write_text(KERNELS)
     Path("k.tileverify.toml").write_text(SPEC)
-
-
-@pytest.fixture
-def tileverify(capfd: pytest.CaptureFixture[str]) -> CommandLine:
-    return command_line(capfd)
 
 
 def elements(result: RunResult, name: str) -> np.ndarray[Any, Any]:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import written
 
 from tileverify.frontend.sources.fixed_inputs import fixed_inputs
 from tileverify.pipeline import CheckOptions, check_paths
@@ -27,8 +28,7 @@ SPEC = '[[launch]]\nkernel = "copy"\ngrid = ["cdiv(N, 64)"]\nargs = { x = "f32[N
 def folder(tmp_path: Path) -> Path:
     kernels = tmp_path / "kernels"
     kernels.mkdir()
-    (kernels / "copy.py").write_text(KERNEL.format(extra="", shift=""))
-    (kernels / "copy.tileverify.toml").write_text(SPEC)
+    written(kernels, KERNEL.format(extra="", shift=""), SPEC, "copy")
     return kernels
 
 

@@ -11,11 +11,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.backend.assembler import Assembled, find_assembler
 from tileverify.backend.compiled.cubin_look import ProvedEntry
-from tileverify.contract.launch import KernelUnit
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.pipeline.code_footprints.code_proof import CodeProof, code_proof
 from tileverify.pipeline.comparing_code import proved_entry
@@ -99,10 +98,8 @@ NAMES = ("scale", "turn", "rows_in_turn", "take", "count", "product")
 
 @cache
 def proved(kernel: str, folder: Path) -> ProvedEntry:
-    (folder / "kernels.py").write_text(KERNELS)
-    (folder / "kernels.tileverify.toml").write_text(SPEC)
-    (unit,) = discover([f"{folder / 'kernels.py'}::{kernel}"])
-    assert isinstance(unit, KernelUnit)
+    written(folder, KERNELS, SPEC, "kernels")
+    unit = unit_at(f"{folder / 'kernels.py'}::{kernel}")
     result = check_unit(unit)
     assert result.verdict.value == "proved", result.findings
     return proved_entry(unit, result)

@@ -9,10 +9,9 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.backend.assembler import Assembled, find_assembler
-from tileverify.contract.launch import KernelUnit
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit
 from tileverify.pipeline.code_footprints.code_proof import CodeProof, code_proof
 from tileverify.pipeline.comparing_code import proved_entry
@@ -51,10 +50,7 @@ SKIPS, HOLDS = "@%p2 bra \t$L__BB0_4;", "setp.lt.s32 \t%p2, %r1, %r4;"
     ids=["as the assertion", "always", "in another block", "one block early"],
 )
 def test_a_trap_is_reached_only_where_an_assertion_fails(old: str, new: str, follows: bool, tmp_path: Path) -> None:
-    (tmp_path / "kernel.py").write_text(KERNEL)
-    (tmp_path / "kernel.tileverify.toml").write_text(SPEC)
-    (unit,) = discover([str(tmp_path / "kernel.py")])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(written(tmp_path, KERNEL, SPEC))
     made = find_assembler().assembled(unit.bytecode, "sm_90")
     assert made.ptx is not None
     text = WAITS.sub("\ttrap;", PRINTS.sub("", made.ptx))

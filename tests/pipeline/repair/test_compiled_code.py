@@ -10,10 +10,10 @@ from textwrap import dedent
 import pytest
 from tests.column_sums import ADD_COLUMN_SUMS, ADD_COLUMN_SUMS_REVERSED
 from tests.command_line import CommandLine
+from tests.written_kernel import unit_at
 
 from tileverify.contract.expressions import print_expression
 from tileverify.contract.launch import ConstantArgument, KernelUnit
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline.options import CheckOptions
 from tileverify.pipeline.repair.catalogue import ADVICE
 from tileverify.pipeline.repair.edits import edited
@@ -118,9 +118,7 @@ def differs_at(line: int) -> Finding:
 
 
 def unit_of(file: Path, kernel: str) -> KernelUnit:
-    (unit,) = discover([f"{file}::{kernel}"])
-    assert isinstance(unit, KernelUnit)
-    return unit
+    return unit_at(f"{file}::{kernel}")
 
 
 # ----------------------------------------------------------------------------------- what is acceptable

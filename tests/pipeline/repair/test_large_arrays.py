@@ -73,9 +73,8 @@ def test_what_was_not_asked_to_its_end_mends_nothing(tmp_path: Path, monkeypatch
     find = large_arrays.LargeArrays.findings
 
     def spent(self: large_arrays.LargeArrays, *needed: object) -> tuple[object, ...]:
-        found = find(self, *needed)  # type: ignore[arg-type]
-        self.case.notes += [] if found else [large_arrays.NOT_FOUND_OUT]
-        return found
+        found, notes = find(self, *needed)  # type: ignore[arg-type]
+        return found, notes if found else (large_arrays.NOT_FOUND_OUT,)
 
     monkeypatch.setattr(large_arrays.LargeArrays, "findings", spent)
     warned = checked(written(tmp_path, "by_block"), "by_block", quick_repairs=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import unit_at, written
 
 from tileverify.contract.launch import KernelUnit
-from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.edited import edited_unit
 from tileverify.pipeline.repair.small_runs import Comparison, SmallRuns
 
@@ -31,11 +31,7 @@ args = { x = "f32[N]", a = "f32[N]", b = "f32[N]", count = "i32[1]", T = 16 }
 
 
 def unit_of(folder: Path, source: str, spec: str) -> KernelUnit:
-    (folder / "k.py").write_text(source)
-    (folder / "k.tileverify.toml").write_text(spec)
-    (unit,) = discover([str(folder / "k.py")])
-    assert isinstance(unit, KernelUnit)
-    return unit
+    return unit_at(written(folder, source, spec, "k"))
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
 pytest.importorskip("cuda.tile", reason="kernels are compiled")
 
-from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline import CheckOptions
 from tileverify.reports.details import wider
 from tileverify.results import KernelResult
 from tileverify.results.details import Drawing
@@ -31,10 +32,7 @@ SPEC = '[[launch]]\nkernel = "halve"\ngrid = ["{grid}"]\nargs = {{ x = "f32[{siz
 
 
 def checked(folder: Path, source: str, spec: str = "") -> KernelResult:
-    (folder / "k.py").write_text(source)
-    (folder / "k.tileverify.toml").write_text(spec)
-    (result,) = check_paths([str(folder / "k.py")], options=CheckOptions(details=True)).results
-    return result
+    return judged(folder, source, spec, CheckOptions(details=True), name="k")
 
 
 def drawings(result: KernelResult) -> tuple[list[Drawing], list[Drawing]]:

@@ -7,13 +7,11 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from tests.soundness.test_found_wrong import checked
+from tests.written_kernel import judged, unit_at
 
-import tileverify.verifier.verify as prover
+import tileverify.verifier.own_proof as prover
 from tileverify.contract import terms as t
-from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Function, Scope
-from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
 from tileverify.verifier.certificate.model import Certificate, CertificateError
@@ -56,8 +54,7 @@ def test_a_contract_that_nobody_can_keep(
     (tmp_path / "kernel.tileverify.toml").write_text(
         f'{spec}requires = ["N >= 2"]\nargs = {{ idx = "{args}", out = "i32[16]" }}\n'
     )
-    (unit,) = discover([str(source)])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(source)
     assert check_unit(unit).findings[0].code == "TV004"
     monkeypatch.setattr(prover, "promises", lambda contract: ())
     monkeypatch.setattr(prover, "elements", lambda contract: {})
@@ -72,7 +69,7 @@ def test_a_contract_that_nobody_can_keep(
 
 def test_one_that_somebody_can_keep_is_confirmed(tmp_path: Path) -> None:
     spec = 'kernel = "put"\ngrid = ["N"]\ndata = ["injective(idx)", "range(idx, 0, M)"]\n'
-    result = checked(tmp_path, KERNEL, f'{spec}args = {{ idx = "i32[N]", out = "i32[M]" }}')
+    result = judged(tmp_path, KERNEL, f'{spec}args = {{ idx = "i32[N]", out = "i32[M]" }}')
     assert result.verdict is Verdict.PROVED
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.written_kernel import unit_at
 
 from tileverify.contract import terms as t
 from tileverify.contract.launch import Apply, KernelUnit, Number
@@ -16,7 +17,7 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
 from tileverify.results.tiers import Tier
-from tileverify.verifier import case
+from tileverify.verifier import prover
 from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver
 from tileverify.verifier.obligations import derivation
@@ -69,7 +70,7 @@ def test_a_solver_that_contradicts_everything(target: str, theory: Tier, monkeyp
 @pytest.mark.parametrize("target", RACY)
 def test_a_simplification_that_contradicts_everything(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = len(believed(target))
-    for module in (case, derivation):
+    for module in (prover, derivation):
         monkeypatch.setattr(module, "simplify", lambda conditions, facts=frozenset(): None)
     assert len(believed(target)) > before
     assert count_rejected(target) == len(believed(target)) - before
@@ -77,8 +78,7 @@ def test_a_simplification_that_contradicts_everything(target: str, monkeypatch: 
 
 def test_a_lemma_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     """A certificate states its schema instead, so that the proof does not go through."""
-    (unit,) = discover([str(ROOT / "showcase/matmul_swizzled.py")])
-    assert isinstance(unit, KernelUnit)
+    unit = unit_at(ROOT / "showcase/matmul_swizzled.py")
     assert unit.launch.grid is not None
     x, y, z = unit.launch.grid
     one_more = replace(unit, launch=replace(unit.launch, grid=(Apply("+", (x, Number(1))), y, z)))

@@ -15,7 +15,7 @@ from ...results import Finding, KernelResult
 from ...results.details import AccessDetail, Drawing, IrLine, KernelDetails, ObligationDetail, State
 from ...results.traffic import Traffic
 from ...system.errors import SpecError, UsageError
-from ...verifier.case import Decided
+from ...verifier.attempt import Closed
 from ...verifier.messages import sites, source_site
 from .drawings import fault_drawings
 from .examples import example_drawings
@@ -31,7 +31,7 @@ def collect(
     entry: Entry,
     summary: AccessSummary,
     result: KernelResult,
-    decided: Sequence[Decided],
+    decided: Sequence[Closed],
 ) -> KernelDetails:
     """Files are named as the bytecode names them, in ``result`` as well."""
     faults = tuple(fault_drawings(module, entry, unit.parameters, result))
@@ -70,7 +70,7 @@ def _ir_lines(entry: Entry) -> Iterator[IrLine]:
 
 
 # ------------------------------------------------------------------------------------------ obligations
-def _proved(decided: Decided) -> ObligationDetail:
+def _proved(decided: Closed) -> ObligationDetail:
     obligation = decided.obligation
     return ObligationDetail(
         code=obligation.code,

@@ -54,6 +54,10 @@ class FactUse:
         """More clauses are part of the contract."""
         self._of_lists = (*self._of_lists, *about_lists(clauses, self.contract.lists))
 
+    def forget_all_but(self, taken: list[DataTerm]) -> None:
+        """Facts that were taken up since, in vain, count no longer."""
+        self.taken = taken
+
     def known(self, conditions: Iterable[Term], origins: Mapping[str, Origin]) -> tuple[Term, ...]:
         """What the contract's facts and those taken up say of the values in ``conditions``."""
         wanted, facts = tuple(conditions), (*self.contract.data, *self.taken)

@@ -9,8 +9,10 @@ broken is lost.  A wrap that is not discharged stays, exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from ...contract import terms as t
 from ...contract.contract import Contract, extent_of
@@ -39,6 +41,10 @@ from .list_facts import described_in
 from .loop_invariants import LoopInvariants, loop_invariants
 from .two_blocks import OTHER, CopyLevel, Second
 
+FitWrap: TypeAlias = Callable[[Term, Term, Term], bool]
+"""``(wrap, outside, guard)``: whether the contract was changed so that ``outside``, that the wrap does not fit, and
+``guard`` cannot hold together."""
+
 
 @dataclass
 class Preparer:
@@ -47,18 +53,16 @@ class Preparer:
     ``keep_wraps`` leaves all wraps as they are and asks nothing.  ``origins``: what pointers are derived from, in terms
     of the contract.  ``informed``: the decider, with the facts on index data that a question needs; those of the
     contract unless ``use`` has others.
-    ``narrow(wrap, outside, guard)``: the last resort for a wrap that was not shown to fit: whether the contract was
-    changed so that ``outside``, that it does not, and ``guard`` cannot hold together.
     """
 
     summary: AccessSummary
     contract: Contract
     decider: Decides
     keep_wraps: bool = False
-    narrow: Callable[[Term, Term, Term], bool] | None = None
     use: FactUse | None = None
     origins: Mapping[str, Origin] = field(init=False)
     informed: Informed = field(init=False)
+    _fit_otherwise: FitWrap | None = field(default=None, init=False)
     _memo: dict[Term, Term] = field(default_factory=dict)
     _fits: dict[tuple[Term, Term], bool] = field(default_factory=dict)
     _wrapped: dict[Term, bool] = field(default_factory=dict)
@@ -85,7 +89,16 @@ class Preparer:
         """Another one, for a contract that differs in its facts on data alone."""
         alike = of_one_number(contract.data) == of_one_number(self.contract.data)
         memo = self._memo if alike else {}
-        return replace(self, contract=contract, decider=decider, use=use, narrow=None, _memo=memo, _fits={})
+        return replace(self, contract=contract, decider=decider, use=use, _memo=memo, _fits={})
+
+    @contextmanager
+    def narrowing(self, fit: FitWrap) -> Iterator[None]:
+        """Meanwhile ``fit`` is the last resort for a wrap that was not shown to fit."""
+        self._fit_otherwise = fit
+        try:
+            yield
+        finally:
+            self._fit_otherwise = None
 
     def term(self, term: Term) -> Term:
         """``term`` with the contract's values put in."""
@@ -243,11 +256,11 @@ class Preparer:
         """Whether the value fits, always or where ``guard`` holds, or is made to."""
         if any(self._fit(wrapped, known) for known in dict.fromkeys((t.TRUE, guard))):
             return True
-        if self.narrow is None or wrapped.kind is not TermKind.WRAP:
+        if self._fit_otherwise is None or wrapped.kind is not TermKind.WRAP:
             return False
         question = (outside(wrapped), guard)
         known = self.informed.use.known(question, self.origins)
-        self._fits[wrapped, guard] = self.narrow(wrapped, t.and_(outside(wrapped), *known), guard)
+        self._fits[wrapped, guard] = self._fit_otherwise(wrapped, t.and_(outside(wrapped), *known), guard)
         return self._fits[wrapped, guard]
 
     def _has_wrap(self, term: Term) -> bool:

@@ -6,38 +6,46 @@ kernel and not against the data: ordinary ones, whatever the facts allow, or val
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from ...contract import terms as t
 from ...contract.facts.kept import bounded, joined, measures
-from ...contract.terms import Term
+from ...contract.terms import Function, Scope, Term, TermKind
+from ...frontend.symbolic.summary import Access, Origin, OriginKind, Site
 from ...results.claim import Confirm
 from ...results.families import CONFLICTS
-from ..case import Case, Open
+from ..attempt import Open
 from ..obligations.answers import Answer
 from ..obligations.fact_instances import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data
 from ..obligations.footprint_overlap import PreparedSite, place_terms
 from ..obligations.obligations import Obligation, reached, within_index_spaces
 from ..obligations.protocols import watched
+from ..prover import Prover
 from ..smt import Decider
-from .rewritten import rewritten_arrays
 from .turning_points import reaches
 from .witness import FoundWitness, Search
 
 
 @dataclass
 class WitnessSearch:
-    """Witnesses of what ``case`` left open, as ``confirm`` saw them.
+    """Witnesses of what ``prover`` left open, as ``confirm`` saw them.
 
     ``modeller``: a solver of its own, so that what was asked before does not change the models.
     """
 
-    case: Case
+    prover: Prover
     confirm: Confirm
     modeller: Decider
+    _had_model: bool = field(default=False, init=False)
 
-    def of(self, opened: Open) -> FoundWitness | None:
+    def of(self, opened: Open) -> tuple[FoundWitness | None, Open]:
+        """A confirmed witness of what is open, and what is known of it by now."""
+        self._had_model = False
+        found = self._found(opened)
+        return found, replace(opened, unknown=opened.unknown and not self._had_model)
+
+    def _found(self, opened: Open) -> FoundWitness | None:
         """A confirmed witness, for ordinary data if the contents of arrays matter.
 
         Faults that odd contents cause are no refutation: a data fact, which only the user can add, may exclude them.
@@ -45,35 +53,35 @@ class WitnessSearch:
         person wrote what the values lie between, and some of these values leave an array.
         """
         obligation = opened.obligation
-        if self.case.unsized(obligation):
-            opened = self.case.before_start(opened)
-        data = tuple(ordinary_data(opened.conditions, self.case.origins))
+        if self.prover.unsized(obligation):
+            opened = self.prover.before_start(opened)
+        data = tuple(ordinary_data(opened.conditions, self.prover.kernel.origins))
         race = obligation.code in CONFLICTS
         varied = frozenset(loaded_values(opened.conditions))
         if race and computed_addresses(
-            self._addresses(obligation), self.case.summary.loop_values, self._synchronised()
+            self._addresses(obligation), self.prover.summary.loop_values, self._synchronised()
         ):
             rewritten = self._rewritten(obligation)
             if rewritten is None:
                 return None
             varied |= rewritten
         elif not data or (race and self._decidable_with_far_data(opened)):
-            doubted = joined(varied, self.case.launch.data) if data else frozenset()
+            doubted = joined(varied, self.prover.launch.data) if data else frozenset()
             search = self._search_for(opened, data, frozenset(), doubted)
-            found = self._run(search, opened)
+            found = self._run(search)
             if found is not None or not data or not (search.candidate or self._idle_with_near_data(obligation)):
                 return found
         if race and not self._shows_with_far_data(opened):
             return None
         if not race and data and varied <= self._promised_ranges():
-            found = self._run(self._search_for(opened, (), frozenset()), opened)
+            found = self._run(self._search_for(opened, (), frozenset()))
             if found is not None:
                 return found
-        return self._run(self._search_for(opened, (), joined(varied, self.case.launch.data)), opened)
+        return self._run(self._search_for(opened, (), joined(varied, self.prover.launch.data)))
 
-    def _run(self, search: Search, opened: Open) -> FoundWitness | None:
+    def _run(self, search: Search) -> FoundWitness | None:
         found = search.run(self.confirm)
-        opened.unknown = opened.unknown and not search.candidate
+        self._had_model |= search.candidate
         return found
 
     def _search_for(
@@ -81,67 +89,128 @@ class WitnessSearch:
     ) -> Search:
         """For a witness with ``data`` in ``doubted`` arrays, or whatever ``varied`` arrays hold."""
         obligation = opened.obligation
-        sound = within_index_spaces(obligation, self.case.by_number)
-        parts = self.case.parts
+        sound = within_index_spaces(obligation, self.prover.kernel.by_number)
+        parts = self.prover.parts
         conditions = (*opened.conditions, *parts.filled, *data, *(t.substitute(c, opened.eliminated) for c in sound))
+        own, limits = self.prover, parts.limits if parts.has_limits else ()
         return Search(
-            obligation, conditions, opened.eliminated, self.case.contract, self.case.launch, self.case.origins,
-            self.modeller, varied, doubted, reaches(self._sides(obligation)), parts.limits if parts.has_limits else (),
+            obligation, conditions, opened.eliminated, own.contract, own.launch, own.kernel.origins,
+            self.modeller, varied, doubted, reaches(self._sides(obligation)), limits,
         )  # fmt: skip
 
     def _promised_ranges(self) -> frozenset[str]:
         """The arrays of which a person wrote what their values lie between."""
-        launch = self.case.launch
+        launch = self.prover.launch
         written = tuple(fact for fact in launch.data if fact not in launch.observed)
         return frozenset(bounded(written)) if launch.origin == "written" else frozenset()
 
     def _synchronised(self) -> frozenset[str]:
         """The values of scoped accesses to arrays whose contents, when the launch begins, the contract gives."""
-        given = {data.fact.array for data in self.case.contract.data}
-        return frozenset(name for name, site in watched(self.case.sites).items() if site.origin.name in given)
+        given = {data.fact.array for data in self.prover.contract.data}
+        return frozenset(name for name, site in watched(self.prover.kernel.sites).items() if site.origin.name in given)
 
     def _decidable_with_far_data(self, opened: Open) -> bool:
-        far = ordinary_data(opened.conditions, self.case.origins, SPACING_TRIED)
-        return self.case.decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
+        far = ordinary_data(opened.conditions, self.prover.kernel.origins, SPACING_TRIED)
+        return self.prover.decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
 
     def _idle_with_near_data(self, obligation: Obligation) -> bool:
         """Whether nothing is learnt from values that count up: facts exclude them, or the kernel does nothing then."""
-        work = [*reached(obligation, self.case.by_number, self.case.contract)]
-        work += data_facts(work, self.case.contract, self.case.origins)
-        near = ordinary_data(work, self.case.origins)
-        return self.case.decider.decide([*work, *near]).answer is Answer.UNSATISFIABLE
+        work = [*reached(obligation, self.prover.kernel.by_number, self.prover.contract)]
+        work += data_facts(work, self.prover.contract, self.prover.kernel.origins)
+        near = ordinary_data(work, self.prover.kernel.origins)
+        return self.prover.decider.decide([*work, *near]).answer is Answer.UNSATISFIABLE
 
     def _shows_with_far_data(self, opened: Open) -> bool:
         """Whether values that lie far apart make no difference, in those arrays whose facts let them.
 
         What only the sizes of this launch keep together tells nothing.
         """
-        work = [*reached(opened.obligation, self.case.by_number, self.case.contract)]
-        work += data_facts(work, self.case.contract, self.case.origins)
+        work = [*reached(opened.obligation, self.prover.kernel.by_number, self.prover.contract)]
+        work += data_facts(work, self.prover.contract, self.prover.kernel.origins)
         far: set[str] = set()
-        for array in sorted(loaded_values(work).keys() - measures(self.case.launch.data)):
-            values = ordinary_data(work, self.case.origins, SPACING_TRIED, only=far | {array})
-            if self.case.decider.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
+        for array in sorted(loaded_values(work).keys() - measures(self.prover.launch.data)):
+            values = ordinary_data(work, self.prover.kernel.origins, SPACING_TRIED, only=far | {array})
+            if self.prover.decider.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
                 far.add(array)
-            elif array not in bounded(self.case.launch.data):
+            elif array not in bounded(self.prover.launch.data):
                 return False
-        values = ordinary_data(opened.conditions, self.case.origins, SPACING_TRIED, only=far)
-        return not far or self.case.decider.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
+        values = ordinary_data(opened.conditions, self.prover.kernel.origins, SPACING_TRIED, only=far)
+        return not far or self.prover.decider.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
 
     def _rewritten(self, obligation: Obligation) -> frozenset[str] | None:
         """The arrays from which the addresses come through memory that the kernel writes (`rewritten`).
 
         Facts have to bound what they hold at first: how values far apart would do cannot be asked for these.
         """
-        found = rewritten_arrays(self._addresses(obligation), [each.site for each in self.case.sites])
-        if found is None or not found - self.case.summary.stable_arrays <= bounded(self.case.launch.data):
+        found = rewritten_arrays(self._addresses(obligation), [each.site for each in self.prover.kernel.sites])
+        if found is None or not found - self.prover.summary.stable_arrays <= bounded(self.prover.launch.data):
             return None
         return found
 
     def _sides(self, obligation: Obligation) -> Iterator[PreparedSite]:
         sites = (obligation.first, obligation.second)
-        return (self.case.by_number[site.number] for site in sites if site is not None)
+        return (self.prover.kernel.by_number[site.number] for site in sites if site is not None)
 
     def _addresses(self, obligation: Obligation) -> Iterator[Term]:
         for side in self._sides(obligation):
             yield from place_terms(side.place)
+
+
+# ------------------------------------------------------------------------------------------------------------ rewritten
+# Addresses that come through memory which the kernel itself writes.
+#
+# What such a load gives is open for the prover, and known to the replay: the contents when the launch began, or what
+# the kernel stored there.  Where all of that is integers of arrays, a replay with various contents tells what may
+# happen; where floats or sums over tiles have a part in it, a few contents say little.
+
+
+def rewritten_arrays(terms: Iterable[Term], sites: Sequence[Site]) -> frozenset[str] | None:
+    """The arguments whose contents ``terms`` come from; ``None`` where something else than plain loads has a part."""
+    loads = _loads(sites)
+    left, seen, found = list(terms), set[Function](), set[str]()
+    while left:
+        for leaf in left.pop().free:
+            if leaf.kind is not TermKind.APPLY or leaf.function in seen:
+                continue
+            seen.add(leaf.function)
+            if leaf.function.array is not None:
+                found.add(leaf.function.array)
+            elif leaf.function in loads:
+                origin = loads[leaf.function].origin
+                stored = _stored(origin, sites)
+                if stored is None:
+                    return None
+                found.add(origin.name)
+                left += stored
+            elif leaf.function.scope is not Scope.LAUNCH:
+                return None
+    return frozenset(found)
+
+
+def _loads(sites: Sequence[Site]) -> dict[Function, Site]:
+    """Plain loads by the functions that stand for what they gave; what their masks depend on is not of them."""
+    loads: dict[Function, Site] = {}
+    for site in sites:
+        if site.access is Access.READ and not site.atomic and site.value is not None:
+            of_mask = _functions(site.guard)
+            loads |= dict.fromkeys((f for f in _functions(site.value) if f not in of_mask), site)
+    return loads
+
+
+def _functions(term: Term) -> set[Function]:
+    return {
+        leaf.function for leaf in term.free if leaf.kind is TermKind.APPLY and leaf.function.scope is not Scope.LAUNCH
+    }
+
+
+def _stored(origin: Origin, sites: Sequence[Site]) -> list[Term] | None:
+    """What plain stores write to the argument; ``None`` where the array is none, or the values are not known."""
+    if origin.kind is not OriginKind.PARAMETER:
+        return None
+    values: list[Term] = []
+    for site in sites:
+        if site.writes and (site.origin.kind is not OriginKind.PARAMETER or site.origin.name == origin.name):
+            if site.access is not Access.WRITE or site.atomic or site.argument is None:
+                return None
+            values.append(site.argument)
+    return values

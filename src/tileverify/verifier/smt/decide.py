@@ -28,7 +28,6 @@ from ..obligations.lemmas import Lemma
 from ..obligations.simplify import simplify
 from .known_launches import Call, Examples
 from .on_bit_vectors import Words
-from .selection import Selection
 from .shared_context import Session
 from .tier_solver import ModelNumbers, TierSolver
 
@@ -51,8 +50,6 @@ class Decider:
     """Answers questions "can these conditions hold together?" under fixed ``facts``.
 
     ``deadline`` (of `time.monotonic`) is for people who asked for one: past it every answer is ``UNKNOWN``.
-    ``remembers``: a question is asked once, or again within wider limits; asked again, one without an answer may have
-    one, as lemmas were made since.
     ``explain``: an ``UNSATISFIABLE`` comes with its proof.  ``session``: to be shared by the deciders of one kernel.
     """
 
@@ -61,7 +58,7 @@ class Decider:
     deadline: float | None = None
     explain: bool = False
     session: Session = field(default_factory=Session)
-    remembers: bool = False
+    _remembers: bool = field(default=False, init=False)
     _tier: TierSolver | None = field(default=None, init=False)
     _answered: dict[_Question, tuple[Result, Limits]] = field(default_factory=dict, init=False)  # under present facts
     _spent_before: int = field(init=False)
@@ -100,7 +97,7 @@ class Decider:
         that follows is used to make the copies share terms, from which congruence does the rest.
         """
         conditions, twins = tuple(conditions), tuple(twins)
-        if model or self.explain or not self.remembers:
+        if model or self.explain or not self._remembers:
             return self._decide(conditions, twins, limits or self.limits, model=model)
         question, within = (frozenset(conditions), twins), limits or self.limits
         known = self._answered.get(question)
@@ -196,6 +193,32 @@ class Decider:
         if not self.explain or result.tier is None or result.answer is not Answer.UNSATISFIABLE:
             return result
         return replace(result, proof=Proof(tuple(wanted), tuple(merges), lemmas, result.tier))
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Meanwhile a question is asked once, or again within wider limits.
+
+        Otherwise one that was asked in vain may have an answer the next time, as lemmas were made since.
+        """
+        self._remembers = True
+        try:
+            yield
+        finally:
+            self._remembers = False
+
+    def limit(self, limits: Limits) -> Limits:
+        """The limits from now on; gives those until now."""
+        before, self.limits = self.limits, limits
+        return before
+
+    @contextmanager
+    def within(self, limits: Limits) -> Iterator[None]:
+        """Meanwhile a question has these limits, or what they are set to."""
+        usual = self.limit(limits)
+        try:
+            yield
+        finally:
+            self.limit(usual)
 
     def aside(self, session: Session) -> Decider:
         """Another one under the same facts and limits."""
@@ -382,7 +405,7 @@ def multiples(facts: Iterable[Term]) -> dict[Term, Term]:
 
 
 @dataclass(frozen=True, slots=True)
-class Limited:
+class WithLimits:
     """A decider under other limits than its own."""
 
     decider: Decider
@@ -393,7 +416,7 @@ class Limited:
 
 
 @dataclass(frozen=True, slots=True)
-class UpTo:
+class WithBudget:
     """A decider under other limits than its own, which is asked no more once it has spent ``units`` in all."""
 
     units: int
@@ -409,3 +432,49 @@ class UpTo:
 def solver_version() -> str:
     """``z3 5.4.0``."""
     return f"z3 {z3.get_version_string()}"
+
+
+# ------------------------------------------------------------------------------------------------------------ selection
+# One question under changing sets of clauses.
+
+
+class Selection:
+    """Whether ``conditions`` can hold together under clauses that are chosen anew each time.
+
+    What the conditions ask of the solver is done once, when the first choice needs a solver at all.
+    """
+
+    def __init__(
+        self, decider: Decider, conditions: Sequence[Term], limits: Limits, twins: Sequence[tuple[Term, Term]]
+    ) -> None:
+        self._decider, self._conditions, self._limits, self._twins = decider, conditions, limits, twins
+        self._bits = bool(limits.bits) and mentions_bits(conditions)
+        self._tier: TierSolver | None = None
+
+    def close(self) -> None:
+        """Ends the question."""
+        if self._tier is not None:
+            self._tier.pop()
+
+    def closes(self, clauses: Sequence[Term]) -> bool:
+        """Whether the conditions contradict these clauses (and the solver's facts); False means "not seen"."""
+        if self._decider.session.effort.is_spent:
+            return False
+        self._decider.session.effort.charge(QUESTION)
+        if self._decider.plainly_refuted([*self._conditions, *clauses]):
+            return True
+        asked = [*self._conditions, *clauses]
+        if self._decider.known_to_hold(asked):
+            return False
+        if self._twins or self._bits:  # which twins are equal depends on the clauses; bits may take another tier
+            return self._decider.decide(asked, twins=self._twins, limits=self._limits).answer is Answer.UNSATISFIABLE
+        if self._tier is None:
+            self._tier = self._decider.tier()
+            self._tier.push(self._decider.expanded(self._conditions))
+        # Clauses behind switches would be asserted once, but the lemmas about those that do not count stay in the way.
+        self._tier.push(self._decider.expanded(clauses))
+        try:
+            tier = self._tier
+            return tier.settle(self._limits, lambda: self._decider.at_hand(tier, asked))[0] is Answer.UNSATISFIABLE
+        finally:
+            self._tier.pop()

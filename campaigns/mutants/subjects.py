@@ -1,0 +1,81 @@
+"""The kernels that are changed: launches of the corpus, mostly those with the label `proved`, and recorded launches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.corpus.compiled import corpus_kernels
+
+from tileverify.contract.launch import KernelUnit
+from tileverify.corpus import corpus_launches
+from tileverify.frontend.sources.discover import discover
+from tileverify.results import Verdict
+
+PREFERENCE = 5
+"""How much oftener a launch with the label `proved` is drawn than any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """``recorded``: its contract is one launch of numbers."""
+
+    name: str
+    unit: KernelUnit
+    recorded: bool
+
+
+def corpus_subjects() -> list[Subject]:
+    """The launches of the corpus that are labelled `proved`, whether or not this prover can."""
+    proved = {
+        (str(one.file), one.kernel, one.launch): one for one in corpus_launches() if one.verdict is Verdict.PROVED
+    }
+    found = []
+    for unit in _ordered(corpus_kernels()):
+        label = proved.get((str(unit.file), unit.kernel, unit.launch.name))
+        if label is not None:
+            found.append(Subject(label.id, unit, recorded=False))
+    assert found, "no label belongs to a kernel"
+    return found
+
+
+def drawn_from(recorded: Path | None) -> list[Subject]:
+    """All launches that `tileverify record` left in a folder; or the corpus', those that are labelled `proved` several
+    times: a change of the others is mostly refuted."""
+    kernels = _ordered(corpus_kernels()) if recorded is None else units([str(recorded)])
+    found = [Subject(_name(unit), unit, recorded=recorded is not None) for unit in kernels]
+    return found + ([] if recorded else corpus_subjects() * PREFERENCE)
+
+
+def _name(unit: KernelUnit) -> str:
+    """As labels have it."""
+    return f"{unit.file.parent.name}/{unit.file.name}::{unit.kernel}[{unit.launch.name}]"
+
+
+def recorded_subjects(folder: Path, per_kernel: int = 1) -> list[Subject]:
+    """The first launch of up to ``per_kernel`` specialisations of each kernel that `tileverify record` left here."""
+    index = json.loads((folder / "index.json").read_text())
+    files: dict[str, list[Path]] = {}
+    for entry in index["specialisations"]:
+        source = entry["source"]
+        name = f"{source['module'].removeprefix('tilegym.')}:{source['qualname']}#{source['id'][:6]}"
+        bytecode = folder / entry["bytecode"]
+        if len(files.setdefault(name, [])) < per_kernel and bytecode not in files[name]:
+            files[name].append(bytecode)
+    found = []
+    for name, chosen in sorted(files.items()):
+        for number, file in enumerate(chosen):
+            first, *_ = units([str(file)])
+            found.append(Subject(f"{name}[{number}]" if per_kernel > 1 else name, first, recorded=True))
+    return found
+
+
+def units(targets: Sequence[str]) -> list[KernelUnit]:
+    """Kernels with their launches, ordered by file, kernel and launch."""
+    return _ordered(unit for unit in discover(list(targets)) if isinstance(unit, KernelUnit))
+
+
+def _ordered(kernels: Iterable[KernelUnit]) -> list[KernelUnit]:
+    return sorted(kernels, key=lambda unit: (str(unit.file), unit.kernel, unit.launch.name))

@@ -1,0 +1,180 @@
+"""The fewest facts of a recording under which a kernel is proved."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ...contract.contract import Contract
+from ...contract.facts.form import DISTINCT, Subject
+from ...contract.facts.kinds import subject_of
+from ...contract.facts.statements import DataTerm
+from ...contract.facts.weaker import strongest
+from ...contract.launch import DataFact
+from ..attempt import Open
+from ..budgets import (
+    CHOICE_FIT_LIMITS,
+    CHOICE_LEAST,
+    CHOICE_LIMITS,
+    EVERY_LIMITS,
+    FEWER_FACTS,
+    MORE_LIMITS,
+    MOST_EACH,
+    NATURAL_LIMITS,
+)
+from ..obligations.fact_instances import loaded_values
+from ..obligations.fixed_elements import of_one_number
+from ..obligations.obligations import Obligation, every_obligation
+from ..prover import Prover
+from ..smt import WithBudget
+from .abduce import fewest
+from .clauses import launch_clause
+from .fact_trial import Key, key_of, with_terms
+
+MOST_TRIED: Final = 40
+"""Sets of facts that are tried."""
+
+MORE_FACTS: Final = 4
+"""So many times as many facts are offered as did not suffice: what closes mostly stands among the first ones, and the
+fewest of these are found sooner than the fewest of all."""
+
+
+@dataclass
+class FactChoice:
+    """Looks for facts that all hold of one launch, so that no set of them is contradictory.
+
+    Accesses whose machine integers were not shown to fit are prepared anew for every set, because facts are also needed
+    to read these as they are meant.
+    What no data is part of is left to clauses, which the proof under the facts looks for once more: before facts are
+    known, it may be out of reach whether clauses leave the kernel any work.
+
+    ``look``: the proof that left open what is wanted, under the same contract.
+    """
+
+    prover: Prover
+    look: Prover
+    _own: Contract = field(init=False)
+    _terms: dict[DataFact, DataTerm] = field(init=False)
+    _doubted: set[int] = field(init=False)  # offsets of what facts may prepare otherwise
+    _numbers: tuple[DataTerm, ...] = field(init=False)  # facts under which the rest was prepared
+    _tried: int = 0
+    _effort: int | None = None
+    _given_up: Key | None = None  # where the solver ran out of resources under the facts that were tried last
+    _spent: int = 0  # on the facts that were tried last
+
+    def choose(self, groups: Sequence[Sequence[DataFact]], wanted: Collection[Key]) -> tuple[DataFact, ...]:
+        """As few of the facts as close the ``wanted`` obligations, earlier ones by preference; empty if none do.
+
+        First the most natural ones: of each kind, and for each array, the weakest; and first those that do not tell
+        values apart.  Where the solver gave up, it is asked with more resources, as long as nothing else suffices.
+        """
+        self._own = self.prover.contract
+        self.prover.prepare_like(self.look)
+        self._numbers = of_one_number(self._own.data)
+        self._doubted = {item.offset for item, _ in self.prover.kernel.doubts()}
+        self._adopt_own_clauses(wanted)
+        every = [fact for group in groups for fact in group]
+        (terms,) = with_terms([every], self.prover.launch)
+        self._terms = dict(zip(every, terms, strict=True))
+        natural = list({(fact.kind, *fact.arrays): fact for fact in reversed(every)}.values())[::-1]
+        ordered = {fact.array for fact in every if subject_of(fact) is Subject.ORDER}
+        # Offsets that never fall are no shares of anything, whatever their sum is.
+        plain = [
+            fact
+            for fact in natural
+            if subject_of(fact) not in (*DISTINCT, Subject.STEPS)
+            and not (subject_of(fact) is Subject.SUM and fact.array in ordered)
+        ]
+
+        known: dict[tuple[DataTerm, ...], bool] = {}  # by the strongest of the facts, which are all that is assumed
+
+        def closes(facts: Sequence[DataFact]) -> bool:
+            assumed = self._assumed(facts)
+            if assumed not in known:
+                known[assumed] = self._close(facts, wanted)
+            return known[assumed]
+
+        hard, patient = None, False
+        offers = [(plain, NATURAL_LIMITS), (natural, NATURAL_LIMITS)]
+        offers += [(every[:count], EVERY_LIMITS) for count in _growing(MORE_FACTS * len(natural), len(every))]
+        for offered, limits in offers:
+            if not offered or (limits is NATURAL_LIMITS and patient):
+                continue
+            self.prover.limit(limits)
+            if self._close(offered, wanted, hard):
+                return tuple(fewest(offered, closes))
+            # What the solver gave up patiently under a few facts does not get easy under more.
+            hard = self._given_up
+            patient = patient or (hard is not None and limits is NATURAL_LIMITS)
+        if hard is not None and not patient:
+            self.prover.limit(MORE_LIMITS)
+            if self._close(every, wanted, hard, self._spent):
+                return tuple(fewest(every, closes))
+        return ()
+
+    def _adopt_own_clauses(self, wanted: Collection[Key]) -> None:
+        """What speaks of the launch alone is itself the clause that closes it; the rest is asked under that."""
+        for obligation in every_obligation(self.prover.kernel.sites, self.prover.kernel.promises, self.prover.contract):
+            if key_of(obligation) in wanted and not loaded_values(obligation.conditions):
+                answer = self.prover.prove(obligation)
+                if isinstance(answer, Open) and _is_for_clauses(answer):
+                    self.prover.adopt(launch_clause(obligation, answer.conditions, self.prover.use))
+
+    def _assumed(self, facts: Iterable[DataFact]) -> tuple[DataTerm, ...]:
+        return tuple(strongest(self._terms[fact] for fact in facts))
+
+    def _close(
+        self, facts: Sequence[DataFact], wanted: Collection[Key], hard: Key | None = None, spent: int = 0
+    ) -> bool:
+        """Whether the facts close what is wanted; first ``hard``, where most likely they do not.
+
+        What they close was in part known by then, for what it took to ask before: ``spent``.
+        """
+        self._tried += 1
+        self._given_up, self._spent = None, spent
+        if self._tried > MOST_TRIED or self.prover.at_its_end():
+            return False
+        start = self.prover.decider.spent - spent
+        contract = replace(self._own, data=(*self._own.data, *self._assumed(facts)))
+        offsets = {offset for _, places in wanted for offset in places}
+        # An element for which facts leave one number is that number wherever it stands.
+        before, self._numbers = self._numbers, of_one_number(contract.data)
+        # What takes too much before anything is asked counts as a no in any case.
+        enough = None if self._effort is None else start + self._effort
+        self.prover = self.prover.with_facts(
+            contract,
+            offsets & self._doubted if self._numbers == before else offsets,
+            None if enough is None else WithBudget(enough, self.prover.decider, CHOICE_FIT_LIMITS),
+        )
+        kernel = self.prover.kernel
+        sites = [prepared for prepared in kernel.sites if prepared.site.offset in offsets]
+        places = {places for _, places in wanted}
+        asked: Iterable[Obligation] = every_obligation(sites, kernel.promises, contract, places)
+        asked = (obligation for obligation in asked if key_of(obligation) in wanted)
+        for obligation in sorted(asked, key=lambda each: key_of(each) != hard) if hard else asked:
+            too_much = self._effort is not None and self.prover.decider.spent - start > self._effort
+            answer = None if too_much else self.prover.prove(obligation)
+            self._spent = self.prover.decider.spent - start
+            if isinstance(answer, Open) and answer.unknown and obligation.blocked is None:
+                self._given_up = key_of(obligation)
+            if too_much or (isinstance(answer, Open) and not _is_for_clauses(answer)):
+                return False
+        if self._effort is None:
+            self._effort = max(CHOICE_LEAST, FEWER_FACTS * self._spent)
+            each = min(self._effort, MOST_EACH)
+            self.prover.limit(replace(CHOICE_LIMITS, linear=each, total=each))
+        return True
+
+
+def _growing(first: int, last: int) -> Iterator[int]:
+    """``first``, `MORE_FACTS` times as many, and so on, below ``last``, and that."""
+    while 0 < first < last:
+        yield first
+        first *= MORE_FACTS
+    yield last
+
+
+def _is_for_clauses(opened: Open) -> bool:
+    """Whether no fact can close this: it has no data in it."""
+    return opened.obligation.blocked is None and not loaded_values(opened.conditions)

@@ -1,0 +1,256 @@
+"""One wider contract: the kernel proved under clauses that the launch it was recorded from keeps.
+
+A clause for an obligation between blocks has to leave work here, too (`work`): where the launch has one block along an
+axis that the kernel reads, and blocks along it would race, its one block is the user's to choose.  It holds of the
+launch itself, which is then all that is proved, and never becomes ``grid.y == 1`` in a contract that says ``any``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from ...contract import terms as t
+from ...contract.launch import EntryParameter, LaunchSpec
+from ...contract.terms import Term
+from ...contract.variables import GRID
+from ...frontend.symbolic.summary import AccessSummary
+from ...results import Verdict
+from .. import messages
+from ..attempt import Attempt, Closed, Open, Outcome, VerifyOptions
+from ..budgets import (
+    CLOSING_LIMITS,
+    FIRST_LIMITS,
+    LAST_LIMITS,
+    PREPARING_TOTAL,
+    SEARCH_IN_VAIN,
+    SEARCH_TOTAL,
+    WIDER_FIT_LIMITS,
+    WIDER_SHARE,
+    WIDEST_AHEAD,
+    WIDEST_TOTAL,
+)
+from ..obligations.answers import Answer
+from ..obligations.footprint_overlap import place_terms
+from ..obligations.obligations import Obligation, promise
+from ..obligations.prepare import Preparer
+from ..obligations.two_blocks import CopyLevel
+from ..outcome import outcome_of
+from ..prover import Prover
+from ..smt import Session
+from .abduce import abduce
+from .clauses import (
+    Clause,
+    as_equalities,
+    fitting_clauses,
+    ignored_axes,
+    index_space_clauses,
+    last_block_clauses,
+    launch_clause,
+    spoken,
+    writes_for_all,
+)
+from .generalising import Level, Miner, holds, levels, weaker
+from .mining import fitting_bounds
+from .nonvacuity import Demand, Nonvacuity, two_blocks
+from .patience import Patience
+
+
+@dataclass
+class GeneralisedProof:
+    prover: Prover
+    _is_last: bool = field(default=False, init=False)  # the obligation that is looked at
+
+    def __post_init__(self) -> None:
+        self.nonvacuity = Nonvacuity(self.prover)
+
+    def attempt(self, level: Level) -> Outcome | None:
+        """The kernel proved under clauses that the level's own launch keeps; ``None`` if that does not work out.
+
+        No contract is vacuous then: the launch satisfies it.
+        """
+        level = level.aligned(self.prover.summary.origins.values())
+        if not all(holds(fact, level.own) for fact in self.prover.contract.facts):
+            return None
+        self.prover.search_afresh()
+        if not self.prover.options.deny_requires:
+            self.prover.adopt(clause for clause in self._necessary() if holds(clause.condition, level.own))
+        several = _SeveralBlocks(self.prover, level)
+        if several.are_excluded():
+            return None
+        patience = Patience(
+            self.prover.decider, WIDER_FIT_LIMITS, PREPARING_TOTAL if level.holds_for == "any" else None
+        )
+
+        def made_fit(wrap: Term, outside: Term, guard: Term) -> bool:
+            return self._made_fit(patience, wrap, (outside, guard), level.own)
+
+        preparer = Preparer(self.prover.summary, self.prover.contract, patience)
+        # Whether integers fit is asked again and again.
+        with self.prover.decider.remembering(), preparer.narrowing(made_fit):
+            self.prover.prepare(preparer)
+        if patience.is_over():
+            return None
+        miner = Miner(level, self.prover.lane_counts())
+        obligations = list(self.prover.kernel.obligations())
+        for number, obligation in enumerate(obligations, 1):
+            if self._exhausted() or self._is_behind((number - 1) / len(obligations)) or several.are_excluded():
+                return None
+            self._is_last = number == len(obligations)
+            with self.prover.effort.about(obligation):
+                proved = self._proved(obligation, miner)
+            if not proved:
+                return None
+        if not several.are_possible():
+            return None
+        self.prover.drop_implied(level.own)
+        return outcome_of(self.prover, Verdict.PROVED)
+
+    def _proved(self, obligation: Obligation, miner: Miner) -> bool:
+        answer = self.prover.prove(obligation, FIRST_LIMITS)
+        if isinstance(answer, Closed) or self._close(answer, miner):
+            return True
+        if self.prover.attempt.holds_for == "any" or self._in_vain():
+            return False
+        return isinstance(self.prover.prove(obligation, LAST_LIMITS), Closed)
+
+    def _exhausted(self) -> bool:
+        total = WIDEST_TOTAL if self.prover.attempt.holds_for == "any" else SEARCH_TOTAL
+        return self.prover.at_its_end() or self.prover.decider.spent > total
+
+    def _is_behind(self, proved: float) -> bool:
+        """Whether what is left of the account is too little for the obligations that are left, by all experience."""
+        due = WIDEST_AHEAD + proved * (WIDEST_TOTAL - WIDEST_AHEAD)
+        return self.prover.attempt.holds_for == "any" and self.prover.decider.spent > due
+
+    def _in_vain(self) -> bool:
+        """Whether nothing is left for the obligations behind the present one, so that it does not matter either."""
+        return not self._is_last and self._exhausted()
+
+    def _necessary(self) -> Iterator[Clause]:
+        """Clauses that no wider contract can do without, or that only keep absurd sizes out."""
+        plain = Preparer(self.prover.summary, self.prover.contract, self.prover.decider, keep_wraps=True)
+        sites = [plain.site(site) for site in self.prover.summary.sites]
+        asked = [promise(plain.promise(item)) for item in self.prover.summary.promises]
+        for each in asked:
+            yield from launch_clause(each, each.conditions, self.prover.use)
+        terms = [term for site in sites for term in (site.guard, *place_terms(site.place))]
+        yield from ignored_axes(self.prover.summary.read_axes) if writes_for_all(sites) else ()
+        yield from last_block_clauses(sites)
+        for clause in fitting_clauses([*terms, *(part for each in asked for part in each.conditions)]):
+            if self.prover.decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
+                yield clause
+
+    def _close(self, opened: Open, miner: Miner) -> bool:
+        """Find clauses that the level's own launch keeps and under which the obligation holds, and adopt them."""
+        if opened.obligation.blocked is not None or self.prover.options.deny_requires:
+            return False
+        own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions, self.prover.use)]
+        own += [clause.condition for clause in index_space_clauses(opened.obligation)]
+        wanted: list[Demand] | None = None
+
+        def leaves_work(chosen: Sequence[Term]) -> bool:
+            nonlocal wanted
+            if opened.obligation.level == CopyLevel.BLOCK:
+                wanted = self.nonvacuity.demands(opened.obligation) if wanted is None else wanted
+            return self.nonvacuity.leaves(wanted or [], chosen)
+
+        closed, end = False, self.prover.decider.spent + SEARCH_IN_VAIN
+
+        def is_hopeless() -> bool:
+            return not closed and self.prover.decider.spent > end
+
+        with self.prover.question(opened, CLOSING_LIMITS) as closes:
+
+            def tried(clauses: Sequence[Term]) -> bool:
+                nonlocal closed
+                closes_it = not (self._in_vain() or is_hopeless()) and closes(clauses)
+                closed |= closes_it
+                return closes_it
+
+            chosen = abduce(
+                chain([own], miner.groups(opened.conditions)),
+                tried,
+                admitted=lambda offered, group: [term for term in group if holds(term, miner.level.own)],
+                accepted=leaves_work,
+                stop=lambda: self._exhausted() or is_hopeless(),
+                weaker=lambda clause: weaker(clause, miner.tiles),
+            )
+            found = self.prover.worded(as_equalities(chosen), closes, multiply=False)
+        self.prover.adopt(found)
+        return bool(chosen) and isinstance(self.prover.prove(opened.obligation), Closed)
+
+    def _made_fit(self, patience: Patience, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:
+        """Whether a clause that the level's own launch keeps makes ``wrap`` fit, by which it is adopted."""
+        if self.prover.options.deny_requires:
+            return False
+        for candidates in fitting_bounds(wrap):
+            clauses = [clause for term in candidates for clause in spoken(term)]
+            conditions = [clause.condition for clause in clauses]
+            kept = len(clauses) == len(candidates) and all(holds(condition, own) for condition in conditions)
+            if kept and patience.decide([*outside, *conditions]).answer is Answer.UNSATISFIABLE:
+                self.prover.adopt(clauses)
+                return True
+        return False
+
+
+@dataclass
+class _SeveralBlocks:
+    """Whether the clauses so far leave launches of several blocks, where the level's own launch has one.
+
+    As clauses only grow, what excludes such launches is no wider contract, however the rest comes out.
+    """
+
+    prover: Prover
+    level: Level
+    _seen: int = field(default=-1, init=False)  # clauses that do not exclude them
+
+    def _answer(self) -> Answer:
+        if any(self.level.own[axis] != 1 for axis in GRID):
+            return Answer.SATISFIABLE
+        return self.prover.decider.decide(two_blocks(self.prover.contract, range(len(GRID)))).answer
+
+    def are_excluded(self) -> bool:
+        if self._seen != len(self.prover.clauses) and self._answer() is Answer.UNSATISFIABLE:
+            return True
+        self._seen = len(self.prover.clauses)
+        return False
+
+    def are_possible(self) -> bool:
+        return self._answer() is Answer.SATISFIABLE
+
+
+# --------------------------------------------------------------------------------------------------------- wider proofs
+# Proofs of a kernel for more than the launch that it was recorded from: widest first, each for a part of the account.
+#
+# What they cannot prove, the launch's own proof may.
+
+
+@dataclass
+class Wider:
+    """``options``: for contracts that the user did not ask for."""
+
+    summary: AccessSummary
+    parameters: Sequence[EntryParameter]
+    options: VerifyOptions
+    session: Session
+    started: float
+
+    def proved(self, launch: LaunchSpec, numbers: slice, share: int = WIDER_SHARE) -> tuple[Outcome | None, bool]:
+        """The kernel proved under one of the contracts that hold ``launch``, or ``None``: and whether one that was
+        tried in vain may work out with more of the account.
+
+        Each may take one of ``share`` equal parts of it: those of these ``numbers``, the widest first.
+        """
+        ran_out, effort = False, self.session.effort
+        for level in list(levels(launch, self.parameters))[numbers]:
+            attempt = Attempt.of(self.summary, level.launch, self.options, self.started)
+            prover = Prover.of(replace(attempt, holds_for=level.holds_for), self.session)
+            with effort.share(share), effort.at(messages.WIDER[level.holds_for]):
+                found = GeneralisedProof(prover).attempt(level)
+                spent = effort.is_spent
+            if found is not None:
+                return found, ran_out
+            ran_out |= spent
+        return None, ran_out

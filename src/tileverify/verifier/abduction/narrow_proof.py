@@ -1,0 +1,199 @@
+"""The user's own contract narrowed: clauses that close what is open, minimal, as people write them.
+
+Axes first: where the grid is open, an axis whose block number the kernel does not read gets one block as soon as blocks
+may meet at all, and no later question, no witness either, has blocks that differ in it alone.  A kernel that reads no
+block number is one for a single block.
+
+Clauses may not narrow what a person wrote: of a written contract only its open parts get any (`limits`).  What would
+prove the kernel beyond that is looked for after the verdict, for people to read.
+
+What clauses may not do is keep the kernel from its work (`work`): an axis that is read keeps two blocks at the accesses
+at stake, what is loaded may let them get there, and loops keep a second iteration.  Where clauses would have to, the
+question stays open: then a witness decides, or it is undecided, and the message says what those clauses are.  Clauses
+for blocks that differ along another axis are adopted all the same, so that the witness shows the axis at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from ...contract import terms as t
+from ...contract.terms import Term, TermKind
+from ...contract.variables import BID, GRID, list_length
+from ..attempt import Closed, Open
+from ..budgets import CLAUSE_LIMITS
+from ..obligations.answers import Answer
+from ..obligations.fact_instances import loaded_values
+from ..obligations.limits import is_left_open
+from ..obligations.prepare import contract_values
+from ..obligations.two_blocks import OTHER, CopyLevel, Second
+from ..prover import Prover
+from .abduce import Closes, abduce
+from .clause_candidates import offers
+from .clause_wording import shortest
+from .clauses import Clause, as_equalities, ignored_axes, launch_clause
+from .implied import related
+from .nonvacuity import Demand, Nonvacuity, axes_of_work
+
+FOR_DATA = 4
+"""Groups of clauses that are tried where the contents of arrays matter, and mostly a fact about them is missing."""
+
+
+@dataclass
+class Narrowing:
+    """Looks for clauses that close what ``prover`` left open; ``freely``: whatever they narrow."""
+
+    prover: Prover
+    freely: bool = False
+
+    def __post_init__(self) -> None:
+        self.nonvacuity = Nonvacuity(self.prover)
+
+    def narrow(self, left: list[Open]) -> list[Open]:
+        """What is open although clauses about launch-known quantities were looked for that close it.
+
+        Sound because each obligation is proved again under the clauses that are adopted.
+        """
+        still: list[tuple[Open, int]] = []
+        for opened in left:
+            with self.prover.effort.about(opened.obligation):
+                narrowed = self._narrowed(opened)
+            if not narrowed:
+                still.append((opened, len(self.prover.clauses)))
+        # A clause that came later may close what came before.
+        again = [self._reopened(opened, self.prover.clauses[known:]) for opened, known in still]
+        self.prover.drop_implied({}, last=list(ignored_axes(frozenset())))
+        return [reopened for reopened in again if reopened is not None]
+
+    def ignoring_axes(self, left: list[Open]) -> list[Open]:
+        """What is open although axes that the kernel does not read get one block, where the grid is open and blocks may
+        meet."""
+        meet = any(opened.obligation.level == CopyLevel.BLOCK and opened.obligation.blocked is None for opened in left)
+        if self.prover.contract.grid_given or not meet:
+            return left
+        self.prover.search_afresh()
+        found: list[Clause] = []
+        for clause in ignored_axes(self.prover.summary.read_axes):
+            more = self.prover.searcher.decide([t.not_(clause.condition)], limits=CLAUSE_LIMITS).answer
+            if more is Answer.UNSATISFIABLE:
+                continue  # the user has said so
+            if self.nonvacuity.possible([clause.condition, *(other.condition for other in found)]):
+                found.append(clause)
+        self.prover.adopt(found)
+        again = (self._reopened(opened, found) for opened in left)
+        return [opened for opened in again if opened is not None]
+
+    def _narrowed(self, opened: Open) -> bool:
+        obligation = opened.obligation
+        if obligation.blocked is not None:
+            return False
+        if self._reopened(opened, self.prover.clauses) is None:
+            return True
+        found, wanted = self._own_clause(opened), list[Demand]()
+        if not found and any(self.quantities()) and self._has_open_part(opened):
+            wanted = self.nonvacuity.demands(obligation)
+            self.nonvacuity.demanded.append(wanted)
+            found = self.found(opened, wanted)
+        self.prover.adopt(found)
+        if found and isinstance(self.prover.prove(obligation), Closed):
+            self.prover.note_found()
+            return True
+        if wanted:
+            self._narrow_axes(opened, wanted)
+        return False
+
+    def _narrow_axes(self, opened: Open, wanted: Sequence[Demand]) -> None:
+        """Clauses for blocks that differ along one axis, for each axis where that is another question."""
+        axes = axes_of_work(self.prover.summary.read_axes)
+        if opened.obligation.level != CopyLevel.BLOCK or self.prover.contract.grid_given or len(axes) < 2:
+            return
+        copy = Second(CopyLevel.BLOCK, OTHER)
+        for axis in axes:
+            apart = t.substitute(t.ne(BID[axis], copy(BID[axis])), opened.eliminated)
+            along = replace(opened, conditions=(*opened.conditions, apart))
+            with self.prover.question(along) as closes:
+                needed = not closes(())
+            self.prover.adopt(self.found(along, wanted) if needed else ())
+
+    def _reopened(self, opened: Open, clauses: Sequence[Clause]) -> Open | None:
+        """What is left of ``opened`` under these clauses; one that shares no variable with it decides nothing."""
+        if not related(clauses, opened.conditions, self.prover.facts):
+            return opened
+        answer = self.prover.prove(opened.obligation)
+        return answer if isinstance(answer, Open) else None
+
+    def _own_clause(self, opened: Open) -> list[Clause]:
+        """The obligation itself, where it speaks of the launch alone and some launches keep it."""
+        for clause in launch_clause(opened.obligation, opened.conditions, self.prover.use):
+            if not self._is_free(clause.condition):
+                continue
+            left = self.nonvacuity.possible([clause.condition, *self.nonvacuity.two_blocks()])
+            left = left and self.nonvacuity.leaves_something(opened.obligation, [clause.condition])
+            if left and self.nonvacuity.leaves_all_at_once(opened.obligation, [clause.condition]):
+                with self.prover.question(opened) as closes:
+                    return self.prover.worded([clause.condition], closes)
+        return []
+
+    def found(self, opened: Open, wanted: Sequence[Demand], *, idle: bool = False) -> list[Clause]:
+        """Clauses that keep the question from holding and leave launches in which the kernel does its work, or is
+        ``idle``; none if none were found."""
+        groups: Iterator[list[Term]] = offers(
+            opened.obligation,
+            opened.conditions,
+            self.prover.decider.facts,
+            self.prover.contract,
+            self.prover.lane_counts(),
+            sized=not self.prover.launch.unsized,
+        )
+
+        def accepted(chosen: Sequence[Term], closes: Closes) -> bool:
+            left = bool(self.prover.worded(chosen, closes)) and self.nonvacuity.leaves_launches(chosen)
+            return left and (idle or self.nonvacuity.leaves_others(opened.obligation, chosen))
+
+        with self.prover.question(opened) as closes:
+            chosen = abduce(
+                islice(groups, FOR_DATA) if loaded_values(opened.conditions) else groups,
+                closes,
+                admitted=lambda offered, group: self._admitted(wanted, offered, group),
+                accepted=lambda chosen: accepted(chosen, closes),
+                stop=self.prover.exhausted,
+            )
+            return self.prover.worded(as_equalities(chosen), closes)
+
+    def _has_open_part(self, opened: Open) -> bool:
+        """Whether some clause on what the question speaks of could be free."""
+        named = {leaf for condition in opened.conditions for leaf in condition.free}
+        return self.freely or not self.prover.contract.grid_given or any(map(is_left_open, named))
+
+    def _is_free(self, clause: Term) -> bool:
+        """Whether the tool may add the clause: it narrows nothing that somebody wrote."""
+        return self.freely or self.prover.parts.is_admissible(clause)
+
+    def would_do(self, opened: Open) -> list[str]:
+        """Clauses that close what is open and let some block of several get to it, but shut out part of the work: for
+        people to judge."""
+        if opened.obligation.blocked is not None or not any(self.quantities()):
+            return []
+        found = self.found(opened, self.nonvacuity.demands(opened.obligation)[:1], idle=True)
+        return [clause.text for clause in shortest(found, self.prover.parts.implies, facts=self.prover.contract.facts)]
+
+    def quantities(self) -> Iterator[Term]:
+        """What a launch decides within the contract; nothing where all is numbers."""
+        values = contract_values(self.prover.contract)
+        yield from (axis for axis in GRID if values.get(axis, axis).kind is not TermKind.CONST)
+        yield from self.prover.contract.variables
+        yield from (list_length(name) for name in self.prover.contract.lists)
+
+    def _admitted(self, wanted: Sequence[Demand], offered: Sequence[Term], group: Sequence[Term]) -> list[Term]:
+        """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its work: all
+        together, or else each that can."""
+        group = list(filter(self._is_free, group))
+        if not group or self.nonvacuity.leaves(wanted, [*offered, *group]):
+            return group
+        kept: list[Term] = []
+        for term in group if len(group) > 1 else ():
+            if self.nonvacuity.leaves(wanted, [*offered, *kept, term]):
+                kept.append(term)
+        return kept

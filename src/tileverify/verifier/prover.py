@@ -1,0 +1,376 @@
+"""The prover of one attempt: it decides obligations under a contract and the clauses that were added to it so far.
+
+What it knows grows, so that a solver is told each fact once: by clauses (`Prover.adopt`), and by what it was asked.
+Whoever searches asks a prover and hands clauses to it; nobody else changes it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from ..contract import terms as t
+from ..contract.contract import Contract
+from ..contract.launch import LaunchSpec
+from ..contract.terms import Term
+from ..frontend.symbolic.summary import AccessSummary, Origin, Promise, Site
+from ..results import ObligationCount
+from ..results.codes import TV
+from ..results.tiers import Tier
+from . import messages
+from .abduction.abduce import Closes, OfferedFacts
+from .abduction.clause_wording import plain
+from .abduction.clauses import Clause, fixed, spoken
+from .abduction.implied import joined, related, without_implied
+from .abduction.patience import Patience
+from .attempt import Attempt, Closed, Open, VerifyOptions
+from .budgets import CLAUSE_LIMITS, HASTE, SEARCH_TOTAL, STRUCTURAL, WORDING_LIMITS
+from .effort import Effort
+from .obligations.answers import Answer, Decides, Limits, Result
+from .obligations.fact_use import FactUse
+from .obligations.footprint_overlap import PreparedSite
+from .obligations.limits import ContractParts
+from .obligations.obligations import Obligation, before_start, every_obligation
+from .obligations.prepare import FitWrap, Preparer, launch_facts, terms_of
+from .obligations.protocols import Protocols
+from .obligations.simplify import simplify
+from .smt import Decider, Session
+
+TIME_IS_UP = "the time limit for this kernel was reached"
+
+
+@dataclass
+class Prover:
+    """``attempt``: with the clauses that were adopted so far.
+
+    ``decider`` answers for the proof, and a second solver for searches, which `search_afresh` replaces.
+    ``use``: the facts on data that questions may rely on.  ``closed``: what was proved, in that order.
+    """
+
+    attempt: Attempt
+    session: Session
+    decider: Decider
+    use: FactUse
+    facts: frozenset[Term]
+    closed: list[Closed] = field(default_factory=list)
+    _answers: dict[frozenset[Term], Result] = field(default_factory=dict)
+    _fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
+    _found_at: int = 0  # what the search for clauses had spent when it last found one
+    _kernel: PreparedKernel | None = None
+
+    def __post_init__(self) -> None:
+        self.searcher = self.decider
+
+    @classmethod
+    def of(cls, attempt: Attempt, session: Session) -> Prover:
+        """The prover of a new attempt.
+
+        Its solver context is its own: what other attempts asked, and when they are freed, would decide what the solver
+        tries first.  ``session`` is the kernel's, which pays.
+        """
+        session, conditions = session.anew(), attempt.conditions
+        facts = (*launch_facts(attempt.contract), *conditions)
+        use = FactUse(attempt.contract, OfferedFacts(attempt.offered) if attempt.offered else None, clauses=conditions)
+        decider = Decider(facts, attempt.options.limits, attempt.deadline, session=session)
+        return cls(attempt, session, decider, use, frozenset(t.conjuncts(*facts)))
+
+    @property
+    def contract(self) -> Contract:
+        return self.attempt.contract
+
+    @property
+    def summary(self) -> AccessSummary:
+        return self.attempt.summary
+
+    @property
+    def launch(self) -> LaunchSpec:
+        return self.attempt.launch
+
+    @property
+    def options(self) -> VerifyOptions:
+        return self.attempt.options
+
+    @property
+    def clauses(self) -> tuple[Clause, ...]:
+        """What the tool added to the contract so far."""
+        return self.attempt.clauses
+
+    @property
+    def effort(self) -> Effort:
+        """The account that pays for all proofs of this kernel."""
+        return self.session.effort
+
+    @property
+    def kernel(self) -> PreparedKernel:
+        """The kernel as the attempt's contract reads it, once it is prepared."""
+        assert self._kernel is not None
+        return self._kernel
+
+    @cached_property
+    def parts(self) -> ContractParts:
+        """What clauses may do to the contract.  What they are asked of knows the contract, and no clause."""
+        facts = launch_facts(self.contract)
+        alone = Decider(facts, CLAUSE_LIMITS, self.decider.deadline, session=self.session)
+
+        def asked(conditions: Sequence[Term]) -> Answer:
+            return alone.decide(conditions).answer
+
+        lanes = (lane.size for site in self.summary.sites for lane in site.lanes)
+        return ContractParts(self.contract, asked, max(lanes, default=1))
+
+    # ---------------------------------------------------------------------------------------- the kernel
+    def prepare(self, preparer: Preparer | None = None) -> None:
+        """Read the kernel under the contract; ``preparer``: who reads it in place of the usual one."""
+        if preparer is None:
+            options, decider = self.options, self.decider
+            asked = Patience(decider, options.limits, HASTE, most_open=None) if options.hasty else decider
+            preparer = Preparer(self.summary, self.contract, asked, use=self.use)
+        self._kernel = PreparedKernel.of(preparer, self.decider)
+
+    def prepare_nothing(self) -> None:
+        """Read none of its accesses: for questions about something else."""
+        preparer = Preparer(self.summary, self.contract, self.decider, use=self.use)
+        self._kernel = PreparedKernel.nothing(preparer, self.decider)
+
+    def prepare_like(self, other: Prover, use: FactUse | None = None) -> None:
+        """As ``other``, of the same contract, was prepared: anew only what more clauses may have to do with.
+
+        ``use``: the facts that may be relied on meanwhile, in place of one's own.
+        """
+        assert other.contract is self.contract
+        preparer = other.kernel.preparer.informed_otherwise(self.contract, self.decider, use or self.use)
+        kernel = replace(other.kernel, preparer=preparer)
+        doubtful = (item.offset for item, terms in kernel.doubts() if related(self.clauses, terms, self.facts))
+        kernel = kernel.again(preparer, set(doubtful) if self.clauses else ())
+        self._kernel = kernel.by(preparer, self.decider)
+
+    def prepare_again(self, offsets: Container[int]) -> None:
+        """Read the accesses and promises at these places once more, under the facts and clauses that count by now."""
+        self._kernel = self.kernel.again(self._informed(), offsets)
+
+    def prepare_fitting(self, offsets: Container[int], fit: FitWrap) -> None:
+        """The same, where ``fit`` may make machine integers fit that do not."""
+        preparer = self._informed()
+        with preparer.narrowing(fit):
+            self._kernel = self.kernel.again(preparer, offsets)
+
+    def _informed(self, decider: Decides | None = None) -> Preparer:
+        return self.kernel.preparer.informed_otherwise(self.contract, decider or self.decider, self.use)
+
+    def with_facts(self, contract: Contract, offsets: Container[int], decider: Decides | None = None) -> Prover:
+        """A prover for a contract that differs in its facts on data alone, which shares this one's solver.
+
+        What stands at ``offsets`` is read once more; ``decider``: who is asked meanwhile in place of the own one.
+        """
+        use = FactUse(contract, said=self.use.said, clauses=self.attempt.conditions)
+        other = replace(self, attempt=replace(self.attempt, contract=contract), use=use, closed=[])
+        other._kernel = self.kernel.again(other._informed(decider), offsets)
+        return other
+
+    # ------------------------------------------------------------------------------------- obligations
+    def prove(self, obligation: Obligation, limits: Limits | None = None) -> Closed | Open:
+        """How the obligation was proved, which counts for the verdict, or what is left open.
+
+        ``limits`` other than usual count for the solver alone.
+        """
+        answer = self.answer(obligation, limits)
+        if isinstance(answer, Closed):
+            self.closed.append(answer)
+        return answer
+
+    def answer(self, obligation: Obligation, limits: Limits | None = None) -> Closed | Open:
+        """`prove`, of what does not count for the verdict."""
+        if obligation.blocked is not None:
+            return Open(obligation, (), unknown=True)
+        with self.effort.about(obligation):
+            return self._answered(obligation, limits)
+
+    def _answered(self, obligation: Obligation, limits: Limits | None) -> Closed | Open:
+        started = time.perf_counter()
+        self.effort.charge(STRUCTURAL)
+        simple = simplify(self.simplified(obligation.conditions), self.facts)
+        if simple is None:
+            return Closed(obligation, Tier.STRUCTURAL, time.perf_counter() - started)
+        conditions = (*simple.conditions, *self.use.known(simple.conditions, self.kernel.origins))
+        if self.at_its_end():
+            return Open(replace(obligation, blocked=(TV.BUDGET, self.end())), conditions, unknown=True)
+        key = frozenset(conditions)
+        result = self._answers.get(key)
+        if result is None:
+            twins = [tuple(self.simplified(pair)) for pair in obligation.twins]
+            result = self.decider.decide(conditions, twins=[(a, b) for a, b in twins], limits=limits)
+            if limits is None or result.answer is not Answer.UNKNOWN:
+                self._answers[key] = result
+        if result.answer is Answer.UNSATISFIABLE:
+            return Closed(obligation, result.tier, time.perf_counter() - started, result.lemmas)
+        return Open(obligation, conditions, result.answer is Answer.UNKNOWN, simple.eliminated)
+
+    def simplified(self, conditions: Iterable[Term]) -> list[Term]:
+        """With the constants put in that clauses give."""
+        return [t.substitute(each, self._fixed) for each in conditions]
+
+    def count(self, left_open: int) -> ObligationCount:
+        """How obligations were decided, ``left_open`` of them not."""
+        by = Counter(each.tier == Tier.STRUCTURAL for each in self.closed)
+        return ObligationCount(len(self.closed) + left_open, by[True], by[False])
+
+    def at_its_end(self) -> bool:
+        """Whether nothing more may be asked."""
+        return self.effort.is_spent or self._is_late()
+
+    def _is_late(self) -> bool:
+        limit = self.options.timeout_s
+        return limit is not None and time.monotonic() - self.attempt.started > limit
+
+    def end(self) -> str:
+        """Why nothing more may be asked."""
+        return messages.spent(self.effort) if self.effort.is_spent else TIME_IS_UP
+
+    def limit(self, limits: Limits) -> None:
+        """The limits of a question from now on; what the solver gave up within other ones is not known."""
+        if self.decider.limit(limits) != limits:
+            for key in [key for key, known in self._answers.items() if known.answer is Answer.UNKNOWN]:
+                del self._answers[key]
+
+    # ----------------------------------------------------------------------------------------- clauses
+    def adopt(self, clauses: Iterable[Clause]) -> None:
+        """Make clauses part of what is tried."""
+        new = [clause for clause in dict.fromkeys(clauses) if clause not in self.clauses]
+        self.attempt = self.attempt.under(new)
+        conditions = [clause.condition for clause in new]
+        for decider in {id(each): each for each in (self.decider, self.searcher)}.values():
+            decider.assume(conditions)
+        self._fixed |= {variable: value for clause in new for variable, value in fixed(clause)}
+        self.facts |= {*conditions}
+        self.use.adopt(conditions)
+        self._answers = {key: known for key, known in self._answers.items() if known.answer is Answer.UNSATISFIABLE}
+
+    def drop_implied(self, own: Mapping[Term, int], last: Container[Clause] = ()) -> None:
+        """Forget clauses that follow from others: they say nothing.
+
+        ``own``: numbers of a launch that keeps all of them.  Those in ``last`` are kept least.
+        """
+        facts = launch_facts(self.contract)
+        alone = Decider(facts, WORDING_LIMITS, self.decider.deadline, session=self.session)
+        clauses = sorted(self.clauses, key=lambda clause: clause in last)
+        kept = joined(without_implied(clauses, facts, alone, own))
+        self.attempt = replace(self.attempt, clauses=tuple(kept))
+
+    def search_afresh(self) -> None:
+        """Search with a solver that was asked nothing yet, and has resources of its own."""
+        self.searcher = self.decider.aside(self.session)
+
+    @contextmanager
+    def question(self, opened: Open, limits: Limits = CLAUSE_LIMITS) -> Iterator[Closes]:
+        """Which clauses close what is open; meanwhile, only the searcher may be asked."""
+        with self.decider.selection(opened.conditions, limits, twins=opened.obligation.twins) as selection:
+            yield selection.closes
+
+    def worded(self, chosen: Sequence[Term], closes: Closes, *, multiply: bool = True) -> list[Clause]:
+        """The clauses as people write them, or as they are where that is harder to prove from; none if one of them
+        cannot be said."""
+        for wording in ([plain(term, self._implies, multiply=multiply) for term in chosen], chosen):
+            clauses = [list(spoken(term)) for term in wording if term is not t.TRUE]
+            if all(clauses) and (wording == list(chosen) or closes(wording)):
+                return [clause for each in clauses for clause in each]
+        return []
+
+    def _implies(self, given: Sequence[Term], conclusion: Term) -> bool:
+        found = self.searcher.decide([*given, t.not_(conclusion)], limits=WORDING_LIMITS)
+        return found.answer is Answer.UNSATISFIABLE
+
+    def note_found(self) -> None:
+        """A search found clauses, which renews the patience for others."""
+        self._found_at = self.searcher.spent
+
+    def exhausted(self) -> bool:
+        """Whether clauses were looked for in vain for long."""
+        return self.at_its_end() or self.searcher.spent - self._found_at > SEARCH_TOTAL
+
+    # ---------------------------------------------------------------------------------------- the contract
+    def unsized(self, obligation: Obligation) -> str | None:
+        """The array of which nobody said how large it is, where it is asked if an access leaves it."""
+        asked = obligation.first if obligation.code == TV.POINTER_OUT_OF_ALLOCATION else None
+        unsized = self.launch.unsized
+        return asked.origin.name if asked is not None and asked.origin.name in unsized else None
+
+    def before_start(self, opened: Open) -> Open:
+        """The same of accesses that begin in front of their array, however large that is."""
+        assert opened.obligation.first is not None
+        before = before_start(self.kernel.by_number[opened.obligation.first.number].place)
+        return replace(opened, conditions=(*opened.conditions, t.substitute(before, opened.eliminated)))
+
+    def lane_counts(self) -> set[int]:
+        """Tile sizes that the kernel works with."""
+        sites = [prepared.site for prepared in self.kernel.sites]
+        tiles = {size for site in sites for size in getattr(site.footprint, "tile", ())}
+        return tiles | {lane.size for site in sites for lane in site.lanes}
+
+
+# ------------------------------------------------------------------------------------------------------------- prepared
+# The accesses and promises of a kernel as one contract reads them, made ready for questions.
+
+
+@dataclass(frozen=True)
+class PreparedKernel:
+    """``sites`` and ``promises`` stand in the order of the summary's, where any are prepared.
+
+    ``protocols``: what blocks tell each other, of the sites as they were prepared first.
+    """
+
+    preparer: Preparer
+    sites: Sequence[PreparedSite]
+    promises: Sequence[Promise]
+    protocols: Protocols
+
+    @classmethod
+    def of(cls, preparer: Preparer, decider: Decides) -> PreparedKernel:
+        """All of the kernel; ``decider`` answers what protocols rest on."""
+        sites = tuple(map(preparer.site, preparer.summary.sites))
+        promises = tuple(map(preparer.promise, preparer.summary.promises))
+        return cls(preparer, sites, promises, Protocols(sites, preparer.contract, decider, preparer.origins))
+
+    @classmethod
+    def nothing(cls, preparer: Preparer, decider: Decides) -> PreparedKernel:
+        """None of its accesses and promises, for questions about something else."""
+        return cls(preparer, (), (), Protocols((), preparer.contract, decider, preparer.origins))
+
+    @property
+    def origins(self) -> Mapping[str, Origin]:
+        """What pointers are derived from, in terms of the contract."""
+        return self.preparer.origins
+
+    @cached_property
+    def by_number(self) -> dict[int, PreparedSite]:
+        return {prepared.site.number: prepared for prepared in self.sites}
+
+    def obligations(self) -> Iterator[Obligation]:
+        """All that has to hold, with what protocols say of it."""
+        return map(self.protocols.explained, every_obligation(self.sites, self.promises, self.preparer.contract))
+
+    def doubts(self) -> Iterator[tuple[Site | Promise, list[Term]]]:
+        """What more facts could prepare otherwise: accesses and promises, with the terms that hangs on."""
+        asked: list[tuple[Site | Promise, Term, list[Term]]] = []
+        asked += [(each.site, each.guard, terms_of(each)) for each in self.sites]
+        asked += [(each, each.guard, [each.condition]) for each in self.promises]
+        for item, guard, terms in asked:
+            if doubt := self.preparer.doubts([guard, *terms]):
+                yield item, [guard, *doubt]
+
+    def again(self, preparer: Preparer, offsets: Container[int]) -> PreparedKernel:
+        """With the accesses and promises at these places of the bytecode as ``preparer`` reads them."""
+        summary = preparer.summary
+        pairs = zip(summary.sites, self.sites, strict=True)
+        sites = tuple(preparer.site(new) if new.offset in offsets else old for new, old in pairs)
+        promised = zip(summary.promises, self.promises, strict=True)
+        promises = tuple(preparer.promise(new) if new.offset in offsets else old for new, old in promised)
+        return replace(self, sites=sites, promises=promises)
+
+    def by(self, preparer: Preparer, decider: Decides) -> PreparedKernel:
+        """The same for another attempt, whose ``preparer`` and ``decider`` go on from here."""
+        protocols = Protocols(self.sites, preparer.contract, decider, preparer.origins)
+        return replace(self, preparer=preparer, protocols=protocols)

@@ -1,1 +1,0 @@
-"""What may be wrong without harm, because what it finds is proved again: clauses, facts, wider contracts."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..launch import Apply, DataFact, Expression, Name, Number
+from ..launch import Apply, ArrayArgument, DataFact, Expression, Name, Number, only_axis
 from ..operators import OPERATORS
 from ..terms import Term
 from .form import AllowedRanks, Form, Subject
@@ -70,6 +70,16 @@ class FactKind:
     def joins(self) -> bool:
         """It speaks of several arrays."""
         return len(self.form.arrays) > 1
+
+    @property
+    def in_a_row(self) -> bool:
+        """Its arrays have one axis, or one along which all elements lie."""
+        return self.placed.most == 1
+
+    def misplaced(self, array: ArrayArgument) -> str | None:
+        """Why the array cannot keep a fact of the kind; ``None`` if it can."""
+        row = self.in_a_row and only_axis(array.shape) is not None
+        return self.placed.misplaced(array.name, 1 if row else len(array.shape))
 
     # ------------------------------------------------------------------------------------------------- words
     def words(self, arrays: Sequence[str], numbers: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from ..terms import Function, Scope, Term, TermKind
 from .formula import ELEMENT, FactFormula, parts_of
 from .kind import FactKind
 from .loaded import Loaded
-from .pairs import Rising, shape_of
+from .pairs import Rising, counts_on_elements, shape_of
 from .statements import DataTerm
 
 
@@ -22,8 +22,8 @@ def kind_instances(kind: FactKind, data: DataTerm, *arrays: Loaded) -> Iterator[
     absent = {name for name, number in data.numbers.items() if number is None}
     named = dict(zip(kind.form.arrays, arrays, strict=True))
     apart = all(array.injective for array in arrays)
-    about = [clause for clause in kind.taken if (apart or not clause.of_different) and clause.without(absent)]
-    for (indices, _, _), group in groupby(about, lambda each: (len(each.indices), each.arrays, each.of_different)):
+    about = [clause for clause in kind.taken if (apart or not counts_on_elements(clause)) and clause.without(absent)]
+    for (indices, _, _), group in groupby(about, _alike):
         clauses = [clause for clause in group if _readable(clause, named)]
         if not indices:
             yield from (term for clause in clauses for term in _sums(clause, data, named))
@@ -32,6 +32,11 @@ def kind_instances(kind: FactKind, data: DataTerm, *arrays: Loaded) -> Iterator[
             for places in combinations(values, indices):
                 for clause in clauses:
                     yield from _at(clause, data, named, places, absent)
+
+
+def _alike(clause: FactFormula) -> tuple[int, tuple[str, ...], bool]:
+    """What clauses have in common that are said of one element after the other together."""
+    return len(clause.indices), clause.arrays, counts_on_elements(clause)
 
 
 def _at(

@@ -115,21 +115,10 @@ class FactFormula:
         found = (part for part in parts_of(self.formula) if isinstance(part, Apply) and part.op == ELEMENT)
         return tuple(dict.fromkeys(part for part in found if not _is_index(part.args[1], self.indices)))
 
-    @cached_property
-    def of_different(self) -> bool:
-        """It takes it that different indices mean different elements, or that one index does of several arrays."""
-        shared = any(_is_same(part, self.indices) for part in parts_of(self.formula))
-        counted = any(isinstance(part, Apply) and part.op in ("count", "sum") for part in parts_of(self.formula))
-        return shared or counted or len(elements_in(self.formula)) > 1
-
     def without(self, absent: Collection[str]) -> tuple[Expression, Expression] | None:
         """Without the numbers that a fact leaves out; ``None`` if nothing is left to conclude."""
         conclusion = without(self.conclusion, absent)
         return None if conclusion == NOTHING else (without(self.premise, absent), conclusion)
-
-
-def _is_same(part: Expression, indices: Collection[str]) -> bool:
-    return isinstance(part, Apply) and part.op in ("==", "!=") and all(_is_index(x, indices) for x in part.args)
 
 
 def _is_index(part: Expression, indices: Collection[str]) -> bool:

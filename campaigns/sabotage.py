@@ -28,9 +28,9 @@ from tests.verifier import test_written_contracts as written_contracts
 
 from tileverify.contract import terms as t
 from tileverify.contract.contract import Contract
+from tileverify.contract.facts.fact_terms import kind_instances
+from tileverify.contract.facts.kind import FactKind
 from tileverify.contract.facts.loaded import Loaded
-from tileverify.contract.facts.ranges import Range
-from tileverify.contract.facts.ranks import Ranks
 from tileverify.contract.facts.statements import DataTerm
 from tileverify.contract.launch import Role
 from tileverify.contract.terms import Scope, Sort, Term, bits
@@ -59,7 +59,7 @@ from tileverify.verifier import outcome, own_proof, verify
 from tileverify.verifier.abduction import generalised_proof
 from tileverify.verifier.abduction.narrow_proof import Narrowing
 from tileverify.verifier.attempt import Open
-from tileverify.verifier.obligations import footprint_overlap, obligations, prepare
+from tileverify.verifier.obligations import fact_instances, footprint_overlap, obligations, prepare
 from tileverify.verifier.obligations.answers import Answer
 from tileverify.verifier.obligations.limits import ContractParts
 from tileverify.verifier.obligations.protocols import arrays
@@ -432,12 +432,13 @@ def proof_of_a_place_too_many() -> str | None:
 @partial(sabotage, expose=proof_of_a_place_too_many)
 def ranges_one_short(patch: Patch) -> None:
     """The largest number that a `range` fact allows is forgotten."""
-    instances = Range.instances
 
-    def fewer(self: Range, fact: DataTerm, *arrays: Loaded) -> Iterator[Term]:
-        return instances(self, replace(fact, high=None if fact.high is None else t.sub(fact.high, t.ONE)), *arrays)
+    def fewer(kind: FactKind, data: DataTerm, *arrays: Loaded) -> Iterator[Term]:
+        if kind.word == "range" and data.high is not None:
+            data = replace(data, high=t.sub(data.high, t.ONE))
+        return kind_instances(kind, data, *arrays)
 
-    patch.setattr(Range, "instances", fewer)
+    patch.setattr(fact_instances, "kind_instances", fewer)
 
 
 @sabotage
@@ -664,14 +665,13 @@ def proof_of_equal_ranks() -> str | None:
 @partial(sabotage, expose=proof_of_equal_ranks)
 def all_ranks_differ(patch: Patch) -> None:
     """Ranks differ within a chunk, whatever keys they number."""
-    instances = Ranks.instances
 
-    def further(self: Ranks, fact: DataTerm, *arrays: Loaded) -> Iterator[Term]:
-        yield from instances(self, fact, *arrays)
-        for one, other in combinations(arrays[0].values, 2):
+    def further(kind: FactKind, data: DataTerm, *arrays: Loaded) -> Iterator[Term]:
+        yield from kind_instances(kind, data, *arrays)
+        for one, other in combinations(arrays[0].values, 2) if kind.word == "ranks" else ():
             yield t.implies(t.ne(one.args[0], other.args[0]), t.ne(one, other))
 
-    patch.setattr(Ranks, "instances", further)
+    patch.setattr(fact_instances, "kind_instances", further)
 
 
 def proof_of_large_sum() -> str | None:

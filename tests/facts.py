@@ -1,7 +1,8 @@
-"""What each data fact means, element by element, as the modules of `contract.facts` say it."""
+"""What each data fact means, element by element, without the formulas of `contract.facts.kinds`."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations, product
 from typing import Any
@@ -25,7 +26,7 @@ def keeps(fact: DataFact, arrays: Mapping[str, Array], value: Callable[[Expressi
     meant = [i for i in places if inside[i] and int(a[i]) not in excused]
     if fact.kind in ("ranks", "buckets"):
         assert amount is not None
-        keys = [int(k) for k in arrays[str(fact.other)]]
+        keys = [int(k) for k in arrays[fact.others[0]]]
         if fact.kind == "ranks":
             return _number(list(map(int, a)), keys, amount)
         assert width is not None
@@ -49,10 +50,13 @@ def keeps(fact: DataFact, arrays: Mapping[str, Array], value: Callable[[Expressi
         case "disjoint_rows":
             return all(a[i] != a[j] for i, j in combinations(meant, 2) if i[0] != j[0])
         case "segments":
-            n = arrays[str(fact.other)]
+            n = arrays[fact.others[0]]
             parts = [set(range(int(s), int(s) + int(c))) for s, c in zip(a, n, strict=False)]
             bounded = low is None or high is None or all(low <= x < high for part in parts for x in part)
             return bounded and all(n >= 0) and not any(p & q for p, q in combinations(parts, 2))
+        case "distinct_where":
+            beside = zip(map(int, a), arrays[fact.others[0]], strict=False)
+            return all(n == 1 for v, n in Counter(v for v, n in beside if n > 0).items() if v not in excused)
     raise AssertionError(fact.kind)
 
 

@@ -229,6 +229,8 @@ TABLES = {
     "tileverify/backend/numbers/lane_expressions.py": "what it is for many launches at once",
     "tileverify/pipeline/code_footprints/ptx_values.py": "what they are as terms",
     "tileverify/contract/expression_parser.py": "how an operator of a launch spec is written",
+    "tileverify/contract/facts/columns.py": "what it is of whole arrays",
+    "tileverify/contract/facts/formula.py": "how an operator of a fact's formula is written",
     "tileverify/contract/operators.py": "what it is: value, term and Python",
     "tileverify/reports/html/words.py": "what pages print in its place",
     "tileverify/verifier/certificate/wellformed.py": "operators of SMT-LIB, and of what sorts they are",

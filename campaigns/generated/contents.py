@@ -55,7 +55,7 @@ def contents(arrays: Sequence[IndexArray], facts: Sequence[DataFact], names: Map
 
 def looked_through(array: IndexArray, facts: Sequence[DataFact], names: Mapping[str, int]) -> bool:
     """Whether all contents of the array that may keep its facts are looked through: none found is none there."""
-    own = [fact for fact in facts if fact.array == array.name and fact.other is None]
+    own = [fact for fact in facts if fact.array == array.name and not fact.others]
     values = _values(array, own, {part: evaluate(part, names) for fact in own for part in expressions_of(fact)})
     bounded = array.count == 0 or any(fact.kind in ("range", "permutation") for fact in own)
     return bounded and len(values) ** array.count <= MOST_EACH
@@ -66,10 +66,10 @@ def _contents(
     arrays: tuple[IndexArray, ...], facts: tuple[DataFact, ...], numbers: frozenset[tuple[Expression, int]]
 ) -> Sequence[Contents]:
     known = dict(numbers)
-    joint = [fact for fact in facts if fact.other is not None]
+    joint = [fact for fact in facts if fact.others]
     choices = []
     for array in arrays:
-        own = tuple(fact for fact in facts if fact.array == array.name and fact.other is None)
+        own = tuple(fact for fact in facts if fact.array == array.name and not fact.others)
         kept = _of_one(array, own, frozenset((part, known[part]) for fact in own for part in expressions_of(fact)))
         choices.append(_some(kept, MOST_TOGETHER if joint else MOST_CONTENTS))
     shapes = {array.name: array.shape for array in arrays}

@@ -22,7 +22,6 @@ from math import prod
 
 from tileverify.backend.interpreter import InterpreterStop
 from tileverify.contract.concrete import Block, ConcreteLaunch
-from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.expressions import print_expression
 from tileverify.contract.launch import Expression
 from tileverify.pipeline import check_unit
@@ -104,7 +103,7 @@ def compare(generated: Generated, result: KernelResult, seconds: float = 0, *, s
 
 def _works(interpreted: Interpreted, generated: Generated) -> bool:
     """Whether some launch of the contract, in which no array is empty that facts speak of, gets anything done."""
-    spoken = {name for fact in generated.contract.spec.data for name in arrays_of(fact)}
+    spoken = {name for fact in generated.contract.spec.data for name in fact.arrays}
     launches = list(islice(generated.contract.launches(), ENUMERATED))
     filled = [each for each in launches if all(0 not in each[0].arrays[name].shape for name in spoken)]
     return any(interpreted.works(launch) for launch, _ in _spread(filled, MOST_LAUNCHES))

@@ -16,7 +16,6 @@ from tests.corpus.launches import Drawn, variants_of
 from tests.corpus.values import Terms, arrays_of, choices_of, layout
 
 from tileverify.contract.concrete import Block, ConcreteLaunch
-from tileverify.contract.data_facts import arrays_of as arrays_of_fact
 from tileverify.contract.launch import Apply, ConstantArgument, Expression, LaunchSpec, Number, SameArray
 
 BELOW, FURTHER_BELOW = 1 << 12, 1 << 14
@@ -53,7 +52,7 @@ def small_launches(
 
     None where facts speak of one array under two names: contents are made for each name.
     """
-    spoken = {name for fact in spec.data for name in arrays_of_fact(fact)}
+    spoken = {name for fact in spec.data for name in fact.arrays}
     if any(len(group & spoken) > 1 for group in spec.same_arrays()):
         return []
     among = list(_sizes(spec, seed, admits, below)) or list(_sizes(spec, seed, admits, None))

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.contiguous import strides_of
-from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.expressions import evaluate, free_names, print_expression
 from tileverify.contract.launch import (
     Argument,
@@ -137,7 +136,7 @@ def _members_of(name: str, array: ConcreteArray) -> dict[str, int]:
 def _broken_fact(spec: LaunchSpec, launch: ConcreteLaunch, known: Mapping[str, int]) -> Iterator[str]:
     """Facts that do not hold; arrays too large to be looked through are taken for good."""
     for fact in spec.data:
-        arrays = {name: launch.arrays[name] for name in arrays_of(fact)}
+        arrays = {name: launch.arrays[name] for name in fact.arrays}
         if all(prod(array.shape) <= MOST_ELEMENTS for array in arrays.values()):
             contents = {name: _elements(array) for name, array in arrays.items()}
             problem = violation(fact, contents, lambda expression: evaluate(expression, known))

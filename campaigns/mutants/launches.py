@@ -18,7 +18,6 @@ from tileverify.backend.interpreter.rounding import round_to, to_bits
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.contiguous import strides_of
-from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import (
@@ -77,7 +76,7 @@ def kept_by(spec: LaunchSpec, launches: Iterable[ConcreteLaunch]) -> Iterator[Co
 
 def _coherent(spec: LaunchSpec, launch: ConcreteLaunch) -> ConcreteLaunch:
     """Arrays in one place hold what is drawn for one of them that a fact speaks of."""
-    said = {name for fact in spec.data for name in arrays_of(fact)}
+    said = {name for fact in spec.data for name in fact.arrays}
     held: dict[tuple[str, int], Mapping[int, int]] = {}
     for name in sorted(launch.arrays, key=lambda name: name not in said):
         array = launch.arrays[name]
@@ -96,11 +95,11 @@ def keeps_facts(spec: LaunchSpec, launch: ConcreteLaunch) -> bool:
     contents = {
         name: np.array([*launch.arrays[name].contents.values()], np.int64).reshape(launch.arrays[name].shape)
         for fact in spec.data
-        for name in arrays_of(fact)
+        for name in fact.arrays
         if launch.arrays[name].contents
     }
     return all(
-        set(arrays_of(fact)) <= contents.keys()
+        set(fact.arrays) <= contents.keys()
         and violation(fact, contents, lambda part: evaluate(part, {**launch.scalars, **known})) is None
         for fact in spec.data
     )
@@ -211,7 +210,7 @@ def counted_contents(spec: LaunchSpec, launch: ConcreteLaunch) -> Iterator[Mappi
     A fault that shows with all of these is the kernel's own; else it may be the data's.  One empty mapping where there
     is no such array.
     """
-    facts = {name for fact in spec.data for name in arrays_of(fact)}
+    facts = {name for fact in spec.data for name in fact.arrays}
     shared = {array.allocation for array in launch.arrays.values() if array.allocation}
     free = {
         name: array

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from tests.corpus.launches import VARIANTS, Drawn
 
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
-from tileverify.contract.data_facts import arrays_of, parse_data_fact
-from tileverify.contract.fact_kind import FactKind
+from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.launch import DataFact, KernelUnit, Number
 
 from ..faults import STEPS, Fault, Reached, Watched
@@ -116,7 +115,7 @@ class Truths:
     def _steered(self) -> Hunter:
         """Draws contents of which something further holds, also for the integers that no fact speaks of."""
         spec = self.unit.launch
-        known = {name for fact in spec.data for name in arrays_of(fact)}
+        known = {name for fact in spec.data for name in fact.arrays}
         free = [array.name for array in spec.arrays() if array.dtype[0] in "iu" and array.name not in known]
         said = (*spec.data, *map(_nothing_of, free))
         return Hunter(with_data(self.unit, said), variants=VARIANTS + (FURTHER if spec.data else FEWER))
@@ -222,7 +221,10 @@ class Truths:
 
     def crammed(self, drawn: Drawn) -> bool:
         """Facts leave an array fewer than two values for each element, or segments and shares as little room."""
-        return any(_crammed(fact.array, fact.kind, fact.other, drawn.launches) for fact in self._facts)
+        return any(
+            _crammed(fact.array, fact.kind, fact.others[0] if fact.others else None, drawn.launches)
+            for fact in self._facts
+        )
 
     # ------------------------------------------------------------------------------------------- one launch
     def _usual(self, drawn: Drawn) -> Iterator[tuple[ConcreteLaunch, Contents]]:
@@ -346,7 +348,7 @@ def with_data(unit: KernelUnit, facts: Sequence[DataFact]) -> KernelUnit:
 
 
 def _nothing_of(name: str) -> DataFact:
-    return DataFact(FactKind.MULTIPLES, name, amount=Number(1))
+    return DataFact("multiples", name, amount=Number(1))
 
 
 def _elements(launch: ConcreteLaunch) -> int:

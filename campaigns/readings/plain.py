@@ -257,8 +257,8 @@ def _fact_holds(fact: DataFact, given: Given, known: Mapping[str, int]) -> bool:
         unless = {_number(each, known) for each in fact.unless}
     except ZeroDivisionError:
         return False
-    values, others = given.contents.get(fact.array), given.contents.get(str(fact.other))
-    if fact.other is not None:
+    values, others = given.contents.get(fact.array), given.contents.get("".join(fact.others))
+    if fact.others:
         return _of_two(fact, values, others, (low, high, amount, buckets))
     if fact.kind == "multiples" and (amount is None or amount < 1):
         return False

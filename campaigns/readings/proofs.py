@@ -10,9 +10,8 @@ from typing import Any
 from tileverify.backend.guard.arguments import ArrayValue
 from tileverify.contract import terms as t
 from tileverify.contract.contract import array_layout
-from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.element_types import ELEMENT_TYPES, INT_BITS
-from tileverify.contract.facts.kept import keeps, keeps_apart
+from tileverify.contract.facts.kept import keep_together, keeps
 from tileverify.contract.facts.statements import NumberedFact
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, ScalarArgument
 from tileverify.contract.list_terms import described_word
@@ -153,12 +152,12 @@ def _data_kept(given: Given, data: Any, values: _Values) -> bool:
         numbered = NumberedFact.of(data, lambda term: int(_value(term, values)))
     except ZeroDivisionError:
         return False
-    if not all(name in given.contents for name in arrays_of(fact)):
+    if not all(name in given.contents for name in fact.arrays):
         return True
     contents = given.contents[fact.array]
-    if fact.other is not None:
-        others = given.contents[fact.other]
-        return keeps_apart(numbered, contents, others) and (fact.kind != "segments" or min(others) >= 0)
+    if fact.others:
+        others = given.contents[fact.others[0]]
+        return keep_together(numbered, contents, others) and (fact.kind != "segments" or min(others) >= 0)
     shape = given.shapes[fact.array]
     width = shape[-1] if shape else 1
     if fact.kind == "disjoint_rows":

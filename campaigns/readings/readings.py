@@ -16,7 +16,6 @@ from tileverify.backend.guard.guard import Guard
 from tileverify.backend.guard.lists import spelled_out
 from tileverify.backend.numbers.conditions import ContractInNumbers as Conditions
 from tileverify.contract.as_terms import build_contract
-from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.each_array import of_array
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.launch import (
@@ -104,7 +103,7 @@ class _Contents(Mapping[str, Any]):
                 self._arrays[argument.name] = np.array(given.contents[argument.name], kind).reshape(value.shape)
 
     def holds(self, fact: DataFact) -> bool:
-        return all(name in self._arrays for name in arrays_of(fact))
+        return all(name in self._arrays for name in fact.arrays)
 
     def seen_to_keep(self, *_: object) -> bool:
         return False

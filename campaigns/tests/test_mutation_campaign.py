@@ -13,7 +13,6 @@ from tests.shared import gathered
 
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.concrete import ConcreteLaunch
-from tileverify.contract.data_facts import arrays_of
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import Apply, KernelUnit, LaunchSpec, Name, Number
 from tileverify.corpus import corpus_launches
@@ -177,7 +176,7 @@ def test_launches_of_the_judge_keep_the_facts_with_different_contents() -> None:
         for launch in (launch for each in drawn for launch in each.launches):
             known = names(spec, launch)
             for fact in spec.data:
-                arrays = {name: launch.arrays[name] for name in arrays_of(fact)}
+                arrays = {name: launch.arrays[name] for name in fact.arrays}
                 contents = {
                     name: np.array([*array.contents.values()], np.int64).reshape(array.shape)
                     for name, array in arrays.items()

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tileverify.backend.numbers.data import generated
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.expressions import evaluate
-from tileverify.contract.facts.on_host import Value, amount
-from tileverify.contract.launch import DataFact, Expression, LaunchSpec
+from tileverify.contract.facts.statements import Value
+from tileverify.contract.launch import DataFact, Expression, LaunchSpec, Number
 
 _OF_KEYS = {"ranks", "buckets"}
 """What follows from keys, of which it says nothing."""
@@ -29,7 +29,7 @@ def as_observed(spec: LaunchSpec) -> LaunchSpec:
 
 def said(name: str, spec: LaunchSpec) -> list[DataFact]:
     """The facts in which the array occurs."""
-    return [fact for fact in spec.data if name in (fact.array, fact.other)]
+    return [fact for fact in spec.data if name in fact.arrays]
 
 
 def has_rich_facts(name: str, spec: LaunchSpec) -> bool:
@@ -42,7 +42,7 @@ def has_rich_facts(name: str, spec: LaunchSpec) -> bool:
 
 def starts_last(spec: LaunchSpec) -> list[str]:
     """The arrays of the launch in an order in which they can be filled: starts of segments behind their lengths."""
-    starts = {fact.array for fact in spec.data if fact.other is not None}
+    starts = {fact.array for fact in spec.data if fact.others}
     return sorted((array.name for array in spec.arrays()), key=lambda name: name in starts)
 
 
@@ -61,7 +61,7 @@ def rich_contents(
 
     for regular in _regular(name, shape, facts, value, known, variant):
         made = np.asarray(regular, np.int64).reshape(shape)
-        spoken = [fact for fact in facts if fact.array == name and (fact.other is None or fact.other in known)]
+        spoken = [fact for fact in facts if fact.array == name and (not fact.others or fact.others[0] in known)]
         if all(violation(fact, {**known, name: made}, value) is None for fact in spoken):
             return made.reshape(-1)
     return np.asarray(generated(name, dtype, shape, facts, value, seed, known)).reshape(-1)
@@ -79,15 +79,15 @@ def _regular(
     low, high, step = 0, 4 * max(count, 1), 1
     for fact in facts:
         if fact.kind == "multiples":
-            step = amount(fact, value)
+            step = value(fact.amount or Number(1))
         elif fact.kind == "shares":
-            part = amount(fact, value) // max(variant * count, 1)
+            part = value(fact.amount or Number(0)) // max(variant * count, 1)
             yield [part if variant in (1, 2) else min(part, 1)] * count
             return
         elif fact.low is not None and fact.high is not None:
             low, high = value(fact.low), value(fact.high)
     for fact in facts:
-        if fact.other is not None:
+        if fact.others:
             yield from _of_segments(name, fact, count, low, high, known, variant)
             return
     if variant == 1:
@@ -104,10 +104,10 @@ def _of_segments(
     name: str, fact: DataFact, count: int, low: int, high: int, known: Mapping[str, NDArray[Any]], variant: int
 ) -> Iterator[Sequence[int]]:
     """One behind the other (1), with gaps (2), the last one first (3)."""
-    if name == fact.other:
+    if name in fact.others:
         yield [max((high - low) // ((2 if variant == 2 else 1) * max(count, 1)), 0)] * count
-    elif fact.other is not None and fact.other in known:
-        lengths = [int(n) for n in known[fact.other][:count]]
+    elif fact.others and fact.others[0] in known:
+        lengths = [int(n) for n in known[fact.others[0]][:count]]
         own = lengths + [0] * (count - len(lengths))
         if variant == 2:
             yield [low + (high - low) // max(len(lengths), 1) * i if i < len(lengths) else high for i in range(count)]

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from tileverify.backend.numbers.data import generated
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.expressions import evaluate
-from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import DataFact, Expression, LaunchSpec, Number
 from tileverify.system.errors import UsageError
 
@@ -37,15 +36,15 @@ def further_contents(
 
     ``values`` are the numbers of the launch, ``known`` the contents of arrays that were filled before.
     """
-    facts = [fact for fact in spec.data if name in (fact.array, fact.other)]
-    own = [fact for fact in facts if fact.array == name and (fact.other is None or fact.other in known)]
+    facts = [fact for fact in spec.data if name in fact.arrays]
+    own = [fact for fact in facts if fact.array == name and (not fact.others or fact.others[0] in known)]
 
     segments = [fact for fact in own if fact.kind == "segments"]
 
     def value(expression: Expression) -> int:
         return evaluate(expression, values)
 
-    amounts = any(fact.kind == "shares" or (fact.kind == "segments" and fact.other == name) for fact in facts)
+    amounts = any(fact.kind == "shares" or (fact.kind == "segments" and name in fact.others) for fact in facts)
     follows = any(fact.kind in ("ranks", "buckets") for fact in own)
     for _ in range(TRIES):
         made: NDArray[Any] | Sequence[int] | None
@@ -81,15 +80,15 @@ def _narrowed(
     begin = max(low, source.choice((*NEAR, low, low + (high - low) // 2, high - count, high - 1)))
     width = source.choice((*NEAR[1:], count, 2 * count, (high - low) // 2, high - low, *sizes))
     end = max(begin + 1, min(begin + width, high))
-    narrower = DataFact(FactKind.RANGE, name, Number(begin), Number(end))
+    narrower = DataFact("range", name, Number(begin), Number(end))
     yield from (replace(fact, low=Number(begin), high=Number(end)) if fact in ranges else fact for fact in facts)
     if not ranges and source.random() < 0.7:
         yield narrower
-    for kind in (FactKind.NONDECREASING, FactKind.INJECTIVE):
+    for kind in ("nondecreasing", "injective"):
         if source.random() < 0.2:
             yield DataFact(kind, name)
     if source.random() < 0.2:
-        yield DataFact(FactKind.MULTIPLES, name, amount=Number(source.choice(MULTIPLES)))
+        yield DataFact("multiples", name, amount=Number(source.choice(MULTIPLES)))
 
 
 def _in_steps(
@@ -117,7 +116,7 @@ def _drawn(
 def _total(facts: Sequence[DataFact], value: Any) -> int | None:
     """What all values together may come to, where a fact says so."""
     totals = [value(fact.amount) for fact in facts if fact.kind == "shares"]
-    totals += [value(f.high) - value(f.low) for f in facts if f.other is not None and f.high is not None]
+    totals += [value(f.high) - value(f.low) for f in facts if f.others and f.high is not None]
     return min(totals, default=None)
 
 
@@ -144,8 +143,8 @@ def _with_gaps(
     count: int, fact: DataFact, known: Mapping[str, NDArray[Any]], value: Any, source: Random
 ) -> Sequence[int]:
     """Starts of segments in any order, with what room is left between them."""
-    assert fact.other is not None
-    lengths = [int(number) for number in known[fact.other].reshape(-1)[:count]]
+    assert fact.others
+    lengths = [int(number) for number in known[fact.others[0]].reshape(-1)[:count]]
     low = 0 if fact.low is None else value(fact.low)
     high = low + 2 * sum(lengths) + count if fact.high is None else value(fact.high)
     left = max(high - low - sum(lengths), 0) // source.choice((1, 2, 1 << 30))

@@ -63,7 +63,7 @@ def _kept(unit: KernelUnit, arrays: Mapping[str, NDArray[np.int64]], values: Map
     asked = set()
     for how, facts in (("said", unit.launch.data), ("observed", unit.launch.observed)):
         for fact in facts:
-            if fact.array in arrays and (fact.other is None or fact.other in arrays):
+            if fact.array in arrays and (not fact.others or fact.others[0] in arrays):
                 assert keeps(fact, arrays, lambda written: evaluate(written, values)), (unit.launch.name, fact, arrays)
                 asked.add(how)
     return asked

@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tileverify.contract.data_facts import arrays_of, parse_data_fact
+from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate
-from tileverify.contract.facts.observed import observed_facts
-from tileverify.contract.facts.on_host import Array
+from tileverify.contract.facts.columns import Array
+from tileverify.contract.facts.facts_of_contents import observed_facts
 
 from ..facts import keeps
 from .conftest import Run
@@ -58,7 +58,7 @@ def test_every_observed_fact_is_true(shape: tuple[int, ...]) -> None:
             arrays = {"a": a, "n": np.array(other), "r": np.array(ranks)}
             for text in observed_facts({name: [each] for name, each in arrays.items()}):
                 fact = parse_data_fact(text)
-                assert set(arrays_of(fact)) <= arrays.keys()
+                assert set(fact.arrays) <= arrays.keys()
                 assert keeps(fact, arrays, lambda e: evaluate(e, {})), (text, arrays)
                 kinds.add(fact.kind)
     assert kinds >= {"range", "injective", "nondecreasing", "multiples", "shares"}

@@ -13,7 +13,6 @@ from tests.written_kernel import judged
 
 from tileverify.contract import terms as t
 from tileverify.contract.as_terms import build_contract
-from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.facts.statements import DataTerm
 from tileverify.contract.launch import DataFact
 from tileverify.contract.terms import Function, Scope, Term
@@ -29,7 +28,7 @@ from .builders import origin, spec
 
 ranges = st.builds(
     lambda low, length, unless: DataTerm(
-        DataFact(FactKind.RANGE, "a"), t.const(low), t.const(low + length), unless=tuple(map(t.const, unless))
+        DataFact("range", "a"), t.const(low), t.const(low + length), unless=tuple(map(t.const, unless))
     ),
     st.integers(-3, 3),
     st.integers(0, 3),

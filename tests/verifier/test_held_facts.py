@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tileverify.contract.concrete import ConcreteArray
-from tileverify.contract.facts.held import held_facts
-from tileverify.contract.facts.kept import bounded, filled_in_turn, joined, keeps, keeps_apart, measures
+from tileverify.contract.facts.facts_of_contents import held_facts
+from tileverify.contract.facts.kept import bounded, filled_in_turn, joined, keep_together, keeps, measures
 from tileverify.contract.facts.statements import NumberedFact
 
 from .numbered import fact
@@ -85,8 +85,8 @@ def test_all_of_them_hold(a: list[int], b: list[int], amounts: bool) -> None:
     arrays = {"a": array(a), "b": array(b)}
     for each in held_facts(arrays, arrays.keys() if amounts else set()):
         values = np.asarray({"a": a, "b": b}[each.array]).tolist()
-        if each.other is not None:
-            assert keeps_apart(each, values, {"a": a, "b": b}[each.other])
+        if each.others:
+            assert keep_together(each, values, {"a": a, "b": b}[each.others[0]])
         else:
             assert keeps(each, values, max(len(values), 1))
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
-from tileverify.contract.facts.kept import keeps_apart
+from tileverify.contract.facts.kept import keep_together
 from tileverify.results.claim import Claim, Confirmation, Shown, Touch
 from tileverify.results.codes import TV
 from tileverify.verifier.refute.sampled_contents import ENOUGH, FEWEST, SampledContents
@@ -129,7 +129,7 @@ def test_arrays_that_several_facts_join_change_together() -> None:
     assert steps is not None
     assert len({b for _, b in replay.asked}) > 4
     for a, b in replay.asked:
-        assert keeps_apart(fact(facts[0]), a, b)
+        assert keep_together(fact(facts[0]), a, b)
     assert shows(lambda a, b: True, "ranks(a, b, 2)", b=array(4), count=4, bounded=True)[0] is None, (
         "keys have no bounds"
     )

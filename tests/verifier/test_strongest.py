@@ -6,16 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tileverify.contract import terms as t
-from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.facts.statements import DataTerm
-from tileverify.contract.facts.strongest import strongest
+from tileverify.contract.facts.weaker import strongest
 from tileverify.contract.launch import DataFact
 from tileverify.contract.terms import Scope
 
 
 def in_range(low: int, high: int, array: str = "at", unless: tuple[int, ...] = ()) -> DataTerm:
     excused = tuple(map(t.const, unless))
-    return DataTerm(DataFact(FactKind.RANGE, array), t.const(low), t.const(high), unless=excused)
+    return DataTerm(DataFact("range", array), t.const(low), t.const(high), unless=excused)
 
 
 def allows(facts: list[DataTerm], value: int) -> bool:
@@ -47,6 +46,6 @@ def test_the_narrowest_range_says_all() -> None:
 
 def test_what_cannot_be_compared_stays() -> None:
     size = t.var("n", Scope.LAUNCH, 0)
-    named = DataTerm(DataFact(FactKind.RANGE, "at"), t.ZERO, size)
-    facts = [named, in_range(0, 9), DataTerm(DataFact(FactKind.INJECTIVE, "at")), in_range(1, 2, unless=(30,))]
+    named = DataTerm(DataFact("range", "at"), t.ZERO, size)
+    facts = [named, in_range(0, 9), DataTerm(DataFact("injective", "at")), in_range(1, 2, unless=(30,))]
     assert strongest(facts) == facts

@@ -8,7 +8,6 @@ import pytest
 
 from tileverify.contract import terms as t
 from tileverify.contract.concrete import ConcreteLaunch
-from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import Apply, DataFact, LaunchSpec, Name, Number
 from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.variables import BID, GRID
@@ -276,7 +275,7 @@ def test_scatter_through_an_index_array_needs_a_fact() -> None:
     store = pointer_site(2, Access.WRITE, OUT, t.scale(4, element), mask, lanes(1024))
     arrays: dict[str, tuple[str | int, ...]] = {"idx": ("N",), "out": ("M",)}
     grid = (cdiv("N", 1024),)
-    fact = DataFact(FactKind.INJECTIVE, "idx", text="injective(idx)")
+    fact = DataFact("injective", "idx", text="injective(idx)")
     open_result = outcome(spec(arrays, grid), read, store)
     assert open_result.verdict is Verdict.UNDECIDED
     assert codes(open_result) == {"TV901"}

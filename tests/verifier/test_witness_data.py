@@ -8,7 +8,7 @@ import pytest
 
 from tileverify.contract.concrete import ConcreteArray
 from tileverify.contract.facts.contents import MOST_ELEMENTS
-from tileverify.contract.facts.kept import keeps, keeps_apart
+from tileverify.contract.facts.kept import keep_together, keeps
 from tileverify.verifier.refute.witness_data import NoContents, completed, segments_keep
 
 from .numbered import fact
@@ -131,9 +131,9 @@ def test_rows_may_repeat_their_own_values_only() -> None:
 
 def test_segments_may_touch_and_be_empty() -> None:
     segments = fact("segments(starts, lengths, 0, 10)")
-    assert keeps_apart(segments, [4, 0, 99, 2], [6, 2, 0, 2])
-    assert not keeps_apart(segments, [4, 0], [6, 5])
-    assert not keeps_apart(segments, [4], [7])
+    assert keep_together(segments, [4, 0, 99, 2], [6, 2, 0, 2])
+    assert not keep_together(segments, [4, 0], [6, 5])
+    assert not keep_together(segments, [4], [7])
     starts = array({0: 0, 1: 2}, 2)
     assert segments_keep({"starts": starts, "lengths": array({0: 2, 1: 2}, 2)}, [segments])
     assert not segments_keep({"starts": starts, "lengths": array({0: 3, 1: 2}, 2)}, [segments])
@@ -141,17 +141,17 @@ def test_segments_may_touch_and_be_empty() -> None:
 
 def test_ranks_and_buckets_follow_from_their_keys() -> None:
     ranks = fact("ranks(a, keys, 2)")
-    assert keeps_apart(ranks, [1, 0, 0, 0], [-5, -5, 7, -5])
-    assert keeps_apart(ranks, [0, 99], [3]), "behind the last key"
-    assert not keeps_apart(ranks, [0, 0, 0, 0], [-5, -5, 7, -5])
-    assert not keeps_apart(ranks, [0, 0, 1, 0], [1, 2, 3, 4])
-    assert not keeps_apart(ranks, [-1], [3])
-    assert not keeps_apart(fact("ranks(a, keys, 0)"), [0], [3])
+    assert keep_together(ranks, [1, 0, 0, 0], [-5, -5, 7, -5])
+    assert keep_together(ranks, [0, 99], [3]), "behind the last key"
+    assert not keep_together(ranks, [0, 0, 0, 0], [-5, -5, 7, -5])
+    assert not keep_together(ranks, [0, 0, 1, 0], [1, 2, 3, 4])
+    assert not keep_together(ranks, [-1], [3])
+    assert not keep_together(fact("ranks(a, keys, 0)"), [0], [3])
     buckets = fact("buckets(a, keys, 3, 2, 0, 9)")
-    assert keeps_apart(buckets, [7, 0, 99, 1, 99], [0, 0, 1, 1, 2, 1]), "key 2 has no bucket, chunk 1 no key 0"
-    assert not keeps_apart(buckets, [7, 0, 99, 0, 99], [0, 0, 1, 1, 2, 1])
-    assert not keeps_apart(buckets, [8, 0], [0, 0, 1])
-    assert not keeps_apart(fact("buckets(a, keys, 1, 0)"), [0], [3])
+    assert keep_together(buckets, [7, 0, 99, 1, 99], [0, 0, 1, 1, 2, 1]), "key 2 has no bucket, chunk 1 no key 0"
+    assert not keep_together(buckets, [7, 0, 99, 0, 99], [0, 0, 1, 1, 2, 1])
+    assert not keep_together(buckets, [8, 0], [0, 0, 1])
+    assert not keep_together(fact("buckets(a, keys, 1, 0)"), [0], [3])
     keys = array({0: 0, 1: 0}, 2)
     assert segments_keep({"a": array({0: 1}, 2), "keys": keys}, [ranks])
     assert not segments_keep({"a": array({}, 2), "keys": keys}, [ranks])

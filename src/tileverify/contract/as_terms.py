@@ -249,7 +249,7 @@ class _Builder:
     def _data_term(self, fact: DataFact) -> DataTerm:
         parts = (fact.low, fact.high, fact.amount, fact.width)
         low, high, amount, width = (None if part is None else self._term(part) for part in parts)
-        least = meaning_of(fact).least_amount
+        least = meaning_of(fact).least
         if least is not None:
             self.facts += [t.le(t.const(least), part) for part in (amount, width) if part is not None]
         return DataTerm(fact, low, high, amount, tuple(map(self._term, fact.unless)), width)

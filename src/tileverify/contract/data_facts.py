@@ -1,7 +1,7 @@
 """Facts about the contents of index arrays, as launch specs write them (``docs/specs.md``): read and printed.
 
 Each speaks of what an integer array holds when the launch begins; its elements are read as their type says.  A fact is
-written ``kind(a, ...)``; the modules of `contract.facts` say what each kind means, and what follows the array.
+written ``kind(a, ...)``; the table of `contract.facts.kinds` says what each kind means, and what follows the array.
 Bounds ``low, high`` at the end restrict a fact to the values in a range, or to segments in it; ``unless=x`` (or
 ``unless=(x, y)``) excuses the values x.
 """
@@ -15,12 +15,11 @@ from typing import Final
 
 from .expression_parser import ExpressionParser
 from .expressions import print_expression
-from .fact_kind import FactKind
-from .facts.form import Form
+from .facts.form import FIELDS, Form
 from .facts.kinds import FACTS
 from .launch import DataFact, Expression
 
-_EXAMPLES: Final = [fact.form.example(kind) for kind, fact in FACTS.items()]
+_EXAMPLES: Final = [kind.form.example(word) for word, kind in FACTS.items()]
 
 _EXPECTED: Final = f"{', '.join(_EXAMPLES[:-1])} or {_EXAMPLES[-1]}"
 
@@ -33,14 +32,18 @@ def parse_data_fact(text: str) -> DataFact:
         raise parser.error(tree, f"expected {_EXPECTED}")
     if tree.func.id not in FACTS:
         raise parser.error(tree, f"there is no fact '{tree.func.id}'; expected {_EXPECTED}")
-    kind = FactKind(tree.func.id)
+    kind = tree.func.id
     form = FACTS[kind].form
-    fields = form.fields(len(tree.args) - 1)
-    if fields is None:
+    names = form.names(len(tree.args))
+    if names is None:
         raise parser.error(tree, f"'{kind}' takes {form.counts()} argument(s), {len(tree.args)} given")
-    array = parser.array(tree.args[0])
-    given = dict(zip(fields, tree.args[1:], strict=True))
-    numbers = {name: parser.bounded(parser.size(node)) for name, node in given.items() if name != "other"}
+    given = dict(zip(names, tree.args, strict=True))
+    array, *others = (parser.array(given[name]) for name in form.arrays)
+    numbers = {
+        FIELDS.get(name, name): parser.bounded(parser.size(node))
+        for name, node in given.items()
+        if name not in form.arrays
+    }
     return DataFact(
         kind,
         array,
@@ -49,7 +52,7 @@ def parse_data_fact(text: str) -> DataFact:
         text=text.strip(),
         amount=numbers.get("amount"),
         width=numbers.get("width"),
-        other=parser.array(given["other"]) if "other" in given else None,
+        others=tuple(others),
         unless=tuple(_excused(parser, tree, form)),
     )
 
@@ -67,17 +70,12 @@ def _excused(parser: ExpressionParser, tree: ast.Call, form: Form) -> Iterator[E
 
 def print_data_fact(fact: DataFact) -> str:
     """Canonical text; parsing it gives an equal fact but for ``text``."""
-    given = [fact.array, *([fact.other] if fact.other is not None else [])]
+    given = [*fact.arrays]
     given += [print_expression(part) for part in (fact.amount, fact.width, fact.low, fact.high) if part is not None]
     excused = [print_expression(value) for value in fact.unless]
     if excused:
         given.append(f"unless={excused[0]}" if len(excused) == 1 else f"unless=({', '.join(excused)})")
     return f"{fact.kind}({', '.join(given)})"
-
-
-def arrays_of(fact: DataFact) -> tuple[str, ...]:
-    """The arrays that the fact speaks of."""
-    return (fact.array,) if fact.other is None else (fact.array, fact.other)
 
 
 def expressions_of(fact: DataFact) -> tuple[Expression, ...]:

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from .fact_kind import FactKind
-
 GRID_MAX: Final = 2**24 - 1
 """Tile blocks along one axis of a grid: beyond it block ids may be wrong (Tile IR specification, launch limits)."""
 
@@ -62,22 +60,27 @@ class SameArray:
 @dataclass(frozen=True, slots=True)
 class DataFact:
     """A fact about what an index array holds, such as ``range(idx, low, high)`` (high exclusive); the
-    modules of `contract.facts` say what each ``kind`` means.
+    table of `contract.facts.kinds` says what each ``kind`` means.
 
     ``amount``: the ``n`` of ``multiples``, ``shares``, ``ranks`` and ``buckets``; ``width``: that of ``buckets``;
-    ``other``: the lengths of ``segments``, the keys of ``ranks`` and ``buckets``; ``unless``: values of which the fact
-    says nothing.
+    ``others``: further arrays, as the lengths of ``segments`` and the keys of ``ranks`` and ``buckets``; ``unless``:
+    values of which the fact says nothing.
     """
 
-    kind: FactKind
+    kind: str
     array: str
     low: Expression | None = None
     high: Expression | None = None
     text: str = ""
     amount: Expression | None = None
-    other: str | None = None
+    others: tuple[str, ...] = ()
     unless: tuple[Expression, ...] = ()
     width: Expression | None = None
+
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """All that it speaks of."""
+        return (self.array, *self.others)
 
 
 # ------------------------------------------------------------------------------------------ arguments

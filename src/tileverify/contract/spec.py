@@ -7,7 +7,7 @@ from typing import cast, get_args
 
 from ..system.errors import SpecError
 from .arguments import is_text_or_integer, read_argument
-from .data_facts import arrays_of, expressions_of, parse_data_fact, with_expressions
+from .data_facts import expressions_of, parse_data_fact, with_expressions
 from .denied_limits import ALLOW, limits_are_denied
 from .descriptions import check_extent, suggestion
 from .element_types import ELEMENT_TYPES
@@ -228,17 +228,17 @@ class _Builder:
     def _data_fact(self, text: str) -> DataFact:
         fact = parse_data_fact(text)
         meaning = meaning_of(fact)
-        for name in arrays_of(fact):
+        for name in fact.arrays:
             array = self.scope.array(name)
             if not ELEMENT_TYPES[array.dtype].is_integer:
                 raise SpecError(f"'{name}' holds {array.dtype}; facts about data speak of integer arrays")
-            problem = meaning.misplaced(name, len(array.shape))
+            problem = meaning.placed.misplaced(name, len(array.shape))
             if problem is not None:
                 raise SpecError(problem)
         for expression in expressions_of(fact):
             self.scope.check(expression)
         fact = with_expressions(fact, lambda expression: substitute(expression, self.scope.constants))
-        least = meaning.least_amount
+        least = meaning.least
         for part in (fact.amount, fact.width):
             number = None if part is None else constant_value(part)
             if least is not None and number is not None and number < least:

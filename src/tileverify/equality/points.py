@@ -69,7 +69,7 @@ def to_search(contract: ContractInNumbers) -> tuple[str, ...]:
 
 def _free_integers(contract: ContractInNumbers) -> list[ArrayArgument]:
     """The arrays of integers that no fact speaks of."""
-    spoken_of = {name for fact in (*contract.spec.data, *contract.spec.observed) for name in (fact.array, fact.other)}
+    spoken_of = {name for fact in (*contract.spec.data, *contract.spec.observed) for name in fact.arrays}
     same = {name for group in contract.spec.same_arrays() for name in group}
     return [
         each

@@ -20,7 +20,7 @@ from ..backend.guard.arguments import Grid, Value
 from ..contract.as_table import NotExpressible, launch_table
 from ..contract.decorator import decorated_launches
 from ..contract.element_types import ELEMENT_TYPES
-from ..contract.facts.observed import observed_facts
+from ..contract.facts.facts_of_contents import observed_facts
 from ..contract.launch import GRID_MAX, KernelUnit, LaunchSpec
 from ..contract.overlap import overlaps
 from ..contract.spec import build_launch

@@ -16,9 +16,8 @@ from typing import Final, Protocol
 
 from ..backend.guard import ArrayValue
 from ..backend.ledger import InFlightConflict
-from ..contract.facts.counting import Count, Counted
-from ..contract.facts.kinds import meaning_of
-from ..contract.facts.on_host import Value
+from ..contract.facts.counting import Count, Counted, counts
+from ..contract.facts.statements import NumberedFact, Value
 from ..contract.launch import DataFact
 from ..system.errors import TileVerifyError
 from .given import Arguments, DeviceArray, GivenGrid, Interface, Key, Stream
@@ -89,7 +88,7 @@ class DeviceFacts:
         Not seen is all that ``False`` means.  Raises `InFlightConflict` where the launch that asks would.
         """
         plain = len(array.shape) == 1 and array.strides == (1,) and array.dtype == "i32"
-        if not plain or not FETCHED < array.shape[0] < _INT32.stop - 2 * TILE or fact.other is not None or fact.unless:
+        if not plain or not FETCHED < array.shape[0] < _INT32.stop - 2 * TILE or fact.others or fact.unless:
             return False
         with self.lock:
             try:
@@ -100,9 +99,13 @@ class DeviceFacts:
                 return False
 
     def _keeps(self, asked: _Asked, fact: DataFact, facts: Sequence[DataFact], number: Value) -> bool:
+        numbered, *others = (NumberedFact.evaluated(each, number) for each in (fact, *facts))
+        wanted = counts(numbered, others, asked.count)
+        return bool(wanted) and all(self._counted(asked, count) for count in wanted)
+
+    def _counted(self, asked: _Asked, count: Count) -> bool:
         from .fact_kernels import nondecreasing
 
-        count = meaning_of(fact).counted(fact, facts, asked.count, number)
         match count:
             case Count(Counted.IN_RANGE, low, high):
                 return self._in_range(asked, low, high)

@@ -18,8 +18,8 @@ from typing import cast
 import numpy as np
 
 from ..contract.as_table import NotExpressible, launch_table
-from ..contract.facts.observed import observed_facts
-from ..contract.facts.on_host import Array
+from ..contract.facts.columns import Array
+from ..contract.facts.facts_of_contents import observed_facts
 from ..contract.overlap import overlaps
 from ..contract.spec_files import SPEC_SUFFIX
 from ..hook import noted

@@ -3,20 +3,18 @@
 import pytest
 
 from tileverify.contract.data_facts import (
-    arrays_of,
     expressions_of,
     parse_data_fact,
     print_data_fact,
     with_expressions,
 )
-from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.facts.kinds import FACTS
 from tileverify.contract.launch import Apply, DataFact, Name, Number
 from tileverify.system.errors import SpecError
 
 
 def test_reads_the_simple_facts() -> None:
-    assert parse_data_fact("injective(idx)") == DataFact(FactKind.INJECTIVE, "idx", text="injective(idx)")
+    assert parse_data_fact("injective(idx)") == DataFact("injective", "idx", text="injective(idx)")
     fact = parse_data_fact("range(idx, 0, N - 1)")
     assert (fact.low, fact.high) == (Number(0), Apply("-", (Name("N"), Number(1))))
 
@@ -27,9 +25,9 @@ def test_reads_amounts_bounds_and_exceptions() -> None:
     assert parse_data_fact("range(labels, 0, V, unless=-100)").unless == (Number(-100),)
     assert parse_data_fact("disjoint_rows(table, unless=(-1, P))").unless == (Number(-1), Name("P"))
     segments = parse_data_fact("segments(starts, lengths, 0, N)")
-    assert (arrays_of(segments), segments.high) == (("starts", "lengths"), Name("N"))
+    assert (segments.arrays, segments.high) == (("starts", "lengths"), Name("N"))
     ranks = parse_data_fact("ranks(a, keys, C)")
-    assert (arrays_of(ranks), ranks.amount, ranks.width) == (("a", "keys"), Name("C"), None)
+    assert (ranks.arrays, ranks.amount, ranks.width) == (("a", "keys"), Name("C"), None)
     buckets = parse_data_fact("buckets(a, keys, C, W, 0, N)")
     assert (buckets.amount, buckets.width, buckets.low, buckets.high) == (Name("C"), Name("W"), Number(0), Name("N"))
 
@@ -49,7 +47,7 @@ def test_reads_amounts_bounds_and_exceptions() -> None:
         ("ranks(a, 4, 4)", "the name of an array argument is needed here"),
         ("buckets(a, keys, 4)", "'buckets' takes 4 or 6 argument(s), 3 given"),
         ("buckets(a, keys, 4, 8, unless=0)", "nothing may be given by name here, not 'unless'"),
-        ("rank(a)", "segments(a, lengths), ranks(a, keys, n) or buckets(a, keys, n, width)"),
+        ("rank(a)", "ranks(a, keys, n), buckets(a, keys, n, width) or distinct_where(a, counts)"),
         ("multiples(idx, 4, unless=0)", "nothing may be given by name here, not 'unless'"),
         ("range(idx, 0, 4, except_=0)", "only 'unless' once may be given by name here, not 'except_'"),
         ("range(idx, 0, 4, **more)", "not 'None'"),
@@ -80,6 +78,8 @@ def test_refuses_other_data_facts(text: str, problem: str) -> None:
         "ranks(a, keys, cdiv(N, 2))",
         "buckets(a, keys, 8, W)",
         "buckets(a, keys, 8, W + 1, -1, N)",
+        "distinct_where(rows, counts)",
+        "distinct_where(rows, counts, unless=-1)",
     ],
 )
 def test_canonical_text_stays(text: str) -> None:

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from tools.rooms import SOURCE, modules
 
-from tileverify.contract.fact_kind import FactKind
 from tileverify.contract.launch import (
     ArrayArgument,
     ConstantArgument,
@@ -38,7 +37,7 @@ LAUNCH = LaunchSpec(
     name="0",
     arguments=(ArrayArgument("a", "f32", (Name("N"),)), ConstantArgument("t", 128)),
     grid=(Name("N"), Number(1), Number(1)),
-    data=(DataFact(FactKind.INJECTIVE, "a", text="injective(a)"),),
+    data=(DataFact("injective", "a", text="injective(a)"),),
     alias=(frozenset(["a", "b", "c", "d", "e"]),),
 )
 UNIT = KernelUnit(

@@ -298,7 +298,7 @@ class _Compiler:
             for expression in expressions_of(fact):
                 if may_be_undefined(expression):
                     yield Check(f"isinstance({self._code(expression)}, int)", f"'{text}' says nothing")
-            least = meaning_of(fact).least_amount
+            least = meaning_of(fact).least
             for part in (fact.amount, fact.width):
                 if least is not None and part is not None:
                     yield Check(f"{least} <= {self._code(part)}", f"'{text}' is of {fact.kind} of less than {least}")

@@ -13,13 +13,12 @@ import numpy as np
 
 from ...contract.concrete import ConcreteArray
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.facts.base import FactOfTwo
 from ...contract.facts.contents import Described, every, several
 from ...contract.facts.form import DISTINCT, Subject
 from ...contract.facts.kept import measured
 from ...contract.facts.kinds import meaning_of, subject_of
-from ...contract.facts.on_host import Value, amount, bounds
-from ...contract.facts.statements import NumberedFact
+from ...contract.facts.layouts import hints_of
+from ...contract.facts.statements import NumberedFact, Value
 from ...contract.launch import DataFact
 from ...system.errors import UsageError
 from .elements import Array, rounded, storage_type
@@ -30,7 +29,7 @@ INTEGERS: Final = (0, 16)
 
 
 _DRAWN: Final = DISTINCT | {Subject.LIMITS, Subject.ORDER, Subject.STEPS, Subject.SUM}
-"""What facts may speak of whose values are drawn here; of others, the facts make contents (`Fact.layouts`)."""
+"""What facts may speak of whose values are drawn here; of others, the facts make contents (`layouts`)."""
 
 
 def generated(
@@ -51,12 +50,12 @@ def generated(
         return rounded(source.standard_normal(count), dtype).reshape(shape)
     if element.kind == "bool":
         return np.asarray(source.integers(0, 2, count) == 1).reshape(shape)
-    own = [fact for fact in facts if fact.array == name and fact.other is None]
-    beside = [fact for fact in facts if fact.array == name and fact.other in known]
+    own = [fact for fact in facts if fact.array == name and not fact.others]
+    beside = [fact for fact in facts if fact.array == name and fact.others and {*fact.others} <= known.keys()]
     wishes: list[DataFact] = []
     for fact in facts:
-        if fact.other == name:
-            own += _implied(fact)
+        if name in fact.others:
+            own += [each for each in _implied(fact) if each.array == name]
             wishes += _room(name, fact, facts) if measured(fact) else []
     problem = f"no contents of {name} were found that satisfy {texts([*own, *beside])}"
     for asked in ([*own, *wishes], own) if wishes else (own,):
@@ -81,7 +80,7 @@ def _implied(fact: DataFact) -> list[DataFact]:
 def _room(name: str, fact: DataFact, facts: Sequence[DataFact]) -> list[DataFact]:
     """What lengths should keep, so that starts can be found beside them which keep what is said of starts alone: they
     fit one behind the other between the starts' limits, and are multiples of what the starts are multiples of."""
-    starts = [each for each in facts if each.array == fact.array and each.other is None]
+    starts = [each for each in facts if each.array == fact.array and not each.others]
     steps = [replace(each, array=name) for each in starts if subject_of(each) is Subject.STEPS]
     limits = [each for each in (fact, *starts) if each.low is not None and subject_of(each) not in DISTINCT]
     rooms = [replace(fact, low=one.low, high=other.high) for one, other in product(limits, repeat=2)]
@@ -95,11 +94,12 @@ def _drawn(
     """Contents that keep the facts, unless they meet in a way that nobody has drawn for."""
     count = prod(shape)
     for fact in beside:
-        meaning = meaning_of(fact)
-        assert isinstance(meaning, FactOfTwo)
-        lengths = [int(number) for number in known[str(fact.other)].reshape(-1)]
+        usual = hints_of(fact).usual
+        if usual is None:
+            continue
+        second = [int(number) for number in known[fact.others[0]].reshape(-1)]
         limits = _range(dtype, count, own, value) if _limited(own) else None
-        made = meaning.beside(NumberedFact.evaluated(fact, value), count, lengths, limits, _step(own, value))
+        made = usual(NumberedFact.evaluated(fact, value), count, second, limits, _step(own, value))
         return np.asarray(made, dtype=object)
     if not {subject_of(fact) for fact in own} <= _DRAWN:
         raise UsageError(f"no contents of {name} were found that satisfy {texts(own)}")
@@ -164,7 +164,7 @@ def _integers(
         values = np.asarray((chosen.astype(object) + first) * step)
         more = np.asarray([free[k] for k in source.integers(0, len(free), repeated)] if free else [], dtype=object)
         return np.concatenate((values, more)) if repeated == 0 else source.permutation(np.concatenate((values, more)))
-    totals = [amount(fact, value) for fact in facts if subject_of(fact) is Subject.SUM]
+    totals = [_amount(fact, value) for fact in facts if subject_of(fact) is Subject.SUM]
     if totals:
         spare = min(totals) // step - count * first  # what is left when each has the least that it may have
         if spare < 0:
@@ -176,14 +176,15 @@ def _integers(
 
 def _repeatable(distinct: Sequence[DataFact], low: int, high: int, value: Value) -> list[int]:
     """Values from ``low`` to ``high`` that may occur more than once."""
-    near = {number for fact in distinct if fact.low is not None for number in bounds(fact, 0, value)}
-    candidates = {low, high, *near, *(number - 1 for number in near), *(value(x) for f in distinct for x in f.unless)}
+    said = [NumberedFact.evaluated(fact, value) for fact in distinct]
+    near = {end for fact in said for end in (fact.low, fact.high) if end is not None}
+    candidates = {low, high, *near, *(number - 1 for number in near), *(x for fact in said for x in fact.unless)}
 
-    def meant(fact: DataFact, number: int) -> bool:
-        within = fact.low is None or bounds(fact, 0, value)[0] <= number < bounds(fact, 0, value)[1]
-        return within and number not in map(value, fact.unless)
+    def meant(fact: NumberedFact, number: int) -> bool:
+        within = fact.low is None or fact.high is None or fact.low <= number < fact.high
+        return within and number not in fact.unless
 
-    return sorted(n for n in candidates if low <= n <= high and not any(meant(fact, n) for fact in distinct))
+    return sorted(n for n in candidates if low <= n <= high and not any(meant(fact, n) for fact in said))
 
 
 def _limited(facts: Sequence[DataFact]) -> bool:
@@ -203,5 +204,10 @@ def _range(dtype: str, count: int, facts: Sequence[DataFact], value: Value) -> t
     return low, min(limits[1], *(high for _, high in ranges))
 
 
+def _amount(fact: DataFact, value: Value) -> int:
+    assert fact.amount is not None
+    return value(fact.amount)
+
+
 def _step(facts: Sequence[DataFact], value: Value) -> int:
-    return lcm(*(amount(fact, value) for fact in facts if subject_of(fact) is Subject.STEPS))
+    return lcm(*(_amount(fact, value) for fact in facts if subject_of(fact) is Subject.STEPS))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ...contract.data_facts import print_data_fact
+from ...contract.facts import array_facts
 from ...contract.facts.kinds import meaning_of
-from ...contract.facts.on_host import Value
+from ...contract.facts.statements import NumberedFact, Value
 from ...contract.launch import DataFact
 from ...system.errors import UsageError
 from .elements import Array
@@ -27,4 +28,4 @@ def check_facts(contents: Mapping[str, Array], facts: Sequence[DataFact], value:
 
 def violation(fact: DataFact, contents: Mapping[str, Array], value: Value) -> str | None:
     """What breaks the fact, with element and value; ``None`` if it holds."""
-    return meaning_of(fact).violation(fact, contents, value)
+    return array_facts.violation(meaning_of(fact), NumberedFact.evaluated(fact, value), contents)

@@ -179,8 +179,7 @@ class _Maker:
             return name if self.shared.get(array, array) == self.shared.get(name, name) else array
 
         return [
-            replace(fact, array=renamed(fact.array), other=None if fact.other is None else renamed(fact.other))
-            for fact in self.spec.data
+            replace(fact, array=renamed(fact.array), others=tuple(map(renamed, fact.others))) for fact in self.spec.data
         ]
 
     def _value(self, expression: Expression) -> int:

@@ -171,7 +171,7 @@ class _Probe:
 
     def __post_init__(self) -> None:
         spec = self.contract.spec
-        spoken_of = {name for fact in (*spec.data, *spec.observed) for name in (fact.array, fact.other)}
+        spoken_of = {name for fact in (*spec.data, *spec.observed) for name in fact.arrays}
         self.arrays = {each.name: each.dtype for each in spec.arrays() if each.name not in spoken_of}
 
     def sources(self) -> Iterator[_Source]:

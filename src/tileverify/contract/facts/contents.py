@@ -15,10 +15,10 @@ from typing import Final
 
 from ..concrete import ConcreteArray
 from ..element_types import INT_BITS
-from .base import FactOfTwo
 from .form import DISTINCT, Subject
-from .kept import filled_in_turn, keeps
+from .kept import filled_in_turn, keep_together, keeps
 from .kinds import by_subject, meaning_of, subject_of
+from .layouts import HINTS, hints_of
 from .sampling import DRAWN, Layouts
 from .statements import NumberedFact
 
@@ -58,7 +58,7 @@ class Described:
     def of(
         cls, array: ConcreteArray, facts: Sequence[NumberedFact], far: int = WIDE, marks: Sequence[int] = ()
     ) -> Described:
-        own = [fact for fact in facts if fact.other is None]
+        own = [fact for fact in facts if not fact.others]
         bits = INT_BITS[array.dtype]
         limits = range(1 << bits) if array.dtype.startswith("u") else range(-(1 << (bits - 1)), 1 << (bits - 1))
         low, high = limits.start, limits.stop
@@ -195,10 +195,10 @@ def _layouts(described: Described) -> Layouts:
 
 def _made_for(described: Described, *subjects: Subject) -> Layouts:
     """The contents of each kind of fact that is said of the array."""
-    kinds = {fact.kind for fact in described.facts}
-    for fact in by_subject(subject for subject in Subject if subject in subjects):
-        if fact.kind in kinds:
-            yield from fact.layouts(described)
+    said = {fact.kind for fact in described.facts}
+    for kind in by_subject(subject for subject in Subject if subject in subjects):
+        if kind.word in said and (alone := HINTS[kind.made].alone) is not None:
+            yield from alone(described)
 
 
 def _ordinary(described: Described) -> Layouts:
@@ -264,19 +264,14 @@ def _drawn(described: Described, low: int, high: int) -> Layouts:
             yield [random.choice(choices) for _ in range(count)]
 
 
-# ------------------------------------------------------------------------------------------ of two arrays
+# -------------------------------------------------------------------------------------- of several arrays
 def several_segments(
     fact: NumberedFact, starts: Described, lengths: Described
 ) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Starts and lengths that keep the fact on segments and what else is said of each array."""
-    meaning = meaning_of(fact)
-    assert isinstance(meaning, FactOfTwo)
-    found = dict.fromkeys((tuple(a), tuple(n)) for a, n in meaning.layouts_of_both(fact, starts, lengths))
-    return [
-        (a, n)
-        for a, n in found
-        if meaning.keeps_both(fact, a, n) and min(n, default=0) >= 0 and starts.kept_by(a) and lengths.kept_by(n)
-    ]
+    both = hints_of(fact).both
+    found = {} if both is None else dict.fromkeys((tuple(a), tuple(n)) for a, n in both(fact, starts, lengths))
+    return [(a, n) for a, n in found if keep_together(fact, a, n) and starts.kept_by(a) and lengths.kept_by(n)]
 
 
 BESIDE: Final = 3
@@ -307,9 +302,9 @@ def _of_other(facts: Sequence[NumberedFact], name: str, described: Described) ->
     """Contents of an array, with those that are made for facts whose other array it is."""
     made: dict[tuple[int, ...], None] = {}
     for fact in facts:
-        meaning = meaning_of(fact)
-        if fact.other == name and isinstance(meaning, FactOfTwo):
-            made |= dict.fromkeys(map(tuple, meaning.layouts_of_other(fact, described)))
+        second = hints_of(fact).second
+        if name in fact.others and second is not None:
+            made |= dict.fromkeys(map(tuple, second(fact, described)))
     return list(dict.fromkeys((*filter(described.kept_by, made), *several(described))))
 
 
@@ -320,20 +315,24 @@ def _beside(
     ``turn``."""
     made: dict[tuple[int, ...], None] = {}
     for fact in own:
-        meaning = meaning_of(fact)
-        assert isinstance(meaning, FactOfTwo)
-        made |= dict.fromkeys(map(tuple, meaning.layouts_beside(fact, described, known[str(fact.other)])))
+        made |= dict.fromkeys(map(tuple, _made_beside(fact, described, known)))
     every = list(made)
     turned = every[turn % len(every) :] + every[: turn % len(every)] if every else []
     right = (
         a
         for a in dict.fromkeys((*every[:1], *turned))
-        if described.kept_by(a) and all(_kept(fact, a, known) for fact in own)
+        if described.kept_by(a) and all(keep_together(f, a, *(known[name] for name in f.others)) for f in own)
     )
     return list(islice(right, BESIDE))
 
 
-def _kept(fact: NumberedFact, values: Sequence[int], known: Mapping[str, Sequence[int]]) -> bool:
-    meaning, second = meaning_of(fact), known[str(fact.other)]
-    assert isinstance(meaning, FactOfTwo)
-    return meaning.keeps_both(fact, values, second) and not (meaning.measured and min(second, default=0) < 0)
+def _made_beside(fact: NumberedFact, described: Described, known: Mapping[str, Sequence[int]]) -> Layouts:
+    """Contents that are made for a fact; where nobody makes any, those that the array may have anyway."""
+    hints, others = hints_of(fact), [known[name] for name in fact.others]
+    if hints.beside is not None:
+        yield from hints.beside(fact, described, others[0])
+    elif hints.usual is not None:
+        limits = (described.low, described.high) if described.bounded else None
+        yield hints.usual(fact, len(described.places), others[0], limits, described.step)
+    else:
+        yield from several(described)

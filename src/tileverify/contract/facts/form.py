@@ -1,4 +1,4 @@
-"""How facts are written, and what of the values they speak of: by that, and not by their kind, facts meet."""
+"""How facts are written, where they may stand, and what of the values they speak of."""
 
 from __future__ import annotations
 
@@ -6,36 +6,50 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
-_WRITTEN: Final = {"amount": "n"}
-"""What messages call a field of `DataFact`, where they do not use its own name."""
+FIELDS: Final = {"n": "amount"}
+"""The field of `DataFact` for a number that has another name in formulas and messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a fact is written: what follows the array (``needed``: fields of `DataFact`), whether ``low, high`` may
-    follow then, and whether there may be ``unless``; ``other``: what messages call the other array."""
+    """How a fact is written: the ``arrays``, then ``numbers`` by their names in formulas, then ``low, high`` if there
+    may be ``bounds``, and ``unless``."""
 
-    needed: tuple[str, ...] = ()
+    arrays: tuple[str, ...] = ("a",)
+    numbers: tuple[str, ...] = ()
     bounds: bool = False
     unless: bool = False
-    other: str = ""
 
-    def fields(self, count: int) -> tuple[str, ...] | None:
-        """The fields that ``count`` arguments behind the array stand for; ``None`` if they are too many or few."""
-        names = self.needed
+    def names(self, count: int) -> tuple[str, ...] | None:
+        """What ``count`` arguments are, in their order; ``None`` if they are too many or few."""
+        names = (*self.arrays, *self.numbers)
         if self.bounds and count == len(names) + 2:
             names = (*names, "low", "high")
         return names if len(names) == count else None
 
     def counts(self) -> str:
-        """How many arguments the fact takes, the array included."""
-        least = 1 + len(self.needed)
+        """How many arguments the fact takes."""
+        least = len(self.arrays) + len(self.numbers)
         return f"{least} or {least + 2}" if self.bounds else str(least)
 
     def example(self, kind: str) -> str:
         """The fact with nothing that can be left out, as in ``shares(a, n)``."""
-        written = {**_WRITTEN, "other": self.other}
-        return f"{kind}({', '.join(['a', *(written.get(name, name) for name in self.needed)])})"
+        return f"{kind}({', '.join((*self.arrays, *self.numbers))})"
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedRanks:
+    """The ranks of arrays that can keep a fact; ``otherwise`` ends the message about another ``{array}``."""
+
+    least: int = 0
+    most: int | None = None
+    otherwise: str = ""
+
+    def misplaced(self, array: str, rank: int) -> str | None:
+        """Why an array of such a rank cannot keep the fact; ``None`` if it can."""
+        if self.least <= rank and (self.most is None or rank <= self.most):
+            return None
+        return f"'{array}' has rank {rank}{self.otherwise.format(array=array)}"
 
 
 class Subject(enum.Enum):
@@ -58,11 +72,8 @@ class Subject(enum.Enum):
     """Those of different elements are different, or those of them that lie in [low, high), where it has bounds."""
     SEGMENTS = enum.auto()
     """They begin parts that do not meet, and that lie in [low, high), where it has bounds."""
-    RANKS = enum.auto()
-    """Those beside equal keys of one chunk of n are different, none is negative, and each is less than these are."""
-    BUCKETS = enum.auto()
-    """They begin parts, each as long as a chunk of n has elements with one key below the width, that do not meet, and
-    that lie in [low, high), where it has bounds."""
+    RELATION = enum.auto()
+    """Something else, of several arrays: only the formula says what."""
 
 
 DISTINCT: Final = frozenset({Subject.ELEMENTS, Subject.ROWS})

@@ -1,4 +1,4 @@
-"""Contents in which facts are looked for: those of one launch as integers, those of several launches as arrays."""
+"""Contents in which facts are looked for."""
 
 from __future__ import annotations
 
@@ -6,46 +6,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from .on_host import Array
-
-
-@dataclass(frozen=True, slots=True)
-class HeldValues:
-    """``values`` of array ``name`` in row-major order.
-
-    ``amounts``: they say how much, not where, so that only what people say of amounts is meant, with room to spare.
-    """
-
-    name: str
-    values: Sequence[int]
-    shape: Sequence[int]
-    amounts: bool
-
-    @property
-    def width(self) -> int:
-        return self.shape[-1] if self.shape else 1
+from .columns import Array
 
 
 @dataclass
 class Seen:
-    """``contents`` of array ``name`` in several launches; ``ranked``: in how large chunks another array was seen to
-    number its equal elements."""
+    """``contents`` of array ``name`` in one launch or several.
+
+    ``amounts``: they say how much, not where, so that only what people say of amounts is meant, with room to spare.
+    ``ranked``: in how large chunks another array was seen to number its equal elements.
+    """
 
     name: str
     contents: Sequence[Array]
+    amounts: bool = False
     ranked: set[int] = field(default_factory=set)
 
     @cached_property
-    def values(self) -> Array:
-        """Those of all launches, as Python's integers."""
-        import numpy as np
-
-        return np.concatenate([each.reshape(-1).astype(object) for each in self.contents])
+    def values(self) -> list[int]:
+        """Those of all launches."""
+        return [int(value) for each in self.contents for value in each.reshape(-1).tolist()]
 
     @cached_property
     def negative(self) -> list[int]:
         """The negative values, each once."""
-        return sorted({int(v) for v in self.values if v < 0})
+        return sorted({value for value in self.values if value < 0})
 
     @cached_property
     def repeated(self) -> list[int]:
@@ -56,6 +41,10 @@ class Seen:
     def single(self) -> bool:
         """No launch had two elements that could be alike."""
         return all(each.size < 2 for each in self.contents)
+
+    def has_axes(self, count: int) -> bool:
+        """In every launch."""
+        return all(each.ndim == count for each in self.contents)
 
 
 def repeated(array: Array) -> list[int]:

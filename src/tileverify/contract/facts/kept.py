@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from math import prod
+from typing import TYPE_CHECKING
 
 from ..launch import DataFact
-from .base import FactOfTwo
-from .form import Subject
-from .kinds import meaning_of, subject_of
+from . import array_facts
+from .formula import parse, parts_of
+from .kinds import meaning_of
 from .statements import NumberedFact
 
+if TYPE_CHECKING:
+    from .columns import Array
 
-def allows(fact: NumberedFact, value: int) -> bool:
-    """What the fact asks of each element."""
-    return meaning_of(fact).allows(fact, value)
+
+def allows(fact: NumberedFact, values: Collection[int]) -> bool:
+    """Whether each of the values may be an element of the fact's array, as far as that shows of one alone."""
+    kind = meaning_of(fact)
+    each = [clause for clause in kind.clauses if len(clause.indices) == 1]
+    alone = [clause for clause in each if parse("size(a)") not in parts_of(clause.formula)]
+    held = (array_facts.Held(clause, fact, {"a": as_array([*values], (len(values),))}) for clause in alone)
+    return array_facts.too_low(kind, fact) is None and all(one.broken() is None for one in held)
 
 
 def keeps(fact: NumberedFact, values: Sequence[int], width: int) -> bool:
@@ -21,48 +30,50 @@ def keeps(fact: NumberedFact, values: Sequence[int], width: int) -> bool:
 
     Rows are those of an array of two dimensions.
     """
-    meaning = meaning_of(fact)
-    return all(meaning.allows(fact, value) for value in values) and meaning.keeps(fact, values, width)
+    return array_facts.keeps(meaning_of(fact), fact, as_array(values, (len(values) // width, width)))
 
 
-def keeps_apart(fact: NumberedFact, starts: Sequence[int], lengths: Sequence[int]) -> bool:
-    """Whether two arrays keep a fact on both; segments and buckets that are empty may lie anywhere."""
-    meaning = meaning_of(fact)
-    assert isinstance(meaning, FactOfTwo)
-    return meaning.keeps_both(fact, starts, lengths)
+def keep_together(fact: NumberedFact, *contents: Sequence[int]) -> bool:
+    """Whether arrays of one axis keep a fact on them all; ``contents`` in the order of its arrays."""
+    return array_facts.keeps(meaning_of(fact), fact, *(as_array(values, (len(values),)) for values in contents))
 
 
+def as_array(values: Sequence[int], shape: Sequence[int]) -> Array:
+    """Integers of any size; in one row where the shape has not as many elements."""
+    import numpy as np
+
+    fits = all(-(1 << 63) <= end < 1 << 63 for end in (min(values, default=0), max(values, default=0)))
+    found = np.asarray(values, np.int64 if fits else object)
+    return found.reshape(tuple(shape)) if prod(shape) == len(values) else found
+
+
+# -------------------------------------------------------------------------------------- arrays as a whole
 def measures(facts: Collection[NumberedFact | DataFact]) -> set[str]:
     """Arrays of numbers that say how much, not where: shares, and the lengths of segments."""
-    lengths = {fact.other for fact in facts if fact.other is not None and measured(fact)}
-    return lengths | {fact.array for fact in facts if subject_of(fact) is Subject.SUM}
+    roles = [(meaning_of(fact), fact.arrays) for fact in facts]
+    return {
+        name
+        for kind, names in roles
+        for role, name in zip(kind.form.arrays, names, strict=True)
+        if role in kind.measures
+    }
 
 
 def measured(fact: NumberedFact | DataFact) -> bool:
     """Whether what the fact's other array holds says how much there is."""
-    meaning = meaning_of(fact)
-    return isinstance(meaning, FactOfTwo) and meaning.measured
+    kind = meaning_of(fact)
+    return kind.joins and bool(kind.measures)
 
 
 def bounded(facts: Collection[NumberedFact | DataFact]) -> set[str]:
     """Arrays whose values facts give limits; those that they excuse may lie anywhere."""
-    limited = {fact.array for fact in facts if meaning_of(fact).bounded}
-    both = [(fact, meaning) for fact in facts if isinstance(meaning := meaning_of(fact), FactOfTwo)]
-    return limited | {name for fact, meaning in both for name in meaning.limited(fact)}
+    return {name for fact in facts for name in meaning_of(fact).limited(fact)}
 
 
 def joined(names: Collection[str], facts: Collection[NumberedFact | DataFact]) -> frozenset[str]:
     """The arrays, and those that a fact joins to them."""
     found = set(names)
-    while (
-        more := {
-            name
-            for fact in facts
-            if fact.other is not None and {fact.array, fact.other} & found
-            for name in (fact.array, fact.other)
-        }
-        - found
-    ):
+    while more := {name for fact in facts if found & {*fact.arrays} for name in fact.arrays} - found:
         found |= more
     return frozenset(found)
 
@@ -70,7 +81,7 @@ def joined(names: Collection[str], facts: Collection[NumberedFact | DataFact]) -
 def filled_in_turn(names: Iterable[str], facts: Collection[NumberedFact | DataFact]) -> list[str] | None:
     """The arrays in an order in which each comes behind those that facts on it speak of as well, as they are otherwise;
     ``None`` if there is none."""
-    beside = {name: {f.other for f in facts if f.array == name and f.other is not None} for name in names}
+    beside = {name: {other for f in facts if f.array == name for other in f.others} for name in names}
     found: list[str] = []
     while len(found) < len(beside):
         free = next((name for name in beside if name not in found and beside[name] & beside.keys() <= {*found}), None)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 from .. import terms as t
-from ..terms import Term
+from ..terms import Function, Term
 from .form import Subject
 from .statements import DataTerm
 
@@ -29,14 +28,15 @@ class Loaded:
     def size(self) -> Term:
         return t.product(self.shape)
 
-    def inside(self, value: Term) -> Term:
-        """The index of ``value`` lies in the array."""
-        return t.and_(*(t.and_(t.le(t.ZERO, i), t.lt(i, n)) for i, n in zip(value.args, self.shape, strict=True)))
+    @property
+    def function(self) -> Function | None:
+        """The function that gives the elements; ``None`` where none is mentioned, or they have several."""
+        functions = dict.fromkeys(v.function for v in self.values)
+        return next(iter(functions)) if len(functions) == 1 else None
 
-    def pairs(self) -> Iterator[tuple[Term, Term, Term]]:
-        """Two values, and that both lie in the array."""
-        for v, w in combinations(self.values, 2):
-            yield v, w, t.and_(self.inside(v), self.inside(w))
+    def inside(self, *index: Term) -> Term:
+        """The index lies in the array."""
+        return t.and_(*(t.and_(t.le(t.ZERO, i), t.lt(i, n)) for i, n in zip(index, self.shape, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,11 @@ class Promised:
     def of(self, *subjects: Subject) -> Iterator[DataTerm]:
         """Those that excuse no values."""
         return (data for data in self.all_of(*subjects) if not data.unless)
+
+    @property
+    def distinct(self) -> bool:
+        """All values differ, whatever they are."""
+        return any(each.low is None for each in self.of(Subject.ELEMENTS))
 
     @property
     def count(self) -> Term:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Final, Protocol, TypeAlias
+
+from .statements import NumberedFact
 
 Layouts: TypeAlias = Iterator[Sequence[int]]
 """Values for every element, in row-major order."""
 
 Pairs: TypeAlias = Iterator[tuple[Sequence[int], Sequence[int]]]
 """Values for every element of two arrays."""
+
+Usual: TypeAlias = Callable[[NumberedFact, int, Sequence[int], tuple[int, int] | None, int], Sequence[int]]
 
 DRAWN: Final = 4
 """Contents that are drawn at random."""
@@ -37,6 +42,22 @@ class Sampled(Protocol):
     def total(self) -> int | None: ...
     @property
     def excused(self) -> Sequence[int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class MadeContents:
+    """Contents that are made for a kind of fact, whether they keep it or not; the formulas decide.
+
+    ``alone``: of its one array.  ``both``: of its two arrays together.  ``usual``: values of the first array beside
+    what the second one holds, multiples of a step between limits, the second one excluded, where these are given;
+    ``beside``: several such.  ``second``: of the second array.
+    """
+
+    alone: Callable[[Sampled], Layouts] | None = None
+    both: Callable[[NumberedFact, Sampled, Sampled], Pairs] | None = None
+    usual: Usual | None = None
+    beside: Callable[[NumberedFact, Sampled, Sequence[int]], Layouts] | None = None
+    second: Callable[[NumberedFact, Sampled], Layouts] | None = None
 
 
 def cuts(random: Random, total: int, count: int) -> list[int]:

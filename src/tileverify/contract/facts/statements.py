@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from ..fact_kind import FactKind
 from ..launch import DataFact, Expression
 from ..terms import Term
+
+Value: TypeAlias = Callable[[Expression], int]
+"""The number that an expression of a launch has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +30,19 @@ class DataTerm:
         low, high, amount, width = (None if part is None else change(part) for part in parts)
         return DataTerm(self.fact, low, high, amount, tuple(map(change, self.unless)), width)
 
+    @property
+    def numbers(self) -> Mapping[str, Term | None]:
+        """As formulas name them."""
+        return {"low": self.low, "high": self.high, "n": self.amount, "width": self.width}
+
 
 @dataclass(frozen=True, slots=True)
 class NumberedFact:
-    """A data fact in one launch; ``other`` are the lengths of segments, or the keys that are ranked or counted."""
+    """A data fact in one launch."""
 
-    kind: FactKind
+    kind: str
     array: str
-    other: str | None = None
+    others: tuple[str, ...] = ()
     low: int | None = None
     high: int | None = None
     amount: int | None = None
@@ -47,25 +55,21 @@ class NumberedFact:
         parts = (data.low, data.high, data.amount, data.width)
         low, high, amount, width = (None if part is None else number(part) for part in parts)
         unless = frozenset(map(number, data.unless))
-        return cls(data.fact.kind, data.fact.array, data.fact.other, low, high, amount, unless, width)
+        return cls(data.fact.kind, data.fact.array, data.fact.others, low, high, amount, unless, width)
 
     @classmethod
     def evaluated(cls, fact: DataFact, number: Callable[[Expression], int]) -> NumberedFact:
         """``number`` gives the expressions in the fact their values."""
         parts = (fact.low, fact.high, fact.amount, fact.width)
         low, high, amount, width = (None if part is None else number(part) for part in parts)
-        return cls(fact.kind, fact.array, fact.other, low, high, amount, frozenset(map(number, fact.unless)), width)
+        return cls(fact.kind, fact.array, fact.others, low, high, amount, frozenset(map(number, fact.unless)), width)
 
-    def within(self, value: int) -> bool:
-        """Whether the value lies in the fact's range, where it has one."""
-        return (self.low is None or self.low <= value) and (self.high is None or value < self.high)
+    @property
+    def arrays(self) -> tuple[str, ...]:
+        """All that it speaks of."""
+        return (self.array, *self.others)
 
-    def means(self, value: int) -> bool:
-        """Whether a fact on values that do not repeat speaks of this one."""
-        return value not in self.unless and self.within(value)
-
-    def lies_in(self, outer: NumberedFact) -> bool:
-        """Whether its bounds lie in those of ``outer``; no bounds are the widest."""
-        if outer.low is None or outer.high is None:
-            return True
-        return self.low is not None and self.high is not None and outer.low <= self.low and self.high <= outer.high
+    @property
+    def numbers(self) -> Mapping[str, int | None]:
+        """As formulas name them."""
+        return {"low": self.low, "high": self.high, "n": self.amount, "width": self.width}

@@ -1,13 +1,16 @@
-"""What the values of an index array steer in a kernel, as far as it says which facts a kernel may need."""
+"""What the values of an index array steer in a kernel, and which facts a kernel may need that uses them so.
+
+The functions offer facts of one kind, the weakest first, by what is known of each of its arrays.
+"""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Final, TypeAlias
 
-from ..fact_kind import FactKind
 from ..launch import DataFact, Expression, Number
 
 
@@ -48,11 +51,80 @@ class Steered:
     indexes: bool = False
 
 
-def of_distinct_values(kind: FactKind, use: Steered) -> Offers:
-    """Facts of a ``kind`` that says which values are different: below each size, or with one excused, or of all."""
+MOST_BOUNDS: Final = 24
+"""Upper ends that are tried for one array."""
+
+
+def limits(kind: str, use: Steered) -> Offers:
+    """Up to natural ends, up to others, and from where whole tiles are full."""
+    for group, ends in ((Group.LIMITS, use.ends), (Group.OTHERS, use.others)):
+        for end in ends[:MOST_BOUNDS]:
+            for excused in (*((value,) for value in use.excused), ()):
+                yield group, DataFact(kind, use.array, Number(0), end, unless=excused)
+    for start, end in product(use.starts, (*use.ends[:2], *use.others[:2])):
+        yield Group.OTHERS, DataFact(kind, use.array, Number(start), end)
+
+
+def different_values(kind: str, use: Steered) -> Offers:
+    """Below each size, or with one excused, or of all."""
     group = Group.VALUES if use.sizes else Group.OTHERS
     for size in reversed(use.sizes):
         yield group, DataFact(kind, use.array, Number(0), size)
     for value in use.excused:
         yield group, DataFact(kind, use.array, unless=(value,))
     yield group, DataFact(kind, use.array)
+
+
+def different_rows(kind: str, use: Steered) -> Offers:
+    return different_values(kind, use) if use.rank > 1 else iter(())
+
+
+def order(kind: str, use: Steered) -> Offers:
+    """Where values of different indices are compared with something: of one alone it says nothing."""
+    if use.places > 1:
+        yield Group.ORDERS, DataFact(kind, use.array)
+
+
+def steps(kind: str, use: Steered) -> Offers:
+    yield from ((Group.MULTIPLES, DataFact(kind, use.array, amount=Number(tile))) for tile in use.tiles)
+
+
+def parts(kind: str, use: Steered) -> Offers:
+    """Where a kernel adds values at indices that are numbers."""
+    if use.fixed > 1:
+        yield from ((Group.ORDERS, DataFact(kind, use.array, amount=size)) for size in use.sizes)
+
+
+def segments(kind: str, first: Steered, second: Steered) -> Offers:
+    for size in first.sizes if first.rank == second.rank == 1 else ():
+        yield Group.PAIRS, DataFact(kind, first.array, Number(0), size, others=(second.array,))
+
+
+def ranks(kind: str, first: Steered, second: Steered) -> Offers:
+    """Chunks as large as a tile, of keys that are looked up in another array."""
+    if first.rank == second.rank == 1 and first.sizes and second.indexes:
+        for tile in first.tiles:
+            yield Group.PAIRS, DataFact(kind, first.array, amount=Number(tile), others=(second.array,))
+
+
+def buckets(kind: str, first: Steered, second: Steered) -> Offers:
+    """Chunks as large as a tile, and as many buckets for each as numbers of chunks are multiplied by."""
+    for tile, width in product(first.tiles, first.factors) if first.rank == second.rank == 1 else ():
+        found = DataFact(kind, first.array, amount=Number(tile), width=Number(width), others=(second.array,))
+        yield Group.PAIRS, found
+        for size in first.sizes:
+            yield Group.PAIRS, replace(found, low=Number(0), high=size)
+
+
+OFFERED: Final[Mapping[str, Callable[..., Offers]]] = {
+    "limits": limits,
+    "different values": different_values,
+    "different rows": different_rows,
+    "order": order,
+    "steps": steps,
+    "parts": parts,
+    "segments": segments,
+    "ranks": ranks,
+    "buckets": buckets,
+}
+"""By the name that entries in the table have for them."""

@@ -83,7 +83,7 @@ def inputs_of(
     own = int(source.integers(1 << 62))
     plain = make_inputs(contract, Given(dict(values), floats, {}, None, own))
     arrays = {}
-    spoken_of = {name for fact in (*contract.spec.data, *contract.spec.observed) for name in (fact.array, fact.other)}
+    spoken_of = {name for fact in (*contract.spec.data, *contract.spec.observed) for name in fact.arrays}
     ranged = _ranged(contract)
     for array in contract.spec.arrays():
         shape, kind = plain.launch.arrays[array.name].shape, ELEMENT_TYPES[array.dtype].kind
@@ -103,7 +103,7 @@ def _ranged(contract: ContractInNumbers) -> dict[str, tuple[Expression, Expressi
     """The ends of arrays of integers of which a range is all that facts say."""
     facts = (*contract.spec.data, *contract.spec.observed)
     same = {name for group in contract.spec.same_arrays() for name in group}
-    named = [name for fact in facts for name in (fact.array, fact.other)]
+    named = [name for fact in facts for name in fact.arrays]
     return {
         fact.array: (fact.low, fact.high)
         for fact in facts

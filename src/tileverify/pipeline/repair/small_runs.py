@@ -149,7 +149,7 @@ class SmallRuns:
     def _legal(self) -> Iterator[_SmallLaunch]:
         """Some of the contract, each with numbers of both signs, of one, and of the other."""
         spec = self.unit.launch
-        decided = {name for fact in spec.data for name in (fact.array, fact.other) if name is not None}
+        decided = {name for fact in spec.data for name in fact.arrays}
         try:
             _, entry = decoded(self.unit)
             for inputs in drawn(ContractInNumbers(spec), entry, DRAWN, Counter()):

@@ -9,7 +9,7 @@ from typing import Final
 
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import print_expression
-from ...contract.facts.on_host import Array
+from ...contract.facts.columns import Array
 from ...contract.launch import KernelUnit, flat
 from ...equality.answer_text import sentence, text
 from ...equality.deciding import Decision, ExactAnswer

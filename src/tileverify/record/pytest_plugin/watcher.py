@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ...backend.guard import LaunchRefused
-from ...contract.facts.on_host import Array
+from ...contract.facts.columns import Array
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...hook.described_launch import Described
 from ...hook.foreign import Grid, JitSignature, TileKernel

@@ -105,7 +105,9 @@ def _factor(expression: Expression) -> str:
 
 def _fact(fact: DataFact) -> str:
     parts = (fact.low, fact.high, fact.amount, fact.width)
-    low, high, amount, width = ("" if part is None else _size(part) for part in parts)
-    words = meaning_of(fact).words(fact, low, high, amount, width)
+    numbers = dict(
+        zip(("low", "high", "n", "width"), ("" if part is None else _size(part) for part in parts), strict=True)
+    )
+    words = meaning_of(fact).words(fact.arrays, numbers)
     excused = " and ".join(map(_size, fact.unless))
     return f"{words}; {excused} excepted" if excused else words

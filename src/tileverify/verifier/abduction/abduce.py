@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import subject_of
 from ...contract.facts.statements import DataTerm
-from ...contract.facts.strongest import strongest
+from ...contract.facts.weaker import strongest
 from ...contract.terms import Term
 from ...frontend.symbolic.summary import Origin
 from ..obligations.fact_instances import instances

@@ -16,8 +16,8 @@ from ...contract import terms as t
 from ...contract.data_facts import print_data_fact
 from ...contract.expressions import constant_value, evaluate
 from ...contract.facts.form import Subject
-from ...contract.facts.kinds import by_subject, of_two, subject_of
-from ...contract.facts.steered import Group, Steered
+from ...contract.facts.kinds import by_subject, joining, subject_of
+from ...contract.facts.steered import OFFERED, Group, Steered
 from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
 from ...contract.numbers import numbers_of, scalars_of
 from ...contract.operators import Undefined
@@ -46,13 +46,13 @@ def candidates(summary: AccessSummary, launch: LaunchSpec) -> list[list[DataFact
     groups: dict[Group, list[DataFact]] = {group: [] for group in Group}
     for each in steered.values():
         for kind in by_subject():
-            for group, fact in kind.candidates(each):
+            for group, fact in OFFERED[kind.offered](kind.word, each) if kind.offered and not kind.joins else ():
                 groups[group].append(fact)
     for first, second in permutations(steered, 2):
         together, indexed = uses[first].places & uses[second].places, second in uses[first].inner
-        for both in of_two():
-            if indexed if both.indexed else together:
-                for group, fact in both.candidates_of_both(steered[first], steered[second]):
+        for both in joining():
+            if both.offered and (indexed if both.indexed else together):
+                for group, fact in OFFERED[both.offered](both.word, steered[first], steered[second]):
                     groups[group].append(fact)
     return [[replace(fact, text=print_data_fact(fact)) for fact in group] for group in groups.values() if group]
 

@@ -10,7 +10,7 @@ from ...contract.contract import Contract
 from ...contract.facts.form import DISTINCT, Subject
 from ...contract.facts.kinds import subject_of
 from ...contract.facts.statements import DataTerm
-from ...contract.facts.strongest import strongest
+from ...contract.facts.weaker import strongest
 from ...contract.launch import DataFact
 from ..attempt import Open
 from ..budgets import (
@@ -77,7 +77,7 @@ class FactChoice:
         every = [fact for group in groups for fact in group]
         (terms,) = with_terms([every], self.prover.launch)
         self._terms = dict(zip(every, terms, strict=True))
-        natural = list({(fact.kind, fact.array, fact.other): fact for fact in reversed(every)}.values())[::-1]
+        natural = list({(fact.kind, *fact.arrays): fact for fact in reversed(every)}.values())[::-1]
         ordered = {fact.array for fact in every if subject_of(fact) is Subject.ORDER}
         # Offsets that never fall are no shares of anything, whatever their sum is.
         plain = [

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
 from ...contract import terms as t
-from ...contract.data_facts import arrays_of
 from ...contract.expressions import constant_value, evaluate
 from ...contract.facts.form import Subject
-from ...contract.facts.kinds import meaning_of, subject_of
+from ...contract.facts.kinds import subject_of
 from ...contract.facts.statements import NumberedFact
+from ...contract.facts.weaker import follows as says_no_more
 from ...contract.launch import DataFact, Expression, LaunchSpec
 from ...contract.numbers import numbers_of
 from ...contract.operators import Undefined
@@ -129,7 +129,7 @@ def _without_bystanders(prover: Prover, found: Outcome, launch: LaunchSpec) -> O
     at_fault = _at_fault(found)
     sites = [each for each in prover.kernel.sites if each.origin.name in at_fault]
     deciding = loaded_values(term for each in sites for term in (*place_terms(each.place), each.guard))
-    kept = tuple(fact.text for fact in launch.observed if not deciding.keys().isdisjoint(arrays_of(fact)))
+    kept = tuple(fact.text for fact in launch.observed if not deciding.keys().isdisjoint(fact.arrays))
     left_out = {fact.text for fact in launch.observed}.difference(kept, (fact.text for fact in launch.data))
     return replace(
         found,
@@ -204,8 +204,7 @@ def follows(fact: DataFact, observed: Iterable[DataFact], numbers: Mapping[str, 
     try:
         wanted = NumberedFact.evaluated(fact, number)
         return any(
-            (seen.array, seen.other) == (fact.array, fact.other)
-            and meaning_of(fact).follows(wanted, NumberedFact.evaluated(seen, number))
+            seen.arrays == fact.arrays and says_no_more(wanted, NumberedFact.evaluated(seen, number))
             for seen in observed
         )
     except (KeyError, Undefined):

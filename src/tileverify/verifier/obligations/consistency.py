@@ -61,7 +61,7 @@ def _first_elements(contract: Contract) -> Iterator[Term]:
         half = 1 << (INT_BITS[contract.arrays[name].dtype] - 1)
         function = Function(name, Scope.LAUNCH, -half, half - 1, array=name)
         *before, _ = zeros = [t.ZERO for _ in shape] or [t.ZERO]
-        related = shape and any(name in _arrays(data) and subject_of(data) not in _OF_ONE for data in contract.data)
+        related = shape and any(name in data.fact.arrays and subject_of(data) not in _OF_ONE for data in contract.data)
         places = [(*before, t.const(i)) for i in range(_FIRST)] if related else [zeros]
         first.extend(t.apply(function, *place) for place in places)
     yield from data_facts(first, contract, origins)
@@ -69,17 +69,13 @@ def _first_elements(contract: Contract) -> Iterator[Term]:
 
 def elements(contract: Contract) -> dict[str, Term]:
     """How many elements each array has that a fact speaks of."""
-    named = dict.fromkeys(name for data in contract.data for name in _arrays(data) if _whole(contract, name))
+    named = dict.fromkeys(name for data in contract.data for name in data.fact.arrays if _whole(contract, name))
     return {name: t.product(_shape(contract, name)) for name in named}
 
 
 def _whole(contract: Contract, name: str) -> bool:
     """Facts speak of integers; whoever makes a contract without a spec may not know."""
     return contract.arrays[name].dtype in INT_BITS
-
-
-def _arrays(data: DataTerm) -> tuple[str, ...]:
-    return (data.fact.array,) if data.fact.other is None else (data.fact.array, data.fact.other)
 
 
 def _shape(contract: Contract, name: str) -> list[Term]:
@@ -105,13 +101,13 @@ def _counted(contract: Contract) -> Iterator[Term]:
         yield from _distinct(array)
         for subject in Subject:
             for data in array.of(subject):
-                yield from meaning_of(data).promises(data, array)
+                yield from meaning_of(data).promised(data, array)
 
 
 def _distinct(array: Promised) -> Iterator[Term]:
     """As many values as elements, or as rows."""
     for data in array.all_of(*DISTINCT) if array.injective else ():
-        needed = meaning_of(data).different(array)
+        needed = meaning_of(data).values_needed(array)
         assert needed is not None
         for within in array.within:
             excused = t.or_(t.eq(array.count, t.ZERO), t.not_(_spoken(data, within)))

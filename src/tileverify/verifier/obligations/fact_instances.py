@@ -1,20 +1,22 @@
 """Facts about index data, instantiated on the loaded values that a question mentions.
 
-The modules of `contract.facts` say what each kind means.  An instance speaks of indices inside the array only: what a
-load gives elsewhere is not the array's.
+The table of `contract.facts.kinds` says what each kind means.  An instance speaks of indices inside the array only:
+what a load gives elsewhere is not the array's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import partial
+from itertools import product
 from typing import TypeAlias
 
 from ...contract import terms as t
 from ...contract.contract import Contract, array_layout
 from ...contract.element_types import INT_BITS
-from ...contract.facts.form import Subject
-from ...contract.facts.kinds import meaning_of, subject_of
+from ...contract.facts.fact_terms import kind_instances
+from ...contract.facts.kind import FactKind
+from ...contract.facts.kinds import meaning_of
 from ...contract.facts.loaded import Loaded
 from ...contract.facts.statements import DataTerm
 from ...contract.launch import ArrayArgument
@@ -60,10 +62,11 @@ def instances(
         for names in _spellings(data, contract):
             key = id(data), names, tuple([tuple(found.get(name, ())) for name in names])
             if key not in said:
-                loaded = [_loaded(name, found, contract, origins, subject_of(data)) for name in names]
+                kind = meaning_of(data)
+                loaded = [_loaded(name, found, contract, origins, kind) for name in names]
                 arrays = [array for array in loaded if array is not None]
                 complete = len(arrays) == len(names)
-                said[key] = data, list(meaning_of(data).instances(data, *arrays)) if complete else []
+                said[key] = data, list(kind_instances(kind, data, *arrays)) if complete else []
             yield from said[key][1]
 
 
@@ -75,19 +78,16 @@ def _spellings(data: DataTerm, contract: Contract) -> Iterator[tuple[str, ...]]:
             return [array]
         return [array, *(other for other in contract.arrays if other != array and contract.is_same(other, array))]
 
-    if data.fact.other is None:
-        yield from ((name,) for name in names(data.fact.array))
-    else:
-        yield from ((first, second) for first in names(data.fact.array) for second in names(data.fact.other))
+    yield from product(*map(names, data.fact.arrays))
 
 
 def _loaded(
-    name: str, found: Mapping[str, list[Term]], contract: Contract, origins: Mapping[str, Origin], subject: Subject
+    name: str, found: Mapping[str, list[Term]], contract: Contract, origins: Mapping[str, Origin], kind: FactKind
 ) -> Loaded | None:
     """The elements of one array that were found; ``None`` for an array that the kernel does not have, or of whose
-    elements a fact on ``subject`` says nothing."""
+    elements a fact of the kind says nothing."""
     origin = origins.get(name)
-    shape = None if origin is None else origin.shape or _in_a_row(origin, contract, subject)
+    shape = None if origin is None else origin.shape or _in_a_row(origin, contract, kind)
     if shape is None:
         return None
     values = [v for v in found.get(name, ()) if v.function.name == name and len(v.args) == len(shape)]
@@ -96,17 +96,13 @@ def _loaded(
     return Loaded(values, shape, read, name in contract.injective)
 
 
-_OF_AXES = (Subject.ROWS, Subject.ORDER, Subject.SEGMENTS, Subject.RANKS, Subject.BUCKETS)
-"""What facts on these say of an array depends on its axes."""
-
-
-def _in_a_row(origin: Origin, contract: Contract, subject: Subject) -> tuple[Term, ...] | None:
+def _in_a_row(origin: Origin, contract: Contract, kind: FactKind) -> tuple[Term, ...] | None:
     """The one size by which elements behind a plain pointer are counted: that of all of them in row-major order, where
     they lie so without gaps; of several axes only facts speak that do not ask for them."""
     array = contract.arrays.get(origin.name) if origin.kind is OriginKind.PARAMETER else None
     if array is None:
         return None
-    if len(array.shape) != 1 and subject in _OF_AXES:
+    if len(array.shape) != 1 and kind.of_axes:
         return None
     count = in_a_row(array, contract)
     return None if count is None else (count,)

@@ -136,7 +136,7 @@ class _Builder:
     def build(self) -> ConcreteLaunch:
         arrays = dict(_from_zero({name: self._array(name) for name in self.contract.arrays}))
         self._keep_aligned(arrays)
-        kept = [fact for fact in self._facts if not {fact.array, fact.other} & {*self.without}]
+        kept = [fact for fact in self._facts if not {*fact.arrays} & {*self.without}]
         if not segments_keep(arrays, kept):
             raise NoLaunch("segments, ranks or buckets break what is said of two arrays")
         lists = {name: tuple(self._list(listed)) for name, listed in self.contract.lists.items()}

@@ -17,8 +17,8 @@ from typing import Final
 from ...contract import terms as t
 from ...contract.concrete import ConcreteArray, ConcreteLaunch
 from ...contract.facts.contents import WIDE, Described, exhausts, several, several_joined, several_segments
+from ...contract.facts.facts_of_contents import held_facts
 from ...contract.facts.form import Subject
-from ...contract.facts.held import held_facts
 from ...contract.facts.kept import bounded, joined, measured, measures
 from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.statements import DataTerm, NumberedFact
@@ -185,7 +185,7 @@ class SampledContents:
 
         Nobody knows all facts on keys in chunks that hold: these may be of any size.
         """
-        if any(fact.other is not None and not measured(fact) for fact in self.facts if fact.array in contents):
+        if any(fact.others and not measured(fact) for fact in self.facts if fact.array in contents):
             return False
         facts = (*self.facts, *held_facts(contents, measures(self.facts)))
         alike = replace(self, facts=facts)
@@ -197,11 +197,11 @@ class SampledContents:
         """What the varied arrays may hold, those together that a fact joins; ``None`` if one cannot be varied."""
         choices, done = [], set[str]()
         for fact in self.facts:
-            if fact.other is not None and {fact.array, fact.other} & self.varied and fact.array not in done:
+            if fact.others and {*fact.arrays} & self.varied and fact.array not in done:
                 together = joined({fact.array}, self.facts)
-                about = [each for each in self.facts if each.other is not None and each.array in together]
+                about = [each for each in self.facts if each.others and each.array in together]
                 if all(map(measured, about)):
-                    done |= {fact.array, fact.other}
+                    done |= {*fact.arrays}
                     choices.append(self._segments(fact))
                 else:
                     done |= together
@@ -225,8 +225,8 @@ class SampledContents:
         return Choice([{name: self._holding(name, described, values)} for values in found], exhausts(described))
 
     def _segments(self, fact: NumberedFact) -> Choice | None:
-        assert fact.other is not None
-        starts, lengths = self._described(fact.array), self._described(fact.other)
+        (other,) = fact.others
+        starts, lengths = self._described(fact.array), self._described(other)
         if starts is None or lengths is None or not self._is_bounded({fact.array}):
             return None
         found = several_segments(fact, starts, lengths)
@@ -234,7 +234,7 @@ class SampledContents:
             [
                 {
                     fact.array: self._holding(fact.array, starts, a),
-                    fact.other: self._holding(fact.other, lengths, n),
+                    other: self._holding(other, lengths, n),
                 }
                 for a, n in found
             ],

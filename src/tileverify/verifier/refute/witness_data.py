@@ -15,7 +15,7 @@ from ...contract.concrete import ConcreteArray
 from ...contract.element_types import INT_BITS
 from ...contract.facts.contents import MOST_ELEMENTS, Described, places_of
 from ...contract.facts.form import Subject
-from ...contract.facts.kept import allows, keeps_apart
+from ...contract.facts.kept import allows, keep_together
 from ...contract.facts.statements import NumberedFact
 
 _EACH_AND_SUM: Final = frozenset({Subject.LIMITS, Subject.STEPS, Subject.SUM})
@@ -48,7 +48,7 @@ def completed(array: ConcreteArray, facts: Sequence[NumberedFact]) -> ConcreteAr
             rest = [fill] if count > len(read) else []
             total = sum(read.values()) + fill * (count - len(read))
             fits = described.total is None or total <= described.total
-            if fits and all(allows(fact, value) for fact in described.facts for value in (*read.values(), *rest)):
+            if fits and all(allows(fact, [*read.values(), *rest]) for fact in described.facts):
                 return replace(array, contents=read, fill=fill)
         raise NoContents("a value is out of its range")
     if count > MOST_ELEMENTS:
@@ -88,13 +88,13 @@ def _rising(fixed: Mapping[int, int], begin: int, end: int, step: int, described
 
 
 def segments_keep(arrays: Mapping[str, ConcreteArray], facts: Iterable[NumberedFact]) -> bool:
-    """Whether the facts hold in which two arrays speak together, as segments, or as ranks and their keys."""
+    """Whether the facts hold in which several arrays speak together, as segments, or as ranks and their keys."""
     for fact in facts:
-        if fact.other is not None:
-            starts, lengths = arrays[fact.array], arrays[fact.other]
-            if max(prod(starts.shape), prod(lengths.shape)) > MOST_ELEMENTS:
+        if fact.others:
+            own = [arrays[name] for name in fact.arrays]
+            if max(prod(array.shape) for array in own) > MOST_ELEMENTS:
                 return False
-            if not keeps_apart(fact, _elements(starts), _elements(lengths)):
+            if not keep_together(fact, *map(_elements, own)):
                 return False
     return True
 

@@ -1,0 +1,155 @@
+"""What a fact says of the elements that a question mentions: its formulas as terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, groupby
+
+from .. import terms as t
+from ..launch import Apply, Expression, Name, Number
+from ..operators import joined
+from ..terms import Function, Scope, Term, TermKind
+from .formula import ELEMENT, FactFormula, parts_of
+from .kind import FactKind
+from .loaded import Loaded
+from .pairs import Rising, shape_of
+from .statements import DataTerm
+
+
+def kind_instances(kind: FactKind, data: DataTerm, *arrays: Loaded) -> Iterator[Term]:
+    """What a fact of the kind says of the values in ``arrays``, those of its own in their order."""
+    absent = {name for name, number in data.numbers.items() if number is None}
+    named = dict(zip(kind.form.arrays, arrays, strict=True))
+    apart = all(array.injective for array in arrays)
+    about = [clause for clause in kind.taken if (apart or not clause.of_different) and clause.without(absent)]
+    for (indices, _, _), group in groupby(about, lambda each: (len(each.indices), each.arrays, each.of_different)):
+        clauses = [clause for clause in group if _readable(clause, named)]
+        if not indices:
+            yield from (term for clause in clauses for term in _sums(clause, data, named))
+        elif clauses:
+            values = named[clauses[0].arrays[0]].values
+            for places in combinations(values, indices):
+                for clause in clauses:
+                    yield from _at(clause, data, named, places, absent)
+
+
+def _at(
+    clause: FactFormula, data: DataTerm, arrays: Mapping[str, Loaded], places: tuple[Term, ...], absent: set[str]
+) -> Iterator[Term]:
+    parts = clause.without(absent)
+    assert parts is not None
+    rising = len(places) == 2 and isinstance(shape_of(clause), Rising)
+    for order in (places, places[::-1]) if rising else (places,):
+        reading = _Reading(clause, data, arrays, dict(zip(clause.indices, order, strict=True)))
+        premise, conclusion = map(reading.term, parts)
+        yield t.implies(t.and_(*reading.inside(), premise), conclusion)
+
+
+def _readable(clause: FactFormula, arrays: Mapping[str, Loaded]) -> bool:
+    """Whether all elements have terms: those of the first array are at hand, others have one function."""
+    elements = {part for part in parts_of(clause.formula) if isinstance(part, Apply) and part.op == ELEMENT}
+    given = {Apply(ELEMENT, (Name(clause.arrays[0]), Name(i))) for i in clause.indices} if clause.arrays else set()
+    return all(isinstance(a := part.args[0], Name) and arrays[a.name].function is not None for part in elements - given)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The parts of a clause as terms, with an element of its first array for each index."""
+
+    clause: FactFormula
+    data: DataTerm
+    arrays: Mapping[str, Loaded]
+    at: Mapping[str, Term]
+
+    def inside(self) -> Iterator[Term]:
+        """The arrays have the elements that the clause speaks of."""
+        for name in self.clause.arrays:
+            yield from (self.arrays[name].inside(*value.args) for value in self.at.values())
+        for part in self.clause.looked_up:
+            yield self.arrays[_name(part.args[0])].inside(self.term(part.args[1]))
+
+    def term(self, part: Expression) -> Term:
+        match part:
+            case Number(value):
+                return t.const(value)
+            case Name(name) if name in self.at:
+                (i,) = self.at[name].args
+                return i
+            case Name(name):
+                number = self.data.numbers[name]
+                assert number is not None
+                return number
+            case Apply("==" | "!=" as op, (left, right)):
+                same = self._same(left, right)
+                return same if op == "==" else t.not_(same)
+            case Apply("in", (value, _)):
+                return t.or_(*(t.eq(self.term(value), each) for each in self.data.unless))
+            case Apply("first" | "last" as op, (Name(i),)):
+                return self.at[i].args[0 if op == "first" else -1]
+            case Apply("size", (Name(array),)):
+                return self.arrays[array].size
+            case Apply("count", (Name(array), *rest)):
+                return self._count(array, [self.term(each) for each in rest])
+            case Apply(op, (Name(array), _)) if op == ELEMENT:
+                return self.arrays[array].read(self._element(part))
+            case Apply(op, args):
+                return joined(op, [self.term(arg) for arg in args])
+
+    def _same(self, left: Expression, right: Expression) -> Term:
+        """Of indices on all axes; of elements of one array as they are stored."""
+        match left, right:
+            case Name(i), Name(j) if i in self.at and j in self.at:
+                return t.and_(*map(t.eq, self.at[i].args, self.at[j].args))
+            case Apply("row", (Name(i),)), Apply("row", (Name(j),)):
+                return t.and_(*map(t.eq, self.at[i].args[:-1], self.at[j].args[:-1]))
+            case Apply(op, (array, _)), Apply(other, (same, _)) if op == other == ELEMENT and array == same:
+                return t.eq(self._element(left), self._element(right))
+        return t.eq(self.term(left), self.term(right))
+
+    def _element(self, part: Expression) -> Term:
+        assert isinstance(part, Apply)
+        array, place = _name(part.args[0]), part.args[1]
+        if isinstance(place, Name) and place.name in self.at:
+            value = self.at[place.name]
+            if array == self.clause.arrays[0]:
+                return value
+            args = value.args
+        else:
+            args = (self.term(place),)
+        function = self.arrays[array].function
+        assert function is not None
+        return t.apply(function, *args)
+
+    def _count(self, array: str, args: Sequence[Term]) -> Term:
+        """A number that nobody knows, but for 0 <= c: facts that cut the same keys into the same chunks speak of the
+        same one."""
+        name = dict(zip(self.arrays, self.data.fact.arrays, strict=True))[array]
+        return t.apply(Function(f"count of {name}", Scope.LAUNCH, 0), *args)
+
+
+def _name(part: Expression) -> str:
+    assert isinstance(part, Name)
+    return part.name
+
+
+def _sums(clause: FactFormula, data: DataTerm, arrays: Mapping[str, Loaded]) -> Iterator[Term]:
+    """``sum(a) <= n`` of values that are not negative:  i != j  ->  a[i] + a[j] <= n;  a[0] + a[1] + ... <= n, also
+    with another a[i]."""
+    (total, most) = clause.conclusion.args if isinstance(clause.conclusion, Apply) else ()
+    assert isinstance(total, Apply)
+    array = arrays[_name(total.args[0])]
+    limit = _Reading(clause, data, arrays, {}).term(most)
+    for v, w in combinations(array.values, 2):
+        differ = t.or_(*map(t.ne, v.args, w.args))
+        within = t.and_(array.inside(*v.args), array.inside(*w.args), differ)
+        yield t.implies(within, t.le(t.add(array.read(v), array.read(w)), limit))
+    fixed = [v for v in array.values if all(i.kind is TermKind.CONST for i in v.args)]
+    if len(fixed) < 2:
+        return
+    together, known = t.add(*map(array.read, fixed)), t.and_(*(array.inside(*v.args) for v in fixed))
+    yield t.implies(known, t.le(together, limit))
+    for v in array.values:
+        if v not in fixed:
+            other = t.and_(array.inside(*v.args), *(t.or_(*map(t.ne, v.args, w.args)) for w in fixed))
+            yield t.implies(t.and_(known, other), t.le(t.add(together, array.read(v)), limit))

@@ -1,0 +1,264 @@
+"""Contents that are made for kinds of facts: hints for the search for contents, which the formulas decide about."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from random import Random
+from typing import Final
+
+from .kinds import AnyFact, meaning_of
+from .sampling import DRAWN, Layouts, MadeContents, Pairs, Sampled, cuts
+from .statements import NumberedFact
+
+
+# ------------------------------------------------------------------------------------------- values that differ
+def once_and_excused(sampled: Sampled) -> Layouts:
+    """Every value once, and one that is excused wherever there are more places: at the end, at the beginning,
+    between the others, drawn."""
+    count, random = len(sampled.places), Random(len(sampled.places))
+    for value in sampled.excused if sampled.bounded else ():
+        others = range(sampled.low, min(sampled.high, sampled.low + (count + 1) * sampled.step), sampled.step)
+        own = [each for each in others if each != value][: max(count - 1, 0)]
+        rest = [value] * (count - len(own))
+        yield [*own, *rest]
+        yield [*rest, *own]
+        yield [*own[::-1], *rest]
+        yield _spread(own, rest)
+        yield from (random.sample([*own, *rest], count) for _ in range(DRAWN))
+
+
+def _spread(own: Sequence[int], rest: Sequence[int]) -> list[int]:
+    """Both in their order, as evenly among each other as they go."""
+    placed = [(2 * i + 1) / (2 * len(own)) for i in range(len(own))] + [i / len(rest) for i in range(len(rest))]
+    return [value for _, _, value in sorted(zip(placed, range(len(placed)), [*own, *rest], strict=True))]
+
+
+def of_rows(sampled: Sampled) -> Layouts:
+    """Each row has values of its own: one for the whole row, in reverse order, far apart, in part excused."""
+    count, width, step = len(sampled.places), sampled.width, sampled.step
+    low = -(-sampled.low // step) * step if sampled.bounded else 0
+    rows = -(-count // width)
+    numbers = [(n // width, n % width) for n in range(count)]
+    alike = [low + step * row for row, _ in numbers]
+    yield alike
+    yield [low + step * (rows - 1 - row) for row, _ in numbers]
+    yield [low + -(-sampled.far // step) * step * row for row, _ in numbers]
+    yield [low + step * (row * width + width - 1 - column) for row, column in numbers]
+    for value in sampled.excused:
+        yield [value if column else each for each, (_, column) in zip(alike, numbers, strict=True)]
+        yield [value if row == rows - 1 else each for each, (row, _) in zip(alike, numbers, strict=True)]
+
+
+# ---------------------------------------------------------------------------------------------- amounts
+def parts_of_a_sum(sampled: Sampled) -> Layouts:
+    """Values that come to no more than ``total``: equal, growing, one each, most for one, none for one, drawn.
+
+    That one has it all, or none has any, is not among them unless it is drawn: it is what no one means by shares.
+    """
+    assert sampled.total is not None
+    count, step = len(sampled.places), sampled.step
+    if not count:
+        yield []
+        return
+    units = sampled.total // step
+    yield [units // count * step] * count
+    yield [step * (2 * units * (i + 1) // (count * (count + 1))) for i in range(count)]
+    yield [step * (2 * units * (count - i) // (count * (count + 1))) for i in range(count)]
+    yield [step * min(1, units // count)] * count
+    yield [units // (2 * count) * step] * count
+    for one in dict.fromkeys((0, count // 2, count - 1)):
+        yield [step * (units - count + 1 if i == one else 1) for i in range(count)] if units >= count else []
+        yield [0 if i == one else units // max(count - 1, 1) * step for i in range(count)]
+    random = Random(count)
+    for _ in range(DRAWN):
+        yield [step * part for part in cuts(random, units, count)]
+
+
+# ------------------------------------------------------------------------------- parts of a range
+def one_behind_the_other(
+    low: int, sizes: Sequence[int], order: Sequence[int], step: int = 1, gap: int = 0
+) -> list[int]:
+    """Where parts of these sizes begin if they lie in this order, at multiples of ``step`` from ``low`` on."""
+
+    def behind(start: int, size: int) -> int:
+        return -(-(start + size) // step) * step
+
+    ends = list(accumulate((max(sizes[i], 0) + gap for i in order), behind, initial=behind(low, 0)))
+    starts = [ends[0]] * len(sizes)
+    for place, i in zip(ends, order, strict=False):
+        starts[i] = place
+    return starts
+
+
+def segments_in_order(
+    fact: NumberedFact, count: int, second: Sequence[int], limits: tuple[int, int] | None, step: int
+) -> Sequence[int]:
+    """One behind the other; what is left over starts at the end, or where the last one may start."""
+    lows = [low for low in (fact.low, limits and limits[0]) if low is not None]
+    last = None if limits is None else (limits[1] - 1) // step * step
+    sizes = [*second, *[0] * (count - len(second))]
+    starts = one_behind_the_other(max(lows, default=0), sizes, range(len(sizes)), step)[:count]
+    return starts if last is None else [min(start, last) for start in starts]
+
+
+def segments_and_lengths(fact: NumberedFact, first: Sampled, second: Sampled) -> Pairs:
+    """One behind the other with and without gaps, in other orders, of different lengths, with empty ones."""
+    real = min(len(first.places), len(second.places))
+    low = 0 if fact.low is None else fact.low
+    high = low + first.far * max(real, 1) if fact.high is None else fact.high
+    room, random = min(max(high - low, 0), max(second.high - 1, 0) * real), Random(real)
+    each = room // max(real, 1)
+    growing = [2 * room * (i + 1) // (real * (real + 1)) for i in range(real)]
+    wide = [low + each * i for i in range(real)]
+    backwards = wide[::-1]
+
+    def whole(begin: Sequence[int], sizes: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+        """With the starts that have no length and the lengths that have no start."""
+        end = max((a + n for a, n in zip(begin, sizes, strict=True)), default=low)
+        more = [end] * (len(first.places) - real)
+        return [*begin, *more], [*sizes, *[0] * (len(second.places) - real)]
+
+    yield whole(wide, [each] * real)
+    yield whole(wide, [each // 2] * real)
+    yield whole(backwards, [each] * real)
+    yield whole(backwards, [each // 2] * real)
+    yield whole(wide, [min(each, 1)] * real)
+    yield whole([low + min(each, 1) * i for i in range(real)], [min(each, 1)] * real)
+    for sizes in (growing, growing[::-1], *(cuts(random, room, real) for _ in range(DRAWN))):
+        yield whole(one_behind_the_other(low, sizes, range(real)), sizes)
+        yield whole(one_behind_the_other(low, sizes, random.sample(range(real), real)), sizes)
+    for empty in (0, 1):
+        yield whole(wide, [0 if i % 2 == empty else each for i in range(real)])
+    most = [max(room - real + 1, 0) if i == 0 else 1 for i in range(real)]
+    yield whole(one_behind_the_other(low, most, range(real)), most)
+    if not room:
+        yield whole([low] * real, [0] * real)
+
+
+# ------------------------------------------------------------------------------------- keys in chunks
+def counted(keys: Sequence[int], n: int) -> Counter[tuple[int, int]]:
+    """c(b, k) by chunk and key."""
+    return Counter((i // n, key) for i, key in enumerate(keys))
+
+
+def keys_in_chunks(fact: NumberedFact, keys: Sampled) -> Layouts:
+    """All different in each chunk where that can be, in both directions, one key for each chunk, two keys in turn."""
+    assert fact.amount is not None
+    n = fact.amount
+    count, low = len(keys.places), -(-keys.low // keys.step) * keys.step if keys.bounded else 0
+    room = max((keys.high - 1 - low) // keys.step + 1, 1) if keys.bounded else 2 * n
+    numbers: tuple[Callable[[int], int], ...] = (
+        lambda i: i % n,
+        lambda i: (n - 1 - i) % n,
+        lambda i: i // n,
+        lambda i: (i // n + i) % n,
+        lambda i: i % 2,
+    )
+    for number in numbers:
+        yield [low + keys.step * (number(i) % room) for i in range(count)]
+
+
+def buckets_in_order(
+    fact: NumberedFact, count: int, second: Sequence[int], limits: tuple[int, int] | None, step: int
+) -> Sequence[int]:
+    """One behind the other, those of one key side by side; those that are empty no further than the last may be."""
+    assert fact.amount is not None
+    assert fact.width is not None
+    lows = [low for low in (fact.low, limits and limits[0]) if low is not None]
+    sizes, width = _sizes(second, count, fact.amount, fact.width), fact.width
+    order = sorted(range(count), key=lambda x: (x % width, x))
+    starts = one_behind_the_other(max(lows, default=0), sizes, order, step)
+    last = None if limits is None else (limits[1] - 1) // step * step
+    return starts if last is None else [min(start, last) for start in starts]
+
+
+def buckets_beside(fact: NumberedFact, first: Sampled, second: Sequence[int]) -> Layouts:
+    """One behind the other, key by key or chunk by chunk, the last one first, with gaps and far apart, drawn.
+
+    Those that are empty lie between the others, in a place of their own or not, far behind them, or in one place.
+    """
+    assert fact.amount is not None
+    assert fact.width is not None
+    places, width = len(first.places), fact.width
+    sizes = _sizes(second, places, fact.amount, width)
+    low = fact.low if fact.low is not None else first.low if first.bounded else 0
+    high = fact.high if fact.high is not None else first.high if first.bounded else None
+    spare = first.far * places if high is None else high - low - sum(sizes)
+    gap = max(spare, 0) // max(places, 1)
+    by_key = sorted(range(places), key=lambda x: (x % width, x))
+    random = Random(places)
+
+    def laid(order: Sequence[int], gap: int = 0) -> Layouts:
+        starts = one_behind_the_other(low, sizes, order, first.step, gap)
+        far = max(starts, default=low) + first.step * first.far
+        yield starts
+        yield one_behind_the_other(low, [max(size, 1) for size in sizes], order, first.step, gap)
+        for elsewhere in (lambda x: far + first.step * first.far * x, lambda _: low, lambda _: -first.step):
+            yield [start if size else elsewhere(x) for x, (start, size) in enumerate(zip(starts, sizes, strict=True))]
+
+    yield from laid(by_key)
+    yield from laid(range(places))
+    yield from laid(by_key[::-1])
+    yield from laid(by_key, gap)
+    yield from laid(by_key[::-1], gap // 2)
+    for _ in range(DRAWN):
+        yield from laid(random.sample(range(places), places), random.randint(0, gap))
+
+
+def _sizes(keys: Sequence[int], buckets: int, n: int, width: int) -> list[int]:
+    """How many elements belong into each bucket."""
+    counts = counted(keys, n)
+    return [counts[x // width, x % width] for x in range(buckets)]
+
+
+def ranks_in_order(
+    fact: NumberedFact, count: int, second: Sequence[int], limits: tuple[int, int] | None, step: int
+) -> Sequence[int]:
+    """Equal keys in the order in which they stand; what has no key gets the least."""
+    assert fact.amount is not None
+    least = 0 if limits is None else -(-limits[0] // step) * step
+    return [*_numbered(second, fact.amount), *[least] * count][:count]
+
+
+def ranks_beside(fact: NumberedFact, first: Sampled, second: Sequence[int]) -> Layouts:
+    """Equal keys in the order in which they stand, the last one first, the second one first, drawn."""
+    assert fact.amount is not None
+    n, counts, places = fact.amount, counted(second, fact.amount), len(first.places)
+    up = list(ranks_in_order(fact, places, second, None, 1))
+    sizes = [counts[i // n, key] for i, key in enumerate(second)][:places]
+    behind = up[len(sizes) :]
+    yield up
+    yield [*(size - 1 - rank for rank, size in zip(up, sizes, strict=False)), *behind]
+    yield [*((rank - 1) % size for rank, size in zip(up, sizes, strict=False)), *behind]
+    random = Random(places)
+    for _ in range(DRAWN):
+        orders = {place: random.sample(range(size), size) for place, size in counts.items()}
+        drawn = [orders[i // n, key][rank] for i, (rank, key) in enumerate(zip(up, second, strict=False))]
+        yield [*drawn, *behind]
+
+
+def _numbered(keys: Sequence[int], n: int) -> list[int]:
+    seen, found = Counter[tuple[int, int]](), []
+    for i, key in enumerate(keys):
+        found.append(seen[i // n, key])
+        seen[i // n, key] += 1
+    return found
+
+
+HINTS: Final[Mapping[str, MadeContents]] = {
+    "": MadeContents(),
+    "different values": MadeContents(alone=once_and_excused),
+    "different rows": MadeContents(alone=of_rows),
+    "parts of a sum": MadeContents(alone=parts_of_a_sum),
+    "segments": MadeContents(both=segments_and_lengths, usual=segments_in_order),
+    "ranks of keys": MadeContents(usual=ranks_in_order, beside=ranks_beside, second=keys_in_chunks),
+    "buckets of keys": MadeContents(usual=buckets_in_order, beside=buckets_beside, second=keys_in_chunks),
+}
+"""By the name that entries in the table have for them."""
+
+
+def hints_of(fact: AnyFact) -> MadeContents:
+    """What is made for facts of this kind."""
+    return HINTS[meaning_of(fact).made]

@@ -1,0 +1,284 @@
+"""What people would say of contents that keep facts of a kind, as strong as it holds in all launches.
+
+Each function yields facts of one kind on one `Seen` for each of its arrays: those that begin with ``seen`` what a
+recording says, those that begin with ``held`` all that a user could declare of the contents of one launch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import gcd
+from typing import Final, TypeAlias
+
+from ..launch import Apply, Name
+from .array_facts import Held, keeps
+from .formula import parts_of
+from .found import Seen, repeated
+from .kind import FactKind
+from .statements import NumberedFact
+
+Facts: TypeAlias = Iterator[NumberedFact]
+
+Observe: TypeAlias = Callable[..., Facts]
+
+
+# ------------------------------------------------------------------------------------------ of every kind
+def strongest(kind: FactKind, *seen: Seen) -> Facts:
+    """The fact with the numbers that bound what it concludes."""
+    return fitted(kind, _said(kind, *seen), *seen)
+
+
+def fitted(kind: FactKind, fact: NumberedFact, *seen: Seen) -> Facts:
+    """``fact`` with the strongest numbers instead of those that it leaves out, if it holds then."""
+    found: dict[str, int] = {}
+    for number, arrays in enumerate(zip(*(each.contents for each in seen), strict=True)):
+        named = dict(zip(kind.form.arrays, arrays, strict=True))
+        bounds = (each for clause in kind.clauses for each in _bounds(Held(clause, fact, named)))
+        own = {name: (weaker, least) for name, weaker, least in bounds}
+        if number and own.keys() != found.keys():
+            return
+        found |= {name: weaker(found.get(name, least), least) for name, (weaker, least) in own.items()}
+    yield from _kept(kind, _with(fact, found), *seen)
+
+
+def _bounds(held: Held) -> Iterator[tuple[str, Callable[[int, int], int], int]]:
+    """The numbers that a conclusion about single elements, or their sum, lacks: what is weaker, and the strongest."""
+    missing = {name for name, number in held.fact.numbers.items() if number is None}
+    for part in parts_of(held.clause.conclusion) if len(held.clause.indices) < 2 else ():
+        match part:
+            case Apply("==", (Apply("%", (value, Name(name))), _)) if name in missing:
+                yield name, gcd, gcd(*held.spoken(value))
+            case Apply("<=", (Name(name), value)) if name in missing and (values := held.spoken(value)):
+                yield name, min, min(values)
+            case Apply("<" | "<=" as op, (value, Name(name))) if name in missing and (values := held.spoken(value)):
+                yield name, max, max(values) + (op == "<")
+
+
+def _with(fact: NumberedFact, numbers: dict[str, int]) -> NumberedFact:
+    low, high, amount, width = ({**fact.numbers, **numbers}[name] for name in fact.numbers)
+    return replace(fact, low=low, high=high, amount=amount, width=width)
+
+
+def _said(kind: FactKind, *seen: Seen) -> NumberedFact:
+    return NumberedFact(kind.word, seen[0].name, tuple(each.name for each in seen[1:]))
+
+
+def _kept(kind: FactKind, fact: NumberedFact, *seen: Seen) -> Facts:
+    if all(keeps(kind, fact, *arrays) for arrays in zip(*(each.contents for each in seen), strict=True)):
+        yield fact
+
+
+def held_of_places(kind: FactKind, *seen: Seen) -> Facts:
+    """Of amounts nobody says it."""
+    if not any(each.amounts for each in seen):
+        yield from _kept(kind, _said(kind, *seen), *seen)
+
+
+# ------------------------------------------------------------------------------------------- limits and amounts
+def seen_limits(kind: FactKind, seen: Seen) -> Facts:
+    """One negative value among others is taken for one that is excused."""
+    alone = len(seen.negative) == 1 and max(seen.values) >= 0
+    excused = frozenset(seen.negative if alone else ())
+    yield from fitted(kind, replace(_said(kind, seen), unless=excused), seen)
+
+
+def held_limits(kind: FactKind, seen: Seen) -> Facts:
+    for fact in strongest(kind, seen):
+        low, most = min(seen.values), max(seen.values)
+        # Of amounts: none, or twice as much.
+        yield replace(fact, low=min(1, low), high=max(2 * most, 0) + 1) if seen.amounts else fact
+
+
+def seen_steps(kind: FactKind, seen: Seen) -> Facts:
+    return (fact for fact in strongest(kind, seen) if (fact.amount or 0) > 1)
+
+
+def held_steps(kind: FactKind, seen: Seen) -> Facts:
+    """Of amounts only powers of two: whole tiles."""
+    step = gcd(*seen.values)
+    yield replace(_said(kind, seen), amount=max(step & -step if seen.amounts else step, 1))
+
+
+def seen_parts(kind: FactKind, seen: Seen) -> Facts:
+    if seen.has_axes(1) and all(each.size > 1 for each in seen.contents):
+        yield from strongest(kind, seen)
+
+
+def held_parts(kind: FactKind, seen: Seen) -> Facts:
+    for fact in strongest(kind, seen):
+        yield replace(fact, amount=2 * (fact.amount or 0)) if seen.amounts else fact
+
+
+# ---------------------------------------------------------------------------------------- order and differences
+def seen_order(kind: FactKind, seen: Seen) -> Facts:
+    if all(each.size > 1 for each in seen.contents):
+        yield from strongest(kind, seen)
+
+
+def seen_once(kind: FactKind, seen: Seen) -> Facts:
+    """Which values occur once: all, all but one, or those below the first that occurs again."""
+    said = _said(kind, seen)
+    if seen.single:
+        return
+    if not seen.repeated:
+        yield said
+        return
+    if len(seen.repeated) == 1:
+        yield replace(said, unless=frozenset(seen.repeated))
+    below = min((value for value in seen.repeated if value >= 0), default=0)
+    if below > 0 and any(((each >= 0) & (each < below)).sum() > 1 for each in seen.contents):
+        yield replace(said, low=0, high=below)
+
+
+def seen_in_one_row(kind: FactKind, seen: Seen) -> Facts:
+    """Where more than that does not hold: without values that occur twice, nothing need be said of rows."""
+    import numpy as np
+
+    if seen.single or not all(each.ndim > 1 for each in seen.contents) or not seen.repeated:
+        return
+    rows = [np.concatenate([np.unique(row) for row in each.reshape(len(each), -1)]) for each in seen.contents]
+    shared = {value for row in rows for value in repeated(row)}
+    if len(shared) < 2:
+        yield replace(_said(kind, seen), unless=frozenset(shared))
+
+
+def held_but_for_one(kind: FactKind, seen: Seen) -> Facts:
+    """On contents that keep it, or keep it but for the value that occurs most often."""
+    said = _said(kind, seen)
+    if seen.amounts or kind.placed.misplaced(seen.name, seen.contents[0].ndim):
+        return
+    most = frozenset({Counter(seen.values).most_common(1)[0][0]})
+    yield from [*_kept(kind, said, seen), *_kept(kind, replace(said, unless=most), seen)][:1]
+
+
+def held_again(kind: FactKind, first: Seen, second: Seen) -> Facts:
+    """Where more than that does not hold: without values that occur twice, nothing need be said of what is beside."""
+    if first.repeated and not first.amounts and first.has_axes(1) and second.has_axes(1):
+        yield from strongest(kind, first, second)
+
+
+# ------------------------------------------------------------------------------------------ parts of a range
+def seen_segments(kind: FactKind, first: Seen, second: Seen) -> Facts:
+    """Where all segments of all launches lie."""
+    pairs = list(zip(first.contents, second.contents, strict=True))
+    if all(s.ndim == n.ndim == 1 and 0 <= len(s) - len(n) <= 1 < len(s) for s, n in pairs):
+        yield from (fact for fact in strongest(kind, first, second) if fact.low is not None)
+
+
+def held_in_rows(kind: FactKind, *seen: Seen) -> Facts:
+    """Without bounds."""
+    if all(each.has_axes(1) for each in seen):
+        yield from _kept(kind, _said(kind, *seen), *seen)
+
+
+# -------------------------------------------------------------------------------------------- keys in chunks
+def powers_up_to(most: int) -> list[int]:
+    """Powers of two, up to the first that is no less than ``most``."""
+    return [1 << k for k in range(max(most - 1, 0).bit_length() + 1)]
+
+
+def _sizes_of_chunks(count: int) -> list[int]:
+    """Into how large chunks people may cut so many keys: of any size, of many keys powers of two and all of them."""
+    return [*range(1, count + 1)] if count <= _FEW else [*(n for n in powers_up_to(count) if n < count), count]
+
+
+_FEW: Final = 32
+"""Keys that may be cut into chunks of any size."""
+
+
+def seen_ranks(kind: FactKind, first: Seen, second: Seen) -> Facts:
+    """By chunks of a power of two, of which some launch has a key twice: others are ranked by zeros alone."""
+    pairs = list(zip(first.contents, second.contents, strict=True))
+    if not all(a.ndim == k.ndim == 1 and len(a) == len(k) for a, k in pairs) or not any(
+        (a > 0).any() for a, _ in pairs
+    ):
+        return
+    for n in powers_up_to(max(len(k) for _, k in pairs)):
+        for fact in _kept(kind, replace(_said(kind, first, second), amount=n), first, second):
+            second.ranked.add(n)
+            yield fact
+
+
+def held_ranks(kind: FactKind, first: Seen, second: Seen) -> Facts:
+    """By chunks of all sizes; that all ranks are 0 says that keys do not repeat in chunks of several."""
+    many = len(second.values)
+    if not (first.has_axes(1) and second.has_axes(1) and len(first.values) == many):
+        return
+    if 0 <= min(first.values, default=-1) <= max(first.values) < many:
+        for n in _sizes_of_chunks(many)[1:]:
+            yield from _kept(kind, replace(_said(kind, first, second), amount=n), first, second)
+
+
+def seen_buckets(kind: FactKind, first: Seen, second: Seen) -> Facts:
+    """The smallest chunks in which the keys were seen ranked, with a bucket for every key that there was in each.
+
+    Without ranks nobody goes anywhere in a bucket, and numbers that are no keys at all mostly have buckets of some size
+    in an array that does not repeat.
+    """
+    pairs = [(len(a), len(k)) for a, k in zip(first.contents, second.contents, strict=True)]
+    if not (first.has_axes(1) and second.has_axes(1) and all(a and k > 1 for a, k in pairs)) or second.negative:
+        return
+    for n, width in _shapes(pairs, sorted(second.ranked), max(second.values, default=0)):
+        said = replace(_said(kind, first, second), amount=n, width=width)
+        for fact in fitted(kind, said, first, second):
+            if fact.low is not None:
+                yield fact
+                return
+
+
+def held_buckets(kind: FactKind, first: Seen, second: Seen) -> Facts:
+    """By chunks of all sizes with a bucket for every key."""
+    if not (first.has_axes(1) and second.has_axes(1) and min(first.values, default=-1) >= 0):
+        return
+    for n in _sizes_of_chunks(len(second.values)):
+        width = _width(len(first.values), len(second.values), n)
+        if width is not None and min(second.values) >= 0 and 1 < width > max(second.values):
+            said = replace(_said(kind, first, second), amount=n, width=width)
+            yield from _kept(kind, said, first, second)
+
+
+def _width(buckets: int, keys: int, n: int) -> int | None:
+    """How many buckets each chunk has, if all have as many."""
+    chunks = -(-keys // n)
+    return buckets // chunks if chunks and buckets and buckets % chunks == 0 else None
+
+
+def _shapes(pairs: Sequence[tuple[int, int]], sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
+    """Chunks of these ``sizes``, and how many buckets each may have for keys up to ``most``: a power of two, or as many
+    as there are."""
+    for n in sizes:
+        room = min(starts // -(-keys // n) for starts, keys in pairs)
+        whole = {_width(starts, keys, n) for starts, keys in pairs}
+        widths = {*powers_up_to(room), *(width for width in whole if width is not None and len(whole) == 1)}
+        yield from ((n, width) for width in sorted(widths) if most < width <= room)
+
+
+SEEN: Final[Mapping[str, Observe]] = {
+    "strongest": strongest,
+    "limits": seen_limits,
+    "steps": seen_steps,
+    "parts": seen_parts,
+    "order": seen_order,
+    "values once": seen_once,
+    "values in one row": seen_in_one_row,
+    "segments": seen_segments,
+    "ranks": seen_ranks,
+    "buckets": seen_buckets,
+}
+"""What a recording says, by the name that entries in the table have for it."""
+
+HELD: Final[Mapping[str, Observe]] = {
+    "strongest": strongest,
+    "limits": held_limits,
+    "steps": held_steps,
+    "parts": held_parts,
+    "places": held_of_places,
+    "but for one value": held_but_for_one,
+    "without bounds": held_in_rows,
+    "values again": held_again,
+    "ranks": held_ranks,
+    "buckets": held_buckets,
+}
+"""What a user could declare of the contents of one launch, by that name."""

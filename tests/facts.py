@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ def keeps(fact: DataFact, arrays: Mapping[str, Array], value: Callable[[Expressi
         assert width is not None
         taken = list(_taken(list(map(int, a)), keys, amount, width))
         return len(set(taken)) == len(taken) and (low is None or high is None or all(low <= x < high for x in taken))
+    if fact.kind in ("distinct_where", "in_segments"):
+        return _beside(fact.kind, *(list(map(int, arrays[name])) for name in fact.arrays), excused=excused)
     match fact.kind:
         case "range":
             return all(inside[i] or int(a[i]) in excused for i in places)
@@ -54,9 +56,6 @@ def keeps(fact: DataFact, arrays: Mapping[str, Array], value: Callable[[Expressi
             parts = [set(range(int(s), int(s) + int(c))) for s, c in zip(a, n, strict=False)]
             bounded = low is None or high is None or all(low <= x < high for part in parts for x in part)
             return bounded and all(n >= 0) and not any(p & q for p, q in combinations(parts, 2))
-        case "distinct_where":
-            beside = zip(map(int, a), arrays[fact.others[0]], strict=False)
-            return all(n == 1 for v, n in Counter(v for v, n in beside if n > 0).items() if v not in excused)
     raise AssertionError(fact.kind)
 
 
@@ -75,3 +74,12 @@ def _taken(starts: list[int], keys: list[int], n: int, width: int) -> Iterator[i
     for (b, chunk), k in product(enumerate(chunks), range(width)):
         if b * width + k < len(starts):
             yield from (starts[b * width + k] + number for number in range(chunk.count(k)))
+
+
+def _beside(kind: str, a: list[int], beside: list[int], *further: list[int], excused: list[int]) -> bool:
+    """Whether values keep what is said of them beside others."""
+    pairs = list(zip(a, beside, strict=False))
+    if kind == "distinct_where":
+        return all(n == 1 for v, n in Counter(v for v, count in pairs if count > 0).items() if v not in excused)
+    ends = dict(enumerate(pairwise(*further)))
+    return all(k not in ends or ends[k][0] <= v < ends[k][1] for v, k in pairs)

@@ -72,9 +72,10 @@ def _regular(
     variant: int,
 ) -> Iterator[Sequence[int]]:  # fmt: skip
     """Rising tightly (1), spread out (2), two values, one a row, or falling (3); amounts above 0 where they can be."""
-    if variant not in (1, 2, 3) or any(fact.kind in _OF_KEYS and fact.array == name for fact in facts):
+    joined = [fact for fact in facts if fact.others and fact.kind != "segments"]
+    if variant not in (1, 2, 3) or any(fact.array == name or fact.kind not in _OF_KEYS for fact in joined):
         return
-    facts = [fact for fact in facts if fact.kind not in _OF_KEYS]
+    facts = [fact for fact in facts if fact not in joined]
     count, width = prod(shape), shape[-1] if shape else 1
     low, high, step = 0, 4 * max(count, 1), 1
     for fact in facts:

@@ -7,7 +7,7 @@ kernel compiled for one spec: bytecode, entry symbol, and the meaning of every e
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -84,6 +84,12 @@ class DataFact:
 
 
 # ------------------------------------------------------------------------------------------ arguments
+def only_axis(shape: Sequence[Expression]) -> int | None:
+    """The axis along which all elements lie: of ``[M]``, of ``[M, 1]`` and of ``[1, M]``; ``None`` if several may."""
+    wide = [axis for axis, size in enumerate(shape) if size != Number(1)]
+    return next(iter(wide or range(len(shape)))) if shape and len(wide) < 2 else None
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayArgument:
     """``dtype`` as in a spec (``f16``, ``i32``, ``bool``); ``strides`` in elements, ``None`` when contiguous;

@@ -232,7 +232,7 @@ class _Builder:
             array = self.scope.array(name)
             if not ELEMENT_TYPES[array.dtype].is_integer:
                 raise SpecError(f"'{name}' holds {array.dtype}; facts about data speak of integer arrays")
-            problem = meaning.placed.misplaced(name, len(array.shape))
+            problem = meaning.misplaced(array)
             if problem is not None:
                 raise SpecError(problem)
         for expression in expressions_of(fact):

@@ -47,7 +47,7 @@ def test_reads_amounts_bounds_and_exceptions() -> None:
         ("ranks(a, 4, 4)", "the name of an array argument is needed here"),
         ("buckets(a, keys, 4)", "'buckets' takes 4 or 6 argument(s), 3 given"),
         ("buckets(a, keys, 4, 8, unless=0)", "nothing may be given by name here, not 'unless'"),
-        ("rank(a)", "ranks(a, keys, n), buckets(a, keys, n, width) or distinct_where(a, counts)"),
+        ("rank(a)", "distinct_where(a, counts) or in_segments(a, numbers, offsets)"),
         ("multiples(idx, 4, unless=0)", "nothing may be given by name here, not 'unless'"),
         ("range(idx, 0, 4, except_=0)", "only 'unless' once may be given by name here, not 'except_'"),
         ("range(idx, 0, 4, **more)", "not 'None'"),
@@ -80,6 +80,7 @@ def test_refuses_other_data_facts(text: str, problem: str) -> None:
         "buckets(a, keys, 8, W + 1, -1, N)",
         "distinct_where(rows, counts)",
         "distinct_where(rows, counts, unless=-1)",
+        "in_segments(places, experts, offsets)",
     ],
 )
 def test_canonical_text_stays(text: str) -> None:

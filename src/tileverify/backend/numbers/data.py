@@ -57,6 +57,8 @@ def generated(
         if name in fact.others:
             own += [each for each in _implied(fact) if each.array == name]
             wishes += _room(name, fact, facts) if measured(fact) else []
+            roles = dict(zip(meaning_of(fact).form.arrays, fact.arrays, strict=True))
+            wishes += [DataFact(kind, name) for kind, role in meaning_of(fact).suited_by if roles[role] == name]
     problem = f"no contents of {name} were found that satisfy {texts([*own, *beside])}"
     for asked in ([*own, *wishes], own) if wishes else (own,):
         try:
@@ -97,9 +99,9 @@ def _drawn(
         usual = hints_of(fact).usual
         if usual is None:
             continue
-        second = [int(number) for number in known[fact.others[0]].reshape(-1)]
+        others = ([int(number) for number in known[other].reshape(-1)] for other in fact.others)
         limits = _range(dtype, count, own, value) if _limited(own) else None
-        made = usual(NumberedFact.evaluated(fact, value), count, second, limits, _step(own, value))
+        made = usual(NumberedFact.evaluated(fact, value), count, limits, _step(own, value), *others)
         return np.asarray(made, dtype=object)
     if not {subject_of(fact) for fact in own} <= _DRAWN:
         raise UsageError(f"no contents of {name} were found that satisfy {texts(own)}")

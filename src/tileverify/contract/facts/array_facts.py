@@ -139,7 +139,7 @@ class Held:
         """How many places the indices have."""
         if len(self.clause.arrays) == 1:
             return int(self.arrays[self.clause.arrays[0]].size)
-        return min((len(self.arrays[name]) for name in self.clause.arrays), default=0)
+        return min((int(self.arrays[name].size) for name in self.clause.arrays), default=0)
 
     def _mask(self, part: Expression, *more: Array) -> Array:
         import numpy as np
@@ -156,7 +156,7 @@ class Held:
     def _has(self, part: Apply) -> Array:
         """Where an element that is looked up is one of its array."""
         place = self.value(part.args[1])
-        return both(compared("<=", 0, place), compared("<", place, len(self.array(part.args[0]))))
+        return both(compared("<=", 0, place), compared("<", place, int(self.array(part.args[0]).size)))
 
     def array(self, name: Expression) -> Array:
         assert isinstance(name, Name)

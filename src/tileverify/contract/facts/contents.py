@@ -330,9 +330,9 @@ def _made_beside(fact: NumberedFact, described: Described, known: Mapping[str, S
     """Contents that are made for a fact; where nobody makes any, those that the array may have anyway."""
     hints, others = hints_of(fact), [known[name] for name in fact.others]
     if hints.beside is not None:
-        yield from hints.beside(fact, described, others[0])
+        yield from hints.beside(fact, described, *others)
     elif hints.usual is not None:
         limits = (described.low, described.high) if described.bounded else None
-        yield hints.usual(fact, len(described.places), others[0], limits, described.step)
+        yield hints.usual(fact, len(described.places), limits, described.step, *others)
     else:
         yield from several(described)

@@ -65,17 +65,22 @@ class _Reading:
     def inside(self) -> Iterator[Term]:
         """The arrays have the elements that the clause speaks of."""
         for name in self.clause.arrays:
-            yield from (self.arrays[name].inside(*value.args) for value in self.at.values())
+            yield from (self.arrays[name].inside(*self._place(name, value)) for value in self.at.values())
         for part in self.clause.looked_up:
-            yield self.arrays[_name(part.args[0])].inside(self.term(part.args[1]))
+            array = self.arrays[_name(part.args[0])]
+            yield array.inside(*array.at(self.term(part.args[1])))
+
+    def _place(self, array: str, value: Term) -> tuple[Term, ...]:
+        """Where an array has the element of the same index as the value of the first one."""
+        first, other = self.arrays[self.clause.arrays[0]], self.arrays[array]
+        return value.args if other is first or first.axis is None else other.at(first.index(value))
 
     def term(self, part: Expression) -> Term:
         match part:
             case Number(value):
                 return t.const(value)
             case Name(name) if name in self.at:
-                (i,) = self.at[name].args
-                return i
+                return self.arrays[self.clause.arrays[0]].index(self.at[name])
             case Name(name):
                 number = self.data.numbers[name]
                 assert number is not None
@@ -114,9 +119,9 @@ class _Reading:
             value = self.at[place.name]
             if array == self.clause.arrays[0]:
                 return value
-            args = value.args
+            args = self._place(array, value)
         else:
-            args = (self.term(place),)
+            args = self.arrays[array].at(self.term(place))
         function = self.arrays[array].function
         assert function is not None
         return t.apply(function, *args)

@@ -46,7 +46,10 @@ class AllowedRanks:
     otherwise: str = ""
 
     def misplaced(self, array: str, rank: int) -> str | None:
-        """Why an array of such a rank cannot keep the fact; ``None`` if it can."""
+        """Why an array of such a rank cannot keep the fact; ``None`` if it can.
+
+        Of an array whose elements all lie along one axis the rank is 1 as well.
+        """
         if self.least <= rank and (self.most is None or rank <= self.most):
             return None
         return f"'{array}' has rank {rank}{self.otherwise.format(array=array)}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ..launch import Apply, DataFact, Expression, Name, Number
+from ..launch import Apply, ArrayArgument, DataFact, Expression, Name, Number, only_axis
 from ..operators import OPERATORS
 from ..terms import Term
 from .form import AllowedRanks, Form, Subject
@@ -37,7 +37,7 @@ class FactKind:
     ``least``: what its numbers are at least.  ``promises``: see `promised`.  ``measures``: arrays that say how much
     there is, not where; ``indexed``: the second array says which elements of the first one are meant, while other facts
     speak of the same elements of both.  ``stronger``: kinds whose facts with the same numbers imply it.  ``implies``: a
-    fact that follows.
+    fact that follows.  ``suited_by``: kinds of fact on other arrays beside which contents are found.
 
     Hints by name, which decide nothing: ``made`` are contents for it (`layouts`), ``seen`` is what a recording says and
     ``held`` what one launch's contents keep (`observations`), ``offered`` what kernels may need (`steered`).
@@ -56,6 +56,7 @@ class FactKind:
     indexed: bool = False
     stronger: tuple[str, ...] = ()
     implies: ImpliedFact | None = None
+    suited_by: tuple[tuple[str, str], ...] = ()
     made: str = ""
     seen: str = ""
     held: str = "strongest"
@@ -69,6 +70,16 @@ class FactKind:
     def joins(self) -> bool:
         """It speaks of several arrays."""
         return len(self.form.arrays) > 1
+
+    @property
+    def in_a_row(self) -> bool:
+        """Its arrays have one axis, or one along which all elements lie."""
+        return self.placed.most == 1
+
+    def misplaced(self, array: ArrayArgument) -> str | None:
+        """Why the array cannot keep a fact of the kind; ``None`` if it can."""
+        row = self.in_a_row and only_axis(array.shape) is not None
+        return self.placed.misplaced(array.name, 1 if row else len(array.shape))
 
     # ------------------------------------------------------------------------------------------------- words
     def words(self, arrays: Sequence[str], numbers: Mapping[str, str]) -> str:

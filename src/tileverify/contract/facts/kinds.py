@@ -240,6 +240,22 @@ KINDS: Final = (
         placed=AllowedRanks(1, 1, "; values and their counts are arrays of rank 1"),
         held="values again",
     ),
+    FactKind(
+        "in_segments",
+        Form(("a", "numbers", "offsets")),
+        Subject.RELATION,
+        "every value in {a} lies in the segment between two of {offsets} whose number is beside it in {numbers}",
+        (
+            FactFormula(
+                "i in a, numbers: offsets[numbers[i]] <= a[i] and a[i] < offsets[numbers[i] + 1]",
+                "{a[i]=} is not in [{offsets[numbers[i]]}, {offsets[numbers[i] + 1]}),"
+                " segment {numbers[i]} of {offsets}",
+            ),
+        ),
+        placed=AllowedRanks(1, 1, "; values, numbers and offsets of segments are arrays of rank 1"),
+        suited_by=(("nondecreasing", "offsets"), ("injective", "offsets")),
+        made="places in segments",
+    ),
 )
 """In the order in which messages list them."""
 

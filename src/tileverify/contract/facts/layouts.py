@@ -93,7 +93,7 @@ def one_behind_the_other(
 
 
 def segments_in_order(
-    fact: NumberedFact, count: int, second: Sequence[int], limits: tuple[int, int] | None, step: int
+    fact: NumberedFact, count: int, limits: tuple[int, int] | None, step: int, second: Sequence[int]
 ) -> Sequence[int]:
     """One behind the other; what is left over starts at the end, or where the last one may start."""
     lows = [low for low in (fact.low, limits and limits[0]) if low is not None]
@@ -161,7 +161,7 @@ def keys_in_chunks(fact: NumberedFact, keys: Sampled) -> Layouts:
 
 
 def buckets_in_order(
-    fact: NumberedFact, count: int, second: Sequence[int], limits: tuple[int, int] | None, step: int
+    fact: NumberedFact, count: int, limits: tuple[int, int] | None, step: int, second: Sequence[int]
 ) -> Sequence[int]:
     """One behind the other, those of one key side by side; those that are empty no further than the last may be."""
     assert fact.amount is not None
@@ -214,7 +214,7 @@ def _sizes(keys: Sequence[int], buckets: int, n: int, width: int) -> list[int]:
 
 
 def ranks_in_order(
-    fact: NumberedFact, count: int, second: Sequence[int], limits: tuple[int, int] | None, step: int
+    fact: NumberedFact, count: int, limits: tuple[int, int] | None, step: int, second: Sequence[int]
 ) -> Sequence[int]:
     """Equal keys in the order in which they stand; what has no key gets the least."""
     assert fact.amount is not None
@@ -226,7 +226,7 @@ def ranks_beside(fact: NumberedFact, first: Sampled, second: Sequence[int]) -> L
     """Equal keys in the order in which they stand, the last one first, the second one first, drawn."""
     assert fact.amount is not None
     n, counts, places = fact.amount, counted(second, fact.amount), len(first.places)
-    up = list(ranks_in_order(fact, places, second, None, 1))
+    up = list(ranks_in_order(fact, places, None, 1, second))
     sizes = [counts[i // n, key] for i, key in enumerate(second)][:places]
     behind = up[len(sizes) :]
     yield up
@@ -247,6 +247,25 @@ def _numbered(keys: Sequence[int], n: int) -> list[int]:
     return found
 
 
+# -------------------------------------------------------------------------------- places in segments
+def places_in_order(
+    fact: NumberedFact,
+    count: int,
+    limits: tuple[int, int] | None,
+    step: int,
+    numbers: Sequence[int],
+    ends: Sequence[int],
+) -> Sequence[int]:
+    """One behind the other in each segment, from its beginning on; the last place of it for all that do not fit."""
+    seen, found = Counter[int](), []
+    for k in [*numbers, *[-1] * count][:count]:
+        real = 0 <= k < len(ends) - 1
+        low, high = (ends[k], ends[k + 1]) if real else (0 if limits is None else limits[0], 1)
+        found.append(min(-(-low // step) * step + step * seen[k], max(high - 1, low) // step * step))
+        seen[k] += real
+    return found
+
+
 HINTS: Final[Mapping[str, MadeContents]] = {
     "": MadeContents(),
     "different values": MadeContents(alone=once_and_excused),
@@ -254,6 +273,7 @@ HINTS: Final[Mapping[str, MadeContents]] = {
     "parts of a sum": MadeContents(alone=parts_of_a_sum),
     "segments": MadeContents(both=segments_and_lengths, usual=segments_in_order),
     "ranks of keys": MadeContents(usual=ranks_in_order, beside=ranks_beside, second=keys_in_chunks),
+    "places in segments": MadeContents(usual=places_in_order),
     "buckets of keys": MadeContents(usual=buckets_in_order, beside=buckets_beside, second=keys_in_chunks),
 }
 """By the name that entries in the table have for them."""

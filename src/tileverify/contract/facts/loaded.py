@@ -16,17 +16,27 @@ class Loaded:
     """``values``: the elements of one array that a question mentions.
 
     ``read``: an element as its type reads it (terms are the signed reading).  ``injective``: different indices mean
-    different elements; otherwise two of them may share one value without repeating it.
+    different elements; otherwise two of them may share one value without repeating it.  ``axis``: the one along which
+    all elements lie, where a fact counts them so.
     """
 
     values: Sequence[Term]
     shape: Sequence[Term]
     read: Callable[[Term], Term]
     injective: bool
+    axis: int | None = None
 
     @property
     def size(self) -> Term:
         return t.product(self.shape)
+
+    def index(self, value: Term) -> Term:
+        """Of one of the values, counted along the one axis."""
+        return value.args[self.axis or 0]
+
+    def at(self, index: Term) -> tuple[Term, ...]:
+        """Where the element of that index lies."""
+        return tuple(index if axis == (self.axis or 0) else t.ZERO for axis in range(len(self.shape)))
 
     @property
     def function(self) -> Function | None:

@@ -15,7 +15,8 @@ Layouts: TypeAlias = Iterator[Sequence[int]]
 Pairs: TypeAlias = Iterator[tuple[Sequence[int], Sequence[int]]]
 """Values for every element of two arrays."""
 
-Usual: TypeAlias = Callable[[NumberedFact, int, Sequence[int], tuple[int, int] | None, int], Sequence[int]]
+Usual: TypeAlias = Callable[..., Sequence[int]]
+"""Of the fact, how many values, limits or ``None``, a step, and what each other array holds."""
 
 DRAWN: Final = 4
 """Contents that are drawn at random."""
@@ -49,14 +50,14 @@ class MadeContents:
     """Contents that are made for a kind of fact, whether they keep it or not; the formulas decide.
 
     ``alone``: of its one array.  ``both``: of its two arrays together.  ``usual``: values of the first array beside
-    what the second one holds, multiples of a step between limits, the second one excluded, where these are given;
+    what the others hold, multiples of a step between limits, the second one excluded, where these are given;
     ``beside``: several such.  ``second``: of the second array.
     """
 
     alone: Callable[[Sampled], Layouts] | None = None
     both: Callable[[NumberedFact, Sampled, Sampled], Pairs] | None = None
     usual: Usual | None = None
-    beside: Callable[[NumberedFact, Sampled, Sequence[int]], Layouts] | None = None
+    beside: Callable[..., Layouts] | None = None
     second: Callable[[NumberedFact, Sampled], Layouts] | None = None
 
 

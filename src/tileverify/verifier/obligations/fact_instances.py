@@ -19,7 +19,7 @@ from ...contract.facts.kind import FactKind
 from ...contract.facts.kinds import meaning_of
 from ...contract.facts.loaded import Loaded
 from ...contract.facts.statements import DataTerm
-from ...contract.launch import ArrayArgument
+from ...contract.launch import ArrayArgument, only_axis
 from ...contract.terms import Scope, Term, TermKind
 from ...frontend.symbolic.summary import LoopValue, Origin, OriginKind
 
@@ -88,12 +88,13 @@ def _loaded(
     elements a fact of the kind says nothing."""
     origin = origins.get(name)
     shape = None if origin is None else origin.shape or _in_a_row(origin, contract, kind)
-    if shape is None:
+    axis = 0 if shape is None or len(shape) == 1 else only_axis(contract.arrays[name].shape)
+    if shape is None or (kind.in_a_row and axis is None):
         return None
     values = [v for v in found.get(name, ()) if v.function.name == name and len(v.args) == len(shape)]
     dtype = contract.arrays[name].dtype
     read = partial(t.unsigned, INT_BITS[dtype]) if dtype.startswith("u") else _as_it_is
-    return Loaded(values, shape, read, name in contract.injective)
+    return Loaded(values, shape, read, name in contract.injective, axis if kind.in_a_row else None)
 
 
 def _in_a_row(origin: Origin, contract: Contract, kind: FactKind) -> tuple[Term, ...] | None:
@@ -102,7 +103,7 @@ def _in_a_row(origin: Origin, contract: Contract, kind: FactKind) -> tuple[Term,
     array = contract.arrays.get(origin.name) if origin.kind is OriginKind.PARAMETER else None
     if array is None:
         return None
-    if len(array.shape) != 1 and kind.of_axes:
+    if len(array.shape) != 1 and kind.of_axes and not (kind.in_a_row and only_axis(array.shape) is not None):
         return None
     count = in_a_row(array, contract)
     return None if count is None else (count,)

@@ -56,14 +56,14 @@ from tileverify.pipeline.cache import known_files
 from tileverify.pipeline.cache import verdicts as cache
 from tileverify.results import Verdict
 from tileverify.verifier import outcome, own_proof, verify
+from tileverify.verifier.abduction import generalised_proof
+from tileverify.verifier.abduction.narrow_proof import Narrowing
 from tileverify.verifier.attempt import Open
 from tileverify.verifier.obligations import footprint_overlap, obligations, prepare
 from tileverify.verifier.obligations.answers import Answer
 from tileverify.verifier.obligations.limits import ContractParts
 from tileverify.verifier.obligations.protocols import arrays
 from tileverify.verifier.prover import Prover
-from tileverify.verifier.search import generalised_proof
-from tileverify.verifier.search.narrow_proof import Narrowing
 from tileverify.verifier.smt import Decider
 
 from .generated.campaign import Record, records

@@ -28,7 +28,7 @@ from tools.rooms import (
 from tileverify.contract.launch import GRID_MAX
 from tileverify.hook.recorder import MAX_GRID_AXIS
 from tileverify.verifier.attempt import Attempt, Closed, Open, Outcome
-from tileverify.verifier.prepared import PreparedKernel
+from tileverify.verifier.prover import PreparedKernel
 
 MODULES = sorted(path.relative_to(SOURCE) for path in (SOURCE / "tileverify").rglob("*.py"))
 OWN = modules()

@@ -40,7 +40,7 @@ LONG = 1000.0
 """Milliseconds beyond which a launch is run once."""
 
 _PACKAGE = "tileverify"
-_WIDEN = ("verifier.search.generalised_proof", "GeneralisedProof.attempt")
+_WIDEN = ("verifier.abduction.generalised_proof", "GeneralisedProof.attempt")
 _DECODE = ("frontend.bytecode", "decode")
 _EXECUTE = ("pipeline", "summary_of")
 
@@ -53,16 +53,16 @@ STAGES = {
         ("verifier.own_proof", "idle"),
         ("verifier.own_proof", "OwnProof._emptied"),
     ],
-    "layout": [("verifier.prepared", "PreparedKernel.of"), ("verifier.prepared", "PreparedKernel.again")],
+    "layout": [("verifier.prover", "PreparedKernel.of"), ("verifier.prover", "PreparedKernel.again")],
     "own proof": [("verifier.own_proof", "OwnProof._prove")],
-    "narrow": [("verifier.search.narrow_proof", "Narrowing.narrow")],
+    "narrow": [("verifier.abduction.narrow_proof", "Narrowing.narrow")],
     "widen": [_WIDEN],
     "clause search": [
-        ("verifier.search.narrow_proof", "Narrowing.found"),
-        ("verifier.search.generalised_proof", "GeneralisedProof._close"),
+        ("verifier.abduction.narrow_proof", "Narrowing.found"),
+        ("verifier.abduction.generalised_proof", "GeneralisedProof._close"),
     ],
-    "fact choice": [("verifier.search.fact_choice", "FactChoice.choose")],
-    "fact trial": [("verifier.search.fact_trial", "FactTrial.run")],
+    "fact choice": [("verifier.abduction.fact_choice", "FactChoice.choose")],
+    "fact trial": [("verifier.abduction.fact_trial", "FactTrial.run")],
     "witness": [("verifier.unproved", "Explanation.of")],
     "determined": [("verifier.determined", "Determined.told"), ("verifier.outcome", "open_uses_of")],
     "solver start": [("verifier.smt.shared_context", "Session.solver")],

@@ -33,11 +33,11 @@ from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
 from tileverify.system.errors import TileVerifyError
 from tileverify.system.parallel import map_ordered
-from tileverify.verifier.certificate.again import prove_again
 from tileverify.verifier.certificate.document import digest_of, read_certificate
 from tileverify.verifier.certificate.model import CertificateError
 from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import LIMIT, SecondSolver
+from tileverify.verifier.certificate.write import prove_again
 
 from .changes import KINDS, Json
 

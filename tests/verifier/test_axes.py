@@ -11,8 +11,8 @@ from tileverify.backend.replay.replay import Replayer
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.claim import Shown
+from tileverify.verifier.abduction import clause_candidates
 from tileverify.verifier.obligations.limits import ContractParts
-from tileverify.verifier.search import narrowing
 
 KERNEL = """
 @ct.kernel
@@ -237,7 +237,7 @@ def test_an_undecided_kernel_hears_of_clauses_that_are_not_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the clause on the counter, only one that leaves no second iteration would do; no replay tells."""
-    monkeypatch.setattr(narrowing, "counting", lambda conditions: ())
+    monkeypatch.setattr(clause_candidates, "counting", lambda conditions: ())
     monkeypatch.setattr(ContractParts, "has_limits", False)
     monkeypatch.setattr(Replayer, "__call__", lambda self, launch, claim: None)
     monkeypatch.setattr(Replayer, "anywhere", lambda self, launch, claim: Shown(claim, None, True))

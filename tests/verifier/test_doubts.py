@@ -14,13 +14,12 @@ from tileverify.corpus import ROOT
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import summary_of
+from tileverify.verifier.abduction.fact_trial import key_of
 from tileverify.verifier.attempt import Attempt, VerifyOptions
 from tileverify.verifier.obligations.footprint_overlap import PreparedSite
 from tileverify.verifier.obligations.obligations import every_obligation
 from tileverify.verifier.obligations.prepare import terms_of
-from tileverify.verifier.prepared import PreparedKernel
-from tileverify.verifier.prover import Prover
-from tileverify.verifier.search.fact_trial import key_of
+from tileverify.verifier.prover import PreparedKernel, Prover
 from tileverify.verifier.smt import Session
 
 FILES = (

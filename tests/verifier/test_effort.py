@@ -15,11 +15,11 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.pipeline.under_way import UnderWay
 from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.abduction.generalised_proof import GeneralisedProof
+from tileverify.verifier.abduction.generalising import Level
 from tileverify.verifier.budgets import KERNEL_EFFORT, QUESTION, SOON_SHARE, WIDER_SHARE
 from tileverify.verifier.effort import Effort
 from tileverify.verifier.obligations.answers import Answer
-from tileverify.verifier.search.generalised_proof import GeneralisedProof
-from tileverify.verifier.search.generalising import Level
 from tileverify.verifier.smt import Decider, Session
 
 N = var("n", Scope.LAUNCH, 0, 100)

@@ -13,8 +13,7 @@ from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.verifier.obligations.differences import Differences
-from tileverify.verifier.obligations.equations import joined, known_ranges, split
-from tileverify.verifier.obligations.simplify import simplify
+from tileverify.verifier.obligations.simplify import joined, known_ranges, simplify, split
 
 A, B = (t.var(name, Scope.BLOCK, 0, 5) for name in "ab")
 L, M = (t.var(name, Scope.LANE, 0, 3) for name in "lm")

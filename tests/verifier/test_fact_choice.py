@@ -15,14 +15,13 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.summary import Promise, Site
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.abduction import fact_choice, of_recording
+from tileverify.verifier.abduction.nonvacuity import Nonvacuity
 from tileverify.verifier.obligations.answers import Answer, Limits, Result
 from tileverify.verifier.obligations.fact_use import FactUse
 from tileverify.verifier.obligations.footprint_overlap import PreparedSite, place_terms
 from tileverify.verifier.obligations.prepare import Preparer
-from tileverify.verifier.prepared import PreparedKernel
-from tileverify.verifier.prover import Prover
-from tileverify.verifier.search import fact_choice, of_recording
-from tileverify.verifier.search.kept_work import KeptWork
+from tileverify.verifier.prover import PreparedKernel, Prover
 from tileverify.verifier.smt import WithBudget
 
 KERNELS: Final = """
@@ -127,12 +126,12 @@ def test_facts_are_found_where_the_first_looks_are_too_short(
 def test_facts_are_found_where_clauses_are_out_of_reach_without_them(
     usual: list[KernelResult], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    possible = KeptWork.possible
+    possible = Nonvacuity.possible
 
-    def with_facts(self: KeptWork, conditions: Sequence[Term]) -> bool:
+    def with_facts(self: Nonvacuity, conditions: Sequence[Term]) -> bool:
         return bool(self.prover.contract.data) and possible(self, conditions)
 
-    monkeypatch.setattr(KeptWork, "possible", with_facts)
+    monkeypatch.setattr(Nonvacuity, "possible", with_facts)
     found = _checked(tmp_path)
     assert [result.verdict for result in found] == [Verdict.PROVED] * 5
     assert [(result.observed, result.requires) for result in found] == [

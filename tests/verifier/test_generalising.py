@@ -10,12 +10,12 @@ from tests.written_kernel import judged
 
 from tileverify.pipeline import CheckOptions
 from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.abduction import generalised_proof
+from tileverify.verifier.abduction.abduce import fewest
+from tileverify.verifier.abduction.generalised_proof import GeneralisedProof
+from tileverify.verifier.abduction.generalising import Level
 from tileverify.verifier.attempt import Outcome
 from tileverify.verifier.budgets import WIDEST_TOTAL
-from tileverify.verifier.search import generalised_proof
-from tileverify.verifier.search.clause_search import fewest
-from tileverify.verifier.search.generalised_proof import GeneralisedProof
-from tileverify.verifier.search.generalising import Level
 
 ADD = """
 import cuda.tile as ct

@@ -12,6 +12,8 @@ from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
 from tileverify.pipeline import check_unit
 from tileverify.results import KernelResult, Verdict
+from tileverify.verifier.abduction.generalised_proof import GeneralisedProof
+from tileverify.verifier.abduction.patience import Patience
 from tileverify.verifier.attempt import Closed, Open
 from tileverify.verifier.budgets import FIRST_LIMITS, HOPELESS, LAST_LIMITS
 from tileverify.verifier.obligations.answers import Limits, Merge
@@ -19,8 +21,6 @@ from tileverify.verifier.obligations.fact_instances import loaded_values
 from tileverify.verifier.obligations.obligations import Obligation
 from tileverify.verifier.obligations.prepare import Preparer
 from tileverify.verifier.prover import Prover
-from tileverify.verifier.search.generalised_proof import GeneralisedProof
-from tileverify.verifier.search.patience import Patience
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.tier_solver import TierSolver
 

@@ -6,8 +6,8 @@ import pytest
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
-from tileverify.verifier.search.clauses import spoken
-from tileverify.verifier.search.implied import joined
+from tileverify.verifier.abduction.clauses import spoken
+from tileverify.verifier.abduction.implied import joined
 
 M, N = (t.var(name, Scope.LAUNCH, 0, 2**31 - 1) for name in ("M", "N"))
 

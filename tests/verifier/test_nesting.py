@@ -12,7 +12,7 @@ from tileverify.contract import terms as t
 from tileverify.pipeline import check_paths
 from tileverify.results import Verdict
 from tileverify.results.claim import claim_from_json
-from tileverify.verifier.refute.nesting import nested
+from tileverify.verifier.refute.witness import nested
 
 KERNEL = """
 import cuda.tile as ct

@@ -16,9 +16,9 @@ from tileverify.contract.terms import Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.contract.variables import BID, GRID
 from tileverify.contract.wording import can_be_said, clause_text
+from tileverify.verifier.abduction.clause_wording import plain
+from tileverify.verifier.abduction.quantifier_elimination import eliminations
 from tileverify.verifier.obligations.clause_terms import clause_terms_of
-from tileverify.verifier.search.plain import plain
-from tileverify.verifier.search.quantifier_elimination import eliminations
 
 from .expressions import VARIABLES, assignments, conditions, trees, truth
 from .small_launches import LAUNCHES, SMALL, among, facts, holds, sizes

@@ -9,7 +9,7 @@ from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.variables import BID
 from tileverify.frontend.bytecode.enums import MemoryScope
 from tileverify.frontend.symbolic.summary import Access, Site
-from tileverify.verifier.refute.rewritten import rewritten_arrays
+from tileverify.verifier.refute.witness_search import rewritten_arrays
 
 from .builders import lanes, origin, tile_site
 

@@ -11,10 +11,9 @@ from tests.verifier.small_launches import LAUNCHES, SMALL, among, facts, holds
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Sort, Term
+from tileverify.verifier.abduction.clause_wording import Implies, shortest
+from tileverify.verifier.abduction.clauses import Clause, spoken
 from tileverify.verifier.obligations.answers import Answer
-from tileverify.verifier.search.clauses import Clause, spoken
-from tileverify.verifier.search.plain import Implies
-from tileverify.verifier.search.shortest import shortest
 from tileverify.verifier.smt import Decider
 
 H, L, M, N, P = (t.var(name, Scope.LAUNCH, 0, 2**31 - 1) for name in "HLMNP")

@@ -10,15 +10,15 @@ from dataclasses import replace
 
 from ..contract.launch import DataFact
 from . import messages
+from .abduction.clause_wording import shortest
+from .abduction.clauses import Clause
+from .abduction.fact_trial import FactTrial, with_terms
+from .abduction.narrow_proof import Narrowing
 from .attempt import Outcome
 from .budgets import LACKING_SHARE
 from .obligations.prepare import launch_facts
 from .own_proof import OwnProof
 from .prover import Prover
-from .search.clauses import Clause
-from .search.fact_trial import FactTrial, with_terms
-from .search.narrow_proof import Narrowing
-from .search.shortest import shortest
 
 
 def with_suggested_facts(outcome: Outcome, proof: OwnProof, groups: Iterable[Sequence[DataFact]]) -> Outcome:

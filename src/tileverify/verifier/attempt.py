@@ -21,11 +21,11 @@ from ..contract.terms import Term
 from ..frontend.symbolic.summary import AccessSummary
 from ..results import MOST_REFUTATIONS, Finding, HoldsFor, ObligationCount, Verdict
 from ..results.tiers import Tier
+from .abduction.clauses import Clause
 from .budgets import KERNEL_EFFORT
 from .effort import Effort
 from .obligations.answers import Limits
 from .obligations.obligations import Obligation
-from .search.clauses import Clause
 
 
 @dataclass(frozen=True, slots=True)

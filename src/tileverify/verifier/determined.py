@@ -20,6 +20,8 @@ from ..results import Finding, SourceSite
 from ..results.claim import Confirm
 from ..results.codes import TV
 from . import messages
+from .abduction.clauses import Clause
+from .abduction.narrow_proof import Narrowing
 from .attempt import Open, Outcome
 from .obligations.answers import Answer
 from .obligations.prepare import contract_values
@@ -27,8 +29,6 @@ from .outcome import open_uses_of
 from .prover import Prover
 from .refute.shown_witness import describe
 from .refute.witness import FoundWitness, Search
-from .search.clauses import Clause
-from .search.narrow_proof import Narrowing
 
 
 @dataclass
@@ -127,7 +127,7 @@ class Determined:
         if not any(self.narrowing.quantities()):
             return ()
         self.prover.search_afresh()
-        return self.narrowing.found(opened, self.narrowing.kept.demands(opened.obligation), idle=True)
+        return self.narrowing.found(opened, self.narrowing.nonvacuity.demands(opened.obligation), idle=True)
 
 
 def _why_open(source: Site | None) -> str:

@@ -24,6 +24,7 @@ from ..results import Finding, Hint
 from ..results.codes import TV
 from ..results.families import BETWEEN_BLOCKS, INSIDE_BLOCK
 from . import messages
+from .abduction.limit_proof import Needed
 from .budgets import CLAUSE_LIMITS
 from .obligations.answers import Answer, Model
 from .obligations.fact_instances import data_facts
@@ -32,7 +33,6 @@ from .obligations.obligations import Obligation
 from .obligations.prepare import launch_facts, outside
 from .prover import Prover
 from .refute.described import DescribedNumbers
-from .search.limit_proof import Needed
 from .smt import Decider
 
 EXAMPLE_LIMITS: Final = replace(CLAUSE_LIMITS, nonlinear=300_000)

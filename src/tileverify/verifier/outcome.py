@@ -10,6 +10,7 @@ from ..contract.expressions import constant_value
 from ..frontend.symbolic.summary import Promise
 from ..results import Finding, HoldsFor, Verdict
 from . import messages
+from .abduction.generalising import free_text
 from .attempt import Attempt, Closed, Open, Outcome
 from .budgets import OPEN_LIMITS
 from .obligations.determinism import deterministic
@@ -17,7 +18,6 @@ from .obligations.obligations import Obligation
 from .obligations.prepare import Preparer
 from .obligations.simplify import simplify
 from .prover import Prover
-from .search.generalising import free_text
 from .smt import WithLimits
 
 

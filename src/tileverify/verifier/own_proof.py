@@ -19,6 +19,11 @@ from ..contract.launch import DataFact
 from ..results import Finding, Verdict
 from ..results.claim import Confirm
 from ..results.codes import TV
+from .abduction.clauses import Clause
+from .abduction.fact_choice import FactChoice
+from .abduction.fact_trial import key_of
+from .abduction.limit_proof import WithinLimits
+from .abduction.narrow_proof import Narrowing
 from .attempt import Attempt, Open, Outcome
 from .budgets import HOPELESS
 from .contradiction import emptied, idle, no_launch, no_work
@@ -29,11 +34,6 @@ from .obligations.fact_instances import loaded_values
 from .obligations.obligations import Obligation
 from .outcome import outcome_of
 from .prover import Prover
-from .search.clauses import Clause
-from .search.fact_choice import FactChoice
-from .search.fact_trial import key_of
-from .search.limit_proof import WithinLimits
-from .search.narrow_proof import Narrowing
 from .smt import Session
 from .unproved import Explanation
 

@@ -17,27 +17,27 @@ from ..contract import terms as t
 from ..contract.contract import Contract
 from ..contract.launch import LaunchSpec
 from ..contract.terms import Term
-from ..frontend.symbolic.summary import AccessSummary
+from ..frontend.symbolic.summary import AccessSummary, Origin, Promise, Site
 from ..results import ObligationCount
 from ..results.codes import TV
 from ..results.tiers import Tier
 from . import messages
+from .abduction.abduce import Closes, OfferedFacts
+from .abduction.clause_wording import plain
+from .abduction.clauses import Clause, fixed, spoken
+from .abduction.implied import joined, related, without_implied
+from .abduction.patience import Patience
 from .attempt import Attempt, Closed, Open, VerifyOptions
 from .budgets import CLAUSE_LIMITS, HASTE, SEARCH_TOTAL, STRUCTURAL, WORDING_LIMITS
 from .effort import Effort
 from .obligations.answers import Answer, Decides, Limits, Result
 from .obligations.fact_use import FactUse
+from .obligations.footprint_overlap import PreparedSite
 from .obligations.limits import ContractParts
-from .obligations.obligations import Obligation, before_start
-from .obligations.prepare import FitWrap, Preparer, launch_facts
+from .obligations.obligations import Obligation, before_start, every_obligation
+from .obligations.prepare import FitWrap, Preparer, launch_facts, terms_of
+from .obligations.protocols import Protocols
 from .obligations.simplify import simplify
-from .prepared import PreparedKernel
-from .search.clause_search import Closes
-from .search.clauses import Clause, fixed, spoken
-from .search.implied import joined, related, without_implied
-from .search.offered_facts import OfferedFacts
-from .search.patience import Patience
-from .search.plain import plain
 from .smt import Decider, Session
 
 TIME_IS_UP = "the time limit for this kernel was reached"
@@ -309,3 +309,68 @@ class Prover:
         sites = [prepared.site for prepared in self.kernel.sites]
         tiles = {size for site in sites for size in getattr(site.footprint, "tile", ())}
         return tiles | {lane.size for site in sites for lane in site.lanes}
+
+
+# ------------------------------------------------------------------------------------------------------------- prepared
+# The accesses and promises of a kernel as one contract reads them, made ready for questions.
+
+
+@dataclass(frozen=True)
+class PreparedKernel:
+    """``sites`` and ``promises`` stand in the order of the summary's, where any are prepared.
+
+    ``protocols``: what blocks tell each other, of the sites as they were prepared first.
+    """
+
+    preparer: Preparer
+    sites: Sequence[PreparedSite]
+    promises: Sequence[Promise]
+    protocols: Protocols
+
+    @classmethod
+    def of(cls, preparer: Preparer, decider: Decides) -> PreparedKernel:
+        """All of the kernel; ``decider`` answers what protocols rest on."""
+        sites = tuple(map(preparer.site, preparer.summary.sites))
+        promises = tuple(map(preparer.promise, preparer.summary.promises))
+        return cls(preparer, sites, promises, Protocols(sites, preparer.contract, decider, preparer.origins))
+
+    @classmethod
+    def nothing(cls, preparer: Preparer, decider: Decides) -> PreparedKernel:
+        """None of its accesses and promises, for questions about something else."""
+        return cls(preparer, (), (), Protocols((), preparer.contract, decider, preparer.origins))
+
+    @property
+    def origins(self) -> Mapping[str, Origin]:
+        """What pointers are derived from, in terms of the contract."""
+        return self.preparer.origins
+
+    @cached_property
+    def by_number(self) -> dict[int, PreparedSite]:
+        return {prepared.site.number: prepared for prepared in self.sites}
+
+    def obligations(self) -> Iterator[Obligation]:
+        """All that has to hold, with what protocols say of it."""
+        return map(self.protocols.explained, every_obligation(self.sites, self.promises, self.preparer.contract))
+
+    def doubts(self) -> Iterator[tuple[Site | Promise, list[Term]]]:
+        """What more facts could prepare otherwise: accesses and promises, with the terms that hangs on."""
+        asked: list[tuple[Site | Promise, Term, list[Term]]] = []
+        asked += [(each.site, each.guard, terms_of(each)) for each in self.sites]
+        asked += [(each, each.guard, [each.condition]) for each in self.promises]
+        for item, guard, terms in asked:
+            if doubt := self.preparer.doubts([guard, *terms]):
+                yield item, [guard, *doubt]
+
+    def again(self, preparer: Preparer, offsets: Container[int]) -> PreparedKernel:
+        """With the accesses and promises at these places of the bytecode as ``preparer`` reads them."""
+        summary = preparer.summary
+        pairs = zip(summary.sites, self.sites, strict=True)
+        sites = tuple(preparer.site(new) if new.offset in offsets else old for new, old in pairs)
+        promised = zip(summary.promises, self.promises, strict=True)
+        promises = tuple(preparer.promise(new) if new.offset in offsets else old for new, old in promised)
+        return replace(self, sites=sites, promises=promises)
+
+    def by(self, preparer: Preparer, decider: Decides) -> PreparedKernel:
+        """The same for another attempt, whose ``preparer`` and ``decider`` go on from here."""
+        protocols = Protocols(self.sites, preparer.contract, decider, preparer.origins)
+        return replace(self, preparer=preparer, protocols=protocols)

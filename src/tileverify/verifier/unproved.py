@@ -13,18 +13,17 @@ from ..results import Finding
 from ..results.claim import Confirm
 from ..results.codes import TV
 from . import messages
+from .abduction.fact_trial import Key, key_of
+from .abduction.narrow_proof import Narrowing
 from .attempt import Open
 from .obligations.answers import Answer
 from .obligations.fact_instances import loaded_values
 from .obligations.obligations import Obligation, within_index_spaces
 from .prover import Prover
-from .refute.loop_exits import left_behind
+from .refute.missing_orders import left_behind, why_open
 from .refute.shown_witness import describe
-from .refute.unsynchronised import why_open
 from .refute.witness import FoundWitness
 from .refute.witness_search import WitnessSearch
-from .search.fact_trial import Key, key_of
-from .search.narrow_proof import Narrowing
 
 
 @dataclass

@@ -16,6 +16,11 @@ from ..contract.launch import DataFact, EntryParameter, LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
 from ..results import Verdict
 from ..results.claim import Confirm
+from .abduction.clauses import Clause
+from .abduction.fact_candidates import candidates
+from .abduction.generalised_proof import Wider
+from .abduction.generalising import is_asked_first
+from .abduction.of_recording import as_recorded
 from .advice import with_lacking_clauses, with_suggested_facts
 from .attempt import Attempt, Outcome, VerifyOptions
 from .budgets import GENERALISED_LIMITS, SOON_SHARE, WIDER_SHARE
@@ -24,11 +29,6 @@ from .effort import Effort
 from .obligations.answers import Limits
 from .own_proof import OwnProof
 from .prover import Prover
-from .search.clauses import Clause
-from .search.fact_candidates import candidates
-from .search.generalising import is_asked_first
-from .search.of_recording import as_recorded
-from .search.wider_proofs import Wider
 from .smt import Session
 
 __all__ = ["STAGES", "Outcome", "VerifyOptions", "verify"]

@@ -170,7 +170,7 @@ def test_an_honest_bundle_is_proved_again_once(folder: Path, tileverify: Command
     shown = tileverify("show", file, "--prove", "--format", "json")
     assert json.loads(shown.out)["verified"] is True
     assert json.loads(tileverify("show", file, "--format", "json").out)["verified"] is False
-    monkeypatch.setattr("tileverify.verifier.certificate.again.prove_again", None)
+    monkeypatch.setattr("tileverify.verifier.certificate.write.prove_again", None)
     load(file)
 
 
@@ -186,7 +186,7 @@ def test_a_machine_without_a_solver_needs_a_signature_or_the_word(folder: Path, 
 
     for name in [name for name in sys.modules if name == "z3" or name.startswith("tileverify.verifier.smt")]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "tileverify.verifier.certificate.again", raising=False)
+    monkeypatch.delitem(sys.modules, "tileverify.verifier.certificate.write", raising=False)
     monkeypatch.delitem(sys.modules, "tileverify.verifier.obligations.derivation", raising=False)
     monkeypatch.setitem(sys.modules, "z3", None)
     with pytest.raises(UsageError, match=r"is not signed by a trusted key, .* trust_proof=True"):

@@ -11,9 +11,9 @@ from tests.command_line import CommandLine
 
 from tileverify.verifier.certificate import recheck as module
 from tileverify.verifier.certificate.document import read_certificate
+from tileverify.verifier.certificate.in_cases import LARGEST_DIVISOR, MOST, remainder_cases
 from tileverify.verifier.certificate.model import CertificateError
 from tileverify.verifier.certificate.recheck import Means, Rechecked, Rechecking, recheck
-from tileverify.verifier.certificate.remainders import LARGEST, MOST, remainder_cases
 from tileverify.verifier.certificate.scripts import question_scripts
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 
@@ -112,13 +112,13 @@ def test_every_remainder_is_a_case() -> None:
     assert len(set(found)) == 6
 
 
-@pytest.mark.parametrize("number", ["1", str(LARGEST + 1), "$y"])
+@pytest.mark.parametrize("number", ["1", str(LARGEST_DIVISOR + 1), "$y"])
 def test_other_remainders_are_not_split(number: str) -> None:
     assert not remainder_cases(f"{DECLARED}(assert (= (mod $x {number}) 0))\n")
 
 
 def test_there_are_never_many_cases() -> None:
-    script = DECLARED + "".join(f"(assert (= (mod (+ $x {n}) {LARGEST}) 0))\n" for n in range(9))
+    script = DECLARED + "".join(f"(assert (= (mod (+ $x {n}) {LARGEST_DIVISOR}) 0))\n" for n in range(9))
     assert 0 < len(remainder_cases(script)) <= MOST
 
 

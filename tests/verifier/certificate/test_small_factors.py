@@ -10,10 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tileverify.verifier.certificate import in_cases
-from tileverify.verifier.certificate.in_cases import PART, contradicted_in_cases
+from tileverify.verifier.certificate.in_cases import (
+    LARGEST_FACTOR,
+    PART,
+    any_other,
+    contradicted_in_cases,
+    factors,
+    with_number,
+)
 from tileverify.verifier.certificate.scripts import Script
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
-from tileverify.verifier.certificate.small_factors import LARGEST, any_other, factors, with_number
 from tileverify.verifier.obligations.lemma_schemas import EXACT
 
 HEAD: Final = f"(set-logic ALL)\n{EXACT}(declare-const $x Int)\n(declare-const $y Int)\n"
@@ -184,7 +190,7 @@ def test_a_swizzle_that_has_a_solution_is_not() -> None:
 def test_a_factor_that_may_be_larger_is_not_split() -> None:
     script = of("(define-fun t0 () Int (mul $x $y))\n", "(<= 0 $x 17)", "(= t0 17)", "(= $x 17)", "(= $y 1)")
     assert SecondSolver().opinion(any_other(script, "$x")) is Opinion.MODEL
-    assert LARGEST < 17
+    assert LARGEST_FACTOR < 17
     assert not split(script)
 
 

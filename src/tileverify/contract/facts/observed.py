@@ -1,7 +1,7 @@
 """Facts that held of the index arrays of recorded launches, in numbers and as strong as they were.
 
 They are observations: nobody says that they hold in the next launch.  A proof that needs one assumes a weaker form of
-it and says so (`verifier.search.observed`).
+it and says so (`verifier.abduction.observed`).
 """
 
 from __future__ import annotations

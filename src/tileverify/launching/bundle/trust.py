@@ -105,7 +105,7 @@ def _prove(bundle: Bundle, file: str, cache: Path | None) -> None:
     from ...verifier.certificate.model import CertificateError
 
     try:
-        from ...verifier.certificate.again import prove_again
+        from ...verifier.certificate.write import prove_again
     except ImportError as error:
         raise UsageError(
             f"'{file}' is not signed by a trusted key, so its kernel has to be proved again, and there is no solver "

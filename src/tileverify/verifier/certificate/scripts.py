@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ...results.tiers import Tier
 from ..obligations.bit_vectors import bit_question
-from ..obligations.smtlib import TOKEN, Vocabulary, script, script_of_any
-from .lemma_texts import lemma_assertion, lemma_identities
-from .model import Certificate
+from ..obligations.lemma_schemas import SCHEMAS
+from ..obligations.smtlib import TOKEN, Vocabulary, number, script, script_of_any
+from .model import Certificate, CertifiedLemma
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +105,21 @@ def _script(name: str, certificate: Certificate, given: Sequence[str], lemmas: S
     asserted = (*given, *(lemma_assertion(certificate.lemmas[number]) for number in lemmas))
     text = script(certificate.symbols, certificate.definitions, asserted, exact=exact)
     return Script(name, text, asserted=asserted, exact=exact)
+
+
+# ---------------------------------------------------------------------------------------------------------- lemma texts
+# Lemma instances of certificates as SMT-LIB, from their schemas: a certificate cannot bring a lemma of its own.
+
+
+def lemma_assertion(lemma: CertifiedLemma) -> str:
+    """What the lemma says."""
+    return SCHEMAS[lemma.schema].stated(_texts(lemma))
+
+
+def lemma_identities(lemma: CertifiedLemma) -> tuple[str, ...]:
+    """What must hold of its terms, by the meaning of products and quotients, for the schema to apply."""
+    return SCHEMAS[lemma.schema].identified(_texts(lemma))
+
+
+def _texts(lemma: CertifiedLemma) -> list[str]:
+    return [number(arg) if isinstance(arg, int) else arg for arg in lemma.args]

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from ..obligations.smtlib import BIT_OPERATIONS, PRODUCT, QUOTIENT, Declaration, tokens
-from .lemma_texts import lemma_assertion, lemma_identities
 from .model import Certificate, CertificateError
+from .scripts import lemma_assertion, lemma_identities
 
 _SYMBOL: Final = re.compile(r"\$[\w.]*|\|\$[^|\\]*\|", re.ASCII)
 _DEFINITION: Final = re.compile(r"[tb]\d+", re.ASCII)

@@ -1,4 +1,7 @@
-"""From a verdict `proved` to its certificate: everything is proved once more, and written down as it is proved."""
+"""From a verdict `proved` to its certificate: everything is proved once more, and written down as it is proved.
+
+A bundle whose certificate is not trusted is proved so as well (`prove_again`).
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,27 @@ from typing import NamedTuple
 
 from ...contract import terms as t
 from ...contract.as_terms import build_contract
-from ...contract.launch import KernelUnit
+from ...contract.launch import KernelUnit, LaunchSpec
 from ...contract.terms import Term, TermKind
 from ...frontend.bytecode.identity import semantic_sha256
 from ...frontend.symbolic.summary import AccessSummary
 from ...results import KernelResult
 from ...results.tiers import Tier
-from ...system.errors import SpecError
+from ...system.errors import SpecError, TileVerifyError, UnsupportedOperation
 from ...system.version import __version__
 from ..budgets import CERTIFICATE_UNITS
-from ..obligations.answers import Limits, Proof
+from ..obligations.answers import Answer, Limits, Proof
 from ..obligations.clause_terms import clause_terms
 from ..obligations.derivation import Derivation, Underivable, beyond_linear, derive
 from ..obligations.lemmas import Lemma as SolverLemma
 from ..obligations.lemmas import bound_lemmas, shift_lemmas
 from ..obligations.smtlib import Vocabulary, needed_names, script
 from ..smt import Decider, core_of_last, solver_version
+from .entry import check_entry
+from .executed import summary_of
 from .launches import essence, launch_from_json, launch_to_json
-from .lemma_texts import lemma_assertion
 from .model import Certificate, CertificateError, CertifiedLemma, Equality, FoundBy, Question
+from .scripts import lemma_assertion
 from .stated_accesses import reading_document, reading_of
 from .statement import Statement, statement, tier_of
 
@@ -38,10 +43,7 @@ def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> C
     Raises `CertificateError` where the second proof does not succeed.
     """
     try:
-        clauses = clause_terms(result.clauses, summary, unit.launch)
-        derivation = derive(
-            summary, build_contract(unit.launch), clauses, lambda facts: Decider(facts, Limits(), explain=True)
-        )
+        derivation = _proved(summary, unit.launch, result.clauses)
     except (SpecError, Underivable) as error:
         raise CertificateError(f"the proof could not be written down: {error}", result.file, result.line) from None
     if len(derivation.steps) != result.obligations.total:
@@ -187,3 +189,32 @@ class _Argument:
         for term in spoken:
             seen.update(dict.fromkeys(s for s in t.postorder(term) if s.kind in (TermKind.PRODUCT, TermKind.DIV)))
         yield from seen
+
+
+# ---------------------------------------------------------------------------------------------------------- the proof
+def _proved(summary: AccessSummary, launch: LaunchSpec, clauses: Sequence[str]) -> Derivation:
+    """Every question that the proof takes, answered by this machine's own solver; raises `Underivable`."""
+    terms = clause_terms(clauses, summary, launch)
+    return derive(summary, build_contract(launch), terms, lambda facts: Decider(facts, Limits(), explain=True))
+
+
+def prove_again(certificate: Certificate, bytecode: bytes, file: str) -> None:
+    """Prove that every launch of the certificate's contract under its clauses keeps every obligation of the bytecode.
+
+    Nothing else of the certificate is looked at.  Raises `CertificateError` where that does not succeed, or no launch
+    satisfies the contract.
+    """
+    try:
+        check_entry(certificate, file)
+        derivation = _proved(summary_of(certificate, bytecode), certificate.launch, certificate.requires)
+    except Underivable as error:
+        code = error.obligation.code
+        raise CertificateError(f"the kernel is not proved under the contract ({code})", file) from None
+    except UnsupportedOperation as error:
+        raise CertificateError(f"the kernel has an operation without a rule: {error}", file) from None
+    except CertificateError:
+        raise
+    except TileVerifyError as error:
+        raise CertificateError(f"the kernel could not be proved again: {error.message}", file) from None
+    if Decider(derivation.facts, Limits()).decide(()).answer is Answer.UNSATISFIABLE:
+        raise CertificateError("no launch satisfies the contract", file)

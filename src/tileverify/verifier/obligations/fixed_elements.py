@@ -22,8 +22,8 @@ from ...contract.facts.kinds import subject_of
 from ...contract.facts.statements import DataTerm
 from ...contract.terms import Term, TermKind
 from ...frontend.symbolic.summary import Origin
-from .equations import known_ranges
 from .fact_instances import instances
+from .simplify import known_ranges
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,6 +134,10 @@ class ContractParts:
         """Whether a launch decides nothing but what is open."""
         return not self.written
 
+    def is_admissible(self, clause: Term) -> bool:
+        """Whether a tool may add the clause to what a person wrote: it narrows nothing that is written."""
+        return self.is_open(clause) or self.is_limit(clause)
+
     def is_limit(self, clause: Term) -> bool:
         """Whether every launch within limits satisfies the clause."""
         return self.is_implied_by(self.limits, clause)

@@ -40,7 +40,7 @@ from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from ...contract.terms.launch_wide import is_launch_wide
 from ...frontend.symbolic.summary import LoopValue
 from .answers import Answer, Decides
-from .equations import known_ranges
+from .simplify import known_ranges
 
 _MOST_BOUNDS: Final = 12
 """Terms that one value is compared with; loops of real kernels have two or three."""

@@ -7,12 +7,15 @@ so does taking an equation apart, or putting two together (`equations`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from math import gcd
+from typing import TypeAlias
 
 from ...contract import terms as t
 from ...contract.terms import Scope, Term, TermKind
-from .equations import joined, known_ranges, split
+from .arithmetic import is_opaque_quotient
 from .two_blocks import OTHER
 
 
@@ -72,3 +75,109 @@ def _unifiable(condition: Term) -> tuple[Term, Term] | None:
         # ``bid.y' = bid.x`` must keep ``bid.y' < grid.y``, which stands among the facts.
         return None
     return replaced, kept
+
+
+# ------------------------------------------------------------------------------------------------------------ equations
+# Equations between addresses, taken apart where their parts cannot make up for each other.
+#
+#     g*a + b = 0  and  |b| < g   iff   a = 0  and  b = 0
+#
+# Blocks side by side, rows of a tile: ``1024*bid.x + lane = 1024*bid.x' + lane'`` says that blocks and lanes are equal.
+# Numbers whose digits turn out equal are put together (`joined`).
+
+
+Range: TypeAlias = tuple[int | None, int | None]
+"""The least and the largest value, where they are known."""
+
+
+@lru_cache(maxsize=64)
+def known_ranges(conditions: frozenset[Term]) -> Mapping[Term, Range]:
+    """What comparisons with numbers among ``conditions`` say of variables and other terms."""
+    found: dict[Term, Range] = {}
+    for condition in conditions:
+        _note(found, condition)
+    return found
+
+
+def _note(found: dict[Term, Range], condition: Term) -> None:
+    if condition.kind is TermKind.EQ:
+        for term, value in (condition.args, condition.args[::-1]):
+            if value.kind is TermKind.CONST:
+                _narrow(found, term, value.value, value.value)
+    elif condition.kind in (TermKind.LT, TermKind.LE):
+        gap = 1 if condition.kind is TermKind.LT else 0
+        small, large = condition.args
+        if large.kind is TermKind.CONST:
+            _narrow(found, small, None, large.value - gap)
+        elif small.kind is TermKind.CONST:
+            _narrow(found, large, small.value + gap, None)
+
+
+def _narrow(found: dict[Term, Range], term: Term, low: int | None, high: int | None) -> None:
+    least, most = found.get(term, (term.low, term.high))
+    found[term] = (
+        low if least is None else least if low is None else max(low, least),
+        high if most is None else most if high is None else min(high, most),
+    )
+
+
+def split(equation: Term, *known: Mapping[Term, Range]) -> tuple[Term, ...] | None:
+    """Equations that say the same together, under what is ``known`` of ranges; ``None`` if it stays as it is."""
+    if equation.kind is not TermKind.EQ:
+        return None
+    constant, parts = t.linear_parts(t.sub(*equation.args))
+    ordered = sorted(parts, key=lambda part: -abs(part[0]))
+    for place in range(1, len(ordered)):
+        if abs(ordered[place - 1][0]) == abs(ordered[place][0]):
+            continue
+        large, small = ordered[:place], ordered[place:]
+        step = gcd(*(c for c, _ in large))
+        rest = _sum_range(small, known)
+        if rest is None:
+            continue
+        for whole in (constant - constant % step, constant - constant % step + step):
+            left = constant - whole
+            if -step < left + rest[0] and left + rest[1] < step:
+                return tuple(_is_zero(value, terms) for value, terms in ((whole, large), (left, small)))
+    return None
+
+
+def joined(equation: Term, among: Container[Term]) -> Term | None:
+    """The equation of two numbers, of which ``equation`` says that their quotients are equal, and one ``among`` those
+    that hold as well that what is left over is; ``None`` if that is not said.
+
+        x // c = y // c  and  x % c = y % c   iff   x = y  and  x % c = y % c
+
+    A tile's number that was taken apart into row, column and group is put together again from its digits: ``c`` is
+    the base of one of them, ``x`` the number or what larger digits left of it.
+    """
+    if equation.kind is not TermKind.EQ:
+        return None
+    p, q = equation.args
+    if not p.kind is q.kind is TermKind.DIV or p.args[1] is not q.args[1] or is_opaque_quotient(p):
+        return None
+    (x, c), (y, _) = p.args, q.args
+    rest = t.eq(t.floormod(x, c), t.floormod(y, c))
+    return t.eq(x, y) if rest is t.TRUE or rest in among else None
+
+
+def _sum_range(parts: Iterable[tuple[int, Term]], known: Iterable[Mapping[Term, Range]]) -> tuple[int, int] | None:
+    low = high = 0
+    for c, term in parts:
+        ranges = [(term.low, term.high), *(each[term] for each in known if term in each)]
+        lows = [least for least, _ in ranges if least is not None]
+        highs = [most for _, most in ranges if most is not None]
+        if not lows or not highs:
+            return None
+        first, second = c * max(lows), c * min(highs)
+        low, high = low + min(first, second), high + max(first, second)
+    return low, high
+
+
+def _is_zero(constant: int, parts: Iterable[tuple[int, Term]]) -> Term:
+    left = {term: c for c, term in parts if c > 0}
+    right = {term: -c for c, term in parts if c < 0}
+    divisor = gcd(constant, *left.values(), *right.values())
+    a = t.from_linear(max(constant, 0) // divisor, {term: c // divisor for term, c in left.items()})
+    b = t.from_linear(max(-constant, 0) // divisor, {term: c // divisor for term, c in right.items()})
+    return t.eq(a, b)

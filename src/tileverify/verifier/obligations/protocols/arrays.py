@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
 from ....contract.contract import Contract
 from ....contract.element_types import INT_BITS
 from ....contract.facts.form import Subject
 from ....contract.facts.kinds import subject_of
-from ....contract.terms import ONE, Term, TermKind, neg, sub
+from ....contract.terms import FALSE, ONE, Term, TermKind, and_, neg, sub
 from ....frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from ....frontend.symbolic.summary import Access, Origin, OriginKind
+from ..answers import Answer, Decides
 from ..fact_instances import in_a_row
 from ..footprint_overlap import PreparedSite, may_share
 from ..layout import IndexFootprint
@@ -118,3 +119,39 @@ def initial_of(origin: Origin, sites: Sequence[PreparedSite], contract: Contract
 
 def _within(low: Term, high: Term, most: int) -> bool:
     return low.low is not None and low.low >= 0 and high.high is not None and high.high <= most
+
+
+# --------------------------------------------------------------------------------------------------------------- ground
+# Side questions: what a rule about protocols must know of a kernel before it may be used.
+
+
+Ground: TypeAlias = tuple[Term, ...]
+"""Conditions that were shown to contradict what every launch satisfies."""
+
+
+@dataclass
+class Asker:
+    """Asks each question once; `grounds` of a certificate's walk ask them again of whoever answers there."""
+
+    decider: Decides
+    _known: dict[frozenset[Term], bool] = field(default_factory=dict)
+
+    def refuses(self, *conditions: Term) -> Ground | None:
+        """The conditions, if they cannot hold together; an empty ground where that is plain."""
+        whole = and_(*conditions)
+        if whole is FALSE:
+            return ()
+        key = frozenset(conditions)
+        if key not in self._known:
+            self._known[key] = self.decider.decide(conditions).answer is Answer.UNSATISFIABLE
+        return conditions if self._known[key] else None
+
+    def refuses_all(self, questions: Iterable[Ground]) -> tuple[Ground, ...] | None:
+        """The grounds of all ``questions``; ``None`` as soon as one of them may hold."""
+        grounds = []
+        for question in questions:
+            ground = self.refuses(*question)
+            if ground is None:
+                return None
+            grounds += [ground] if ground else []
+        return tuple(grounds)

@@ -24,15 +24,13 @@ from ..fact_use import FactUse
 from ..footprint_overlap import PreparedSite
 from ..obligations import Obligation
 from ..two_blocks import CopyLevel
-from .arrays import covers
+from .arrays import Asker, Ground, covers
 from .counters import Counter, find_counter
 from .flags import Flag, find_flag
-from .ground import Asker, Ground
-from .instances import watched
+from .instances import BlockSide, Fact, sides_of, watched
 from .locks import Locks
 from .order import Orders
 from .read_back import ReadBack
-from .sides import BlockSide, Fact, sides_of
 from .values import bounds, least, tickets
 
 

@@ -15,8 +15,7 @@ from ....frontend.symbolic.summary import Access, Origin
 from ....results.codes import TV
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..obligations import Obligation
-from .arrays import Initial, acquires, changers, initial_of, releases
-from .ground import Asker, Ground
+from .arrays import Asker, Ground, Initial, acquires, changers, initial_of, releases
 from .instances import Point, before, own_instance, values_in
 
 

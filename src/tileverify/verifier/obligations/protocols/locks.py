@@ -32,11 +32,9 @@ from ....contract.terms import Term, TermKind
 from ....frontend.symbolic.summary import Origin
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..two_blocks import OTHER, CopyLevel, Renaming, Second
-from .arrays import acquires, changers, releases
+from .arrays import Asker, Ground, acquires, changers, releases
 from .flags import stores
-from .ground import Asker, Ground
-from .instances import Instance, Point, before, different, own_instance, values_in, variables_of
-from .sides import Fact
+from .instances import Fact, Instance, Point, before, different, own_instance, values_in, variables_of
 
 
 @dataclass(frozen=True, slots=True)

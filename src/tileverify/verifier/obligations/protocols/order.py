@@ -40,12 +40,10 @@ from ....results.codes import TV
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..obligations import Obligation, block_axes
 from ..two_blocks import OTHER, CopyLevel, Renaming, Second
-from .arrays import acquires, releases
+from .arrays import Asker, Ground, acquires, releases
 from .counters import Counter
 from .flags import Flag, stores
-from .ground import Asker, Ground
-from .instances import Instance, different, own_instance, variables_of
-from .sides import BlockSide, Fact
+from .instances import BlockSide, Fact, Instance, different, own_instance, variables_of
 from .values import touches
 
 

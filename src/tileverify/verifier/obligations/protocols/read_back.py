@@ -57,10 +57,8 @@ from ....frontend.symbolic.summary import Access, Origin, OriginKind, Site
 from ..fact_use import FactUse
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..layout import IndexFootprint, Place
-from .arrays import Initial, element_writers, initial_of
-from .ground import Asker, Ground
-from .instances import Instance, Point, before, own_instance, values_in, variables_of
-from .sides import BlockSide, Fact
+from .arrays import Asker, Ground, Initial, element_writers, initial_of
+from .instances import BlockSide, Fact, Instance, Point, before, own_instance, values_in, variables_of
 from .values import touches
 
 _ACQUIRING: Final = (MemoryOrdering.ACQUIRE, MemoryOrdering.ACQ_REL)

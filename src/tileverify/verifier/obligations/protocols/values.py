@@ -13,8 +13,7 @@ from ....frontend.symbolic.summary import Access
 from ..footprint_overlap import PreparedSite, meet
 from .counters import Counter
 from .flags import Flag
-from .instances import Instance, different
-from .sides import BlockSide, Fact
+from .instances import BlockSide, Fact, Instance, different
 
 CounterOf: TypeAlias = Callable[[PreparedSite], Counter | None]
 FlagOf: TypeAlias = Callable[[PreparedSite], Flag | None]

@@ -14,8 +14,9 @@ from ..attempt import Closed
 from ..budgets import FEWER_FACTS, TRIAL_LEAST, TRIAL_LIMITS, TRIAL_TOTAL
 from ..obligations.answers import Answer
 from ..obligations.fact_instances import data_facts
-from ..obligations.obligations import Obligation, reached
+from ..obligations.obligations import Obligation
 from ..prover import Prover
+from .nonvacuity import Nonvacuity
 
 Key: TypeAlias = tuple[str, tuple[int, ...]]
 
@@ -86,7 +87,7 @@ class FactTrial:
                 few = use.take_up(conditions, self.prover.kernel.origins, self._closing(conditions, obligation))
         if few is None and not self._is_over() and isinstance(self.prover.prove(obligation), Closed):
             few = ()
-        if few is None or (few and not self._still_reached(obligation)):
+        if few is None or (few and not Nonvacuity(self.prover).is_reached(obligation)):
             use.forget_all_but(before)
             return False
         self.needed[key] = tuple(dict.fromkeys((*self.needed.get(key, ()), *(data.fact for data in few))))
@@ -113,9 +114,3 @@ class FactTrial:
 
     def _is_over(self) -> bool:
         return self.prover.at_its_end() or self.prover.decider.spent > TRIAL_TOTAL
-
-    def _still_reached(self, obligation: Obligation) -> bool:
-        """The facts leave contents with which the kernel gets there; otherwise they would say nothing."""
-        work = list(reached(obligation, self.prover.kernel.by_number, self.prover.contract))
-        work += self.prover.use.known(work, self.prover.kernel.origins)
-        return self.prover.decider.decide(work).answer is Answer.SATISFIABLE

@@ -20,10 +20,10 @@ from ..obligations.answers import Answer
 from ..obligations.list_facts import about_lists, element_facts
 from ..obligations.obligations import Obligation, every_obligation
 from ..prover import Prover
-from .clause_search import Closes, fewest
+from .abduce import Closes, fewest
+from .clause_candidates import offers
 from .clauses import Clause
 from .mining import fitting_bounds
-from .narrowing import offers
 
 FIT_LIMITS = replace(CLAUSE_LIMITS, nonlinear=300_000)
 """For whether a question is closed by all limits together: products may have a part in it."""

@@ -28,7 +28,7 @@ from ..obligations.fixed_elements import of_one_number
 from ..obligations.obligations import Obligation, every_obligation
 from ..prover import Prover
 from ..smt import WithBudget
-from .clause_search import fewest
+from .abduce import fewest
 from .clauses import launch_clause
 from .fact_trial import Key, key_of, with_terms
 

@@ -8,14 +8,17 @@ launch itself, which is then all that is proved, and never becomes ``grid.y == 1
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from ...contract import terms as t
+from ...contract.launch import EntryParameter, LaunchSpec
 from ...contract.terms import Term
 from ...contract.variables import GRID
+from ...frontend.symbolic.summary import AccessSummary
 from ...results import Verdict
-from ..attempt import Closed, Open, Outcome
+from .. import messages
+from ..attempt import Attempt, Closed, Open, Outcome, VerifyOptions
 from ..budgets import (
     CLOSING_LIMITS,
     FIRST_LIMITS,
@@ -24,6 +27,7 @@ from ..budgets import (
     SEARCH_IN_VAIN,
     SEARCH_TOTAL,
     WIDER_FIT_LIMITS,
+    WIDER_SHARE,
     WIDEST_AHEAD,
     WIDEST_TOTAL,
 )
@@ -34,9 +38,11 @@ from ..obligations.prepare import Preparer
 from ..obligations.two_blocks import CopyLevel
 from ..outcome import outcome_of
 from ..prover import Prover
-from .clause_search import search
+from ..smt import Session
+from .abduce import abduce
 from .clauses import (
     Clause,
+    as_equalities,
     fitting_clauses,
     ignored_axes,
     index_space_clauses,
@@ -45,11 +51,10 @@ from .clauses import (
     spoken,
     writes_for_all,
 )
-from .generalising import Level, Miner, holds, weaker
-from .kept_work import KeptWork
+from .generalising import Level, Miner, holds, levels, weaker
 from .mining import fitting_bounds
+from .nonvacuity import Demand, Nonvacuity, two_blocks
 from .patience import Patience
-from .work import Demand, two_blocks
 
 
 @dataclass
@@ -58,7 +63,7 @@ class GeneralisedProof:
     _is_last: bool = field(default=False, init=False)  # the obligation that is looked at
 
     def __post_init__(self) -> None:
-        self.kept = KeptWork(self.prover)
+        self.nonvacuity = Nonvacuity(self.prover)
 
     def attempt(self, level: Level) -> Outcome | None:
         """The kernel proved under clauses that the level's own launch keeps; ``None`` if that does not work out.
@@ -148,8 +153,8 @@ class GeneralisedProof:
         def leaves_work(chosen: Sequence[Term]) -> bool:
             nonlocal wanted
             if opened.obligation.level == CopyLevel.BLOCK:
-                wanted = self.kept.demands(opened.obligation) if wanted is None else wanted
-            return self.kept.leaves(wanted or [], chosen)
+                wanted = self.nonvacuity.demands(opened.obligation) if wanted is None else wanted
+            return self.nonvacuity.leaves(wanted or [], chosen)
 
         closed, end = False, self.prover.decider.spent + SEARCH_IN_VAIN
 
@@ -164,15 +169,15 @@ class GeneralisedProof:
                 closed |= closes_it
                 return closes_it
 
-            chosen = search(
+            chosen = abduce(
                 chain([own], miner.groups(opened.conditions)),
+                tried,
                 admitted=lambda offered, group: [term for term in group if holds(term, miner.level.own)],
-                closes=tried,
                 accepted=leaves_work,
                 stop=lambda: self._exhausted() or is_hopeless(),
                 weaker=lambda clause: weaker(clause, miner.tiles),
             )
-            found = self.prover.worded(chosen, closes, multiply=False)
+            found = self.prover.worded(as_equalities(chosen), closes, multiply=False)
         self.prover.adopt(found)
         return bool(chosen) and isinstance(self.prover.prove(opened.obligation), Closed)
 
@@ -214,3 +219,38 @@ class _SeveralBlocks:
 
     def are_possible(self) -> bool:
         return self._answer() is Answer.SATISFIABLE
+
+
+# --------------------------------------------------------------------------------------------------------- wider proofs
+# Proofs of a kernel for more than the launch that it was recorded from: widest first, each for a part of the account.
+#
+# What they cannot prove, the launch's own proof may.
+
+
+@dataclass
+class Wider:
+    """``options``: for contracts that the user did not ask for."""
+
+    summary: AccessSummary
+    parameters: Sequence[EntryParameter]
+    options: VerifyOptions
+    session: Session
+    started: float
+
+    def proved(self, launch: LaunchSpec, numbers: slice, share: int = WIDER_SHARE) -> tuple[Outcome | None, bool]:
+        """The kernel proved under one of the contracts that hold ``launch``, or ``None``: and whether one that was
+        tried in vain may work out with more of the account.
+
+        Each may take one of ``share`` equal parts of it: those of these ``numbers``, the widest first.
+        """
+        ran_out, effort = False, self.session.effort
+        for level in list(levels(launch, self.parameters))[numbers]:
+            attempt = Attempt.of(self.summary, level.launch, self.options, self.started)
+            prover = Prover.of(replace(attempt, holds_for=level.holds_for), self.session)
+            with effort.share(share), effort.at(messages.WIDER[level.holds_for]):
+                found = GeneralisedProof(prover).attempt(level)
+                spent = effort.is_spent
+            if found is not None:
+                return found, ran_out
+            ran_out |= spent
+        return None, ran_out

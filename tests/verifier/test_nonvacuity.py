@@ -10,7 +10,7 @@ from tests.written_kernel import judged
 from tileverify.pipeline import check_paths
 from tileverify.results import KernelResult, Verdict
 
-KEPT = Path(__file__).parent / "kept_work"
+KEPT = Path(__file__).parent / "nonvacuity"
 
 
 def of_file(name: str) -> KernelResult:

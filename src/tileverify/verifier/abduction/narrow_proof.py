@@ -30,13 +30,12 @@ from ..obligations.limits import is_left_open
 from ..obligations.prepare import contract_values
 from ..obligations.two_blocks import OTHER, CopyLevel, Second
 from ..prover import Prover
-from .clause_search import Closes, search
-from .clauses import Clause, ignored_axes, launch_clause
+from .abduce import Closes, abduce
+from .clause_candidates import offers
+from .clause_wording import shortest
+from .clauses import Clause, as_equalities, ignored_axes, launch_clause
 from .implied import related
-from .kept_work import KeptWork
-from .narrowing import offers
-from .shortest import shortest
-from .work import Demand, axes_of_work
+from .nonvacuity import Demand, Nonvacuity, axes_of_work
 
 FOR_DATA = 4
 """Groups of clauses that are tried where the contents of arrays matter, and mostly a fact about them is missing."""
@@ -50,7 +49,7 @@ class Narrowing:
     freely: bool = False
 
     def __post_init__(self) -> None:
-        self.kept = KeptWork(self.prover)
+        self.nonvacuity = Nonvacuity(self.prover)
 
     def narrow(self, left: list[Open]) -> list[Open]:
         """What is open although clauses about launch-known quantities were looked for that close it.
@@ -80,7 +79,7 @@ class Narrowing:
             more = self.prover.searcher.decide([t.not_(clause.condition)], limits=CLAUSE_LIMITS).answer
             if more is Answer.UNSATISFIABLE:
                 continue  # the user has said so
-            if self.kept.possible([clause.condition, *(other.condition for other in found)]):
+            if self.nonvacuity.possible([clause.condition, *(other.condition for other in found)]):
                 found.append(clause)
         self.prover.adopt(found)
         again = (self._reopened(opened, found) for opened in left)
@@ -94,8 +93,8 @@ class Narrowing:
             return True
         found, wanted = self._own_clause(opened), list[Demand]()
         if not found and any(self.quantities()) and self._has_open_part(opened):
-            wanted = self.kept.demands(obligation)
-            self.kept.demanded.append(wanted)
+            wanted = self.nonvacuity.demands(obligation)
+            self.nonvacuity.demanded.append(wanted)
             found = self.found(opened, wanted)
         self.prover.adopt(found)
         if found and isinstance(self.prover.prove(obligation), Closed):
@@ -130,9 +129,9 @@ class Narrowing:
         for clause in launch_clause(opened.obligation, opened.conditions, self.prover.use):
             if not self._is_free(clause.condition):
                 continue
-            left = self.kept.possible([clause.condition, *self.kept.two_blocks()])
-            left = left and self.kept.leaves_something(opened.obligation, [clause.condition])
-            if left and self.kept.leaves_all_at_once(opened.obligation, [clause.condition]):
+            left = self.nonvacuity.possible([clause.condition, *self.nonvacuity.two_blocks()])
+            left = left and self.nonvacuity.leaves_something(opened.obligation, [clause.condition])
+            if left and self.nonvacuity.leaves_all_at_once(opened.obligation, [clause.condition]):
                 with self.prover.question(opened) as closes:
                     return self.prover.worded([clause.condition], closes)
         return []
@@ -150,18 +149,18 @@ class Narrowing:
         )
 
         def accepted(chosen: Sequence[Term], closes: Closes) -> bool:
-            left = bool(self.prover.worded(chosen, closes)) and self.kept.leaves_launches(chosen)
-            return left and (idle or self.kept.leaves_others(opened.obligation, chosen))
+            left = bool(self.prover.worded(chosen, closes)) and self.nonvacuity.leaves_launches(chosen)
+            return left and (idle or self.nonvacuity.leaves_others(opened.obligation, chosen))
 
         with self.prover.question(opened) as closes:
-            chosen = search(
+            chosen = abduce(
                 islice(groups, FOR_DATA) if loaded_values(opened.conditions) else groups,
+                closes,
                 admitted=lambda offered, group: self._admitted(wanted, offered, group),
-                closes=closes,
                 accepted=lambda chosen: accepted(chosen, closes),
                 stop=self.prover.exhausted,
             )
-            return self.prover.worded(chosen, closes)
+            return self.prover.worded(as_equalities(chosen), closes)
 
     def _has_open_part(self, opened: Open) -> bool:
         """Whether some clause on what the question speaks of could be free."""
@@ -170,15 +169,14 @@ class Narrowing:
 
     def _is_free(self, clause: Term) -> bool:
         """Whether the tool may add the clause: it narrows nothing that somebody wrote."""
-        parts = self.prover.parts
-        return self.freely or parts.is_open(clause) or parts.is_limit(clause)
+        return self.freely or self.prover.parts.is_admissible(clause)
 
     def would_do(self, opened: Open) -> list[str]:
         """Clauses that close what is open and let some block of several get to it, but shut out part of the work: for
         people to judge."""
         if opened.obligation.blocked is not None or not any(self.quantities()):
             return []
-        found = self.found(opened, self.kept.demands(opened.obligation)[:1], idle=True)
+        found = self.found(opened, self.nonvacuity.demands(opened.obligation)[:1], idle=True)
         return [clause.text for clause in shortest(found, self.prover.parts.implies, facts=self.prover.contract.facts)]
 
     def quantities(self) -> Iterator[Term]:
@@ -192,10 +190,10 @@ class Narrowing:
         """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its work: all
         together, or else each that can."""
         group = list(filter(self._is_free, group))
-        if not group or self.kept.leaves(wanted, [*offered, *group]):
+        if not group or self.nonvacuity.leaves(wanted, [*offered, *group]):
             return group
         kept: list[Term] = []
         for term in group if len(group) > 1 else ():
-            if self.kept.leaves(wanted, [*offered, *kept, term]):
+            if self.nonvacuity.leaves(wanted, [*offered, *kept, term]):
                 kept.append(term)
         return kept

@@ -1,1 +1,3 @@
 """What may be wrong without harm, because what it finds is proved again: clauses, facts, wider contracts."""
+
+from __future__ import annotations

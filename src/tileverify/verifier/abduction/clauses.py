@@ -8,21 +8,20 @@ does not read, ``grid.x <= tiles`` for an axis that is a tile index).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ...contract import terms as t
 from ...contract.terms import Scope, Term, TermKind
 from ...contract.variables import BID, GRID
 from ...contract.wording import clause_text
-from ...frontend.symbolic.summary import ViewFootprint
+from ...frontend.symbolic.summary import OriginKind, Site, ViewFootprint
 from ...results.codes import TV
 from ..obligations.fact_use import FactUse
 from ..obligations.footprint_overlap import PreparedSite
 from ..obligations.list_facts import for_every_array
 from ..obligations.obligations import Obligation
 from ..obligations.two_blocks import OTHER, CopyLevel, Second
-from .work import is_seen
 
 LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
 """The block ids of a grid's last block."""
@@ -71,6 +70,11 @@ def writes_for_all(sites: Iterable[PreparedSite]) -> bool:
     return any(each.site.writes and not each.site.atomic and is_seen(each.site) for each in sites)
 
 
+def is_seen(site: Site) -> bool:
+    """Whether other blocks, or whoever launched the kernel, can see what the access does."""
+    return site.origin.kind not in (OriginKind.LOCAL, OriginKind.SHARED_LOCAL)
+
+
 def fitting_clauses(terms: Iterable[Term]) -> Iterator[Clause]:
     """What the kernel computes from the launch alone, number of tiles and the like, does not leave its integer type."""
     seen: set[Term] = set()
@@ -104,6 +108,15 @@ def spoken(condition: Term) -> Iterator[Clause]:
 
 def _single(axis: int) -> Clause:
     return Clause(t.eq(GRID[axis], t.ONE), f"grid.{'xyz'[axis]} == 1")
+
+
+def as_equalities(chosen: Sequence[Term]) -> list[Term]:
+    """The conditions with one in place of two:  ``a <= b`` and ``b <= a``  iff  ``a == b``."""
+    found: dict[Term, None] = {}
+    for term in chosen:
+        both = term.kind is TermKind.LE and t.le(term.args[1], term.args[0]) in chosen
+        found[t.eq(*term.args) if both else term] = None
+    return list(found)
 
 
 def fixed(clause: Clause) -> Iterator[tuple[Term, Term]]:

@@ -1,0 +1,220 @@
+"""Clauses for a contract of the user's own: where only launch-known quantities are at fault, they come out.
+
+Candidates are offered in groups, the weakest first: what the question itself says of the launch, denied; then an axis
+of the grid that has one block, or one of two such; relations between sizes (one is at most the other, a stride is a
+row); the grid at most a number of tiles; sizes that are whole tiles.  Whoever chooses must see to it that launches are
+left in which the kernel does its work (`work`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, combinations_with_replacement
+
+from ...contract import terms as t
+from ...contract.contract import Contract, array_layout
+from ...contract.terms import Sort, Term, TermKind
+from ...contract.variables import BID, GRID
+from ...contract.wording import can_be_said
+from ..obligations.obligations import Obligation
+from ..obligations.prepare import contract_values
+from .clauses import LAST_BLOCK, index_space_clauses, launch_only
+from .mining import bounds, constants, counting, denied, fitting, mentioned, most_of, ratios, spacings, stepping
+from .quantifier_elimination import at_most_zero, eliminations, tightened
+
+MOST_SIZES = 6
+"""Sizes of a question whose relations are tried."""
+MOST_GRIDS = 12
+"""Bounds of one grid axis that are tried."""
+
+
+def offers(
+    obligation: Obligation,
+    conditions: Sequence[Term],
+    facts: Iterable[Term],
+    contract: Contract,
+    tiles: Iterable[int],
+    *,
+    sized: bool = True,
+) -> Iterator[list[Term]]:
+    """Groups of clauses that may keep ``conditions`` from holding together; later groups come beside earlier ones.
+
+    ``facts`` are those of the launches, ``tiles`` the numbers of lanes that the kernel works with.  Not ``sized``:
+    nobody said how large some arrays are, so that this is what is asked first.
+    """
+    values = contract_values(contract)
+
+    def of_contract(terms: Iterable[Term]) -> list[Term]:
+        found = (t.substitute(term, values) for term in terms)
+        return [term for term in dict.fromkeys(found) if term is not t.TRUE and term is not t.FALSE]
+
+    blocks = [fact for fact in facts if not launch_only(fact)]
+    if not sized and obligation.second is None:
+        yield of_contract(needed_sizes(conditions))
+    yield of_contract(t.not_(t.and_(*case)) for case in eliminations([*conditions, *blocks], can_be_said))
+    yield of_contract(
+        [
+            *(clause.condition for clause in index_space_clauses(obligation)),
+            *denied(conditions, parts_too=False),
+            *counting(conditions),
+            *ratios(conditions),
+            *spacings(conditions),
+            *fitting(conditions),
+        ]
+    )
+    yield of_contract(t.eq(axis, t.ONE) for axis in (GRID[2], GRID[1]))
+    yield of_contract(t.or_(t.eq(a, t.ONE), t.eq(b, t.ONE)) for a, b in combinations(GRID, 2))
+    sizes = _sizes(conditions, values)
+    factors = sorted({tile for tile in tiles if tile > 1} | constants(conditions))
+    rows = _rows(contract, mentioned(conditions))
+    yield of_contract([*stepping(conditions), *bounds(sizes, conditions), *_orders(sizes), *rows])
+    if not contract.grid_given:
+        yield of_contract(_grids(sizes, factors))
+    yield of_contract(t.eq(t.floormod(size, t.const(tile)), t.ZERO) for size in sizes for tile in factors)
+    yield of_contract([t.eq(GRID[0], t.ONE)])
+
+
+def _sizes(conditions: Sequence[Term], values: Mapping[Term, Term]) -> list[Term]:
+    """The sizes, strides and scalars in a question, in the order of their names; none if they are too many."""
+    leaves = {
+        leaf
+        for condition in conditions
+        for leaf in t.substitute(condition, values).free
+        if leaf.kind is TermKind.VAR and leaf.sort is Sort.INT and leaf not in GRID and can_be_said(leaf)
+    }
+    found = sorted(leaves, key=t.render)
+    return found if len(found) <= MOST_SIZES else []
+
+
+def _orders(sizes: Sequence[Term]) -> Iterator[Term]:
+    """One size is at most the other; both ways is equality."""
+    for a, b in combinations(sizes, 2):
+        yield t.le(a, b)
+        yield t.le(b, a)
+
+
+def _rows(contract: Contract, near: frozenset[Term]) -> Iterator[Term]:
+    """A named stride is not longer than what it steps over; that it is not shorter is part of every contract."""
+    for array in contract.arrays.values():
+        shape, strides = array_layout(array)
+        if array.strides is None or not near & _named(contract, (*shape, *strides)):
+            continue
+        for d in range(len(shape) - 1):
+            yield t.le(strides[d], t.mul(shape[d + 1], strides[d + 1]))
+
+
+def _named(contract: Contract, parameters: Iterable[Term]) -> frozenset[Term]:
+    return frozenset().union(*(contract.values.get(parameter, parameter).free for parameter in parameters))
+
+
+def _grids(sizes: Sequence[Term], factors: Sequence[int]) -> Iterator[Term]:
+    """As many blocks as a size, a number of tiles or the product of two of these allows; the largest bound first."""
+    steps = [*sizes, *(t.ceildiv(size, t.const(n)) for size in sizes for n in factors)]
+    found = [t.mul(a, b) for a, b in combinations_with_replacement(steps, 2) if a.free != b.free]
+    for axis in GRID:
+        yield from (t.le(axis, bound) for bound in (*found, *steps)[:MOST_GRIDS])
+
+
+# --------------------------------------------------------------------------------------------------------- needed sizes
+# How large an array must be for all that its blocks touch: ``(grid.x - 1) * stride + columns <= x_size``.
+#
+# Candidates only: they are right where nothing leaves its integer type and nothing steps backwards, and whoever adopts
+# one has it proved.
+
+
+def needed_sizes(conditions: Sequence[Term]) -> Iterator[Term]:
+    """``end <= limit`` for each ``limit < end(block, lane, iteration)`` of the question, at the largest end that masks
+    and ranges allow; then for whole tiles, whatever masks say."""
+    compared = {part for condition in conditions for part in t.postorder(condition) if part.kind is TermKind.LT}
+    masks = _masks(conditions)
+    for part in sorted(compared, key=t.render):
+        limit, end = map(_plain, part.args)
+        if can_be_said(limit) and not can_be_said(end):
+            for known in (masks, ()):
+                most = _largest(end, known)
+                if most is not None:
+                    yield at_most_zero(tightened(t.sub(_shorter(most), limit)))
+
+
+def _masks(conditions: Sequence[Term]) -> list[tuple[Term, Term]]:
+    """``position < bound`` for bounds that a launch knows, the positions of most parts first."""
+    found = []
+    for part in t.flat_conjuncts(*conditions):
+        position, bound = map(_plain, part.args) if part.kind is TermKind.LT else (t.ZERO, t.ZERO)
+        if can_be_said(bound) and not can_be_said(position):
+            found.append((position, bound))
+    return sorted(found, key=lambda mask: -len(t.linear_parts(mask[0])[1]))
+
+
+def _plain(term: Term) -> Term:
+    return t.transform(term, _simpler)
+
+
+def _simpler(part: Term) -> Term | None:
+    """``part`` without its wrap, and ``n * s`` for ``0 if n == 0 else n * s``."""
+    if part.kind is TermKind.WRAP:
+        return part.args[0]
+    if part.kind is TermKind.ITE and part.args[0].kind is TermKind.EQ and part.args[1] is t.ZERO:
+        for size, least in (part.args[0].args, part.args[0].args[::-1]):
+            if least is t.ZERO and t.substitute(part.args[2], {size: t.ZERO}) is t.ZERO:
+                return part.args[2]
+    return None
+
+
+def _largest(end: Term, masks: Sequence[tuple[Term, Term]]) -> Term | None:
+    """The largest value of a sum; ``None`` where a summand has none that is known."""
+    constant, parts = t.linear_parts(end)
+    left = {summand: factor for factor, summand in parts}
+    most: Term = t.const(constant)
+    for position, bound in masks:
+        offset, steps = t.linear_parts(position)
+        times = _times({summand: factor for factor, summand in steps}, left)
+        if times is not None:
+            for _, summand in steps:
+                del left[summand]
+            most = t.add(most, t.scale(times, t.sub(bound, t.const(1 + offset))))
+    single = {position: t.sub(bound, t.ONE) for position, bound in masks}
+    for summand, factor in left.items():
+        last = _last(summand, single) if factor > 0 or can_be_said(summand) else None
+        if last is None:
+            return None
+        most = t.add(most, t.scale(factor, last))
+    return most
+
+
+def _shorter(most: Term) -> Term:
+    """``grid.x * n`` for ``(grid.x - 1) * n + n``: products multiplied out, if fewer are left."""
+
+    def multiplied(part: Term) -> Term | None:
+        sums = [factor for factor in part.args if factor.kind is TermKind.SUM] if part.kind is TermKind.PRODUCT else []
+        if len(sums) != 1:
+            return None
+        rest = t.product([factor for factor in part.args if factor is not sums[0]])
+        constant, parts = t.linear_parts(sums[0])
+        return t.add(t.scale(constant, rest), *(t.scale(factor, t.mul(summand, rest)) for factor, summand in parts))
+
+    spread = t.transform(most, multiplied)
+    return spread if len(t.linear_parts(spread)[1]) < len(t.linear_parts(most)[1]) else most
+
+
+def _times(steps: Mapping[Term, int], left: Mapping[Term, int]) -> int | None:
+    """How many times a sum stands in another one, whole; ``None`` if it does not."""
+    divided = {divmod(left.get(summand, 0), factor) for summand, factor in steps.items()}
+    if len(divided) != 1:
+        return None
+    ((times, rest),) = divided
+    return times if times > 0 and not rest else None
+
+
+def _last(summand: Term, masked: Mapping[Term, Term]) -> Term | None:
+    """A summand in the last block, lane and iteration, remainders at their largest; ``masked``: what masks say."""
+
+    def largest(part: Term) -> Term | None:
+        if part.kind is TermKind.MOD and part.args[0].free & set(BID):
+            return t.sub(part.args[1], t.ONE)
+        most = most_of(part)
+        return None if most is None else t.const(most)
+
+    product = [masked.get(factor, factor) for factor in summand.args] if summand.kind is TermKind.PRODUCT else [summand]
+    last = t.substitute(t.transform(t.product(product), largest), LAST_BLOCK)
+    return last if can_be_said(last) else None

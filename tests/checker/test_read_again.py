@@ -15,27 +15,9 @@ from tests.written_kernel import unit_at
 
 from tileverify.checker.checked_values import Misread, NotFollowed
 from tileverify.checker.read_again import ReadAgain, read_again
+from tileverify.contract import terms as t
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
-from tileverify.contract.terms import (
-    FALSE,
-    ONE,
-    TRUE,
-    ZERO,
-    Function,
-    Scope,
-    Term,
-    TermKind,
-    add,
-    apply,
-    const,
-    eq,
-    le,
-    lt,
-    scale,
-    substitute,
-    transform,
-    var,
-)
+from tileverify.contract.terms import Function, Scope, Term, TermKind
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.trusting import under_trust
@@ -98,7 +80,6 @@ def test_planted_misreadings_are_rejected(
 # -------------------------------------------------------------------------------------------------- wrong claims
 COPY = ("explained/tv302.py", "copy_lanes_inside")
 SCALE = ("race_free/elementwise_2d.py", "scale_columns")
-PREFIXES = ("data/row_lengths.py", "sum_prefixes")
 SWIZZLED = ("showcase/matmul_swizzled.py", "matmul_swizzled")
 RING = ("loops/stages.py", "ring_of_three")
 CURSOR = ("loops/stages.py", "cursor")
@@ -139,24 +120,24 @@ def every_carried(change: Callable[[Term], Term]) -> Change:
 
 
 def more(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    return tuple(add(term, ONE) for term in terms)
+    return tuple(t.add(term, t.ONE) for term in terms)
 
 
 def awaits_all(claims: AccessSummary) -> AccessSummary:
     def free(site: Site) -> Site:
-        return replace(site, waits=tuple(replace(wait, condition=TRUE) for wait in site.waits))
+        return replace(site, waits=tuple(replace(wait, condition=t.TRUE) for wait in site.waits))
 
     return replace(claims, sites=tuple(map(free, claims.sites)))
 
 
 def unreached(claims: AccessSummary) -> AccessSummary:
-    forms = tuple(replace(form, reached=eq(form.iteration, ZERO)) for form in claims.loop_forms)
+    forms = tuple(replace(form, reached=t.eq(form.iteration, t.ZERO)) for form in claims.loop_forms)
     return replace(claims, loop_forms=forms)
 
 
 def renumbered(claims: AccessSummary) -> AccessSummary:
     """Iterations are said to be at most two."""
-    changes = {form.iteration: var(form.iteration.symbol.name, Scope.ITERATION, 0, 1) for form in claims.loop_forms}
+    changes = {form.iteration: t.var(form.iteration.symbol.name, Scope.ITERATION, 0, 1) for form in claims.loop_forms}
     forms = tuple(replace(form, iteration=changes[form.iteration]) for form in claims.loop_forms)
     return replace(claims, loop_forms=forms)
 
@@ -173,7 +154,7 @@ def every_reached(change: Callable[[Term, Term, Term], Term]) -> Change:
 
 
 def with_range(reached: Term, k: Term, wraps: Term) -> Term:
-    return substitute(reached, {wraps: apply(replace(wraps.function, low=2), *wraps.args)})
+    return t.substitute(reached, {wraps: t.apply(replace(wraps.function, low=2), *wraps.args)})
 
 
 def asserted(claims: AccessSummary) -> AccessSummary:
@@ -185,8 +166,8 @@ def without(claims: AccessSummary, **parts: Any) -> AccessSummary:
 
 
 WRONG: dict[str, tuple[tuple[str, str], Change, str]] = {
-    "a guard that is never true": (COPY, one_site(lambda site: replace(site, guard=FALSE)), "said not to"),
-    "a mask that is another": (COPY, one_site(lambda site: replace(site, in_mask=FALSE)), "its mask"),
+    "a guard that is never true": (COPY, one_site(lambda site: replace(site, guard=t.FALSE)), "said not to"),
+    "a mask that is another": (COPY, one_site(lambda site: replace(site, in_mask=t.FALSE)), "its mask"),
     "an access left out": (SCALE, lambda c: without(c, sites=c.sites[:-1]), "is left out"),
     "an access twice": (SCALE, lambda c: without(c, sites=(*c.sites, c.sites[0])), "claimed twice"),
     "a promise left out": (SWIZZLED, lambda c: without(c, promises=c.promises[1:]), "unsaid"),
@@ -195,48 +176,48 @@ WRONG: dict[str, tuple[tuple[str, str], Change, str]] = {
     "a place one element on": (SCALE, one_site(place(coordinates=more)), "coordinates"),
     "other strides": (SCALE, one_site(place(strides=more)), "strides"),
     "another size": (SCALE, one_site(place(shape=more)), "shape"),
-    "another first byte": (SCALE, one_site(place(base=lambda base: add(base, const(4)))), "base"),
+    "another first byte": (SCALE, one_site(place(base=lambda base: t.add(base, t.const(4)))), "base"),
     "another index": (SCALE, one_site(place(index=more)), "index"),
     "wider tiles": (SCALE, one_site(place(step=lambda step: (step[0] * 2, *step[1:]))), "step"),
     "not in bounds": (SQUARE, one_site(place(inbounds=lambda flags: tuple(not flag for flag in flags))), "inbounds"),
-    "another byte": (COPY, one_site(place(offset=lambda at: scale(2, at)), 0), "offset"),
+    "another byte": (COPY, one_site(place(offset=lambda at: t.scale(2, at)), 0), "offset"),
     "a read in place of a write": (SCALE, one_site(lambda site: replace(site, access=Access.READ)), "its access"),
     "memory that stays as it is": (IN_PLACE, lambda c: without(c, written=frozenset()), "said to stay"),
     "awaited in every iteration": (RUNNING, awaits_all, "await"),
-    "a loop's value one more": (RING, every_carried(lambda term: add(term, ONE)), "at first"),
-    "a loop's value that stays": (RING, every_carried(lambda term: ZERO), ""),
-    "a value without a form that begins later": (CURSOR, every_carried(lambda term: add(term, ONE)), "at first"),
+    "a loop's value one more": (RING, every_carried(lambda term: t.add(term, t.ONE)), "at first"),
+    "a loop's value that stays": (RING, every_carried(lambda term: t.ZERO), ""),
+    "a value without a form that begins later": (CURSOR, every_carried(lambda term: t.add(term, t.ONE)), "at first"),
     "no loop": (RING, lambda c: without(c, loop_forms=()), "nothing is said of a loop"),
     "a loop that breaks off at once": (CHUNKS, unreached, ""),
     "a loop's number of another range": (RING, renumbered, ""),
     "a counter that wraps nowhere": (
         BY_STRIDE,
-        every_reached(lambda reached, k, wraps: transform(reached, {le(wraps, k): FALSE}.get)),
+        every_reached(lambda reached, k, wraps: t.transform(reached, {t.le(wraps, k): t.FALSE}.get)),
         "",
     ),
     "a counter of bytes that wraps nowhere": (
         IN_BYTES,
-        every_reached(lambda reached, k, wraps: transform(reached, {le(wraps, k): FALSE}.get)),
+        every_reached(lambda reached, k, wraps: t.transform(reached, {t.le(wraps, k): t.FALSE}.get)),
         "",
     ),
     "a counter that wraps an iteration later": (
         BY_STRIDE,
-        every_reached(lambda reached, k, wraps: transform(reached, {le(wraps, k): lt(wraps, k)}.get)),
+        every_reached(lambda reached, k, wraps: t.transform(reached, {t.le(wraps, k): t.lt(wraps, k)}.get)),
         "",
     ),
     "a counter that wraps in the third iteration at the soonest": (
         BY_STRIDE,
-        every_reached(lambda reached, k, wraps: substitute(reached, {wraps: add(wraps, ONE)})),
+        every_reached(lambda reached, k, wraps: t.substitute(reached, {wraps: t.add(wraps, t.ONE)})),
         "",
     ),
     "a counter that wraps whenever one likes": (
         BY_STRIDE,
-        every_reached(lambda reached, k, wraps: substitute(reached, {wraps: k})),
+        every_reached(lambda reached, k, wraps: t.substitute(reached, {wraps: k})),
         "",
     ),
     "a wrap of another range": (BY_STRIDE, every_reached(with_range), "something else"),
     "a power one more": (POWERS, one_site(place(index=more)), "index"),
-    "a word behind its address": (BY_ADDRESS, one_site(place(offset=lambda at: add(at, const(4)))), "offset"),
+    "a word behind its address": (BY_ADDRESS, one_site(place(offset=lambda at: t.add(at, t.const(4)))), "offset"),
     "an address that is of another array": (
         BY_ADDRESS,
         one_site(place(origin=lambda origin: replace(origin, name=f"{origin.name}'"))),
@@ -278,7 +259,7 @@ def squared(times: int) -> AccessSummary:
     found = summarize(module, module.entries[0], parameters)
     claims = reading_of(reading_document(found), found.entry)
     read_again(module, module.entries[0], parameters, claims, (), lambda asked: excluded(solver(), asked))
-    wrong = one_site(place(offset=lambda at: add(at, const(4))))(claims)
+    wrong = one_site(place(offset=lambda at: t.add(at, t.const(4))))(claims)
     with pytest.raises((Misread, NotFollowed)):
         read_again(module, module.entries[0], parameters, wrong, (), lambda asked: excluded(solver(), asked))
     return claims

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,7 +22,7 @@ from tileverify.equality.planned_launches import Options
 from tileverify.equality.targets import judge, kernel_of
 from tileverify.frontend.sources.discover import discover
 
-from . import campaign, corpus
+from . import corpus
 from .corpus import LABELS, decided, exact_case
 
 HERE = Path(__file__).parent
@@ -192,36 +191,6 @@ def test_a_corpus_that_was_compiled_elsewhere_is_taken(tmp_path: Path, monkeypat
     monkeypatch.setattr(corpus, "KEPT", {})
     corpus.take_units(tmp_path / "units")
     assert exact_case.__wrapped__(label)[0] == unit
-
-
-@pytest.mark.slow
-def test_every_kernel_of_the_corpus_is_its_reference_or_not_decided() -> None:
-    answers = [decided(label).answer for label in campaign.with_numbers()]
-    assert Decision.DIFFERENT not in answers
-    assert answers.count(Decision.EQUAL) >= 0.9 * len(answers)
-
-
-@pytest.mark.parametrize(("table", "expected"), [("mutants", Decision.DIFFERENT), ("rewrites", Decision.EQUAL)])
-def test_changed_kernels(table: str, expected: Decision) -> None:
-    """A few; thousands by ``python -m tests.equality.campaign``."""
-    cases = campaign.cases(table, ("showcase/rope.py", "product_tail.py::product_padded[", "norm_backward[separate]"))
-    cases = [case for case in cases if case[1].op.name != "constant"]  # what fills masked lanes changes nothing
-    random.Random(4).shuffle(cases)
-    found = [campaign.judged(name, one, mutant=table == "mutants") for name, one in cases[:14]]
-    answers = [each.answer for each in found if each is not None]
-    assert len(answers) >= 8
-    assert set(answers) == {expected}
-
-
-def test_rounds_that_are_left_out_and_other_axes_are_seen() -> None:
-    kinds = {"one round short", "one round late", "right factor transposed", "along another axis"}
-    places = "product_tail.py::product_padded[", "matmul[transposed-weights]", "sum_rows_by_wrong_axis[square]"
-    seen = [
-        (one.name, found.answer)
-        for name, one in campaign.cases("mutants", places)
-        if one.name in kinds and (found := campaign.judged(name, one, mutant=True)) is not None
-    ]
-    assert set(seen) == {(kind, Decision.DIFFERENT) for kind in kinds}
 
 
 def test_the_command(capfd: pytest.CaptureFixture[str]) -> None:

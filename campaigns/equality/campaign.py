@@ -1,6 +1,6 @@
 """Changed kernels beside their references.
 
-    python -m tests.equality.campaign mutants|rewrites COUNT [SEED] [--again] [--jobs N] [--units FILE]
+    python -m campaigns.equality.campaign mutants|rewrites COUNT [SEED] [--again] [--jobs N] [--units FILE]
 
 References of the corpus are written for the sizes of a table.  With ``--again`` a mutant that is equal there is held
 against the kernel that it was made of, at the launches that ``tileverify equal`` chooses: one that is equal at all of
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.corpus.references import NUMBERS, REFERENCES
+from tests.equality.corpus import LABELS, exact_case, other_of, take_units, values_of
 
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.corpus import Labelled
@@ -32,7 +33,6 @@ from tileverify.equality.targets import kernel_of
 from tileverify.pipeline import check_unit
 
 from .changes import MUTANTS, REWRITES, Changed, DoesNotApply, changed, changed_loop, changes_of
-from .corpus import LABELS, exact_case, other_of, take_units, values_of
 
 TOO_LARGE = "no launch was small enough"
 MOST_STEPS = 1 << 26

@@ -45,8 +45,8 @@ class FactChoice:
     """Chooses among facts that all hold in one launch, so that no set of them is contradictory.
 
     Machine integers may fit only under some facts: accesses with such integers are prepared again for every set.
-    Obligations without data are left to clauses.  The proof under the chosen facts searches these clauses again: without
-    facts, it may be undecidable whether clauses leave the kernel any work.
+    Obligations without data are left to clauses.  The proof under the chosen facts searches these clauses again:
+    without facts, the solver may not see whether clauses leave the kernel any work.
 
     ``look``: the proof, under the same contract, that left the wanted obligations open.
     """

@@ -1,7 +1,7 @@
-"""A launch spec made a `Contract`: terms for what every launch that the user means satisfies.
+"""From a launch spec to a `Contract`: terms that every launch of the spec satisfies.
 
-A `LaunchSpec` speaks of sizes by name (``M``); a summary speaks of entry parameters (``a.shape[0]``).  The
-contract joins them: ``values`` replaces parameters by contract terms, ``facts`` are what remains to be assumed.
+A `LaunchSpec` names sizes (``M``); a summary uses entry parameters (``a.shape[0]``).  The contract joins them:
+``values`` replaces parameters by contract terms, ``facts`` are the remaining assumptions.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .trustable import trusted_text
 from .variables import GRID, argument_address, list_length, scalar_variable, unsigned_variable
 
 MOST_FACTORS: Final = 256
-"""In a product that is written as a power."""
+"""The most factors of a product that is written as a power."""
 
 
 def build_contract(launch: LaunchSpec) -> Contract:
@@ -54,7 +54,7 @@ def build_contract(launch: LaunchSpec) -> Contract:
 
 
 def _closed(values: dict[Term, Term]) -> dict[Term, Term]:
-    """The values with the values of what they speak of put in: of a grid ``n`` where the scalar ``n`` is 3, that 3."""
+    """The values, fully substituted into each other: a grid ``n`` becomes 3 if the scalar ``n`` is 3."""
     for _ in values:
         further = {variable: t.substitute(value, values) for variable, value in values.items()}
         if all(further[variable] is value for variable, value in values.items()):
@@ -119,7 +119,7 @@ class _Builder:
         )
 
     def _require(self, condition: Expression) -> None:
-        """What is said of the arrays of a list in numbers is said of the numbers of each."""
+        """Add a condition; one on list arrays that are given in numbers is added for the numbers of each array."""
         known = len(self.facts)
         self.facts.append(self._condition(condition))
         said = self.facts[known:]
@@ -135,13 +135,13 @@ class _Builder:
             self.facts += [t.substitute(fact, numbers) for fact in said]
 
     def _layouts(self) -> Iterator[tuple[str, ArrayArgument]]:
-        """Every array argument, and for each list what its arrays are like."""
+        """Every array argument, and the generic array of each list."""
         yield from self.arrays.items()
         yield from ((listed.name, listed.element) for listed in _lists(self.launch.arguments))
 
     # ------------------------------------------------------------------------------------------ names
     def _declare_names(self) -> None:
-        """Sizes are >= 0; a name that is itself passed as an int32 also fits int32."""
+        """Names are sizes: >= 0.  A name that is itself an argument also fits its integer type."""
         highs: dict[str, int | None] = {}
         for expression, limit in self._named_expressions():
             for name in _free(expression):
@@ -153,7 +153,7 @@ class _Builder:
                 self.names[name] = t.var(name, Scope.LAUNCH, 0, high)
 
     def _named_expressions(self) -> Iterator[tuple[Expression, int | None]]:
-        """The expressions that introduce names, with the largest value that the ABI can pass for them."""
+        """The expressions that introduce names, each with the largest value that the ABI can pass."""
         for array in self.arrays.values():
             for expression in (*array.shape, *(array.strides or ())):
                 yield expression, INDEX_MAX[array.index_bits]
@@ -176,15 +176,15 @@ class _Builder:
             for known, value in zip(ranges, values, strict=True):
                 self._define(t.var(known.name, Scope.LAUNCH, known.low, known.high), value, known.low, known.high)
         if may_overlap_itself(array):
-            return  # by its other strides: then its names promise nothing
+            return  # then a named stride promises nothing
         for d, expression in enumerate(array.strides or ()):
             if isinstance(expression, Name):
                 self._keep_apart(d, shape, strides)
 
     def _keep_apart(self, d: int, shape: Sequence[Term], strides: Sequence[Term]) -> None:
-        """A named stride keeps elements apart, so it is not 0, and no shorter than a row of neighbours.
+        """A named stride keeps elements apart: it is not 0, and at least a row of neighbours long.
 
-        Not needed for proofs, where layouts are injective anyway, but a contract may not say the contrary.
+        Proofs do not need this, because layouts are injective.  But a contract that denies it must be contradictory.
         """
         without = (t.le(shape[d], t.ONE), *(t.eq(size, t.ZERO) for size in shape))
         self.facts.append(t.or_(*without, t.le(t.ONE, strides[d])))
@@ -212,7 +212,7 @@ class _Builder:
             self.values[t.var(scalar.name, Scope.LAUNCH, -128, 127)] = _number(self.values.get(variable, variable))
 
     def _bind_unsigned(self, scalar: ScalarArgument, variable: Term, bits: int) -> None:
-        """The spec names the unsigned value; the bytecode's signed reading of the same bits is its wrap."""
+        """Bind the spec's unsigned value; the bytecode reads the same bits as signed: the value's wrap."""
         named = unsigned_variable(scalar.name, bits)
         if scalar.value is None:
             value = self.names.setdefault(scalar.name, named)
@@ -220,7 +220,7 @@ class _Builder:
             value = self.values[named] = self._term(scalar.value)
             self.facts.append(t.and_(t.le(t.ZERO, value), t.lt(value, t.const(1 << bits))))
         self.values[variable] = t.wrap(bits, value)
-        # and back: what the bytecode makes of the signed reading, once that is put in
+        # And back: the bytecode's unsigned reading of that wrap is the value.
         self.values[t.unsigned(bits, t.wrap(bits, value))] = value
 
     def _define(self, variable: Term, value: Term, low: int, high: int) -> None:
@@ -311,7 +311,7 @@ class _Builder:
         raise AssertionError(expression)
 
     def _until(self, args: Sequence[Expression], decided: Callable[[Term], Term]) -> list[Term]:
-        """The conditions of a junction: what an argument divides by only matters if none before it ``decided``."""
+        """The conditions of ``and``/``or``; a divisor must not be 0 unless an earlier argument ``decided``."""
         conditions: list[Term] = []
         for arg in args:
             known = len(self.facts)
@@ -356,7 +356,7 @@ def _free(expression: Expression) -> Iterator[str]:
 
 
 def _number(value: Term) -> Term:
-    """In clauses all values are integers: a boolean is 0 or 1."""
+    """The value as an integer: in clauses a boolean is 0 or 1."""
     return t.ite(value, t.ONE, t.ZERO) if value.sort is t.Sort.BOOL else value
 
 
@@ -365,7 +365,7 @@ ANY_GRID: Final = "any grid"
 
 
 def contract_text(launch: LaunchSpec) -> Iterator[str]:
-    """A contract as reports have it, in the user's spelling."""
+    """The lines of a contract for reports, in the user's spelling."""
     if launch.grid_text:
         yield f"grid = ({', '.join(launch.grid_text)})"
     elif launch.grid is None:

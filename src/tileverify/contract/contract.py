@@ -1,7 +1,7 @@
-"""The contract of a launch, as terms: what a proof assumes, and nothing of how it came about (`contract.as_terms`).
+"""The contract of a launch, as terms: the assumptions of a proof (`contract.as_terms` builds them).
 
-Standing facts (``docs/specs.md``): sizes are >= 0, what the ABI passes as int32 fits int32, each grid axis lies in
-[1, 2**24 - 1], distinct arguments and the arrays of a list do not overlap, arrays are allocated to their full extent.
+Standing facts (``docs/specs.md``): sizes are >= 0, values that the ABI passes as int32 fit int32, each grid axis lies
+in [1, 2**24 - 1], distinct arguments and the arrays of a list do not overlap, arrays are allocated in full.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .terms import Scope, Term
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """``values`` maps summary variables to contract terms, ``facts`` holds for every launch of the contract.
+    """``values`` maps summary variables to contract terms; ``facts`` hold in every launch of the contract.
 
-    ``injective``: arrays in whose layout different coordinates have different addresses.
+    ``injective``: arrays whose layout gives different coordinates different addresses.
     ``overlap``: groups of argument names that may share memory; ``same``: groups that are one array.
     ``variables``: the contract's own variables, for reports and witnesses.
-    ``grid_given``: the user wrote a grid.  ``literal_sizes``: every size is a number, also of lists and of
-    the arrays in them.  ``required``: those of ``facts`` that the launch's own ``requires`` say.
+    ``grid_given``: the user wrote a grid.  ``literal_sizes``: every size is a number, with list lengths and sizes of
+    the arrays in lists.  ``required``: the part of ``facts`` that comes from the launch's ``requires``.
     """
 
     values: Mapping[Term, Term]
@@ -63,12 +63,12 @@ def array_layout(array: ArrayArgument) -> tuple[tuple[Term, ...], tuple[Term, ..
 
 
 def extent_of(array: ArrayArgument, element_bytes: int) -> Term:
-    """Bytes from an array's first to behind its last element."""
+    """Bytes from an array's first element to the end of its last one."""
     return extent(*array_layout(array), element_bytes)
 
 
 def extent(shape: Sequence[Term], strides: Sequence[Term], element_bytes: int) -> Term:
-    """``element_bytes * (1 + sum((shape - 1) * stride))``, and 0 for an array without elements."""
+    """``element_bytes * (1 + sum((shape - 1) * stride))``, or 0 for an array without elements."""
     steps = (t.mul(t.sub(n, t.ONE), s) for n, s in zip(shape, strides, strict=True))
     empty = t.or_(*(t.eq(n, t.ZERO) for n in shape))
     return t.ite(empty, t.ZERO, t.scale(element_bytes, t.add(t.ONE, *steps)))

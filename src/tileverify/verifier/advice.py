@@ -1,6 +1,6 @@
-"""What people are told to add to their contract: facts on data, or clauses, under which the kernel is proved.
+"""Advice to the user: data facts or clauses under which the kernel is proved.
 
-The tool may not add either itself: nobody vouches for facts, and what a person wrote is not narrowed.
+The tool may not add either itself: no one guarantees the facts, and the tool never narrows a written contract.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .prover import Prover
 
 
 def with_suggested_facts(outcome: Outcome, proof: OwnProof, groups: Iterable[Sequence[DataFact]]) -> Outcome:
-    """The outcome with the facts that would decide what is open, where the prover succeeds under them."""
+    """The outcome with suggested data facts, if the prover closes open obligations under them."""
     own, reasons = proof.prover, proof.explanation.reasons if proof.explanation is not None else {}
     attempt = replace(own.attempt, offered=with_terms(groups, own.launch))
     trial = FactTrial(Prover.of(attempt, own.session), own)
@@ -40,7 +40,7 @@ def with_suggested_facts(outcome: Outcome, proof: OwnProof, groups: Iterable[Seq
 
 
 def with_lacking_clauses(outcome: Outcome, proof: OwnProof) -> Outcome:
-    """The outcome with the clauses that would prove the kernel, where the tool may not add them itself."""
+    """The outcome with the clauses that would prove the kernel, if the tool may not add them itself."""
     own = proof.prover
     if not outcome.findings or (proof.freely and not own.options.deny_requires):
         return outcome
@@ -57,7 +57,7 @@ def with_lacking_clauses(outcome: Outcome, proof: OwnProof) -> Outcome:
 
 
 def _as_people_write(lacking: list[Clause], proof: OwnProof) -> list[Clause]:
-    """The clauses in the fewest words under which the kernel is proved, too."""
+    """The shortest wording of the clauses under which the kernel is still proved."""
     parts, facts = proof.prover.parts, launch_facts(proof.prover.contract)
     found = shortest(lacking, parts.implies, parts.filled, facts)
     return found if found == lacking or proof.is_proved_under(found) else lacking

@@ -1,11 +1,11 @@
-"""One attempt at a proof, as a value: what is tried, of which launches, and how each obligation came out.
+"""One attempt at a proof, as a value: the claim, its launches, and the answer for each obligation.
 
-    attempt    every obligation of the summary holds in each launch of the contract that keeps the clauses
-    closed     an obligation that is proved
-    open       one that is not, with what the solver was asked
+    attempt    the claim: every obligation holds in each launch that satisfies contract and clauses
+    closed     a proved obligation
+    open       an unproved obligation, with the conditions that the solver got
 
-An attempt is never changed: whoever adds clauses makes another one.  `prover` decides the obligations of an attempt;
-`verify` lists which attempts are made, and in which order.
+An attempt is immutable: adding clauses makes a new one.  `prover` decides the obligations of an attempt;
+`verify` lists the attempts in their order.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from .obligations.obligations import Obligation
 class VerifyOptions:
     """How a kernel is verified.
 
-    ``timeout_s``: seconds of proving; past them open obligations are TV903.
+    ``timeout_s``: seconds of proving; obligations that are open then become TV903.
     ``deny_requires``: the tool may add no clause of its own to the contract.
-    ``limits``: of one question.  ``seed``: the solver's, which tests vary.
-    ``effort``: units of the account that pays for the whole kernel; ``watch`` is shown that account first.
-    ``witnesses``: open obligations are refuted or explained.  False for those who want proofs alone.
-    ``refutations``: so many are looked for.
-    ``hasty``: nobody waits for how what is not proved stays open (`of_recording`).
+    ``limits``: of one question.  ``seed``: the solver's; tests vary it.
+    ``effort``: units of the budget for the whole kernel.  ``watch``: called with that budget at the start.
+    ``witnesses``: refute or explain open obligations.  False: only prove.
+    ``refutations``: the largest number of refuted obligations.
+    ``hasty``: a quick pass: spend little on obligations that only more data facts can close (`of_recording`).
     """
 
     timeout_s: float | None = None
@@ -54,11 +54,11 @@ class VerifyOptions:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Every obligation of ``summary`` is to hold in each launch of ``contract`` that keeps ``clauses``.
+    """The claim: every obligation of ``summary`` holds in each launch of ``contract`` that satisfies ``clauses``.
 
-    ``launch``: what a person or a recording wrote, of which ``contract`` are the terms.
-    ``clauses``: what the tool added.  ``offered``: groups of facts on data that may be taken up, the most usual first.
-    ``holds_for``: what a contract wider than the user's covers.  ``started``: seconds of `time.monotonic`.
+    ``launch``: the spec of a person or a recording.  ``contract``: the same spec as terms.
+    ``clauses``: added by the tool.  ``offered``: groups of data facts that the proof may assume, the most usual first.
+    ``holds_for``: the coverage of a contract wider than the user's.  ``started``: seconds of `time.monotonic`.
     """
 
     summary: AccessSummary
@@ -72,12 +72,12 @@ class Attempt:
 
     @classmethod
     def of(cls, summary: AccessSummary, launch: LaunchSpec, options: VerifyOptions, started: float) -> Attempt:
-        """The first attempt under a launch; raises `SpecError` where the spec names what it does not define."""
+        """The first attempt under a launch; raises `SpecError` if the spec uses a name that it does not define."""
         return cls(summary, launch, build_contract(launch), options, started)
 
     @property
     def deadline(self) -> float | None:
-        """Seconds of `time.monotonic` at which nothing more may be asked."""
+        """The `time.monotonic` seconds at which proving stops."""
         return None if self.options.timeout_s is None else self.started + self.options.timeout_s
 
     @property
@@ -86,13 +86,13 @@ class Attempt:
         return [clause.condition for clause in self.clauses]
 
     def under(self, clauses: Iterable[Clause]) -> Attempt:
-        """The same under more clauses."""
+        """This attempt with more clauses."""
         return replace(self, clauses=tuple(dict.fromkeys((*self.clauses, *clauses))))
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """A proved obligation: by which tier, in how many ``seconds``, with how many ``lemmas`` made for it."""
+    """A proved obligation: the tier that decided it, the ``seconds``, and the number of ``lemmas`` made for it."""
 
     obligation: Obligation
     tier: Tier | None
@@ -102,9 +102,9 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """An obligation that was not proved: the solver could not contradict ``conditions``.
+    """An unproved obligation: the solver did not refute ``conditions``.
 
-    ``unknown``: it gave no answer.  ``eliminated``: variables that simplification replaced, with their values.
+    ``unknown``: the solver gave no answer.  ``eliminated``: variables that simplification replaced, with their values.
     """
 
     obligation: Obligation
@@ -117,9 +117,10 @@ class Open:
 class Outcome:
     """The verdict of one kernel under one contract; fields as in `tileverify.results.KernelResult`.
 
-    ``one_result``: as ``deterministic``, but for what the specification leaves open; ``open_uses``: where that may
-    decide something (TV403).  ``observed``: those of ``assumes`` that come from a recording.
-    ``launch``: the contract that ``requires`` adds to.  ``decided``: what was proved, in that order.
+    ``open_uses``: places where a value that the specification leaves open may have an effect (TV403).
+    ``one_result``: ``deterministic`` apart from such values.
+    ``observed``: the part of ``assumes`` that comes from a recording.
+    ``launch``: the contract without ``requires``.  ``decided``: the proved obligations, in proof order.
     """
 
     verdict: Verdict

@@ -1,10 +1,10 @@
-"""TV403: nothing that the specification leaves open decides anything, in the launches of the user's own contract.
+"""TV403: no value that the specification leaves open has an effect, in any launch of the user's own contract.
 
-    for every place where openness may arrive (`open_values`):   facts and path  ->  not open
+    for every place that an open value may reach (`open_values`):   facts and path  ->  not open
 
-It is asked of a kernel that is proved, and changes no verdict.  Where it is not shown, the solver's model must be seen
-by the interpreter, as for any other fault, before it is said to be one: a warning.  What is neither shown nor seen is a
-note.  Both keep ``deterministic`` from being true.
+Only proved kernels are checked, and the verdict does not change.  If the proof fails and the interpreter confirms the
+solver's model, the report has a warning.  If neither succeeds, it has a note.  Both keep ``deterministic`` from being
+true.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from .refute.witness import FoundWitness, Search
 
 @dataclass
 class Determined:
-    """The open uses of a proved kernel under the user's own contract, with the clauses of the proof.
+    """The uses of open values in a proved kernel, under the user's own contract and the clauses of the proof.
 
-    ``prover``: of that contract, with none of the clauses yet.
+    ``prover``: of that contract, before any clause is added.
     """
 
     prover: Prover
@@ -45,7 +45,7 @@ class Determined:
         self.narrowing = Narrowing(self.prover, freely=True)
 
     def told(self, outcome: Outcome, clauses: Sequence[Clause]) -> Outcome:
-        """``outcome`` of this kernel, proved under ``clauses``, with what is to be said of its open uses."""
+        """``outcome`` of this kernel, proved under ``clauses``, with warnings and notes on open values."""
         self.prover.adopt(clauses)
         self.prover.prepare_nothing()
         left = list(open_uses_of(self.prover))
@@ -70,7 +70,7 @@ class Determined:
                 doubtful.append(opened)
         notes = outcome.notes
         if unrelated:
-            # Nobody said how large the arrays of an inferred launch are: that they fit is not the kernel's to say.
+            # An inferred launch has no given array sizes: whether its arrays fit each other is not the kernel's fault.
             notes = (*notes, f"determined (TV403) where {' and '.join(f'`{text}`' for text in unrelated)}")
             if not findings and not doubtful:
                 return replace(outcome, deterministic=None, notes=notes)
@@ -80,8 +80,7 @@ class Determined:
         return replace(outcome, deterministic=False, findings=(*outcome.findings, *findings.values()), notes=notes)
 
     def _holds_of_equal_sizes(self, clauses: Sequence[Clause]) -> bool:
-        """Whether the clauses say no more than that arrays fit each other: they hold where all of one rank have equal
-        sizes."""
+        """Whether the clauses only make arrays fit each other: they hold if all arrays of one rank have equal sizes."""
         values = contract_values(self.prover.contract)
         by_rank: dict[int, tuple[Term, ...]] = {}
         equal: list[Term] = []
@@ -123,7 +122,7 @@ class Determined:
         return Finding(TV.UNDETERMINED, text, sites, witness)
 
     def _clauses_against(self, opened: Open) -> Sequence[Clause]:
-        """Clauses that would keep it out, and let blocks get there: for people to judge."""
+        """Clauses that keep the open value out while blocks still reach the place: advice to people."""
         if not any(self.narrowing.quantities()):
             return ()
         self.prover.search_afresh()
@@ -142,6 +141,6 @@ def _why_open(source: Site | None) -> str:
 
 
 def _in_doubt(left: Sequence[Open]) -> str:
-    """What may depend on what is open."""
+    """The results that may depend on open values, in words."""
     texts = dict.fromkeys(opened.obligation.detail for opened in left)
     return f"{' and '.join(texts)} may depend on what the specification leaves open (TV403)"

@@ -1,8 +1,8 @@
-"""What the whole proof of one kernel may take, and where it went.
+"""The resource budget of one kernel, and where it was spent.
 
-One account for everything: the launch's own proof, contracts wider than it, clauses, facts, witnesses.  It counts the
-solver's resource units and, for what the questions cost in front of the solver, a fixed number of them for each, never
-seconds, so that a slow machine spends as much as a fast one.  When it is spent, no question has an answer any more.
+One budget pays for everything: the launch's own proof, wider contracts, clauses, facts, witnesses.  It counts the
+solver's resource units, and a fixed number of units for writing down each question.  It never counts seconds, so a slow
+machine spends as much as a fast one.  When it is spent, every further question stays open.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Place: TypeAlias = "tuple[str, tuple[int, ...]] | None"
 
 @dataclass
 class Effort:
-    """``most``: units of the whole account.  ``stage`` and ``obligation``: what is at work, for who pays and who
-    waits."""
+    """``most``: units of the whole budget.  ``stage`` and ``obligation``: the present ones, for accounting and
+    progress."""
 
     most: int = KERNEL_EFFORT
     spent: int = 0
     stage: str = ""
     obligation: Obligation | None = None
-    _end: int = field(init=False)  # the count at which what is at work has to stop
+    _end: int = field(init=False)  # the count at which the present work must stop
     _paid: Counter[tuple[str, Place]] = field(default_factory=Counter)
     _known: dict[Place, Obligation | None] = field(default_factory=dict)
 
@@ -39,16 +39,16 @@ class Effort:
 
     @property
     def left(self) -> int:
-        """Units that what is at work may still take."""
+        """Units that the present work may still take."""
         return max(self._end - self.spent, 0)
 
     @property
     def is_spent(self) -> bool:
-        """Whether what is at work may take no more."""
+        """Whether no units are left for the present work."""
         return self.spent >= self._end
 
     def charge(self, units: int) -> None:
-        """Pay for what is at work."""
+        """Charge the present stage and obligation."""
         self.spent += units
         place = _place(self.obligation)
         self._known.setdefault(place, self.obligation)
@@ -56,7 +56,7 @@ class Effort:
 
     @contextmanager
     def at(self, stage: str) -> Iterator[None]:
-        """What is paid meanwhile is for this stage."""
+        """Charge this stage inside the block."""
         before = self.stage, self.obligation
         self.stage, self.obligation = stage, None
         try:
@@ -66,7 +66,7 @@ class Effort:
 
     @contextmanager
     def about(self, obligation: Obligation) -> Iterator[None]:
-        """What is paid meanwhile is for this obligation, which is looked at in the present stage."""
+        """Charge this obligation of the present stage inside the block."""
         before, self.obligation = self.obligation, obligation
         try:
             yield
@@ -75,7 +75,7 @@ class Effort:
 
     @contextmanager
     def share(self, parts: int) -> Iterator[None]:
-        """Meanwhile no more is to be had than one of so many equal parts of the account."""
+        """Inside the block, spend at most one of ``parts`` equal parts of the budget."""
         before = self._end
         self._end = min(before, self.spent + self.most // parts)
         try:
@@ -84,13 +84,13 @@ class Effort:
             self._end = before
 
     def most_expensive(self) -> tuple[str, Obligation | None, int]:
-        """The stage and the obligation that most was paid for, and how much; of two that are equal the first."""
+        """The stage and obligation with the highest cost, and that cost in units; the first of equal ones."""
         (stage, place), units = max(self._paid.items(), key=lambda each: each[1])
         return stage, self._known[place], units
 
 
 def _place(obligation: Obligation | None) -> Place:
-    """What stays the same when an obligation is made anew, under other facts."""
+    """A key that is the same when an obligation is built again under other facts."""
     if obligation is None:
         return None
     items = (obligation.first, obligation.second, obligation.promise)

@@ -1,4 +1,4 @@
-"""What is said of an attempt once it has ended: its verdict, and for whom it holds."""
+"""The outcome of an attempt: its verdict, and the launches for which it holds."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def outcome_of(
     *,
     cut_short: bool = False,
 ) -> Outcome:
-    """The outcome of a prover's attempt; what only a proof has is asked here.
+    """The outcome of a prover's attempt.
 
-    ``cut_short``: something open was not looked at, after so many refutations.
+    For a proof it also decides determinism, uses of open values (TV403) and assertions.
+    ``cut_short``: the limit of refutations was reached before all open obligations were examined.
     """
     attempt, proved = prover.attempt, verdict is Verdict.PROVED
     open_uses = tuple(open_uses_of(prover)) if proved else ()
@@ -63,7 +64,7 @@ def outcome_of(
 
 
 def open_uses_of(prover: Prover) -> Iterator[Open]:
-    """Where something that the specification leaves open may decide something (TV403)."""
+    """The places where a value that the specification leaves open may have an effect (TV403)."""
     preparer = prover.kernel.preparer
     exact = None
     for item in prover.summary.open_uses:
@@ -76,7 +77,7 @@ def open_uses_of(prover: Prover) -> Iterator[Open]:
 
 
 def _open_assertions(prover: Prover) -> list[str]:
-    """The assertions that may fail, as far as is known, in words; that blocks stop there is trusted."""
+    """The assertions that the prover cannot show to hold, in words; we trust that a failed one stops its block."""
     found = (
         messages.assertion(item)
         for item in prover.summary.assertions
@@ -86,7 +87,7 @@ def _open_assertions(prover: Prover) -> list[str]:
 
 
 def _reader(prover: Prover) -> Preparer:
-    """Who reads promises for a question that adds no clause to the contract."""
+    """A preparer for questions that add no clause to the contract."""
     decider = WithLimits(prover.decider, OPEN_LIMITS)
     return Preparer(prover.summary, prover.contract, decider, use=prover.use)
 
@@ -98,7 +99,7 @@ def _asked(prover: Prover, reader: Preparer, item: Promise) -> Closed | Open:
 
 
 def _holds_for(attempt: Attempt) -> HoldsFor:
-    """``any``: every launch of the contract; a contract of numbers is only about these sizes, or this launch."""
+    """``any``: every launch of the contract.  A contract of numbers covers only these sizes, or this launch."""
     contract, grid = attempt.contract, attempt.launch.grid
     if attempt.holds_for is not None:
         return attempt.holds_for

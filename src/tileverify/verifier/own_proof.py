@@ -1,11 +1,11 @@
 """The proof of a kernel under the user's own contract.
 
 vacuity        the contract has a launch, and blocks of some launch write
-the proof      every obligation, as the contract stands
+the proof      every obligation, under the contract as written
 ignored axes   one block along each axis that the kernel does not read, where the grid is open
-limits         sizes below 2**31 and the like, for what is still open
-clauses        conditions on open parts of the contract, for what is still open
-explanation    a witness, or the reason, for what stays open
+limits         sizes below 2**31 and the like, for obligations still open
+clauses        conditions on open parts of the contract, for obligations still open
+explanation    a witness or a reason for each obligation that stays open
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .unproved import Explanation
 
 @dataclass
 class OwnProof:
-    """``left``: what is open by now.  ``explanation``: of what stayed open, once it was asked for."""
+    """``left``: the obligations that are open so far.  ``explanation``: set by `explained`."""
 
     prover: Prover
     confirm: Confirm
@@ -54,11 +54,11 @@ class OwnProof:
 
     @property
     def freely(self) -> bool:
-        """Whether the tool may narrow any part of the contract: nobody wrote it."""
+        """Whether the tool may narrow any part of the contract, because no person wrote it."""
         return self.prover.launch.origin != "written"
 
     def attempt(self) -> Outcome | None:
-        """The verdict, where it takes no witness: ``None`` if obligations stay open."""
+        """The verdict, if it needs no witness; ``None`` if obligations stay open."""
         if self.vacuous is not None:
             return self.vacuous
         own, at = self.prover, self.prover.effort.at
@@ -79,7 +79,7 @@ class OwnProof:
         return outcome_of(own, Verdict.PROVED, findings, (*self.notes, *notes))
 
     def explained(self) -> Outcome:
-        """What stayed open, refuted by a witness or with the reason why it is undecided."""
+        """The verdict on open obligations: refuted by a witness, or undecided with a reason."""
         if not self.prover.options.witnesses:
             return outcome_of(self.prover, Verdict.UNDECIDED, (), self.notes)
         with self.prover.effort.at("a witness"):
@@ -89,14 +89,17 @@ class OwnProof:
         return outcome_of(self.prover, verdict, findings, self.notes, cut_short=explanation.cut_short)
 
     def choose(self, groups: Sequence[Sequence[DataFact]], clauses: Sequence[Clause] = ()) -> tuple[DataFact, ...]:
-        """As few of the facts, which hold together, as close what this left open; none if that stays open."""
+        """A minimal choice of facts that closes all of ``left``; empty if no choice does.
+
+        The facts must hold together in one launch.
+        """
         own = self.prover
         choice = FactChoice(Prover.of(own.attempt.under(clauses), own.session), own)
         with own.effort.at("a choice of facts"):
             return choice.choose(groups, {key_of(opened.obligation) for opened in self.left})
 
     def is_proved_under(self, clauses: Iterable[Clause]) -> bool:
-        """Whether the kernel is proved once its contract says this, too."""
+        """Whether the kernel is proved under a contract with these clauses added."""
         own = self.prover.attempt
         contract = replace(own.contract, facts=(*own.contract.facts, *(clause.condition for clause in clauses)))
         quick = replace(own, contract=contract, clauses=(), options=replace(own.options, witnesses=False))
@@ -104,7 +107,10 @@ class OwnProof:
         return found is not None and found.verdict is Verdict.PROVED
 
     def _prove(self, obligations: Iterable[Obligation], *, hasty: bool = False) -> list[Open]:
-        """The obligations that were not proved; ``hasty``: little is asked of data behind one that is open."""
+        """The unproved obligations.
+
+        ``hasty``: after one data obligation stays open, the following ones get small limits.
+        """
         left: list[Open] = []
         hopeless = False
         for obligation in obligations:
@@ -118,7 +124,7 @@ class OwnProof:
     # ----------------------------------------------------------------------------------------- vacuity
     @cached_property
     def vacuous(self) -> Outcome | None:
-        """That the contract has no launch, or none in which anything is written; ``None`` if it may have some."""
+        """The error that the contract has no launch, or none that writes; ``None`` if it may have some."""
         with self.prover.effort.at("the contract"):
             return self._vacuous()
 
@@ -139,7 +145,7 @@ class OwnProof:
         return None
 
     def _at_fault(self, idle: str) -> Outcome | None:
-        """What blocks do that never get to a write may be at fault, and comes before that they are ``idle``."""
+        """An access of a block that never writes may be at fault; report that before the ``idle`` reason."""
         self.left = self._prove(self.prover.kernel.obligations())
         if not self.left:
             return None
@@ -147,7 +153,7 @@ class OwnProof:
         return self.explained()
 
     def _emptied(self) -> str | None:
-        """Why an array that facts speak of is always empty; a look at a launch at hand mostly tells that it is not."""
+        """The reason why an array with data facts is always empty, or ``None``, which a known launch mostly shows."""
         own = self.prover
         promised = promises(own.contract)
         filled = [(*promised, t.le(t.ONE, count)) for count in elements(own.contract).values()]

@@ -1,7 +1,7 @@
-"""The prover of one attempt: it decides obligations under a contract and the clauses that were added to it so far.
+"""The prover of one attempt: it decides obligations under a contract and the clauses added so far.
 
-What it knows grows, so that a solver is told each fact once: by clauses (`Prover.adopt`), and by what it was asked.
-Whoever searches asks a prover and hands clauses to it; nobody else changes it.
+It keeps its solver, the adopted clauses (`Prover.adopt`) and the answers: each fact goes to the solver once.
+Searches ask a prover and add clauses to it; nothing else changes it.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ TIME_IS_UP = "the time limit for this kernel was reached"
 
 @dataclass
 class Prover:
-    """``attempt``: with the clauses that were adopted so far.
+    """``attempt``: with the clauses adopted so far.
 
-    ``decider`` answers for the proof, and a second solver for searches, which `search_afresh` replaces.
-    ``use``: the facts on data that questions may rely on.  ``closed``: what was proved, in that order.
+    ``decider`` answers the proof.  ``searcher`` answers searches: the same solver until `search_afresh` replaces it.
+    ``use``: the data facts that questions may assume.  ``closed``: the proved obligations, in proof order.
     """
 
     attempt: Attempt
@@ -58,8 +58,8 @@ class Prover:
     facts: frozenset[Term]
     closed: list[Closed] = field(default_factory=list)
     _answers: dict[frozenset[Term], Result] = field(default_factory=dict)
-    _fixed: dict[Term, Term] = field(default_factory=dict)  # what the clauses make constants
-    _found_at: int = 0  # what the search for clauses had spent when it last found one
+    _fixed: dict[Term, Term] = field(default_factory=dict)  # variables that the clauses make constants
+    _found_at: int = 0  # units that the search for clauses had spent at its last success
     _kernel: PreparedKernel | None = None
 
     def __post_init__(self) -> None:
@@ -69,8 +69,8 @@ class Prover:
     def of(cls, attempt: Attempt, session: Session) -> Prover:
         """The prover of a new attempt.
 
-        Its solver context is its own: what other attempts asked, and when they are freed, would decide what the solver
-        tries first.  ``session`` is the kernel's, which pays.
+        It gets its own solver context: in a shared one, earlier attempts would influence the solver's heuristics.
+        ``session``: the kernel's; its budget pays.
         """
         session, conditions = session.anew(), attempt.conditions
         facts = (*launch_facts(attempt.contract), *conditions)
@@ -96,23 +96,23 @@ class Prover:
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
-        """What the tool added to the contract so far."""
+        """The clauses that the tool added to the contract so far."""
         return self.attempt.clauses
 
     @property
     def effort(self) -> Effort:
-        """The account that pays for all proofs of this kernel."""
+        """The budget of all proofs of this kernel."""
         return self.session.effort
 
     @property
     def kernel(self) -> PreparedKernel:
-        """The kernel as the attempt's contract reads it, once it is prepared."""
+        """The kernel's accesses and promises under the attempt's contract; call a ``prepare`` method first."""
         assert self._kernel is not None
         return self._kernel
 
     @cached_property
     def parts(self) -> ContractParts:
-        """What clauses may do to the contract.  What they are asked of knows the contract, and no clause."""
+        """The parts of the contract that clauses may narrow.  Its solver knows the contract and no clause."""
         facts = launch_facts(self.contract)
         alone = Decider(facts, CLAUSE_LIMITS, self.decider.deadline, session=self.session)
 
@@ -124,7 +124,7 @@ class Prover:
 
     # ---------------------------------------------------------------------------------------- the kernel
     def prepare(self, preparer: Preparer | None = None) -> None:
-        """Read the kernel under the contract; ``preparer``: who reads it in place of the usual one."""
+        """Read the kernel under the contract; ``preparer`` replaces the usual one."""
         if preparer is None:
             options, decider = self.options, self.decider
             asked = Patience(decider, options.limits, HASTE, most_open=None) if options.hasty else decider
@@ -132,14 +132,15 @@ class Prover:
         self._kernel = PreparedKernel.of(preparer, self.decider)
 
     def prepare_nothing(self) -> None:
-        """Read none of its accesses: for questions about something else."""
+        """Read no access: for questions that need none."""
         preparer = Preparer(self.summary, self.contract, self.decider, use=self.use)
         self._kernel = PreparedKernel.nothing(preparer, self.decider)
 
     def prepare_like(self, other: Prover, use: FactUse | None = None) -> None:
-        """As ``other``, of the same contract, was prepared: anew only what more clauses may have to do with.
+        """Take over the prepared kernel of ``other``, which has the same contract.
 
-        ``use``: the facts that may be relied on meanwhile, in place of one's own.
+        Read again only the doubtful places that share variables with this prover's clauses.
+        ``use``: the data facts to assume meanwhile, in place of this prover's.
         """
         assert other.contract is self.contract
         preparer = other.kernel.preparer.informed_otherwise(self.contract, self.decider, use or self.use)
@@ -149,11 +150,11 @@ class Prover:
         self._kernel = kernel.by(preparer, self.decider)
 
     def prepare_again(self, offsets: Container[int]) -> None:
-        """Read the accesses and promises at these places once more, under the facts and clauses that count by now."""
+        """Read the accesses and promises at ``offsets`` again, under the present facts and clauses."""
         self._kernel = self.kernel.again(self._informed(), offsets)
 
     def prepare_fitting(self, offsets: Container[int], fit: FitWrap) -> None:
-        """The same, where ``fit`` may make machine integers fit that do not."""
+        """`prepare_again`; ``fit`` may add clauses under which machine integers do not wrap."""
         preparer = self._informed()
         with preparer.narrowing(fit):
             self._kernel = self.kernel.again(preparer, offsets)
@@ -162,9 +163,9 @@ class Prover:
         return self.kernel.preparer.informed_otherwise(self.contract, decider or self.decider, self.use)
 
     def with_facts(self, contract: Contract, offsets: Container[int], decider: Decides | None = None) -> Prover:
-        """A prover for a contract that differs in its facts on data alone, which shares this one's solver.
+        """A prover with this one's solver, for a contract that differs only in its data facts.
 
-        What stands at ``offsets`` is read once more; ``decider``: who is asked meanwhile in place of the own one.
+        It reads the accesses at ``offsets`` again; ``decider`` answers meanwhile in place of its own.
         """
         use = FactUse(contract, said=self.use.said, clauses=self.attempt.conditions)
         other = replace(self, attempt=replace(self.attempt, contract=contract), use=use, closed=[])
@@ -173,9 +174,9 @@ class Prover:
 
     # ------------------------------------------------------------------------------------- obligations
     def prove(self, obligation: Obligation, limits: Limits | None = None) -> Closed | Open:
-        """How the obligation was proved, which counts for the verdict, or what is left open.
+        """Prove the obligation and record it for the verdict, or return what is open.
 
-        ``limits`` other than usual count for the solver alone.
+        ``limits``: of the solver for this question, in place of the usual ones.
         """
         answer = self.answer(obligation, limits)
         if isinstance(answer, Closed):
@@ -183,7 +184,7 @@ class Prover:
         return answer
 
     def answer(self, obligation: Obligation, limits: Limits | None = None) -> Closed | Open:
-        """`prove`, of what does not count for the verdict."""
+        """`prove` without recording it for the verdict."""
         if obligation.blocked is not None:
             return Open(obligation, (), unknown=True)
         with self.effort.about(obligation):
@@ -210,16 +211,16 @@ class Prover:
         return Open(obligation, conditions, result.answer is Answer.UNKNOWN, simple.eliminated)
 
     def simplified(self, conditions: Iterable[Term]) -> list[Term]:
-        """With the constants put in that clauses give."""
+        """The conditions with variables replaced by the constants that clauses give them."""
         return [t.substitute(each, self._fixed) for each in conditions]
 
     def count(self, left_open: int) -> ObligationCount:
-        """How obligations were decided, ``left_open`` of them not."""
+        """The numbers of obligations, by the way each was decided; ``left_open`` were not."""
         by = Counter(each.tier == Tier.STRUCTURAL for each in self.closed)
         return ObligationCount(len(self.closed) + left_open, by[True], by[False])
 
     def at_its_end(self) -> bool:
-        """Whether nothing more may be asked."""
+        """Whether budget or time is spent."""
         return self.effort.is_spent or self._is_late()
 
     def _is_late(self) -> bool:
@@ -227,18 +228,18 @@ class Prover:
         return limit is not None and time.monotonic() - self.attempt.started > limit
 
     def end(self) -> str:
-        """Why nothing more may be asked."""
+        """The reason why proving stopped."""
         return messages.spent(self.effort) if self.effort.is_spent else TIME_IS_UP
 
     def limit(self, limits: Limits) -> None:
-        """The limits of a question from now on; what the solver gave up within other ones is not known."""
+        """Set the limits of later questions, and forget the `UNKNOWN` answers of other limits."""
         if self.decider.limit(limits) != limits:
             for key in [key for key, known in self._answers.items() if known.answer is Answer.UNKNOWN]:
                 del self._answers[key]
 
     # ----------------------------------------------------------------------------------------- clauses
     def adopt(self, clauses: Iterable[Clause]) -> None:
-        """Make clauses part of what is tried."""
+        """Add clauses to the attempt."""
         new = [clause for clause in dict.fromkeys(clauses) if clause not in self.clauses]
         self.attempt = self.attempt.under(new)
         conditions = [clause.condition for clause in new]
@@ -250,9 +251,9 @@ class Prover:
         self._answers = {key: known for key, known in self._answers.items() if known.answer is Answer.UNSATISFIABLE}
 
     def drop_implied(self, own: Mapping[Term, int], last: Container[Clause] = ()) -> None:
-        """Forget clauses that follow from others: they say nothing.
+        """Drop clauses that follow from others.
 
-        ``own``: numbers of a launch that keeps all of them.  Those in ``last`` are kept least.
+        ``own``: numbers of a launch that satisfies all clauses.  Drop clauses in ``last`` first.
         """
         facts = launch_facts(self.contract)
         alone = Decider(facts, WORDING_LIMITS, self.decider.deadline, session=self.session)
@@ -261,18 +262,18 @@ class Prover:
         self.attempt = replace(self.attempt, clauses=tuple(kept))
 
     def search_afresh(self) -> None:
-        """Search with a solver that was asked nothing yet, and has resources of its own."""
+        """Give searches a fresh solver with resources of its own."""
         self.searcher = self.decider.aside(self.session)
 
     @contextmanager
     def question(self, opened: Open, limits: Limits = CLAUSE_LIMITS) -> Iterator[Closes]:
-        """Which clauses close what is open; meanwhile, only the searcher may be asked."""
+        """A test of which clauses close ``opened``; inside the block, ask only the searcher."""
         with self.decider.selection(opened.conditions, limits, twins=opened.obligation.twins) as selection:
             yield selection.closes
 
     def worded(self, chosen: Sequence[Term], closes: Closes, *, multiply: bool = True) -> list[Clause]:
-        """The clauses as people write them, or as they are where that is harder to prove from; none if one of them
-        cannot be said."""
+        """The clauses as people write them, or unchanged if that wording does not close the question; none if one
+        clause has no wording."""
         for wording in ([plain(term, self._implies, multiply=multiply) for term in chosen], chosen):
             clauses = [list(spoken(term)) for term in wording if term is not t.TRUE]
             if all(clauses) and (wording == list(chosen) or closes(wording)):
@@ -284,42 +285,42 @@ class Prover:
         return found.answer is Answer.UNSATISFIABLE
 
     def note_found(self) -> None:
-        """A search found clauses, which renews the patience for others."""
+        """Reset the search budget: a search found clauses."""
         self._found_at = self.searcher.spent
 
     def exhausted(self) -> bool:
-        """Whether clauses were looked for in vain for long."""
+        """Whether the search for clauses has spent its budget without a success."""
         return self.at_its_end() or self.searcher.spent - self._found_at > SEARCH_TOTAL
 
     # ---------------------------------------------------------------------------------------- the contract
     def unsized(self, obligation: Obligation) -> str | None:
-        """The array of which nobody said how large it is, where it is asked if an access leaves it."""
+        """The name of the array, if this is a bounds obligation and the contract gives that array no size."""
         asked = obligation.first if obligation.code == TV.POINTER_OUT_OF_ALLOCATION else None
         unsized = self.launch.unsized
         return asked.origin.name if asked is not None and asked.origin.name in unsized else None
 
     def before_start(self, opened: Open) -> Open:
-        """The same of accesses that begin in front of their array, however large that is."""
+        """``opened`` for accesses that begin before the start of their array: a fault for every size."""
         assert opened.obligation.first is not None
         before = before_start(self.kernel.by_number[opened.obligation.first.number].place)
         return replace(opened, conditions=(*opened.conditions, t.substitute(before, opened.eliminated)))
 
     def lane_counts(self) -> set[int]:
-        """Tile sizes that the kernel works with."""
+        """The tile sizes and lane counts of the kernel."""
         sites = [prepared.site for prepared in self.kernel.sites]
         tiles = {size for site in sites for size in getattr(site.footprint, "tile", ())}
         return tiles | {lane.size for site in sites for lane in site.lanes}
 
 
 # ------------------------------------------------------------------------------------------------------------- prepared
-# The accesses and promises of a kernel as one contract reads them, made ready for questions.
+# The accesses and promises of a kernel under one contract, in the form that questions use.
 
 
 @dataclass(frozen=True)
 class PreparedKernel:
-    """``sites`` and ``promises`` stand in the order of the summary's, where any are prepared.
+    """``sites`` and ``promises``: in the order of the summary, or empty.
 
-    ``protocols``: what blocks tell each other, of the sites as they were prepared first.
+    ``protocols``: the protocols between blocks, computed from the sites as first prepared.
     """
 
     preparer: Preparer
@@ -329,19 +330,19 @@ class PreparedKernel:
 
     @classmethod
     def of(cls, preparer: Preparer, decider: Decides) -> PreparedKernel:
-        """All of the kernel; ``decider`` answers what protocols rest on."""
+        """The whole kernel; ``decider`` answers the questions of protocols."""
         sites = tuple(map(preparer.site, preparer.summary.sites))
         promises = tuple(map(preparer.promise, preparer.summary.promises))
         return cls(preparer, sites, promises, Protocols(sites, preparer.contract, decider, preparer.origins))
 
     @classmethod
     def nothing(cls, preparer: Preparer, decider: Decides) -> PreparedKernel:
-        """None of its accesses and promises, for questions about something else."""
+        """No access and no promise: for questions that need none."""
         return cls(preparer, (), (), Protocols((), preparer.contract, decider, preparer.origins))
 
     @property
     def origins(self) -> Mapping[str, Origin]:
-        """What pointers are derived from, in terms of the contract."""
+        """The origins of pointers, in terms of the contract."""
         return self.preparer.origins
 
     @cached_property
@@ -349,11 +350,11 @@ class PreparedKernel:
         return {prepared.site.number: prepared for prepared in self.sites}
 
     def obligations(self) -> Iterator[Obligation]:
-        """All that has to hold, with what protocols say of it."""
+        """All obligations, with the values that protocols add to them."""
         return map(self.protocols.explained, every_obligation(self.sites, self.promises, self.preparer.contract))
 
     def doubts(self) -> Iterator[tuple[Site | Promise, list[Term]]]:
-        """What more facts could prepare otherwise: accesses and promises, with the terms that hangs on."""
+        """Accesses and promises that more facts may change, with the terms that decide it."""
         asked: list[tuple[Site | Promise, Term, list[Term]]] = []
         asked += [(each.site, each.guard, terms_of(each)) for each in self.sites]
         asked += [(each, each.guard, [each.condition]) for each in self.promises]
@@ -362,7 +363,7 @@ class PreparedKernel:
                 yield item, [guard, *doubt]
 
     def again(self, preparer: Preparer, offsets: Container[int]) -> PreparedKernel:
-        """With the accesses and promises at these places of the bytecode as ``preparer`` reads them."""
+        """A copy in which ``preparer`` has read the accesses and promises at ``offsets`` (bytecode places) again."""
         summary = preparer.summary
         pairs = zip(summary.sites, self.sites, strict=True)
         sites = tuple(preparer.site(new) if new.offset in offsets else old for new, old in pairs)
@@ -371,6 +372,6 @@ class PreparedKernel:
         return replace(self, sites=sites, promises=promises)
 
     def by(self, preparer: Preparer, decider: Decides) -> PreparedKernel:
-        """The same for another attempt, whose ``preparer`` and ``decider`` go on from here."""
+        """A copy for another attempt, with its ``preparer`` and ``decider``."""
         protocols = Protocols(self.sites, preparer.contract, decider, preparer.origins)
         return replace(self, preparer=preparer, protocols=protocols)

@@ -1,6 +1,6 @@
-"""What a proof left open: refuted by a witness that the interpreter saw, or with the reason why it is undecided.
+"""The findings for open obligations: a witness that the interpreter confirmed, or the reason for `undecided`.
 
-Each fault is told once, at the accesses that the interpreter saw at fault, by its smallest witness.
+A report has each fault once: at the accesses that the interpreter saw at fault, with its smallest witness.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .refute.witness_search import WitnessSearch
 class Explanation:
     """``confirmed`` witnesses and ``reasons``, by code and place.
 
-    ``cut_short``: something open was not looked at, after as many refutations as were asked for.
+    ``cut_short``: the limit of refutations was reached before all open obligations were examined.
     """
 
     prover: Prover
@@ -41,11 +41,11 @@ class Explanation:
 
     @classmethod
     def of(cls, left: Sequence[Open], prover: Prover, confirm: Confirm) -> Explanation:
-        """What ``prover`` left open, explained; ``confirm``: who sees whether a witness is one."""
+        """Explain the obligations that ``prover`` left open; ``confirm`` replays a witness."""
         found = cls(prover)
         found._look_for_witnesses(left, confirm)
         if not found.confirmed:
-            prover.search_afresh()  # what is suggested is looked for with resources of its own
+            prover.search_afresh()  # the search for suggestions has resources of its own
         for key in list(found.reasons):
             found._improve(key)
         return found
@@ -59,9 +59,9 @@ class Explanation:
         return bool(self.confirmed)
 
     def _look_for_witnesses(self, left: Sequence[Open], confirm: Confirm) -> None:
-        """A confirmed witness or a reason for every open obligation, one for each code and place: the smallest."""
+        """Find a confirmed witness or a reason for each code and place; keep the smallest witness."""
         own = self.prover
-        # A session of its own: what was asked before does not change the models that witnesses are made from.
+        # A solver session of its own: earlier questions must not change the models that become witnesses.
         search = WitnessSearch(own, confirm, own.decider.aside(own.session.anew(models=True)))
         shown: set[object] = set()
         for opened in left:
@@ -81,7 +81,7 @@ class Explanation:
             self.reasons.pop(key, None)
             place = (obligation.code, found.ops)
             if place in shown and not found.as_claimed:
-                continue  # the fault of another finding, which comes before this one
+                continue  # an earlier finding reports the same fault
             shown.add(place)
             self.confirmed[key] = obligation, found
 
@@ -110,7 +110,7 @@ class Explanation:
         return why_open(own.kernel.protocols, obligation)
 
     def _improve(self, key: Key) -> None:
-        """A reason goes away where a witness told the fault, and gets clauses that would do where there is none."""
+        """Drop the reason if a witness already shows the fault; without any witness, add clauses that would help."""
         opened = self._unexplained[key]
         if self._is_only_outside(opened):
             del self.reasons[key]
@@ -120,7 +120,7 @@ class Explanation:
                 self.reasons[key] = messages.with_clauses(self.reasons[key], clauses)
 
     def _is_only_outside(self, opened: Open) -> bool:
-        """Whether two accesses meet nowhere but outside their index spaces, which is a fault that was shown already."""
+        """Whether two accesses overlap only outside their index spaces; a witness has shown that fault already."""
         sides = {site.number for site in (opened.obligation.first, opened.obligation.second) if site is not None}
         outside = {
             each.first.number
@@ -135,7 +135,7 @@ class Explanation:
 
     # --------------------------------------------------------------------------------------- witnesses
     def _finding(self, obligation: Obligation, found: FoundWitness) -> Finding:
-        """About the accesses that the replay saw at fault, which need not be those that the solver meant."""
+        """The finding at the accesses that the replay saw at fault; they may differ from the solver's."""
         if not found.as_claimed:
             obligation = self._as_seen(obligation, found)
         return Finding(

@@ -1,8 +1,8 @@
 """From an access summary and a launch contract to a verdict: the stages, in their order.
 
-Every obligation goes up the ladder until it is decided: structural simplification, linear integers with lemmas,
-non-linear integers.  What the solver believes broken is replayed on a small concrete launch; only what the replay
-saw is `refuted`.
+Each obligation climbs the ladder until a tier decides it: structural simplification, linear integers with lemmas,
+non-linear integers.  The replay runs the solver's counterexamples on a small concrete launch.  A kernel is `refuted`
+only if the replay saw the fault.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def verify(
 ) -> Outcome:
     """Decide every obligation of ``summary`` for all launches of ``launch``.
 
-    Raises `SpecError` when the spec speaks of names that it does not define.
+    Raises `SpecError` when the spec uses names that it does not define.
     """
     options = options or VerifyOptions()
     session = Session(options.seed, effort=Effort(options.effort))
@@ -60,7 +60,7 @@ def verify(
 
 @dataclass(frozen=True, slots=True)
 class _Kernel:
-    """What stays the same in all stages."""
+    """The input that all stages share."""
 
     summary: AccessSummary
     parameters: Sequence[EntryParameter]
@@ -70,24 +70,25 @@ class _Kernel:
     confirm: Confirm
 
     def own(self, launch: LaunchSpec, hasty: Limits | None = None) -> OwnProof:
-        """The proof under a launch's own contract; ``hasty``: limits of a look that need not be thorough."""
+        """The proof under a launch's own contract; ``hasty``: the limits of a quick pass."""
         options = self.options if hasty is None else replace(self.options, limits=hasty, hasty=True)
         return OwnProof.of(Attempt.of(self.summary, launch, options, self.started), self.session, self.confirm)
 
     @property
     def wider(self) -> Wider:
-        """Proofs under contracts that the user did not ask for."""
+        """Proofs under contracts wider than the user's."""
         options = replace(self.options, limits=GENERALISED_LIMITS)
         return Wider(self.summary, self.parameters, options, self.session, self.started)
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What is known after a stage.
+    """The results so far, after a stage.
 
-    ``launch``: with the facts on data that were chosen for it, of which ``facts`` come from a recording.
-    ``outcome``: under its own contract; ``clauses`` are those that its proof added.  ``wider``: under a wider contract,
-    which ``may_widen``: one more try may work out, with a larger part of the account.  ``ended``: no stage follows.
+    ``launch``: with all chosen data facts.  ``facts``: the chosen facts that come from a recording.
+    ``outcome``: under the launch's own contract.  ``clauses``: added by that proof.
+    ``wider``: the outcome under a wider contract.  ``may_widen``: a second try with a larger budget may succeed.
+    ``ended``: no stage follows.
     """
 
     launch: LaunchSpec
@@ -100,21 +101,21 @@ class Verification:
 
     @property
     def is_hopeful(self) -> bool:
-        """Whether a proof is likely: facts were chosen for it, or none were offered."""
+        """Whether a proof is likely: data facts were chosen, or the recording offers none."""
         return bool(self.facts or self.outcome or not self.launch.observed)
 
     def ends_with(self, outcome: Outcome, clauses: Sequence[Clause] = ()) -> Verification:
         return replace(self, outcome=outcome, clauses=tuple(clauses), ended=True)
 
     def ends_wider(self, found: Outcome, clauses: Sequence[Clause] = ()) -> Verification:
-        """With a proof under a contract that holds the launch and its facts."""
+        """With a proof under a wider contract, which covers the launch and its facts."""
         return self.ends_with(replace(found, observed=tuple(fact.text for fact in self.facts)), clauses)
 
 
 def _vacuity(kernel: _Kernel, so_far: Verification) -> Verification:
-    """A contract that no launch keeps.
+    """Reject a contract that no launch satisfies.
 
-    First, because what holds of more launches says nothing where the launch itself is none.
+    First: a proof for more launches means nothing if the launch itself cannot exist.
     """
     if is_asked_first(so_far.launch, kernel.parameters):
         outcome = kernel.own(so_far.launch).vacuous
@@ -124,9 +125,9 @@ def _vacuity(kernel: _Kernel, so_far: Verification) -> Verification:
 
 
 def _recording(kernel: _Kernel, so_far: Verification) -> Verification:
-    """Which of the facts that a recording saw a proof takes.
+    """Choose the recorded data facts that the proof needs.
 
-    Before wider contracts, which hold the launch with the facts that were chosen.
+    Before wider contracts, because they include the chosen facts.
     """
     if not so_far.launch.observed:
         return so_far
@@ -138,19 +139,19 @@ def _recording(kernel: _Kernel, so_far: Verification) -> Verification:
 
 
 def _any_launch(kernel: _Kernel, so_far: Verification) -> Verification:
-    """The widest contract: sizes and grid are free.
+    """Try the widest contract: sizes and grid are free.
 
-    Before the launch's own, because it holds the launch, and one proof serves every batch.
+    Before the launch's own contract: this one covers the launch, and one proof serves every batch size.
     """
     found, _ = kernel.wider.proved(so_far.launch, slice(1)) if so_far.is_hopeful else (None, False)
     return so_far if found is None else so_far.ends_wider(found)
 
 
 def _any_grid(kernel: _Kernel, so_far: Verification) -> Verification:
-    """These sizes in any grid, for a small part of the account.
+    """Try these sizes with any grid, for a small share of the budget.
 
-    Before the launch's own proof, which adds nothing then.  Where no facts were chosen, that proof is not known to work
-    out, and a fault is not to be long in coming.
+    Before the launch's own proof: success makes that proof unnecessary.  Without chosen facts the own proof may fail.
+    The share is smaller then, so that a fault is reported soon.
     """
     if not so_far.is_hopeful or so_far.outcome is not None:
         return so_far
@@ -161,7 +162,7 @@ def _any_grid(kernel: _Kernel, so_far: Verification) -> Verification:
 
 
 def _own(kernel: _Kernel, so_far: Verification) -> Verification:
-    """The launch's own contract: proved, narrowed, refuted by a witness, or undecided with what would help."""
+    """Decide the launch's own contract: proved, narrowed, refuted by a witness, or undecided with advice."""
     outcome, clauses, options = so_far.outcome, so_far.clauses, kernel.options
     if outcome is None:
         proof = kernel.own(so_far.launch)
@@ -179,7 +180,7 @@ def _own(kernel: _Kernel, so_far: Verification) -> Verification:
 
 
 def _any_grid_at_leisure(kernel: _Kernel, so_far: Verification) -> Verification:
-    """These sizes in any grid, for a larger part of the account: last, because a verdict is at hand."""
+    """Try these sizes with any grid, for a larger share of the budget: last, because a verdict exists already."""
     assert so_far.outcome is not None
     found = so_far.wider
     if so_far.may_widen:
@@ -198,7 +199,7 @@ STAGES: Final[Sequence[Callable[[_Kernel, Verification], Verification]]] = (
 
 
 def _determined(kernel: _Kernel, so_far: Verification) -> Outcome:
-    """Whether anything that the specification leaves open decides something (TV403), asked of what is proved."""
+    """Check of a proved kernel that no value which the specification leaves open has an effect (TV403)."""
     assert so_far.outcome is not None
     if not so_far.outcome.open_uses:
         return so_far.outcome

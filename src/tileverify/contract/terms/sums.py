@@ -1,4 +1,4 @@
-"""Linear sums, division, minima, wraps: the integer terms that need no case split."""
+"""Linear sums, division, minima, wraps: integer terms without a case split."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .nodes import ZERO, Term, TermKind, const, make
 
 # ------------------------------------------------------------------------------------ linear integers
 def linear_parts(term: Term) -> tuple[int, tuple[tuple[int, Term], ...]]:
-    """``term`` as ``constant + sum(coefficient * summand)``; the summands are no sums or constants."""
+    """``term`` as ``constant + sum(coefficient * summand)``; no summand is a sum or a constant."""
     if term.kind is TermKind.CONST:
         return term.value, ()
     if term.kind is TermKind.SUM:
@@ -40,7 +40,7 @@ _DIGEST: Final = attrgetter("digest")
 
 
 def _has_remainder(parts: Iterable[Term]) -> bool:
-    for t in parts:  # noqa: SIM110  asked for every sum, and a generator costs more than the question
+    for t in parts:  # noqa: SIM110  runs for every sum, where a generator costs more than the test
         if t.kind is TermKind.MOD:
             return True
     return False
@@ -59,7 +59,7 @@ def _interval(constant: int, items: Iterable[tuple[Term, int]]) -> tuple[int | N
 
 
 def _rejoined(parts: Mapping[Term, int]) -> Mapping[Term, int]:
-    """``d * (x // d) + x % d`` is x: what a reshape there and back makes of a lane."""
+    """Replace ``d * (x // d) + x % d`` by x: a reshape there and back turns a lane into this sum."""
     joined = dict(parts)
     for rest in parts:
         if rest.kind is TermKind.MOD and rest.args[1].kind is TermKind.CONST:
@@ -69,7 +69,7 @@ def _rejoined(parts: Mapping[Term, int]) -> Mapping[Term, int]:
                 del joined[rest], joined[whole]
                 constant, summands = linear_parts(x)
                 if constant:
-                    return parts  # the constant would have to join the sum: leave it as it is
+                    return parts  # the sum would need the constant: leave it as it is
                 for c, t in summands:
                     joined[t] = joined.get(t, 0) + factor * c
     return joined
@@ -91,7 +91,7 @@ def combination(constant: int, coefficients: Iterable[int], terms: Iterable[Term
 
 
 def _collect(parts: dict[Term, int], factor: int, term: Term) -> int:
-    """Add the summands of ``factor * term`` to ``parts``; its constant is returned."""
+    """Add the summands of ``factor * term`` to ``parts``; return its constant."""
     if term.kind is TermKind.CONST:
         return factor * term.value
     if term.kind is not TermKind.SUM:
@@ -122,7 +122,7 @@ def sub(a: Term, b: Term) -> Term:
 
 
 def difference(a: Term, b: Term) -> tuple[int | None, int | None]:
-    """The static interval of ``a - b``: that of the term `sub`, which is not built where nothing else needs it."""
+    """The static interval of ``a - b``, without building the term `sub` if possible."""
     parts: dict[Term, int] = {}
     constant = _collect(parts, 1, a) + _collect(parts, -1, b)
     if _has_remainder(parts):
@@ -153,7 +153,7 @@ def floordiv(a: Term, b: Term) -> Term:
 
 
 def _positive_divisor(b: Term) -> bool:
-    """Whether ``b`` is positive wherever the division means anything: a divisor 0 is excluded by TV402."""
+    """Whether ``b`` is positive unless it is 0; TV402 excludes a divisor 0."""
     return b.low is not None and b.low >= 0
 
 
@@ -166,7 +166,7 @@ def _floordiv_const(a: Term, divisor: int) -> Term:
         return const(a.value // divisor)
     if a.low is not None and a.high is not None and a.low // divisor == a.high // divisor:
         return const(a.low // divisor)
-    # floor((d*q + r) / d) = q + floor(r / d): divisible summands leave the quotient.
+    # floor((d*q + r) / d) = q + floor(r / d): move divisible summands out of the quotient.
     constant, summands = linear_parts(a)
     outside = {t: c // divisor for c, t in summands if c % divisor == 0}
     if outside or constant // divisor:
@@ -181,7 +181,7 @@ def _floordiv_const(a: Term, divisor: int) -> Term:
 
 
 def floormod(a: Term, b: Term) -> Term:
-    """``a - b * floor(a / b)``: the sign of the divisor, as Python's ``%``."""
+    """``a - b * floor(a / b)``: has the sign of the divisor, like Python's ``%``."""
     if b.kind is TermKind.CONST and b.value > 0:
         return _floormod_const(a, b.value)
     if a is ZERO:
@@ -203,7 +203,7 @@ def _floormod_const(a: Term, divisor: int, depth: int = 0) -> Term:
         return ZERO
     if a.low is not None and a.high is not None and a.low // divisor == a.high // divisor:
         return add(a, const(-(a.low // divisor) * divisor))
-    # Summands congruent to 0 do not matter modulo the divisor, nor does a wrap at a multiple of it.
+    # Modulo the divisor, drop summands congruent to 0, and wraps at a multiple of the divisor.
     constant, summands = linear_parts(a)
     rest = from_linear(constant % divisor, {t: c for c, t in summands if c % divisor})
     if rest is not a:
@@ -218,11 +218,11 @@ def _floormod_const(a: Term, divisor: int, depth: int = 0) -> Term:
 
 
 _DEEPEST: Final = 6
-"""Choices inside choices that a remainder looks into: shared ones would be visited over and over."""
+"""The depth of nested choices that a remainder enters: shared choices would be visited many times."""
 
 
 def _chosen_remainder(choice: Term, divisor: int, depth: int) -> Term | None:
-    """The remainder of a choice, where it is a constant on both sides."""
+    """The remainder of a choice if both sides have the same or constant remainders, else ``None``."""
     condition, *sides = choice.args
     first, second = (_floormod_const(side, divisor, depth) for side in sides)
     if first is second:
@@ -306,7 +306,7 @@ def wrap(bits: int, term: Term) -> Term:
         return const((term.value + half) % (1 << bits) - half)
     if term.kind is TermKind.WRAP and term.payload >= bits:
         return wrap(bits, term.args[0])
-    # wrap(a + c*wrap(b)) = wrap(a + c*b): inner wraps of at least this width do not matter.
+    # wrap(a + c*wrap(b)) = wrap(a + c*b): drop inner wraps of at least this width.
     constant, summands = linear_parts(term)
     if any(t.kind is TermKind.WRAP and t.payload >= bits for _, t in summands):
         inner = add(

@@ -1,4 +1,4 @@
-"""`summarize`: one entry, executed symbolically for one generic tile block, as an access summary."""
+"""`summarize`: executes one entry symbolically for one generic tile block, and returns its access summary."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def summarize(
 ) -> AccessSummary:
     """All memory accesses and promises of ``entry``.
 
-    ``parameters``: what each entry parameter means; empty for bytecode that nobody described.  ``may_overlap``: groups
-    of arguments that may share memory: if one of a group is written, the contents of all of them may change.
+    ``parameters``: the meaning of each entry parameter; empty for bytecode without a description.  ``may_overlap``:
+    groups of arguments that may share memory: a write to one may change the contents of the whole group.
 
     Raises:
         UnsupportedOperation: an op without a symbolic rule, or a use of one that is not allowed (TV902).
@@ -50,12 +50,12 @@ def summarize(
     if ANYTHING not in written.keys and any(
         site.writes and site.origin.kind is OriginKind.UNKNOWN for site in machine.sites.values()
     ):
-        # The execution lost an origin that the points-to pass still knew: what it writes may be anything.
+        # The execution lost an origin that the points-to pass knew: it may write to any memory.
         written = Written(written.keys | {ANYTHING}, written.groups)
         machine.open_values = None
         machine = _execute(module, entry, binding, numbering, written)
     summary = _summary(entry, binding, machine, written)
-    machine.open_values = None  # they know the machine: both would live until Python searches for cycles
+    machine.open_values = None  # it refers to the machine: the cycle would keep both alive until a collection
     return summary
 
 
@@ -70,7 +70,7 @@ def _execute(module: Module, entry: Entry, binding: Binding, numbering: Numberin
 
 
 def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written) -> AccessSummary:
-    """Sites that can never happen leave; the others are numbered without gaps, in program order."""
+    """The summary without impossible sites; the others are numbered without gaps, in program order."""
     alive = [site for _, site in sorted(machine.sites.items()) if site.guard is not FALSE]
     renumbered = {site.number: position for position, site in enumerate(alive)}
     sites = []

@@ -1,8 +1,8 @@
-"""The access summary: everything the verifier sees of a kernel.
+"""The access summary: the verifier's whole knowledge of a kernel.
 
-One *generic* tile block is described.  Terms may mention launch variables, the block's own ``bid.x/y/z``,
-one iteration variable per enclosing loop, and lane variables.  A set of dynamic accesses is the set of all
-assignments to those variables that satisfy ``guard``.
+It describes one *generic* tile block.  Terms may mention launch variables, the block's own ``bid.x/y/z``, one iteration
+variable per enclosing loop, and lane variables.  Each assignment to these variables that satisfies a site's ``guard``
+is one dynamic access.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class OriginKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a pointer was derived from.  Two accesses with different origins never meet, unless either is
-    unknown or the contract lets the arguments overlap.
+    """The memory that a pointer was derived from.  Accesses with different origins never touch the same byte, unless
+    one origin is unknown or the contract lets the arguments overlap.
 
-    ``shape``/``strides`` (elements) are the parameter's own layout, empty for a raw pointer, globals and locals;
-    ``extent`` is the allocated size in bytes where it is known without a layout (globals, locals), ``alignment`` what
-    the address of the first byte is divisible by where the module says so; an argument is aligned to its elements.
-    ``address``: where memory begins that a block makes for itself, or a global; the launch chose where arguments do.
+    ``shape``/``strides`` (elements): the parameter's own layout; empty for a raw pointer, globals and locals.
+    ``extent``: the allocated size in bytes, if known without a layout (globals, locals).
+    ``alignment``: a divisor of the first byte's address, if the module gives one; arguments are aligned to elements.
+    ``address``: the start of a global or of a block's own memory; the launch chooses the addresses of arguments.
     """
 
     kind: OriginKind
@@ -108,9 +108,9 @@ class Lane:
 class Loop:
     """One enclosing loop: ``iteration`` counts from 0; ``value`` is a ``for``'s induction variable, in terms of it.
 
-    Of a loop that ends by a ``break`` (no ``value``): ``reached`` holds in every iteration that was entered, of those
-    before as well; ``last`` gives, for iterations of the loops around, the number of the iteration that broke off
-    (``None``: only iteration 0 is ever entered).
+    For a loop that ends by a ``break`` (no ``value``): ``reached`` holds in each entered iteration, for it and for all
+    before it.  ``last``: a function of the outer iterations, the number of the iteration that broke off (``None``: only
+    iteration 0 is ever entered).
     """
 
     name: str
@@ -123,10 +123,10 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """This access waits for instances of ``site``: those whose iteration variables satisfy ``condition``.
+    """This access waits for the instances of ``site`` whose iteration variables satisfy ``condition``.
 
-    In ``condition`` the iteration variables of the awaited site appear as ``earlier(variable)``, those of the
-    waiting access as themselves.  The relation is already transitively closed.
+    In ``condition`` the awaited site's iteration variables are written ``earlier(variable)``; those of the waiting
+    access keep their names.  The relation is transitively closed.
     """
 
     site: int
@@ -134,7 +134,7 @@ class Wait:
 
 
 def earlier(iteration: Term) -> Term:
-    """The variable that stands for ``iteration`` of the awaited instance in `Wait.condition`."""
+    """The variable in `Wait.condition` for ``iteration`` of the awaited instance."""
     symbol = iteration.symbol
     return var(f"earlier({symbol.name})", symbol.scope, symbol.low, symbol.high)
 
@@ -144,10 +144,10 @@ class Site:
     """One static memory access.
 
     ``guard``: path condition and mask; lanes and iterations for which it is false do not access memory.
-    ``scope``: ``None`` where the access is weak.
-    ``mode``: what an atomic or a reduction does (``add``, ``xchg``, ``cas`` ...).  ``value``: what a read or atomic
-    gave back, where it is an integer; ``argument``: the integer that is stored, added or swapped in; ``compare``: what
-    a compare-and-swap expects.  All three per lane.  ``used``: something depends on what the access gave back.
+    ``scope``: ``None`` for a weak access.
+    ``mode``: the operation of an atomic or a reduction (``add``, ``xchg``, ``cas`` ...).
+    Integers, per lane: ``value``: the result of a read or atomic; ``argument``: stored, added or swapped in;
+    ``compare``: expected by a compare-and-swap.  ``used``: something depends on the result.
     """
 
     number: int
@@ -185,10 +185,10 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Something the producer promised or the semantics demand: on every ``guard``, ``condition`` must hold.
+    """A promise of the producer or a demand of the semantics: wherever ``guard`` holds, ``condition`` must hold.
 
-    ``code``: TV401 (assume), TV402 (arithmetic defined, subtile indices in range) ...  ``text`` says it in words,
-    e.g. ``divisor is not 0``.
+    ``code``: TV401 (assume), TV402 (arithmetic defined, subtile indices in range) ...  ``text``: in words, such as
+    ``divisor is not 0``.
     """
 
     code: TV
@@ -203,11 +203,11 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class LoopValue:
-    """A loop-carried integer for which no closed form was found: ``v(0) = init``, ``v(k + 1) = next`` of iteration k.
+    """A loop-carried integer without a closed form: ``v(0) = init``, ``v(k + 1) = next`` of iteration k.
 
-    Terms hold ``rest + modulus * function(*context, k, *lanes)`` for ``v(k)``, k >= 1.  ``context``: the iteration
-    variables of the loops around.  ``entered``: the path that leads to the loop; ``handed_on``: where iteration k runs
-    and another may follow.  Meant for whoever can show what stays true from iteration to iteration.
+    For k >= 1, terms contain ``rest + modulus * function(*context, k, *lanes)`` as ``v(k)``.  ``context``: the
+    iteration variables of the outer loops.  ``entered``: the path condition of the loop.  ``handed_on``: iteration k
+    runs and another may follow.  Searches for loop invariants use it.
     """
 
     function: Function
@@ -228,13 +228,13 @@ class LoopValue:
 
 @dataclass(frozen=True, slots=True)
 class LoopForm:
-    """What is said of the values that one loop carries, for whoever checks it without finding it.
+    """The forms of the values that one loop carries, for the checker, which verifies but does not find them.
 
-    ``offset``: of the loop in the bytecode.  ``time``: a variable for "when iteration number time begins", also the
-    one that no longer runs.  ``carried``: of each carried value what it is then: a term; of a pointer its origin and
-    offset; of a token, by the offsets of accesses, the condition under which it awaits them; ``None`` of the rest.
-    ``left``: what tokens behind the loop await.  ``reached`` (of a `loop`): what holds in iteration ``iteration``
-    if it runs; ``last``: the symbol for the number of the one that broke off.
+    ``offset``: of the loop in the bytecode.  ``time``: a variable, the number of an iteration that begins; also of the
+    one after the last.  ``carried``: each carried value at that time: a term; for a pointer its origin and offset; for
+    a token a map from offsets of accesses to the condition under which it awaits them; else ``None``.
+    ``left``: the same maps for tokens after the loop.  ``reached`` (of a `loop`): holds in iteration ``iteration`` if
+    it runs.  ``last``: the symbol for the number of the iteration that broke off.
     """
 
     offset: int
@@ -250,17 +250,17 @@ class LoopForm:
 class AccessSummary:
     """All accesses and promises of one entry.
 
-    ``names`` maps variables introduced by loops and loads to readable text for reports.
-    Definitions of trip counts and exit iterations are part of the guards of the sites behind the loop.
-    ``stable_arrays``: parameters that no block of this launch writes, whose contents are launch functions.
+    ``names`` maps variables of loops and loads to readable text for reports.
+    Guards of sites after a loop contain the definitions of its trip count and exit iteration.
+    ``stable_arrays``: parameters that no block of this launch writes; their contents are launch functions.
     ``order_ops``: names of ops that order memory beyond tokens (gdc_wait_tko ...), for reports.
-    ``notes``: what was seen and left out of the obligations on purpose, in words.
-    ``read_axes``: the axes of the grid whose block number decides what a block does (see `block_numbers`).
-    ``open_uses``: where something that the specification leaves open may decide something (TV403, see `open_values`).
-    ``order_bound``: reductions and scans that may have another result in another order (`combining`); no obligations.
-    ``assertions``: those at which blocks are trusted to stop, so that guards behind them rest on them; ``text`` is what
-    they tell.  They are no obligations.
-    ``loop_forms``: of each loop that is reached; ``written``: the names of memory that blocks may write (`written`).
+    ``notes``: facts that the obligations leave out on purpose, in words.
+    ``read_axes``: the grid axes whose block number the kernel reads (see `block_numbers`).
+    ``open_uses``: places where a value that the specification leaves open may have an effect (TV403, `open_values`).
+    ``order_bound``: reductions and scans whose result may depend on the order (`combining`); no obligations.
+    ``assertions``: trusted to stop their block, so that later guards rest on them; ``text``: their message.  They are
+    no obligations.
+    ``loop_forms``: of each reached loop.  ``written``: the names of memory that blocks may write (`written`).
     """
 
     entry: str

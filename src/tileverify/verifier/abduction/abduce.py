@@ -1,11 +1,11 @@
-"""Abduction: as few assumptions as will do, so that what is open is closed.
+"""Abduction: a minimal set of assumptions that closes an open question.
 
-    given     a question that has a solution under what is known; assumptions in groups, the most natural first
-    wanted    a minimal set of them under which it has none
+    given     a question with a solution under the known facts; candidate assumptions in groups, the most natural first
+    wanted    a minimal set of assumptions under which the question has no solution
 
-Clauses on what a launch decides, limits on sizes and facts on data all come out of it.  Two things are for callers
-to say: which assumptions are *admissible* (`obligations.limits`: nothing narrows what a person wrote), and what a
-choice has to leave (`nonvacuity`: launches in which the kernel does its work).
+It finds clauses on launch parameters, limits on sizes, and data facts.  The caller decides two things: which
+assumptions are *admissible* (`obligations.limits`: none narrows a written contract), and which launches a choice must
+leave (`nonvacuity`: launches in which the kernel does its work).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def abduce(
     stop: Callable[[], bool] = lambda: False,
     weaker: Callable[[T], Iterable[T]] = lambda assumption: (),
 ) -> list[T]:
-    """As few assumptions as close the question, of the first groups that do so together; none if none do.
+    """A minimal set of assumptions that closes the question, from the first groups that suffice; empty if none do.
 
-    ``admitted(offered, group)``: those of a group that may be assumed beside what is offered already.
-    ``accepted``: whether a choice is an answer; one that is not is not offered again.
-    ``weaker``: what may be assumed in place of one that was chosen, the weakest first.
+    ``admitted(offered, group)``: the part of a group that is admissible together with ``offered``.
+    ``accepted``: whether a choice is an answer; the assumptions of a rejected choice are not offered again.
+    ``weaker``: replacements for a chosen assumption, the weakest first.
     """
     offered: list[T] = []
     for group in groups:
@@ -66,8 +66,9 @@ def _weakened(chosen: list[T], closes: Callable[[Sequence[T]], bool], weaker: Ca
 
 
 def fewest(candidates: Sequence[T], closes: Callable[[Sequence[T]], bool]) -> list[T]:
-    """A minimal set of candidates that ``closes``, given that all together do and none does not; earlier ones are
-    preferred.
+    """A minimal set of candidates that ``closes``; earlier candidates are preferred.
+
+    Precondition: all candidates together close the question, and the empty set does not.
 
     Divide and conquer as in U. Junker, "QuickXplain", AAAI 2004.
     """
@@ -75,7 +76,7 @@ def fewest(candidates: Sequence[T], closes: Callable[[Sequence[T]], bool]) -> li
 
 
 def _needed(background: list[T], fresh: bool, rest: Sequence[T], closes: Callable[[Sequence[T]], bool]) -> list[T]:
-    """Those of ``rest`` that it takes beside ``background``; ``fresh``: of which it is not known that it takes any."""
+    """The part of ``rest`` needed beside ``background``; ``fresh``: ``background`` alone may suffice."""
     if fresh and closes(background):
         return []
     if len(rest) == 1:
@@ -91,7 +92,7 @@ Groups: TypeAlias = Sequence[Sequence[DataTerm]]
 
 @dataclass(frozen=True, slots=True)
 class OfferedFacts:
-    """Facts that nobody vouches for, offered to questions that need them; ``groups``: the most usual first."""
+    """Unconfirmed data facts, offered to questions that need them; ``groups``: the most usual first."""
 
     groups: Groups
 
@@ -102,8 +103,7 @@ class OfferedFacts:
         origins: Mapping[str, Origin],
         closes: Callable[[Sequence[Term]], bool],
     ) -> Sequence[DataTerm] | None:
-        """Facts that were taken up before come first, and ranges of arrays that have one only where nothing else
-        helps."""
+        """Facts assumed earlier come first.  A second range for an array comes last, if nothing else helps."""
         ranged = {data.fact.array for data in use.taken if subject_of(data) is Subject.LIMITS}
 
         def settled(data: DataTerm) -> bool:
@@ -117,7 +117,7 @@ class OfferedFacts:
             return closes([term for fact in strongest(facts) for term in said[fact]])
 
         def admitted(_: Sequence[DataTerm], group: Sequence[DataTerm]) -> list[DataTerm]:
-            """Those that say something of the question."""
+            """The facts with an instance in the question."""
             fresh = [fact for fact in dict.fromkeys(group) if fact not in said]
             said.update(
                 (fact, tuple(instances(conditions, (fact,), use.contract, origins, use.said))) for fact in fresh

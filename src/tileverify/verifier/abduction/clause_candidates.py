@@ -3,7 +3,7 @@
 Candidates are offered in groups, the weakest first: what the question itself says of the launch, denied; then an axis
 of the grid that has one block, or one of two such; relations between sizes (one is at most the other, a stride is a
 row); the grid at most a number of tiles; sizes that are whole tiles.  Whoever chooses must see to it that launches are
-left in which the kernel does its work (`work`).
+left in which the kernel does its work (`nonvacuity`).
 """
 
 from __future__ import annotations

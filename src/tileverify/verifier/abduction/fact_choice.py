@@ -1,4 +1,4 @@
-"""The fewest facts of a recording under which a kernel is proved."""
+"""A minimal choice of recorded data facts under which a kernel is proved."""
 
 from __future__ import annotations
 
@@ -33,41 +33,40 @@ from .clauses import launch_clause
 from .fact_trial import Key, key_of, with_terms
 
 MOST_TRIED: Final = 40
-"""Sets of facts that are tried."""
+"""The most sets of facts to try."""
 
 MORE_FACTS: Final = 4
-"""So many times as many facts are offered as did not suffice: what closes mostly stands among the first ones, and the
-fewest of these are found sooner than the fewest of all."""
+"""If the offered facts do not suffice, offer so many times as many.  The needed facts are mostly among the first ones,
+and a small offer is minimised sooner."""
 
 
 @dataclass
 class FactChoice:
-    """Looks for facts that all hold of one launch, so that no set of them is contradictory.
+    """Chooses among facts that all hold in one launch, so that no set of them is contradictory.
 
-    Accesses whose machine integers were not shown to fit are prepared anew for every set, because facts are also needed
-    to read these as they are meant.
-    What no data is part of is left to clauses, which the proof under the facts looks for once more: before facts are
-    known, it may be out of reach whether clauses leave the kernel any work.
+    Machine integers may fit only under some facts: accesses with such integers are prepared again for every set.
+    Obligations without data are left to clauses.  The proof under the chosen facts searches these clauses again:
+    without facts, the solver may not see whether clauses leave the kernel any work.
 
-    ``look``: the proof that left open what is wanted, under the same contract.
+    ``look``: the proof, under the same contract, that left the wanted obligations open.
     """
 
     prover: Prover
     look: Prover
     _own: Contract = field(init=False)
     _terms: dict[DataFact, DataTerm] = field(init=False)
-    _doubted: set[int] = field(init=False)  # offsets of what facts may prepare otherwise
-    _numbers: tuple[DataTerm, ...] = field(init=False)  # facts under which the rest was prepared
+    _doubted: set[int] = field(init=False)  # offsets of accesses that facts may change
+    _numbers: tuple[DataTerm, ...] = field(init=False)  # facts under which the others were prepared
     _tried: int = 0
     _effort: int | None = None
-    _given_up: Key | None = None  # where the solver ran out of resources under the facts that were tried last
-    _spent: int = 0  # on the facts that were tried last
+    _given_up: Key | None = None  # the obligation without an answer under the facts tried last
+    _spent: int = 0  # units for the facts tried last
 
     def choose(self, groups: Sequence[Sequence[DataFact]], wanted: Collection[Key]) -> tuple[DataFact, ...]:
-        """As few of the facts as close the ``wanted`` obligations, earlier ones by preference; empty if none do.
+        """A minimal choice of facts that closes the ``wanted`` obligations, earlier facts first; empty if none does.
 
-        First the most natural ones: of each kind, and for each array, the weakest; and first those that do not tell
-        values apart.  Where the solver gave up, it is asked with more resources, as long as nothing else suffices.
+        It tries natural facts first: the weakest of each kind for each array, at first without facts that make values
+        distinct.  If nothing suffices and the solver gave up, it asks again with more resources.
         """
         self._own = self.prover.contract
         self.prover.prepare_like(self.look)
@@ -79,7 +78,7 @@ class FactChoice:
         self._terms = dict(zip(every, terms, strict=True))
         natural = list({(fact.kind, *fact.arrays): fact for fact in reversed(every)}.values())[::-1]
         ordered = {fact.array for fact in every if subject_of(fact) is Subject.ORDER}
-        # Offsets that never fall are no shares of anything, whatever their sum is.
+        # Nondecreasing arrays are offsets: a bound on their sum means nothing.
         plain = [
             fact
             for fact in natural
@@ -87,7 +86,7 @@ class FactChoice:
             and not (subject_of(fact) is Subject.SUM and fact.array in ordered)
         ]
 
-        known: dict[tuple[DataTerm, ...], bool] = {}  # by the strongest of the facts, which are all that is assumed
+        known: dict[tuple[DataTerm, ...], bool] = {}  # by the strongest facts: only these are assumed
 
         def closes(facts: Sequence[DataFact]) -> bool:
             assumed = self._assumed(facts)
@@ -104,7 +103,7 @@ class FactChoice:
             self.prover.limit(limits)
             if self._close(offered, wanted, hard):
                 return tuple(fewest(offered, closes))
-            # What the solver gave up patiently under a few facts does not get easy under more.
+            # An obligation without an answer under a few facts and large limits gets no easier under more facts.
             hard = self._given_up
             patient = patient or (hard is not None and limits is NATURAL_LIMITS)
         if hard is not None and not patient:
@@ -114,7 +113,7 @@ class FactChoice:
         return ()
 
     def _adopt_own_clauses(self, wanted: Collection[Key]) -> None:
-        """What speaks of the launch alone is itself the clause that closes it; the rest is asked under that."""
+        """Adopt obligations on launch parameters alone as clauses; the other obligations are asked under them."""
         for obligation in every_obligation(self.prover.kernel.sites, self.prover.kernel.promises, self.prover.contract):
             if key_of(obligation) in wanted and not loaded_values(obligation.conditions):
                 answer = self.prover.prove(obligation)
@@ -127,9 +126,9 @@ class FactChoice:
     def _close(
         self, facts: Sequence[DataFact], wanted: Collection[Key], hard: Key | None = None, spent: int = 0
     ) -> bool:
-        """Whether the facts close what is wanted; first ``hard``, where most likely they do not.
+        """Whether the facts close the ``wanted`` obligations; asks ``hard`` first, which most likely stays open.
 
-        What they close was in part known by then, for what it took to ask before: ``spent``.
+        ``spent``: units of an earlier try whose answers are reused; they count as spent on this one.
         """
         self._tried += 1
         self._given_up, self._spent = None, spent
@@ -138,9 +137,9 @@ class FactChoice:
         start = self.prover.decider.spent - spent
         contract = replace(self._own, data=(*self._own.data, *self._assumed(facts)))
         offsets = {offset for _, places in wanted for offset in places}
-        # An element for which facts leave one number is that number wherever it stands.
+        # Facts that fix an element to one number replace it everywhere: then all places are read again.
         before, self._numbers = self._numbers, of_one_number(contract.data)
-        # What takes too much before anything is asked counts as a no in any case.
+        # Preparing alone may exceed the budget: that counts as a no, too.
         enough = None if self._effort is None else start + self._effort
         self.prover = self.prover.with_facts(
             contract,
@@ -168,7 +167,7 @@ class FactChoice:
 
 
 def _growing(first: int, last: int) -> Iterator[int]:
-    """``first``, `MORE_FACTS` times as many, and so on, below ``last``, and that."""
+    """``first``, then `MORE_FACTS` times as many each time, and ``last`` at the end."""
     while 0 < first < last:
         yield first
         first *= MORE_FACTS
@@ -176,5 +175,5 @@ def _growing(first: int, last: int) -> Iterator[int]:
 
 
 def _is_for_clauses(opened: Open) -> bool:
-    """Whether no fact can close this: it has no data in it."""
+    """Whether only clauses can close the obligation: it mentions no data."""
     return opened.obligation.blocked is None and not loaded_values(opened.conditions)

@@ -1,4 +1,4 @@
-"""Facts on index data that would decide what is open: taken up on trial, and only those that suffice are told."""
+"""Suggested data facts: assumed on trial, and reported only if they close open obligations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Key: TypeAlias = tuple[str, tuple[int, ...]]
 
 
 def key_of(obligation: Obligation) -> Key:
-    """The obligation's code and where it stands in the bytecode."""
+    """The obligation's code and its offsets in the bytecode."""
     items = (obligation.first, obligation.second, obligation.promise)
     return obligation.code, tuple(item.offset for item in items if item is not None)
 
@@ -38,17 +38,19 @@ def with_terms(groups: Iterable[Sequence[DataFact]], launch: LaunchSpec) -> list
 
 @dataclass
 class FactTrial:
-    """``look``: the proof that left it open, under the same contract.  ``needed``: the facts that closed what was open,
-    by obligation; what stayed open is not in it."""
+    """``look``: the proof, under the same contract, that left obligations open.
+
+    ``needed``: the facts that closed each obligation; without the obligations that stayed open.
+    """
 
     prover: Prover
     look: Prover
     needed: dict[Key, tuple[DataFact, ...]] = field(default_factory=dict)
 
     def run(self, wanted: Collection[Key]) -> tuple[DataFact, ...]:
-        """Try to close the ``wanted`` obligations; gives all facts that were taken up for those that were closed.
+        """Try to close the ``wanted`` obligations; return all facts that the closed ones need.
 
-        Facts that only keep machine integers from wrapping are looked for where nothing else helped.
+        Facts that only keep machine integers from wrapping come last.
         """
         self.prover.prepare_like(self.look, replace(self.prover.use, choose=None))
         left = self._close(set(wanted))
@@ -68,7 +70,7 @@ class FactTrial:
         return left
 
     def _closed(self, obligation: Obligation, key: Key) -> bool:
-        """Whether facts close the obligation; those that it needs are noted."""
+        """Whether facts close the obligation; notes the needed ones."""
         if obligation.blocked is not None or self.prover.at_its_end():
             return False
         with self.prover.effort.about(obligation):
@@ -94,7 +96,7 @@ class FactTrial:
         return True
 
     def _closing(self, conditions: Sequence[Term], obligation: Obligation) -> Callable[[Sequence[Term]], bool]:
-        """Whether more facts close the obligation.  Once some do, what takes much longer counts as a no."""
+        """A test whether more facts close the obligation.  After a success, a much slower check counts as a no."""
         done = False
 
         def closes(more: Sequence[Term]) -> bool:

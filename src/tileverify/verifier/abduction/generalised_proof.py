@@ -1,8 +1,8 @@
-"""One wider contract: the kernel proved under clauses that the launch it was recorded from keeps.
+"""One wider contract: the kernel proved under clauses that its recorded launch satisfies.
 
-A clause for an obligation between blocks has to leave work here, too (`work`): where the launch has one block along an
-axis that the kernel reads, and blocks along it would race, its one block is the user's to choose.  It holds of the
-launch itself, which is then all that is proved, and never becomes ``grid.y == 1`` in a contract that says ``any``.
+A clause for an obligation between blocks must leave work here, too (`nonvacuity`).  Example: the launch has one block
+along y, and several would race.  Then ``grid.y == 1`` is the user's choice: it never becomes a clause of a contract for
+``any`` launch, and only the launch itself is proved.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ from .patience import Patience
 @dataclass
 class GeneralisedProof:
     prover: Prover
-    _is_last: bool = field(default=False, init=False)  # the obligation that is looked at
+    _is_last: bool = field(default=False, init=False)  # of the present obligation
 
     def __post_init__(self) -> None:
         self.nonvacuity = Nonvacuity(self.prover)
 
     def attempt(self, level: Level) -> Outcome | None:
-        """The kernel proved under clauses that the level's own launch keeps; ``None`` if that does not work out.
+        """The kernel proved under clauses that the level's own launch satisfies; ``None`` if the proof fails.
 
-        No contract is vacuous then: the launch satisfies it.
+        The contract is not vacuous, because the launch satisfies it.
         """
         level = level.aligned(self.prover.summary.origins.values())
         if not all(holds(fact, level.own) for fact in self.prover.contract.facts):
@@ -87,7 +87,7 @@ class GeneralisedProof:
             return self._made_fit(patience, wrap, (outside, guard), level.own)
 
         preparer = Preparer(self.prover.summary, self.prover.contract, patience)
-        # Whether integers fit is asked again and again.
+        # The questions whether integers fit repeat.
         with self.prover.decider.remembering(), preparer.narrowing(made_fit):
             self.prover.prepare(preparer)
         if patience.is_over():
@@ -120,16 +120,16 @@ class GeneralisedProof:
         return self.prover.at_its_end() or self.prover.decider.spent > total
 
     def _is_behind(self, proved: float) -> bool:
-        """Whether what is left of the account is too little for the obligations that are left, by all experience."""
+        """Whether the proof has spent too much for its share of ``proved`` obligations, by measurement."""
         due = WIDEST_AHEAD + proved * (WIDEST_TOTAL - WIDEST_AHEAD)
         return self.prover.attempt.holds_for == "any" and self.prover.decider.spent > due
 
     def _in_vain(self) -> bool:
-        """Whether nothing is left for the obligations behind the present one, so that it does not matter either."""
+        """Whether the budget is spent before the last obligation: then the present one does not matter either."""
         return not self._is_last and self._exhausted()
 
     def _necessary(self) -> Iterator[Clause]:
-        """Clauses that no wider contract can do without, or that only keep absurd sizes out."""
+        """Clauses that every wider contract needs, or that exclude only absurd sizes."""
         plain = Preparer(self.prover.summary, self.prover.contract, self.prover.decider, keep_wraps=True)
         sites = [plain.site(site) for site in self.prover.summary.sites]
         asked = [promise(plain.promise(item)) for item in self.prover.summary.promises]
@@ -143,7 +143,7 @@ class GeneralisedProof:
                 yield clause
 
     def _close(self, opened: Open, miner: Miner) -> bool:
-        """Find clauses that the level's own launch keeps and under which the obligation holds, and adopt them."""
+        """Find clauses under which the obligation holds and that the level's own launch satisfies; adopt them."""
         if opened.obligation.blocked is not None or self.prover.options.deny_requires:
             return False
         own = [clause.condition for clause in launch_clause(opened.obligation, opened.conditions, self.prover.use)]
@@ -182,7 +182,7 @@ class GeneralisedProof:
         return bool(chosen) and isinstance(self.prover.prove(opened.obligation), Closed)
 
     def _made_fit(self, patience: Patience, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:
-        """Whether a clause that the level's own launch keeps makes ``wrap`` fit, by which it is adopted."""
+        """Adopt a clause that makes ``wrap`` fit and that the level's own launch satisfies; whether there is one."""
         if self.prover.options.deny_requires:
             return False
         for candidates in fitting_bounds(wrap):
@@ -197,14 +197,14 @@ class GeneralisedProof:
 
 @dataclass
 class _SeveralBlocks:
-    """Whether the clauses so far leave launches of several blocks, where the level's own launch has one.
+    """Tests whether the clauses so far leave launches of several blocks, if the level's own launch has one.
 
-    As clauses only grow, what excludes such launches is no wider contract, however the rest comes out.
+    Clauses only grow: once they exclude such launches, the contract cannot become a wider one.
     """
 
     prover: Prover
     level: Level
-    _seen: int = field(default=-1, init=False)  # clauses that do not exclude them
+    _seen: int = field(default=-1, init=False)  # number of clauses known not to exclude them
 
     def _answer(self) -> Answer:
         if any(self.level.own[axis] != 1 for axis in GRID):
@@ -222,14 +222,14 @@ class _SeveralBlocks:
 
 
 # --------------------------------------------------------------------------------------------------------- wider proofs
-# Proofs of a kernel for more than the launch that it was recorded from: widest first, each for a part of the account.
+# Proofs of a kernel for more launches than the recorded one: widest first, each for a part of the budget.
 #
-# What they cannot prove, the launch's own proof may.
+# If they fail, the launch's own proof may still succeed.
 
 
 @dataclass
 class Wider:
-    """``options``: for contracts that the user did not ask for."""
+    """Proofs under contracts wider than the user's, with ``options`` of their own."""
 
     summary: AccessSummary
     parameters: Sequence[EntryParameter]
@@ -238,10 +238,10 @@ class Wider:
     started: float
 
     def proved(self, launch: LaunchSpec, numbers: slice, share: int = WIDER_SHARE) -> tuple[Outcome | None, bool]:
-        """The kernel proved under one of the contracts that hold ``launch``, or ``None``: and whether one that was
-        tried in vain may work out with more of the account.
+        """The kernel proved under a contract wider than ``launch``, or ``None``; and whether a failed try ran out of
+        budget, so that more may help.
 
-        Each may take one of ``share`` equal parts of it: those of these ``numbers``, the widest first.
+        ``numbers``: which contracts to try, counted from the widest.  Each gets one of ``share`` parts of the budget.
         """
         ran_out, effort = False, self.session.effort
         for level in list(levels(launch, self.parameters))[numbers]:

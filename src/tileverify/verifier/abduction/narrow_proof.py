@@ -1,16 +1,16 @@
-"""The user's own contract narrowed: clauses that close what is open, minimal, as people write them.
+"""The user's own contract narrowed: minimal clauses, in people's wording, that close open obligations.
 
-Axes first: where the grid is open, an axis whose block number the kernel does not read gets one block as soon as blocks
-may meet at all, and no later question, no witness either, has blocks that differ in it alone.  A kernel that reads no
-block number is one for a single block.
+Axes come first.  If the grid is open and blocks may conflict, each axis that the kernel does not read gets one block.
+No later question and no witness then has blocks that differ in such an axis alone.  A kernel that reads no block number
+gets a single block.
 
-Clauses may not narrow what a person wrote: of a written contract only its open parts get any (`limits`).  What would
-prove the kernel beyond that is looked for after the verdict, for people to read.
+Clauses never narrow a written contract: they may restrict only its open parts (`limits`).  After the verdict, a search
+for other clauses that would prove the kernel gives advice to people.
 
-What clauses may not do is keep the kernel from its work (`work`): an axis that is read keeps two blocks at the accesses
-at stake, what is loaded may let them get there, and loops keep a second iteration.  Where clauses would have to, the
-question stays open: then a witness decides, or it is undecided, and the message says what those clauses are.  Clauses
-for blocks that differ along another axis are adopted all the same, so that the witness shows the axis at fault.
+Clauses never stop the kernel's work (`nonvacuity`): each axis that the kernel reads keeps two blocks at the accesses of
+the obligation, loaded values may let them get there, and loops keep a second iteration.  If only such clauses would
+close a question, it stays open: a witness refutes it, or it is undecided and the message names the clauses.  Clauses
+for blocks that differ along another axis are adopted even then, so that the witness shows the axis at fault.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from .implied import related
 from .nonvacuity import Demand, Nonvacuity, axes_of_work
 
 FOR_DATA = 4
-"""Groups of clauses that are tried where the contents of arrays matter, and mostly a fact about them is missing."""
+"""Groups of clauses to try if the contents of arrays matter: mostly a data fact is missing there, not a clause."""
 
 
 @dataclass
 class Narrowing:
-    """Looks for clauses that close what ``prover`` left open; ``freely``: whatever they narrow."""
+    """Looks for clauses that close the open obligations of ``prover``; ``freely``: they may narrow anything."""
 
     prover: Prover
     freely: bool = False
@@ -52,9 +52,9 @@ class Narrowing:
         self.nonvacuity = Nonvacuity(self.prover)
 
     def narrow(self, left: list[Open]) -> list[Open]:
-        """What is open although clauses about launch-known quantities were looked for that close it.
+        """Search clauses on launch parameters that close ``left``, adopt them, and return the rest.
 
-        Sound because each obligation is proved again under the clauses that are adopted.
+        Sound because each obligation is proved again under the adopted clauses.
         """
         still: list[tuple[Open, int]] = []
         for opened in left:
@@ -62,14 +62,16 @@ class Narrowing:
                 narrowed = self._narrowed(opened)
             if not narrowed:
                 still.append((opened, len(self.prover.clauses)))
-        # A clause that came later may close what came before.
+        # A later clause may close an earlier obligation.
         again = [self._reopened(opened, self.prover.clauses[known:]) for opened, known in still]
         self.prover.drop_implied({}, last=list(ignored_axes(frozenset())))
         return [reopened for reopened in again if reopened is not None]
 
     def ignoring_axes(self, left: list[Open]) -> list[Open]:
-        """What is open although axes that the kernel does not read get one block, where the grid is open and blocks may
-        meet."""
+        """Give axes that the kernel does not read one block, and return the obligations that stay open.
+
+        Only if the grid is open and blocks may conflict.
+        """
         meet = any(opened.obligation.level == CopyLevel.BLOCK and opened.obligation.blocked is None for opened in left)
         if self.prover.contract.grid_given or not meet:
             return left
@@ -78,7 +80,7 @@ class Narrowing:
         for clause in ignored_axes(self.prover.summary.read_axes):
             more = self.prover.searcher.decide([t.not_(clause.condition)], limits=CLAUSE_LIMITS).answer
             if more is Answer.UNSATISFIABLE:
-                continue  # the user has said so
+                continue  # the contract says so already
             if self.nonvacuity.possible([clause.condition, *(other.condition for other in found)]):
                 found.append(clause)
         self.prover.adopt(found)
@@ -105,7 +107,7 @@ class Narrowing:
         return False
 
     def _narrow_axes(self, opened: Open, wanted: Sequence[Demand]) -> None:
-        """Clauses for blocks that differ along one axis, for each axis where that is another question."""
+        """For each axis whose question is still open, adopt clauses for blocks that differ along it."""
         axes = axes_of_work(self.prover.summary.read_axes)
         if opened.obligation.level != CopyLevel.BLOCK or self.prover.contract.grid_given or len(axes) < 2:
             return
@@ -118,14 +120,17 @@ class Narrowing:
             self.prover.adopt(self.found(along, wanted) if needed else ())
 
     def _reopened(self, opened: Open, clauses: Sequence[Clause]) -> Open | None:
-        """What is left of ``opened`` under these clauses; one that shares no variable with it decides nothing."""
+        """``opened`` if it stays open under these clauses, else ``None``.
+
+        Clauses that share no variable with it cannot close it: then the prover is not asked.
+        """
         if not related(clauses, opened.conditions, self.prover.facts):
             return opened
         answer = self.prover.prove(opened.obligation)
         return answer if isinstance(answer, Open) else None
 
     def _own_clause(self, opened: Open) -> list[Clause]:
-        """The obligation itself, where it speaks of the launch alone and some launches keep it."""
+        """The obligation itself as a clause, if it mentions launch parameters alone and some launches satisfy it."""
         for clause in launch_clause(opened.obligation, opened.conditions, self.prover.use):
             if not self._is_free(clause.condition):
                 continue
@@ -137,8 +142,10 @@ class Narrowing:
         return []
 
     def found(self, opened: Open, wanted: Sequence[Demand], *, idle: bool = False) -> list[Clause]:
-        """Clauses that keep the question from holding and leave launches in which the kernel does its work, or is
-        ``idle``; none if none were found."""
+        """Clauses that close the question and leave launches in which the kernel does its work; empty if none.
+
+        ``idle``: the kernel need not do its work in these launches.
+        """
         groups: Iterator[list[Term]] = offers(
             opened.obligation,
             opened.conditions,
@@ -163,32 +170,36 @@ class Narrowing:
             return self.prover.worded(as_equalities(chosen), closes)
 
     def _has_open_part(self, opened: Open) -> bool:
-        """Whether some clause on what the question speaks of could be free."""
+        """Whether the tool may add some clause on the variables of the question."""
         named = {leaf for condition in opened.conditions for leaf in condition.free}
         return self.freely or not self.prover.contract.grid_given or any(map(is_left_open, named))
 
     def _is_free(self, clause: Term) -> bool:
-        """Whether the tool may add the clause: it narrows nothing that somebody wrote."""
+        """Whether the tool may add the clause: it narrows nothing that a person wrote."""
         return self.freely or self.prover.parts.is_admissible(clause)
 
     def would_do(self, opened: Open) -> list[str]:
-        """Clauses that close what is open and let some block of several get to it, but shut out part of the work: for
-        people to judge."""
+        """Clauses that close ``opened`` but shut out part of the work: advice to people.
+
+        Under them some launch of several blocks still reaches the accesses.
+        """
         if opened.obligation.blocked is not None or not any(self.quantities()):
             return []
         found = self.found(opened, self.nonvacuity.demands(opened.obligation)[:1], idle=True)
         return [clause.text for clause in shortest(found, self.prover.parts.implies, facts=self.prover.contract.facts)]
 
     def quantities(self) -> Iterator[Term]:
-        """What a launch decides within the contract; nothing where all is numbers."""
+        """The quantities that a launch of the contract chooses; empty if all are numbers."""
         values = contract_values(self.prover.contract)
         yield from (axis for axis in GRID if values.get(axis, axis).kind is not TermKind.CONST)
         yield from self.prover.contract.variables
         yield from (list_length(name) for name in self.prover.contract.lists)
 
     def _admitted(self, wanted: Sequence[Demand], offered: Sequence[Term], group: Sequence[Term]) -> list[Term]:
-        """Those of ``group`` that leave launches, beside what is offered, in which the kernel does its work: all
-        together, or else each that can."""
+        """The part of ``group`` under which, with ``offered``, the kernel still does its work.
+
+        The whole group if possible, else its terms one by one.
+        """
         group = list(filter(self._is_free, group))
         if not group or self.nonvacuity.leaves(wanted, [*offered, *group]):
             return group

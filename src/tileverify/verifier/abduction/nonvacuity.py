@@ -1,28 +1,26 @@
-"""The work that a clause has to leave: a clause that keeps a kernel from what an obligation is about answers nothing.
+"""Nonvacuity: the work that a clause must leave.  A clause that stops the work closes an obligation vacuously.
 
-What is demanded of the launches that clauses leave; each is one question, and each has to have a solution:
+Each demand is one question about the launches that satisfy the clauses; each must have a solution:
 
-    launch    there is one, of more than one block along an axis that the kernel reads
-    work      the accesses at stake are reached, in such a launch
-    axis a    two blocks whose numbers differ along a reach them, for every axis that the kernel reads
-    loop l    they are reached in a second iteration, or a later one, of every loop around them
-    writes a  two blocks whose numbers differ along a write to memory that others see, for every axis that the kernel
-              reads, be it by another access than those at stake
-    at once   in one launch, two blocks along *every* axis that is read write, and arrays have several elements
-    something a block gets to a write, where no launch keeps the demands on writes: all that is written is at fault
+    launch    a launch with more than one block along an axis that the kernel reads
+    work      in such a launch, blocks reach the accesses of the obligation
+    axis a    two blocks that differ along a reach these accesses, for every axis a that the kernel reads
+    loop l    a block reaches them in the second iteration or later, for every loop l around them
+    writes a  two blocks that differ along a write to memory that others see, for every axis a that the kernel reads;
+              by these accesses or by others
+    at once   in one launch, two blocks along *every* such axis write, and arrays have several elements
+    something a block reaches a write; only if no launch can meet the demands on writes: every write is at fault
 
-``reached`` means path conditions, masks and a live lane, what is loaded included.  A path condition that speaks of the
-launch alone is left out: a flag that switches an access off is a clause like any other, as long as blocks go on to
-write.  What blocks hand to each other by a protocol (tickets, counts) is known of the values in a demand;
-where such values have a part in it, two blocks are not enough, for what one of two blocks counts tells what the other
-did: the demand on an axis is then for three.
+``reached`` means: path conditions, masks and a live lane, with loaded values.  Path conditions on the launch alone are
+left out: a flag that switches an access off may be a clause, as long as blocks still write.  A demand knows the values
+that blocks exchange by a protocol (tickets, counts).  If it uses such values, the axis needs a grid of at least three
+blocks: with two, the count of one block determines the other's.
 
-A demand that no launch of the contract can keep says nothing, and is dropped.  So is the one on an axis, for an
-obligation on a single block, if no launch with two blocks along that axis keeps the obligation in both: sizes may leave
-room for one tile only, and then the last clause that helps is an axis of one block.  Coordinates alone do not tell
-that: behind the end of a row lies the next one, and is no fault.  So an access that is read as coordinates may do its
-work as its bytes say, too.  An obligation between blocks is another matter: if any two blocks along an axis that is
-read race, the kernel is wrong, and not its launches.
+A demand that no launch of the contract can meet is dropped.  For an obligation on a single block, so is the demand on
+an axis if two blocks along it never both satisfy the obligation: sizes may leave room for one tile only, and one block
+along that axis is then the last clause that helps.  Coordinates are too strict for this test: an access beyond the end
+of a row touches the next row, which is no fault.  So an access with coordinates may also meet a demand by its bytes.
+An obligation between blocks keeps its demand: if any two blocks along an axis race, the kernel is at fault.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ from .clauses import is_seen
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A way to do what is demanded.  ``unless``: what makes it pointless, if it holds wherever ``conditions`` do."""
+    """One way to meet a demand.  It is pointless if ``conditions`` imply ``unless``."""
 
     conditions: tuple[Term, ...]
     unless: Term = t.FALSE
@@ -63,8 +61,8 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What some launch has to do: one of the ways.  The first is what obligations say; ``others`` say more exactly what
-    a fault is, and may need more arithmetic than a solver has."""
+    """Some launch must do the work in one of the ways.  ``first`` follows the obligation's own terms.  ``others``
+    describe a fault more exactly, and may be too hard for the solver."""
 
     first: Way
     others: tuple[Way, ...] = ()
@@ -75,7 +73,7 @@ class Demand:
 
 
 def axes_of_work(read: frozenset[int]) -> tuple[int, ...]:
-    """The axes along which blocks have to differ: those that are read, and x if none is."""
+    """The axes along which blocks must differ: the axes that the kernel reads, or x if it reads none."""
     return tuple(sorted(read)) or (0,)
 
 
@@ -86,7 +84,7 @@ def demands(
     read: frozenset[int],
     shared: frozenset[str],
 ) -> Iterator[Demand]:
-    """What a clause for ``obligation`` has to leave; ``shared``: the functions that stand for what blocks hand over."""
+    """The demands on a clause for ``obligation``; ``shared``: functions for values that blocks exchange."""
     base = _without_flags(reached(obligation, prepared, contract))
     values = contract_values(contract)
     three = any(
@@ -117,10 +115,10 @@ def _demand(ways: Iterable[Way], *more: Term) -> Demand:
 def writing(
     prepared: Mapping[int, PreparedSite], obligation: Obligation, axis: int, contract: Contract
 ) -> Iterator[Demand]:
-    """Two blocks that differ along ``axis`` write to what others see, by one access or by two: one of these suffices.
-    None where the contract gives the axis one block.
+    """Demands that two blocks that differ along ``axis`` write to memory that others see; meeting one suffices.
 
-    Like the demands on an axis, they are pointless if one of the two breaks an obligation on a single block.
+    The two blocks may write by different accesses.  No demand if the contract gives the axis one block.
+    A demand is pointless if one of the two blocks breaks an obligation on a single block.
     """
     if contract_values(contract).get(GRID[axis], GRID[axis]) is t.ONE:
         return
@@ -132,7 +130,7 @@ def writing(
 
 
 def _writes(obligation: Obligation, prepared: Mapping[int, PreparedSite], copy: Second) -> Iterator[Way]:
-    """Two blocks write by each of the accesses that do, and by any of them."""
+    """Two blocks write: one way for each writing access, and one for any of them."""
     writes = [t.and_(each.guard, touches(each.place)) for each in _writers(prepared)]
     if len(writes) > 1:
         writes.append(t.or_(*writes))
@@ -147,10 +145,11 @@ def _writers(prepared: Mapping[int, PreparedSite]) -> list[PreparedSite]:
 def at_once(
     prepared: Mapping[int, PreparedSite], obligation: Obligation, axes: Iterable[int], contract: Contract
 ) -> Demand | None:
-    """In one launch two blocks write along every one of ``axes``: a clause that leaves one line of blocks, along one
-    axis or another, leaves each axis its work, but never both.  None where there is at most one such axis.
+    """The demand that in one launch two blocks write along every one of ``axes``.
 
-    Pointless like the demands on a single axis, if one of these blocks breaks an obligation on a single block.
+    A clause that leaves one line of blocks, along either axis, would pass the demand of each axis alone.
+    ``None`` if no axis has several blocks, or nothing is written.  Pointless if one of these blocks breaks an
+    obligation on a single block.
     """
     values = contract_values(contract)
     several = [axis for axis in axes if values.get(GRID[axis], GRID[axis]) is not t.ONE]
@@ -170,7 +169,7 @@ def at_once(
 
 
 def something(prepared: Mapping[int, PreparedSite]) -> Iterator[Demand]:
-    """A block gets to a write that others see, were it a fault; nothing of a kernel that has none."""
+    """The demand that a block reaches a visible write, even a faulty one; nothing for a kernel without such writes."""
     writes = [t.and_(each.guard, does_something(each)) for each in _writers(prepared)]
     if writes:
         yield Demand(Way((t.or_(*writes),)))
@@ -179,7 +178,7 @@ def something(prepared: Mapping[int, PreparedSite]) -> Iterator[Demand]:
 def _bytewise(
     obligation: Obligation, prepared: Mapping[int, PreparedSite]
 ) -> Iterator[tuple[Obligation, Mapping[int, PreparedSite]]]:
-    """The obligation that an access stays in its array with its bytes for its coordinates, where it was read so."""
+    """The bounds obligation of an access with bytes in place of coordinates, if it has coordinates."""
     site = obligation.first
     if obligation.code != TV.POINTER_OUT_OF_ALLOCATION or obligation.detail == MISALIGNED or site is None:
         return
@@ -192,7 +191,7 @@ def _bytewise(
 
 
 def two_blocks(contract: Contract, axes: Iterable[int]) -> tuple[Term, ...]:
-    """More than one block in the launch, along one of these axes: others only repeat what is done."""
+    """More than one block along one of these axes; blocks along other axes only repeat the work."""
     values = contract_values(contract)
     return (t.or_(*(t.lt(t.ONE, values.get(GRID[axis], GRID[axis])) for axis in axes)),)
 
@@ -202,7 +201,7 @@ def _without_flags(conditions: Iterable[Term]) -> tuple[Term, ...]:
 
 
 def _pair(obligation: Obligation, prepared: Mapping[int, PreparedSite], base: tuple[Term, ...]) -> Way:
-    """Two blocks that reach the accesses at stake; and that one of them breaks an obligation on a single block."""
+    """Two blocks reach the accesses of the obligation; ``unless`` one of them breaks it alone."""
     if obligation.level == CopyLevel.BLOCK:
         return Way(base)
     copy = Second(CopyLevel.BLOCK, OTHER)
@@ -216,13 +215,13 @@ def _pair(obligation: Obligation, prepared: Mapping[int, PreparedSite], base: tu
 
 
 def _broken_by_one(obligation: Obligation, copy: Second) -> Term:
-    """Whether a block, or the other one, breaks an obligation on a single block."""
+    """One of the two blocks breaks an obligation on a single block."""
     broken = t.and_(*obligation.conditions)
     return t.FALSE if obligation.level else t.or_(broken, copy(broken))
 
 
 def _iterations(obligation: Obligation) -> Iterator[Term]:
-    """The iterations of the loops around the accesses at stake, of either side."""
+    """The iterations of the loops around both accesses."""
     for site, copy in (
         (obligation.first, None),
         (obligation.second, Second(obligation.level or CopyLevel.LANE, OTHER)),
@@ -236,18 +235,18 @@ def _own_iterations(site: Site | None) -> Iterator[Term]:
     yield from (loop.iteration for loop in site.loops) if site is not None else ()
 
 
-# --------------------------------------------------------------------------------------------- what assumptions leave
+# ------------------------------------------------------------------------------------------- launches under assumptions
 @dataclass
 class Nonvacuity:
-    """Whether the launches that assumptions leave do the work that ``prover`` is about."""
+    """Tests whether launches under assumptions still do the kernel's work."""
 
     prover: Prover
-    demanded: list[list[Demand]] = field(default_factory=list)  # for every obligation that clauses were looked for
+    demanded: list[list[Demand]] = field(default_factory=list)  # of each obligation with a search for clauses
     _several: tuple[Term, ...] | None = None
     _others: dict[tuple[Demand, int], tuple[tuple[Term, ...], ...] | None] = field(default_factory=dict)
 
     def demands(self, obligation: Obligation) -> list[Demand]:
-        """What clauses for the obligation have to leave."""
+        """The demands on clauses for the obligation."""
         shared = frozenset(watched(self.prover.kernel.sites))
         found = demands(
             obligation,
@@ -259,7 +258,7 @@ class Nonvacuity:
         return self._informed(obligation, found)
 
     def _informed(self, obligation: Obligation, found: Iterable[Demand]) -> list[Demand]:
-        """Demands with what is known of contents, and of what blocks hand to each other."""
+        """Demands with data facts, and with facts on values that blocks exchange."""
         shared = watched(self.prover.kernel.sites)
 
         def informed(way: Way) -> Way:
@@ -273,12 +272,11 @@ class Nonvacuity:
         return [Demand(informed(demand.first), tuple(map(informed, demand.others))) for demand in found]
 
     def leaves(self, wanted: Sequence[Demand], offered: Sequence[Term]) -> bool:
-        """Whether what is wanted for one obligation is done in launches with the clauses on offer, but for what no
-        launch can do, whatever clauses are offered."""
+        """Whether launches under the ``offered`` clauses meet each wanted demand that is not pointless."""
         return all(self._is_kept(demand, offered) or self._is_pointless(demand) for demand in wanted)
 
     def _is_kept(self, demand: Demand, offered: Sequence[Term]) -> bool:
-        """Whether a launch with the clauses on offer does what is demanded."""
+        """Whether a launch under the ``offered`` clauses meets the demand."""
         if self.possible([*demand.first.conditions, *offered]):
             return True
         return any(self.possible([*way, *offered]) for way in self._instead(demand) or ())
@@ -287,7 +285,7 @@ class Nonvacuity:
         return self._instead(demand) == ()
 
     def _instead(self, demand: Demand) -> tuple[tuple[Term, ...], ...] | None:
-        """How else it can be done where no launch does it the first way; ``None`` if one may."""
+        """The other possible ways, if no launch can use the first; ``None`` if one may."""
         key = demand, len(self.prover.clauses)
         if key not in self._others:
             first, others = _done(demand.first), map(_done, demand.others)
@@ -296,12 +294,14 @@ class Nonvacuity:
         return self._others[key]
 
     def leaves_launches(self, chosen: Sequence[Term]) -> bool:
-        """Whether the contract has a small launch with these clauses, of more than one block if it has such."""
+        """Whether a small launch satisfies these clauses, with several blocks if the contract allows several."""
         return self.possible([*chosen, *self.two_blocks(), *self.prover.parts.small])
 
     def leaves_all_at_once(self, obligation: Obligation, chosen: Sequence[Term]) -> bool:
-        """Whether a small launch with these clauses has two blocks at work along every axis that is read, and several
-        elements in every array that may have them."""
+        """Whether in one small launch with these clauses two blocks write along every axis that the kernel reads.
+
+        Each array that may have several elements has several in that launch.
+        """
         demand = at_once(
             self.prover.kernel.by_number,
             obligation,
@@ -314,12 +314,12 @@ class Nonvacuity:
         (demand,) = self._informed(obligation, [demand])
         answer = self._asked([*demand.first.conditions, *chosen, *small])
         if answer is Answer.UNKNOWN and all(map(is_address, frozenset().union(*(term.free for term in chosen)))):
-            return True  # where arrays lie takes no block from its work
+            return True  # addresses of arrays keep no block from its work
         return answer is Answer.SATISFIABLE or self._asked((*_done(demand.first), *small)) is Answer.UNSATISFIABLE
 
     @cached_property
     def _filled(self) -> tuple[Term, ...]:
-        """Arrays have several elements, those that may."""
+        """Each array that may have several elements has several."""
         values, filled = contract_values(self.prover.contract), list[Term]()
         for array in self.prover.contract.arrays.values():
             elements = t.substitute(t.product(array_layout(array)[0]), values)
@@ -329,8 +329,8 @@ class Nonvacuity:
         return tuple(filled)
 
     def leaves_others(self, obligation: Obligation, chosen: Sequence[Term]) -> bool:
-        """Whether what other obligations are about is still done, and blocks along every axis that is read still write,
-        by whatever access."""
+        """Whether launches still meet the demands of other obligations, and blocks along every axis that the kernel
+        reads still write."""
         if not all(self.leaves(wanted, chosen) for wanted in self.demanded):
             return False
         writes = False
@@ -345,11 +345,11 @@ class Nonvacuity:
         return (writes or self.leaves_something(obligation, chosen)) and self.leaves_all_at_once(obligation, chosen)
 
     def leaves_something(self, obligation: Obligation, chosen: Sequence[Term]) -> bool:
-        """Whether a block still gets to a write, be it one that is always at fault."""
+        """Whether a block still reaches a write, even one that is always at fault."""
         return self.leaves(self._informed(obligation, something(self.prover.kernel.by_number)), chosen)
 
     def is_reached(self, obligation: Obligation) -> bool:
-        """Whether the facts that were taken up leave contents with which the kernel gets to the accesses at stake."""
+        """Whether some contents satisfy the assumed facts and let the kernel reach the obligation's accesses."""
         kernel = self.prover.kernel
         work = list(reached(obligation, kernel.by_number, self.prover.contract))
         work += self.prover.use.known(work, kernel.origins)
@@ -359,7 +359,7 @@ class Nonvacuity:
         return self._asked(conditions) is Answer.SATISFIABLE
 
     def _asked(self, conditions: Sequence[Term]) -> Answer:
-        """Of launches that can be made: not all that keep a contract's clauses have contents that keep its facts."""
+        """Ask about real launches only: some satisfy the clauses and have no contents that satisfy the data facts."""
         return self.prover.searcher.decide([*conditions, *self._promised], limits=CLAUSE_LIMITS).answer
 
     @cached_property
@@ -367,9 +367,9 @@ class Nonvacuity:
         return promises(self.prover.contract)
 
     def two_blocks(self) -> tuple[Term, ...]:
-        """More than one block: a contract that excludes every such launch would be vacuous.
+        """The condition "more than one block"; empty if the user's own contract has no such launch.
 
-        Nothing where the user's own contract has no such launch.
+        A contract that excludes every such launch would be vacuous.
         """
         if self._several is None:
             two = two_blocks(self.prover.contract, axes_of_work(self.prover.summary.read_axes))
@@ -378,5 +378,5 @@ class Nonvacuity:
 
 
 def _done(way: Way) -> tuple[Term, ...]:
-    """What is demanded is done so, and not in vain."""
+    """The way's conditions, and that it is not pointless."""
     return (*way.conditions, t.not_(way.unless))

@@ -1,6 +1,6 @@
-"""Kernels whose launch was recorded: which of the facts that held of its arrays a verdict needs.
+"""Recorded launches: the choice of observed data facts that a verdict needs.
 
-Nobody vouches for what was observed, so a proof takes up as little of it as it can, and says so.
+No one guarantees observed facts, so a proof assumes as few as possible and lists them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .clauses import Clause
 from .fact_candidates import candidates
 
 MOST_RELATED: Final = 2
-"""Arrays that one fact can speak of."""
+"""The most arrays that one fact relates."""
 
 
 class Look(Protocol):
@@ -49,25 +49,27 @@ class Look(Protocol):
         """The obligations that the attempt did not prove."""
 
     def attempt(self) -> Outcome | None:
-        """The verdict, where it takes no witness: ``None`` if obligations stay open."""
+        """The verdict, if it needs no witness; ``None`` if obligations stay open."""
 
     def explained(self) -> Outcome:
-        """What stayed open, refuted by a witness or with the reason why it is undecided."""
+        """The verdict on open obligations: refuted by a witness, or undecided with a reason."""
 
     def choose(self, groups: Sequence[Sequence[DataFact]], clauses: Sequence[Clause] = ()) -> tuple[DataFact, ...]:
-        """As few of the facts as close what stayed open, under more ``clauses``; none if that stays open."""
+        """A minimal choice of facts that closes all of ``left`` under more ``clauses``; empty if none does."""
 
 
 class Own(Protocol):
     """Verifications of the kernel under the launch's own contract."""
 
     def __call__(self, launch: LaunchSpec, hasty: Limits | None = None) -> Look:
-        """``hasty``: limits of a look that need not be thorough, as more was recorded."""
+        """``hasty``: limits of a quick pass; later passes add recorded facts."""
 
 
 class FirstSeen(NamedTuple):
-    """``outcome``: the verdict, unless more is to be asked under ``facts``, some of those observed; ``clauses``: those
-    that a proof added."""
+    """``outcome``: the verdict, or ``None`` if later stages must decide.  ``facts``: observed facts to assume.
+
+    ``clauses``: added by the proof.
+    """
 
     outcome: Outcome | None
     facts: tuple[DataFact, ...] = ()
@@ -75,13 +77,17 @@ class FirstSeen(NamedTuple):
 
 
 def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec) -> FirstSeen:
-    """The verdict of a launch whose arrays were observed, or the facts that it takes.
+    """The verdict of a launch with observed arrays, or the facts that its proof needs.
 
-    Without any of them, if that will do; else what counters began with, and, where that helps, what arrays held at
-    first that the kernel stores to and loads from; else that, and as few others as close what is open, the weaker ones
-    that follow from them first.  Where no choice does, contents that keep all of them may show a fault.
+    In this order, until a proof succeeds:
+
+    1. no observed fact,
+    2. the first values of counters,
+    3. if it helps, the first contents of arrays that the kernel stores to and loads from,
+    4. these and a minimal choice of other facts; weaker facts that follow from the observed ones come first,
+    5. all observed facts: contents that satisfy them may show a fault.
     """
-    # What a recording saw is at hand: then a look without it need not be thorough.
+    # Observed facts are available, so the pass without them is quick.
     look, starts = own(launch, FIRST_LOOK), starts_of_counters(summary.sites, launch)
     if (outcome := look.attempt()) is not None:
         return FirstSeen(outcome, (), look.prover.clauses)
@@ -97,14 +103,14 @@ def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec) -> FirstSe
         if len(filled.left) < len(look.left):
             look, starts = filled, contents
     weaker = [divided_by(summary, launch), *follow_from_observed(candidates(summary, launch), launch)]
-    # What was observed itself speaks of numbers, so that a proof from it holds for fewer launches.
+    # Observed facts contain numbers: a proof from them holds for fewer launches.
     facts = look.choose(weaker) or look.choose([launch.observed])
     if facts:
         return FirstSeen(None, (*starts, *facts))
     informed = own(_with(launch, launch.observed))
     found = informed.attempt() or informed.explained()
     if found.verdict is Verdict.PROVED:
-        # It takes clauses that are found once facts are known.
+        # The proof needs clauses that can be found only under facts.
         clauses = informed.prover.clauses
         facts = look.choose(weaker, clauses) or look.choose([launch.observed], clauses) or launch.observed
         return FirstSeen(None, tuple(dict.fromkeys((*starts, *facts))))
@@ -114,10 +120,10 @@ def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec) -> FirstSe
 
 
 def _of_three_arrays(prover: Prover, found: Outcome) -> bool:
-    """Whether an address at fault is made of the contents of three arrays or more.
+    """Whether an address at fault depends on the contents of three arrays or more.
 
-    Facts speak of one array, or of two: what was observed does not tell contents of three that belong together (ranks,
-    counts and keys of a routing) from others, so that a fault in others shows nothing against the launch.
+    A fact relates at most two arrays.  So the sampled contents of three (ranks, counts and keys of a routing) may not
+    fit together, and a fault with them does not count against the launch.
     """
     at_fault = _at_fault(found)
     addresses = (place_terms(each.place) for each in prover.kernel.sites if each.origin.name in at_fault)
@@ -125,7 +131,7 @@ def _of_three_arrays(prover: Prover, found: Outcome) -> bool:
 
 
 def _without_bystanders(prover: Prover, found: Outcome, launch: LaunchSpec) -> Outcome:
-    """The refutation with those observations alone whose arrays decide where, or whether, what is at fault goes."""
+    """The refutation without the observed facts on arrays that decide neither address nor guard of the fault."""
     at_fault = _at_fault(found)
     sites = [each for each in prover.kernel.sites if each.origin.name in at_fault]
     deciding = loaded_values(term for each in sites for term in (*place_terms(each.place), each.guard))
@@ -148,42 +154,46 @@ def _with(launch: LaunchSpec, facts: Sequence[DataFact]) -> LaunchSpec:
     return replace(launch, data=(*launch.data, *facts))
 
 
-# ----------------------------------------------------------------------------------------------------------- seen facts
-# Which facts follow from what a recording saw of a launch's index arrays.
+# ------------------------------------------------------------------------------------------------------- observed facts
+# The facts that follow from a recording of a launch's index arrays.
 #
 # A recording notes the strongest facts that held of the contents, in numbers: ``range(pos, 0, 512)``.  A proof for
-# other launches needs weaker ones with names, ``range(pos, 0, cache.shape[0])``; it follows if the recorded launch had
-# at least 512 rows.
+# other launches needs a weaker fact with names: ``range(pos, 0, cache.shape[0])``.  It follows if the recorded launch
+# had at least 512 rows.
 
 
 _QUOTIENTS = (TermKind.DIV, TermKind.TDIV, TermKind.MOD)
 
 
 def follow_from_observed(groups: Iterable[Iterable[DataFact]], launch: LaunchSpec) -> list[list[DataFact]]:
-    """The facts, group by group, that follow from what was observed of ``launch``, as far as its sizes are numbers."""
+    """The facts, group by group, that follow from the observed facts of ``launch`` with its numbers as sizes."""
     numbers = numbers_of(launch)
     return [[fact for fact in group if follows(fact, launch.observed, numbers)] for group in groups]
 
 
 def starts_of_counters(sites: Iterable[Site], launch: LaunchSpec) -> tuple[DataFact, ...]:
-    """What was observed of the values that counters, tickets and locks begin with: no access goes where they say, so
-    that nobody finds facts about them by looking at that."""
+    """The observed first values of counters, tickets and locks.
+
+    No address depends on them, so a search from addresses never finds facts on them.
+    """
     scoped = {site.origin.name for site in sites if site.atomic and site.origin.kind is OriginKind.PARAMETER}
     return tuple(fact for fact in launch.observed if fact.array in scoped and subject_of(fact) is Subject.LIMITS)
 
 
 def first_contents(summary: AccessSummary, launch: LaunchSpec) -> tuple[DataFact, ...]:
-    """What was observed of arrays that the kernel stores integers to and loads them from again: what such a load gives
-    is bounded by what was there at first."""
+    """The observed ranges of arrays to which the kernel stores integers and from which it loads them again.
+
+    The first contents bound the values of such loads.
+    """
     names = read_back_arrays(summary)
     return tuple(fact for fact in launch.observed if fact.array in names and subject_of(fact) is Subject.LIMITS)
 
 
 def divided_by(summary: AccessSummary, launch: LaunchSpec) -> list[DataFact]:
-    """What was observed of arrays with one element that the kernel divides by something made of.
+    """The observed ranges of one-element arrays that occur in a divisor.
 
-    Such an element is a scalar of the launch, handed over by its address (how many tiles there are to share out), and
-    the launch's scalars are numbers.  Facts that leave it open leave quotients by a variable.
+    Such an element is a scalar of the launch, passed by address: the number of tiles to share out, say.  The other
+    scalars of the launch are numbers.  Weaker facts would leave quotients by a variable.
     """
     alone = {array.name for array in launch.arrays() if all(constant_value(size) == 1 for size in array.shape)}
     fixed = [fact for fact in launch.observed if fact.array in alone and subject_of(fact) is Subject.LIMITS]
@@ -196,7 +206,7 @@ def divided_by(summary: AccessSummary, launch: LaunchSpec) -> list[DataFact]:
 
 
 def follows(fact: DataFact, observed: Iterable[DataFact], numbers: Mapping[str, int]) -> bool:
-    """Whether ``fact``, with the launch's ``numbers`` for its names, says no more than one of the ``observed``."""
+    """Whether ``fact``, with the launch's ``numbers`` for its names, follows from one of the ``observed``."""
 
     def number(expression: Expression) -> int:
         return evaluate(expression, numbers)

@@ -1,9 +1,8 @@
-"""How long it is asked whether machine integers fit, in a contract wider than the launch.
+"""The budget for questions whether machine integers fit, in a contract wider than the launch.
 
-Most such questions that have an answer have it soon, what stays open under one guard mostly stays open under the next,
-and where one integer stays open, others do.  So a question takes no more than a part of what is left of the account,
-and half as much for each time that the same integer was asked about in vain, and for each other one that is open.  An
-answer that is missed costs a wider contract, or a first look without facts, never a proof.
+Answers come soon or never.  An integer that stays open under one guard mostly stays open under the next, and others
+follow it.  So a question gets a share of the units that are left.  The share halves with each failed question on the
+same integer, and with each other open integer.  A missed answer costs a wider contract or a quick pass, never a proof.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from ..smt import Decider
 
 @dataclass
 class Patience:
-    """Asks ``decider`` under ``limits`` at most, until it has spent most of ``account``, in resource units, or
-    ``most_open`` integers stay open; no ``account``: as long as it takes.
+    """Asks ``decider`` within ``limits`` until most of ``account`` (resource units) is spent or ``most_open`` integers
+    stay open.
 
-    The first condition of a question is what must not be, that an integer does not fit; the others say where.
+    No ``account``: no end.  The first condition of a question says that an integer does not fit; the others say where.
     """
 
     decider: Decider
@@ -33,7 +32,7 @@ class Patience:
     _in_vain: Counter[Term] = field(default_factory=Counter)
 
     def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
-        """The answer; ``UNKNOWN`` once the account is spent."""
+        """The answer; `UNKNOWN` once `is_over`."""
         conditions = tuple(conditions)
         if self.is_over():
             return Result(Answer.UNKNOWN, None)
@@ -50,7 +49,7 @@ class Patience:
         return result
 
     def is_over(self) -> bool:
-        """Whether nothing more is asked."""
+        """Whether every further question gets `UNKNOWN`."""
         if self.account is None:
             return False
         too_many = self.most_open is not None and len(self._in_vain) >= self.most_open

@@ -1,5 +1,4 @@
-"""A certificate checked: its texts, its hashes, where the bytecode is at hand every question anew, and its proofs by a
-second solver."""
+"""Checks a certificate: its texts and hashes, its questions against the bytecode, its proofs by a second solver."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ from .wellformed import check_texts
 
 
 class Rechecking(enum.Enum):
-    """What the second solver says of a proof."""
+    """The second solver's verdict on a proof."""
 
     CONFIRMED = "confirmed"
     OPEN = "not confirmed"
@@ -41,12 +40,11 @@ class Rechecking(enum.Enum):
 
 
 class Means(enum.Enum):
-    """What confirms an obligation.
+    """The means that confirm an obligation.
 
-    ``STRUCTURAL``: tileverify's own simplification contradicts it, once more in the derivation from the bytecode.
-    ``CVC5``: the second solver, for the obligation and all that it rests on; with ``LEMMAS``, by instances of schemas
-    that are proved in Coq; with ``CASES``, asked for each case of its own.  ``FIRST_ONLY``: none of these, so that the
-    word of the solver that found the proof is all there is.
+    ``STRUCTURAL``: tileverify's own simplification, repeated in the derivation from the bytecode, refutes it.
+    ``CVC5``: the second solver confirms the obligation and its side questions; ``LEMMAS``: with instances of schemas
+    that are proved in Coq; ``CASES``: case by case.  ``FIRST_ONLY``: none of these; only the first solver's answer.
     """
 
     STRUCTURAL = "structural rule"
@@ -58,9 +56,10 @@ class Means(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rechecked:
-    """``bytecode_sha256``: of the bytecode from which the questions were derived anew, and are the same; ``None`` if it
-    was not at hand, or nobody read it.  ``answers`` and ``means``: one for each obligation of the certificate.
-    ``reread``: who read the bytecode."""
+    """``bytecode_sha256``: of the bytecode that yields the same questions; ``None`` if it was missing or not read.
+
+    ``answers`` and ``means``: one for each obligation of the certificate.  ``reread``: the reader of the bytecode.
+    """
 
     certificate: Certificate
     bytecode_sha256: str | None
@@ -74,7 +73,7 @@ class Rechecked:
 
     @property
     def answer(self) -> Rechecking:
-        """Without the bytecode nobody knows what there is to prove, and where that is nothing, nothing was proved."""
+        """The worst answer; at best `OPEN` without bytecode or without obligations, as then nothing is proved."""
         if self.count(Rechecking.REJECTED):
             return Rechecking.REJECTED
         whole = self.derived and self.answers and not self.count(Rechecking.OPEN)
@@ -87,11 +86,11 @@ class Rechecked:
 
 
 def recheck(text: str, file: str, *, bytecode: bytes | None, solver: SecondSolver, executor: bool = True) -> Rechecked:
-    """Check the certificate in ``text``, with ``bytecode`` against the kernel that it speaks of.
+    """Check the certificate in ``text``; with ``bytecode``, also against its kernel.
 
-    ``executor``: bytecode that the checker does not follow is read by the prover's executor.
+    ``executor``: the prover's executor reads bytecode that the checker cannot follow.
 
-    Raises `CertificateError` where it is damaged, or does not say of the kernel what a derivation of its own says.
+    Raises `CertificateError` if the certificate is damaged, or differs from a new derivation.
     """
     certificate = read_certificate(text, file)
     check_texts(certificate, file)
@@ -112,7 +111,7 @@ def recheck(text: str, file: str, *, bytecode: bytes | None, solver: SecondSolve
 
 # -------------------------------------------------------------------------------------- without a solver
 def _check_contract(certificate: Certificate, file: str) -> None:
-    """The facts are what the launch contract says, and one for each clause."""
+    """Check that the facts are those of the launch contract, plus at most one for each clause."""
     try:
         vocabulary = Vocabulary()
         facts = stated_facts(launch_facts(build_contract(certificate.launch)), vocabulary)
@@ -128,7 +127,7 @@ def _check_contract(certificate: Certificate, file: str) -> None:
 
 
 def check_bytecode(certificate: Certificate, bytecode: bytes, file: str) -> None:
-    """The bytes are those that the certificate speaks of; only debug and producer information may differ."""
+    """Check that the certificate is about these bytes; only debug and producer information may differ."""
     if hashlib.sha256(bytecode).hexdigest() == certificate.bytecode_sha256:
         return
     try:
@@ -142,7 +141,7 @@ def check_bytecode(certificate: Certificate, bytecode: bytes, file: str) -> None
 def check_derivation(
     certificate: Certificate, bytecode: bytes, file: str, solver: SecondSolver, *, executor: bool = True
 ) -> Reread:
-    """Hold what is said of the accesses against the bytecode, derive every question anew, and compare."""
+    """Check the certificate's summary against the bytecode, derive every question again, and compare."""
     try:
         summary, reread = summary_read_again(certificate, bytecode, file, solver, executor=executor)
         if summary is None:
@@ -188,22 +187,22 @@ def _without_lemmas(question: Question) -> Question:
 
 
 def _without_position(place: Place) -> Place:
-    """Line numbers are debug information, which the certificate does not vouch for."""
+    """The place without its line number: the certificate guarantees no debug information."""
     return replace(place, at="")
 
 
 # ----------------------------------------------------------------------------------- with a second solver
 def _check_possible(certificate: Certificate, solver: SecondSolver, file: str) -> None:
-    """A contract that no launch satisfies would prove everything, and so would facts that no contents keep.
+    """Reject a contract that no launch satisfies, or facts that no contents satisfy: they would prove everything.
 
-    What the solver does not say within a part of the limit is let pass: no launch could ever keep such a contract.
+    Without an answer within a part of the limit the contract passes: if it is contradictory, no launch can use it.
     """
     contract = build_contract(certificate.launch)
     vocabulary = Vocabulary()
     stated_facts(launch_facts(contract), vocabulary)
     known = len(vocabulary.definitions)
     promised = stated_facts(promises(contract), vocabulary)
-    # What facts say of an array that is never there says nothing; one that is described as empty is as it is meant.
+    # Facts on an array that is always empty mean nothing; an array described as empty is intended.
     some = {
         name: stated_facts([t.le(t.ONE, count)], vocabulary)
         for name, count in elements(contract).items()
@@ -211,7 +210,7 @@ def _check_possible(certificate: Certificate, solver: SecondSolver, file: str) -
     }
     whole = [*promised, *(text for stated in some.values() for text in stated)]
     if solver.opinion(possibility_script(certificate, vocabulary, known, whole), part=_FEW) is Opinion.MODEL:
-        return  # a launch in which no array is empty shows all of it at once; where products hide it, that is no loss
+        return  # one launch without empty arrays shows everything at once; if products hide it, ask one by one
     script = possibility_script(certificate, vocabulary, known, promised)
     if solver.opinion(script, part=PART) is Opinion.CONTRADICTION:
         raise CertificateError("no launch satisfies the contract of the certificate", file)
@@ -244,7 +243,7 @@ class _Opinions:
             yield _worst(self._questions[number] for number in (proved.question, *proved.wraps))
 
     def means(self, *, derived: bool) -> Iterator[tuple[Means, ...]]:
-        """What confirms each obligation; after `answers`."""
+        """The means that confirm each obligation; call `answers` first."""
         for proved in self.certificate.obligations:
             used = (proved.question, *proved.wraps)
             open_ = {number for number in used if self._questions[number] is not Rechecking.CONFIRMED}
@@ -254,7 +253,7 @@ class _Opinions:
                 found += [Means.LEMMAS] if any(map(self._lemmas_of, used)) else []
                 found += [Means.CASES] if self._split.intersection(used) else []
             elif open_ != {proved.question}:
-                found = []  # the rule decides the obligation, but not what it rests on
+                found = []  # the rule decides the obligation, but not its side questions
             yield tuple(found) or (Means.FIRST_ONLY,)
 
     def _lemmas_of(self, number: int) -> set[int]:
@@ -262,8 +261,10 @@ class _Opinions:
         return {*question.lemmas, *(lemma for each in question.equal for lemma in each.lemmas)}
 
     def _ask_together(self, scripts: Sequence[Script], *, exact: bool) -> None:
-        """Ask for many small contradictions in one script, as each script takes the solver longer to set up than to
-        answer.  Where it finds none, nothing is known, and each is asked by itself."""
+        """Ask for many small contradictions in one script, because setting up a script takes longer than the answer.
+
+        Without a contradiction nothing is known, and each is asked alone.
+        """
         fit = [each for each in scripts if each.asserted is not None and each.exact == exact]
         for start in range(0, len(fit), _TOGETHER):
             some = fit[start : start + _TOGETHER]
@@ -276,8 +277,10 @@ class _Opinions:
         return _worst((*proofs, *map(self._lemma, sorted(self._lemmas_of(number)))))
 
     def _script(self, number: int, position: int, short: Script) -> Rechecking:
-        """What the certificate says is enough is asked first, by itself and in cases; then everything, with all of the
-        limit, as only that can reject."""
+        """Ask first with the certificate's needed facts alone, then in cases, then with everything and the whole limit.
+
+        Only the last question can reject.
+        """
         if short.name in self._together or self.solver.opinion(short.text, part=PART) is Opinion.CONTRADICTION:
             return Rechecking.CONFIRMED
         if contradicted_in_cases(short, self.solver):
@@ -286,7 +289,7 @@ class _Opinions:
         return self._ask(next(islice(question_scripts(self.certificate, number, whole=True), position, None)))
 
     def _lemma(self, number: int) -> Rechecking:
-        """Whether the schema applies: what it takes for products and quotients are products and quotients."""
+        """Whether the schema applies: its product and quotient arguments really are products and quotients."""
         if number not in self._lemmas:
             script = lemma_script(self.certificate, number)
             known = script.name in self._together
@@ -299,10 +302,10 @@ class _Opinions:
 
 
 _TOGETHER: Final = 32
-"""Contradictions that are asked for in one script."""
+"""The most contradictions in one script."""
 
 _FEW: Final = 50
-"""A script that is only a short way, where there is one, may take one of so many parts of the limit."""
+"""A script that is only a short cut gets one of so many parts of the limit."""
 
 _ANSWERS: Final = {
     Opinion.CONTRADICTION: Rechecking.CONFIRMED,

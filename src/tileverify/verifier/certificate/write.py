@@ -1,6 +1,6 @@
-"""From a verdict `proved` to its certificate: everything is proved once more, and written down as it is proved.
+"""From a verdict `proved` to its certificate: proves everything once more and records the proof.
 
-A bundle whose certificate is not trusted is proved so as well (`prove_again`).
+`prove_again` does the same proof for a bundle whose certificate is not trusted.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from .statement import Statement, statement, tier_of
 
 
 def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> Certificate:
-    """The certificate of ``result``, which says that ``unit`` is proved.
+    """The certificate of ``result``, whose verdict on ``unit`` is `proved`.
 
-    Raises `CertificateError` where the second proof does not succeed.
+    Raises `CertificateError` if the second proof fails.
     """
     try:
         derivation = _proved(summary, unit.launch, result.clauses)
@@ -88,21 +88,21 @@ def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> C
 
 
 def _reading(summary: AccessSummary) -> AccessSummary | None:
-    """What is said of the accesses, as it will be read back; nothing where that would be something else."""
+    """The summary as a reader of the certificate gets it; ``None`` if reading would change it."""
     document = reading_document(summary)
     again = reading_of(document, summary.entry)
     return again if reading_document(again) == document else None
 
 
 def _without_unused(definitions: Mapping[str, str], kept: int, lemmas: Iterable[CertifiedLemma]) -> dict[str, str]:
-    """The first ``kept`` definitions, and of the others what the lemmas need."""
+    """The first ``kept`` definitions, and the others that lemmas need."""
     needed = needed_names((arg for lemma in lemmas for arg in lemma.args if isinstance(arg, str)), definitions)
     return {name: text for i, (name, text) in enumerate(definitions.items()) if i < kept or name in needed}
 
 
 @dataclass
 class _Lemmas:
-    """The lemmas of all questions, each once."""
+    """The lemmas of all questions, each recorded once."""
 
     vocabulary: Vocabulary
     found: dict[CertifiedLemma, int] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class _Lemmas:
 
 
 class _Needed(NamedTuple):
-    """Positions in what was given, and of lemmas in the certificate."""
+    """Positions of needed assertions in ``given``, and of needed lemmas in the certificate."""
 
     given: tuple[int, ...]
     lemmas: tuple[int, ...]
@@ -124,7 +124,7 @@ class _Needed(NamedTuple):
 
 @dataclass
 class _Argument:
-    """Finds out which lemmas a question needs, for each of its equalities and in the end."""
+    """Finds the facts and lemmas that a question needs: for each equality of twins, and for the contradiction."""
 
     question: Question
     proof: Proof
@@ -150,11 +150,11 @@ class _Argument:
         return replace(self.question, equal=tuple(equal), lemmas=needed.lemmas, needs=needed.given)
 
     def _otherwise(self) -> Tier:
-        """The theory to put the question in where the lemmas at hand do not carry it."""
+        """The theory for the question if the known lemmas do not suffice."""
         return beyond_linear([*self.derivation.facts, *self.proof.conditions])
 
     def _needed(self, given: Sequence[str], lemmas: Sequence[SolverLemma], denied: str = "") -> _Needed | None:
-        """What of ``given`` and of the lemmas, first of those that the proof had, contradicts itself, or ``denied``."""
+        """An unsat core of ``given``, ``denied`` and lemmas; the proof's lemmas first, then bound lemmas as well."""
         always = [denied] if denied else []
         for offered in (lemmas, (*lemmas, *bound_lemmas(self._arithmetic(lemmas)))):
             known = {self.lemmas.stated(lemma): lemma for lemma in offered}
@@ -175,13 +175,13 @@ class _Argument:
         return None
 
     def _spoken(self, lemmas: Iterable[SolverLemma]) -> Iterator[Term]:
-        """What the question and its lemmas are made of; the contract's facts are left out."""
+        """The terms of the question and its lemmas, without the contract's facts."""
         args = (arg for lemma in lemmas for arg in lemma.args if isinstance(arg, Term))
         for term in (*self.proof.conditions, *args):
             yield from t.postorder(term)
 
     def _arithmetic(self, lemmas: Iterable[SolverLemma]) -> Iterator[Term]:
-        """The products and quotients that the question speaks of."""
+        """The products and quotients of the question, its lemmas and the facts."""
         merged = (t.eq(merge.first, merge.second) for merge in self.proof.merges)
         args = (arg for lemma in lemmas for arg in lemma.args if isinstance(arg, Term))
         spoken = (*self.derivation.facts, *self.proof.conditions, *merged, *args)
@@ -193,16 +193,16 @@ class _Argument:
 
 # ---------------------------------------------------------------------------------------------------------- the proof
 def _proved(summary: AccessSummary, launch: LaunchSpec, clauses: Sequence[str]) -> Derivation:
-    """Every question that the proof takes, answered by this machine's own solver; raises `Underivable`."""
+    """Every question of the proof, answered by Z3; raises `Underivable`."""
     terms = clause_terms(clauses, summary, launch)
     return derive(summary, build_contract(launch), terms, lambda facts: Decider(facts, Limits(), explain=True))
 
 
 def prove_again(certificate: Certificate, bytecode: bytes, file: str) -> None:
-    """Prove that every launch of the certificate's contract under its clauses keeps every obligation of the bytecode.
+    """Prove every obligation of the bytecode for all launches of the certificate's contract under its clauses.
 
-    Nothing else of the certificate is looked at.  Raises `CertificateError` where that does not succeed, or no launch
-    satisfies the contract.
+    Uses nothing else of the certificate.  Raises `CertificateError` if the proof fails, or no launch satisfies the
+    contract.
     """
     try:
         check_entry(certificate, file)

@@ -1,7 +1,7 @@
-"""What a verdict `proved` rests on: every obligation of a kernel and every question that had to be answered for it.
+"""The derivation behind a verdict `proved`: every obligation of a kernel, and every question that its proof needs.
 
-The same walk writes a certificate and checks it.  Only who answers differs: the solver, or the certificate itself, so
-that a certificate can neither leave a question out nor put a weaker one in its place.
+The same walk writes a certificate and checks it; only the source of answers differs: the solver, or the certificate.
+So a certificate can neither omit a question nor replace it by a weaker one.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ from .simplify import Simplified, simplify
 
 @dataclass(frozen=True, slots=True)
 class ProofStep:
-    """An obligation and where its proof stands: ``question`` and ``wraps`` are positions in the derivation's questions.
+    """An obligation and its proof: ``question`` and ``wraps`` are positions in the derivation's questions.
 
-    ``wraps`` let the conditions be read without the wraps of machine integers, and with what synchronisation adds.  A
-    ``structural`` obligation was decided without a solver; its question is the same obligation for a solver, and may be
-    out of reach.
+    ``wraps``: the side questions that justify dropping machine wraps and adding facts of synchronisation.
+    ``structural``: decided without a solver; ``question`` puts the same obligation to a solver, which may fail on it.
     """
 
     obligation: Obligation
@@ -42,7 +41,7 @@ class ProofStep:
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """``facts``: what every launch satisfies; ``questions`` are about them, none twice."""
+    """``facts``: true in every launch.  ``questions``: asked under these facts, each once."""
 
     contract: Contract
     facts: tuple[Term, ...]
@@ -51,7 +50,7 @@ class Derivation:
 
 
 class Underivable(Exception):
-    """An obligation that nobody answered for, or that no question can be asked about."""
+    """An obligation without a proof, or one that cannot be put as a question."""
 
     def __init__(self, obligation: Obligation) -> None:
         super().__init__(obligation.code)
@@ -59,11 +58,11 @@ class Underivable(Exception):
 
 
 SolverFor: TypeAlias = Callable[[Sequence[Term]], Decides]
-"""Who answers questions under some facts."""
+"""Makes the decider for questions under some facts."""
 
 
 def derive(summary: AccessSummary, contract: Contract, clauses: Sequence[Term], solver: SolverFor) -> Derivation:
-    """Ask everything that "each launch of ``contract`` under ``clauses`` is fine" rests on; raises `Underivable`."""
+    """Ask all questions behind "no launch of ``contract`` under ``clauses`` is faulty"; raises `Underivable`."""
     facts = (*launch_facts(contract), *clauses)
     ledger = _Ledger(solver(facts))
     steps = _Walk(summary, contract, facts, clauses, ledger).steps()
@@ -84,7 +83,7 @@ class _Walk:
         self.wraps: dict[int, tuple[int, ...]] = {}
         self.sites = []
         for site in summary.sites:
-            # A preparer for each, so that every wrap is asked about wherever it matters.
+            # A preparer for each site, so that each site records all its wrap questions.
             self.sites.append(Preparer(summary, contract, ledger, use=self.use).site(site))
             self.wraps[site.number] = ledger.taken()
         self.promises = []
@@ -102,7 +101,7 @@ class _Walk:
             self.ledger.taken()
             grounds = self._grounds_of(obligation)
             simple = simplify(obligation.conditions, self.known)
-            # As it is, so that nobody has to believe the simplification; simplified where that is out of reach.
+            # First unsimplified: then nobody must trust the simplification.  Simplified only if the solver fails.
             if not any(self._decided(each, obligation) for each in _variants(obligation, simple)):
                 if simple is not None:
                     raise Underivable(obligation)
@@ -111,7 +110,7 @@ class _Walk:
             yield ProofStep(obligation, simple is None, question, (*self._wraps_of(obligation), *grounds))
 
     def _grounds_of(self, obligation: Obligation) -> tuple[int, ...]:
-        """The questions whose answers let the obligation's conditions say more than its accesses do."""
+        """The side questions that justify the obligation's facts on synchronisation."""
         for ground in obligation.grounds:
             if self.ledger.decide(ground).answer is not Answer.UNSATISFIABLE:
                 raise Underivable(obligation)
@@ -139,7 +138,7 @@ def _variants(obligation: Obligation, simple: Simplified | None) -> Iterator[Seq
 
 @dataclass
 class _Ledger:
-    """Writes down what was proved, each question once."""
+    """Records the proved questions, each once."""
 
     solver: Decides
     questions: list[Proof] = field(default_factory=list)
@@ -161,12 +160,12 @@ class _Ledger:
         return Result(Answer.UNSATISFIABLE, None, proof=self.questions[number])
 
     def keep(self, conditions: Sequence[Term]) -> None:
-        """A question to which nobody has an answer, for another solver to try."""
+        """Record a question without an answer, for another solver to try."""
         self._note(frozenset(conditions), Proof(tuple(map(expand, conditions)), (), (), beyond_linear(conditions)))
         self._used.append(len(self.questions) - 1)
 
     def taken(self) -> tuple[int, ...]:
-        """The questions that were relied upon since the last call."""
+        """The questions used since the last call."""
         used, self._used = tuple(dict.fromkeys(self._used)), []
         return used
 
@@ -176,12 +175,12 @@ class _Ledger:
 
 
 def beyond_linear(conditions: Iterable[Term]) -> Tier:
-    """The theory that a question is put in where linear integers do not do."""
+    """The theory for a question that linear integers do not decide."""
     return Tier.BIT_VECTORS if mentions_bits(conditions) else Tier.NONLINEAR
 
 
 def question_id(conditions: Iterable[Term]) -> str:
-    """A name for a question, the same in every process; structural, so no two questions share one by accident."""
+    """A name for a question, the same in every process: a hash of its conditions."""
     digest = hashlib.sha256()
     for one in sorted({expand(condition).digest for condition in conditions}):
         digest.update(one)
@@ -190,9 +189,7 @@ def question_id(conditions: Iterable[Term]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a certificate has to say about a question: which twins are equal, and by which of the theories of
-    `results.tiers`
-    it is a contradiction."""
+    """A certificate's answer to a question: the equal twins, and the theory of `results.tiers` that contradicts it."""
 
     twins: tuple[int, ...]
     tier: Tier
@@ -200,9 +197,9 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Witnessed:
-    """Answers from a certificate, by `question_id`, in place of a solver's: whatever is not there is not known.
+    """Answers from a certificate, by `question_id`, in place of a solver's; a missing one is `UNKNOWN`.
 
-    Its proofs have no lemmas: those stand in the certificate and are checked there.
+    Its proofs have no lemmas: `recheck` checks the lemmas in the certificate.
     """
 
     answers: Mapping[str, Answered]

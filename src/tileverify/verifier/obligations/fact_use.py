@@ -1,7 +1,7 @@
-"""Facts on index data where questions need them: those of the contract always, others only if nothing else helps.
+"""Data facts for questions: the contract's always, offered ones only if nothing else helps.
 
-Facts that somebody else offers (what a recording saw, what would decide an open question) are *taken up* where a
-question needs them.  Which ones is for a search to say; what was taken up once counts for all later questions.
+Offered facts come from a recording, or are suggestions for an open question.  A search decides which of them a question
+*takes up*; a fact that was taken up counts for all later questions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .list_facts import about_lists, element_facts
 
 
 class ChooseFacts(Protocol):
-    """A search among facts on offer."""
+    """A search among offered facts."""
 
     def __call__(
         self,
@@ -34,10 +34,10 @@ class ChooseFacts(Protocol):
 
 @dataclass
 class FactUse:
-    """``choose``: finds facts on offer that a question needs; ``taken``: those that were found.
+    """``choose``: finds the offered facts that a question needs.  ``taken``: the facts found so far.
 
-    ``said``: to be shared by those whose contracts differ in their facts alone.  ``clauses``: what was added to the
-    contract.  What either says of the arrays of lists counts as what is said of data does.
+    ``said``: a cache of instances, shared between contracts that differ only in their data facts.
+    ``clauses``: added to the contract.  Contract and clauses also give facts on the arrays of lists.
     """
 
     contract: Contract
@@ -51,20 +51,20 @@ class FactUse:
         self._of_lists = about_lists((*self.contract.facts, *self.clauses), self.contract.lists)
 
     def adopt(self, clauses: Iterable[Term]) -> None:
-        """More clauses are part of the contract."""
+        """Add clauses to the contract."""
         self._of_lists = (*self._of_lists, *about_lists(clauses, self.contract.lists))
 
     def forget_all_but(self, taken: list[DataTerm]) -> None:
-        """Facts that were taken up since, in vain, count no longer."""
+        """Reset ``taken``: forget facts that were taken up in vain."""
         self.taken = taken
 
     def known(self, conditions: Iterable[Term], origins: Mapping[str, Origin]) -> tuple[Term, ...]:
-        """What the contract's facts and those taken up say of the values in ``conditions``."""
+        """The instances, for values in ``conditions``, of the contract's facts and of those taken up."""
         wanted, facts = tuple(conditions), (*self.contract.data, *self.taken)
         return (*instances(wanted, facts, self.contract, origins, self.said), *self.of_arrays(wanted))
 
     def of_arrays(self, conditions: Iterable[Term]) -> Iterator[Term]:
-        """What contract and clauses say of the arrays of lists that ``conditions`` mention."""
+        """The facts of contract and clauses on list arrays that ``conditions`` mention."""
         return element_facts(conditions, self._of_lists, self.contract)
 
     def take_up(
@@ -78,7 +78,7 @@ class FactUse:
 
 @dataclass(frozen=True, slots=True)
 class Informed:
-    """Whoever answers questions, told what is known of the index data that a question mentions."""
+    """A decider that adds the known data facts to each question."""
 
     decider: Decides
     use: FactUse

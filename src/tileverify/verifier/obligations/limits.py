@@ -1,26 +1,26 @@
-"""What a clause does to a contract: is it a size limit, does it speak of an open part, or does it narrow?
+"""The effect of a clause on a contract: it is a size limit, restricts an open part, or narrows the contract.
 
 A launch is *within limits* if no array is empty, every size, stride and integer scalar is below 2**30 in magnitude, and
 every array spans fewer than 2**31 elements:
 
-    alone   1 <= size,   |n| < 2**30 of every size, stride, scalar and length of a list that has a name of its own
-    spans   1 + sum((size - 1) * stride) < 2**31,   size, stride < 2**30 where it is made of several
+    alone   1 <= size,   |n| < 2**30       for every size, stride, scalar and list length that is one name
+    spans   1 + sum((size - 1) * stride) < 2**31,   size, stride < 2**30 for expressions
 
-A clause c of a contract with the facts F, whose open parts are o (the grid, addresses, strides that nobody named), is
+Let F be the facts of a contract and o its open parts (the grid, addresses).  A clause c is
 
     a limit           F and alone and spans  ->  c
-    of an open part   F and alone and spans  ->  c[o := least]        where c speaks of o
+    of an open part   F and alone and spans  ->  c[o := least]        where c mentions o
     a narrowing       otherwise
 
-``least`` is one block along each axis, and addresses that are multiples of whatever is asked.  So every launch of the
-contract within limits has a grid left: `grid.x <= cdiv(N, 4)` speaks of the grid, `grid.x <= N // 4` leaves N = 3 none
-and narrows.  A grid that the contract's own facts do not let be one block is not open.  The solver answers; what it
-cannot tell counts as a narrowing.
+``least`` is one block along each axis, and addresses that are multiples of every alignment.  So each launch of the
+contract within limits keeps some grid: `grid.x <= cdiv(N, 4)` restricts only the grid, `grid.x <= N // 4` leaves N = 3
+no grid and narrows.  A grid that the contract's own facts forbid to be one block is not open.  The solver decides;
+without an answer the clause is a narrowing.
 
-The arrays in a list are arrays: what limits say of one of them, `xs.shape[0] >= 1`, they say of each.
+Limits hold for each array in a list: `xs.shape[0] >= 1`.
 
-A size that is made of names (`K // 64`, `N - start`) may be 0 in usual launches, and so may one of which the contract
-says so (`B == N or B == 0`): that these arrays are not empty is no limit.
+A size that is an expression (`K // 64`, `N - start`) may be 0 in usual launches, and so may a size that the contract
+compares with 0 (`B == N or B == 0`): for these arrays "not empty" is no limit.
 """
 
 from __future__ import annotations
@@ -41,31 +41,34 @@ from .consistency import promises
 from .prepare import contract_values
 
 USUAL: Final = 1 << 30
-"""Sizes, strides and integer scalars stay below it."""
+"""Limit of sizes, strides and integer scalars."""
 
 ELEMENTS: Final = 1 << 31
-"""Arrays span fewer."""
+"""Limit of the elements that an array spans."""
 
 HELD: Final = 1 << 38
-"""Elements of an array that no card holds."""
+"""More elements than any card holds."""
 
 SMALL: Final = 1 << 12
-"""Sizes of the launches that clauses have to leave (`work`)."""
+"""Limit of sizes in the small launches that clauses must leave (`nonvacuity`)."""
 
 TILES: Final = 8
-"""And so many tiles where these are larger: two blocks of a few tiles have work."""
+"""The same limit in tiles, if that is larger: two blocks of a few tiles have work."""
 
 Asked: TypeAlias = Callable[[Sequence[Term]], Answer]
-"""Whether the contract has launches with these conditions."""
+"""Whether the contract has launches that satisfy these conditions."""
 
 _SAMPLES: Final = (1, 2, 3, 7, 16, 64, 100, 128, 1000, 1024, 4096)
-"""Sizes of launches that are tried without the solver."""
+"""Sizes of sample launches, tried before the solver."""
 
 
 @dataclass(frozen=True)
 class ContractParts:
-    """The limits of ``contract`` and its open parts; ``asked`` is the solver, which knows the contract's facts;
-    ``largest_tile``: the most elements along one axis of a tile that the kernel moves."""
+    """The limits of ``contract`` and its open parts.
+
+    ``asked``: the solver, under the contract's facts.
+    ``largest_tile``: elements along the longest axis of the kernel's tiles.
+    """
 
     contract: Contract
     asked: Asked
@@ -73,31 +76,31 @@ class ContractParts:
 
     @cached_property
     def alone(self) -> tuple[Term, ...]:
-        """What limits say of each size, stride and scalar alone."""
+        """The limits of single sizes, strides and scalars."""
         return self._possible(self._told(self._alone()))
 
     @cached_property
     def of_sizes(self) -> tuple[Term, ...]:
-        """The same without scalars that are no size, stride or part of the grid: they are data, of any value."""
+        """`alone` without scalars that are no size, stride or part of the grid: these are data, of any value."""
         members = (each for shape, strides in self._members for each in (*shape, *strides))
         sizes = {leaf for fact in (*self._sizes, *self._counts, *members) for leaf in fact.free}
         return tuple(each for each in self.alone if each.free <= sizes)
 
     @cached_property
     def filled(self) -> tuple[Term, ...]:
-        """Arrays are not empty, as far as limits say so."""
+        """The limits that arrays are not empty."""
         return tuple(each for each in self.alone if each.kind is TermKind.LE) if self.has_limits else ()
 
     @cached_property
     def spans(self) -> tuple[Term, ...]:
-        """What limits say of arrays beyond that."""
+        """The limits of array spans and of sizes that are expressions."""
         compound = (each for layout in self._layouts for part in layout for each in part if not self._is_named(each))
         usual = (t.lt(each, t.const(USUAL)) for each in compound)
         return self._possible(self._told((*self._spans(ELEMENTS), *usual)))
 
     @cached_property
     def on_cards(self) -> tuple[Term, ...]:
-        """Arrays are no larger than what cards can hold, and larger than limits."""
+        """A weaker bound than limits: arrays fit on a card."""
         return self._possible(self._told(self._spans(HELD)))
 
     @property
@@ -106,8 +109,10 @@ class ContractParts:
 
     @cached_property
     def has_limits(self) -> bool:
-        """Whether the contract has launches within limits: a proof within them would say nothing otherwise.  Those that
-        describe an empty array have none."""
+        """Whether the contract has launches within limits; without any, a proof within limits would be vacuous.
+
+        A contract that describes an empty array has none.
+        """
         if not self.limits:
             return False
         promised = promises(self.contract)
@@ -117,7 +122,7 @@ class ContractParts:
 
     @cached_property
     def small(self) -> tuple[Term, ...]:
-        """Every size is small, where the contract has such launches."""
+        """The condition that every size is small; empty if the contract has no such launch."""
         sizes = [*self.contract.variables, *(size for array in self._layouts for size in array[0])]
         below = max(SMALL, TILES * self.largest_tile)
         small = self._told(t.lt(size, t.const(below)) for size in sizes if size.sort is Sort.INT)
@@ -125,17 +130,17 @@ class ContractParts:
 
     @cached_property
     def written(self) -> frozenset[Term]:
-        """The variables of a launch that a contract speaks of by name."""
+        """The variables that the contract names: sizes, strides, scalars, list lengths."""
         lengths = (list_length(name) for name in self.contract.lists)
         return frozenset((*self.contract.variables, *lengths, *(leaf for fact in self._sizes for leaf in fact.free)))
 
     @property
     def is_literal(self) -> bool:
-        """Whether a launch decides nothing but what is open."""
+        """Whether the contract names no variable: launches differ only in open parts."""
         return not self.written
 
     def is_admissible(self, clause: Term) -> bool:
-        """Whether a tool may add the clause to what a person wrote: it narrows nothing that is written."""
+        """Whether the tool may add the clause to a written contract: it is a limit or restricts an open part."""
         return self.is_open(clause) or self.is_limit(clause)
 
     def is_limit(self, clause: Term) -> bool:
@@ -143,13 +148,13 @@ class ContractParts:
         return self.is_implied_by(self.limits, clause)
 
     def is_implied_by(self, limits: Sequence[Term], clause: Term) -> bool:
-        """Whether these of the limits are enough for the clause."""
+        """Whether these limits imply the clause."""
         if self._is_broken_by_a_sample(clause) or not self.has_limits:
             return False
         return self.implies(limits, clause)
 
     def is_open(self, clause: Term) -> bool:
-        """Whether the clause restricts nothing that the contract speaks of by name."""
+        """Whether the clause restricts open parts only."""
         spoken_of = clause.free - self.written
         if not spoken_of or not all(map(is_left_open, spoken_of)):
             return False
@@ -159,18 +164,18 @@ class ContractParts:
 
     @cached_property
     def _grid_is_open(self) -> bool:
-        """Whether the contract's own facts let the grid be one block, whatever its sizes are."""
+        """Whether the contract's own facts allow a grid of one block for all sizes."""
         about = [fact for fact in self.contract.facts if fact.free & set(GRID)]
         return not self.contract.grid_given and all(map(self._holds_at_least, about))
 
     def _holds_at_least(self, clause: Term) -> bool:
-        """Whether every launch within limits satisfies the clause with its open parts at their least."""
+        """Whether every launch within limits satisfies the clause with its open parts at ``least``."""
         least = {leaf: t.ONE if leaf in GRID else t.ZERO for leaf in clause.free - self.written if is_left_open(leaf)}
         rest = t.substitute(clause, least)
         return rest is t.TRUE or self.implies(self.limits if self.has_limits else (), rest)
 
     def implies(self, given: Sequence[Term], conclusion: Term) -> bool:
-        """Whether the contract and these conditions imply another one; False means "not seen"."""
+        """Whether the contract and ``given`` imply ``conclusion``; False: not proved."""
         return self.asked((*given, t.not_(conclusion))) is _NO
 
     # ------------------------------------------------------------------------------------------- helpers
@@ -188,8 +193,7 @@ class ContractParts:
 
     @cached_property
     def _members(self) -> list[tuple[tuple[Term, ...], tuple[Term, ...]]]:
-        """Sizes and strides of the arrays in lists, as a condition on every one of them has them; not of lists whose
-        arrays are described one by one, in numbers."""
+        """Sizes and strides of a list's generic array; without lists whose arrays are given one by one, in numbers."""
         named = [listed for listed in self.contract.lists.values() if not listed.each]
         return [
             (
@@ -201,7 +205,7 @@ class ContractParts:
 
     @property
     def _sizes(self) -> Iterator[Term]:
-        """Sizes and the strides that somebody described, in terms of the contract."""
+        """All sizes, and the strides that the contract gives, in terms of the contract."""
         for array, (shape, strides) in zip(self.contract.arrays.values(), self._layouts, strict=True):
             yield from (t.substitute(each, self._values) for each in (*shape, *(strides if array.strides else ())))
 
@@ -229,18 +233,18 @@ class ContractParts:
         return self._values.get(number, number).kind is TermKind.VAR
 
     def _only_name(self, size: Term) -> Term | None:
-        """``N`` of the sizes ``N`` and ``2 * N``, which are 0 where it is, and nowhere else."""
+        """``N`` for the sizes ``N`` and ``2 * N``, which are 0 exactly if ``N`` is; else ``None``."""
         constant, parts = t.linear_parts(self._values.get(size, size))
         alone = not constant and len(parts) == 1 and parts[0][0] > 0 and parts[0][1].kind is TermKind.VAR
         return parts[0][1] if alone else None
 
     def _may_be_zero(self, size: Term) -> bool:
-        """Whether the contract itself speaks of the size being 0."""
+        """Whether the contract itself compares the size with 0."""
         zero = t.eq(self._values.get(size, size), t.ZERO)
         return any(part is zero for fact in self.contract.required for part in t.postorder(fact))
 
     def _possible(self, conditions: tuple[Term, ...]) -> tuple[Term, ...]:
-        """Those that the contract can keep, beside each other: what it says of one array is not told of all others."""
+        """The conditions that the contract allows together: one array beyond limits must not drop the rest."""
         if t.FALSE not in conditions and (self._sampled(conditions) or not self.implies(conditions, t.FALSE)):
             return conditions
         kept: list[Term] = []
@@ -259,7 +263,7 @@ class ContractParts:
             yield t.lt(t.add(t.ONE, *last), t.const(most))
 
     def _is_broken_by_a_sample(self, clause: Term) -> bool:
-        """Whether one of a few usual launches of the contract breaks it: most clauses are, and no solver is needed."""
+        """Whether a sample launch breaks the clause: mostly one does, and the solver is not needed."""
         return any(_holds(clause, launch) is False for launch in self._samples)
 
     @cached_property
@@ -280,18 +284,18 @@ def _is_variable(size: Term) -> bool:
 
 
 def is_left_open(leaf: Term) -> bool:
-    """An axis of the grid, or the address of an array."""
+    """Whether the variable is a grid axis or the address of an array."""
     return leaf in GRID or is_address(leaf)
 
 
 def is_address(leaf: Term) -> bool:
-    """Of an array, which may be one of a list."""
+    """Whether the variable is the address of an array, also of one in a list."""
     name = leaf.function.name if leaf.kind is TermKind.APPLY else leaf.symbol.name
     return name.endswith(".address")
 
 
 def _holds(condition: Term, launch: _Sample) -> bool | None:
-    """``None`` where it speaks of what the launch does not say."""
+    """Whether the launch satisfies the condition; ``None`` if the sample lacks one of its variables."""
     try:
         return bool(evaluate(condition, launch))
     except (KeyError, ZeroDivisionError):
@@ -300,7 +304,7 @@ def _holds(condition: Term, launch: _Sample) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """Every size is ``value``, or as near to it as it may be; there is one block along each axis."""
+    """A launch with one block along each axis, whose sizes are ``value`` or the nearest allowed number."""
 
     value: int
 

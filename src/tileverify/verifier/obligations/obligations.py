@@ -35,11 +35,11 @@ from .two_blocks import OTHER, CopyLevel, Renaming, Second
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """``first``/``second``: the accesses at stake (``second`` only for pairs), or the ``promise``.
+    """``first``/``second``: the accesses in question (``second`` only for pairs), or the ``promise``.
 
-    ``level`` says what the second copy is.
-    ``blocked``: why no question can be asked (a TV9xx code and text).  ``grounds``: conditions that some of
-    ``conditions`` rest on, each set of which contradicts what every launch satisfies (see `protocols`).
+    ``level``: the kind of the second copy.  ``twins``: quotients and their copies, which may be equal.
+    ``blocked``: the reason why no question can be asked (a TV9xx code and text).  ``grounds``: side questions that
+    justify some of ``conditions``; each set of conditions must contradict the contract's facts (see `protocols`).
     """
 
     code: TV
@@ -60,8 +60,10 @@ def every_obligation(
     contract: Contract,
     places: Container[tuple[int, ...]] | None = None,
 ) -> Iterator[Obligation]:
-    """All obligations of a kernel, always in the same order; those at certain ``places``: where in the bytecode the
-    accesses or the promise stand that one is about."""
+    """All obligations of a kernel, always in the same order.
+
+    ``places``: only obligations whose accesses or promise have these bytecode offsets.
+    """
 
     def wanted(*items: Site | Promise) -> bool:
         return places is None or tuple([item.offset for item in items]) in places
@@ -115,8 +117,7 @@ def within_index_spaces(obligation: Obligation, prepared: Mapping[int, PreparedS
 
 
 def reached(obligation: Obligation, prepared: Mapping[int, PreparedSite], contract: Contract) -> Iterator[Term]:
-    """Both sides get to what the obligation is about: a clause that rules this out would answer the question by
-    keeping the kernel from its work."""
+    """Conditions that both sides reach the accesses or the promise; a clause against them would stop the work."""
     if obligation.promise is not None:
         yield obligation.promise.guard
     if obligation.first is not None:
@@ -164,7 +165,7 @@ def _inside(prepared: PreparedSite, place: Place) -> Iterator[Obligation]:
 
 
 def beyond_allocation(place: ByteFootprint) -> Term | None:
-    """f < 0 or f + bytes > size; ``None`` where the size is not known."""
+    """f < 0 or f + bytes > size; ``None`` if the size is unknown."""
     size = _extent(place.origin)
     if size is None:
         return None
@@ -172,7 +173,7 @@ def beyond_allocation(place: ByteFootprint) -> Term | None:
 
 
 def before_start(place: Place) -> Term:
-    """An access begins before its array does, however large that is."""
+    """An access begins before its array: a fault for every size."""
     if isinstance(place, IndexFootprint):
         return t.or_(*(t.lt(coordinate, t.ZERO) for coordinate in place.coordinates))
     return t.lt(place.offset, t.ZERO)
@@ -199,7 +200,7 @@ MISALIGNED = "misaligned"
 
 
 def _extent(origin: Origin) -> Term | None:
-    """The size in bytes of what a pointer was derived from, where it is known."""
+    """The size in bytes of a pointer's origin, or ``None``."""
     if origin.extent is not None:
         return origin.extent
     if not origin.shape:
@@ -227,7 +228,7 @@ def _two_lanes(site: Site, copy: Second) -> Term:
 
 # ------------------------------------------------------------------------------------------ access pairs
 def conflict_code(first: Site, second: Site) -> TV | None:
-    """The obligation between blocks that two accesses of one location are under; ``None``: they may meet."""
+    """The race obligation of two accesses between blocks; ``None``: they may touch the same location."""
     if not (first.writes or second.writes):
         return None
     if _strong(first) and _strong(second) and one_width(first, second):
@@ -243,9 +244,11 @@ def _strong(site: Site) -> bool:
 
 
 def one_width(first: Site, second: Site) -> bool:
-    """Whether scopes help where two elements meet: the specification derives its model from that of PTX, in which
-    operations that overlap in a part are not morally strong.  Elements of one width are aligned (TV302), so they are
-    the same one or do not meet."""
+    """Whether both access elements of one width; only then do scopes prevent a race.
+
+    In PTX, whose model the specification derives from, operations that overlap partially are not morally strong.
+    Elements of one width are aligned (TV302), so they are the same element or disjoint.
+    """
     return first.footprint.element_bytes == second.footprint.element_bytes
 
 
@@ -341,5 +344,5 @@ def _twins(terms: Sequence[Term], copy: Second) -> Iterator[tuple[Term, Term]]:
 
 
 def promise(item: Promise) -> Obligation:
-    """TV401, TV402 and what else the semantics demand: guard -> condition."""
+    """TV401, TV402 and other demands of the semantics: guard -> condition."""
     return Obligation(item.code, (item.guard, t.not_(item.condition)), promise=item, detail=item.text)

@@ -1,10 +1,9 @@
-"""Sites made ready for questions: contract terms put in, machine wraps discharged where they are shown to fit.
+"""Sites prepared for questions: with the contract's terms, and without machine wraps that are proved to fit.
 
     wrap_N(x) may be read as x under a guard g   iff   facts and g  imply  -2**(N-1) <= x < 2**(N-1)
 
-where the facts on index data count as well, for the values that x and g mention.
-Reading it so turns a question ``g and rest`` into one that every solution of the first also solves, so nothing
-broken is lost.  A wrap that is not discharged stays, exact.
+The facts include data facts on the values that x and g mention.  The replacement loses no fault: each solution of a
+question ``g and rest`` still solves it.  Every other wrap stays, exact.
 """
 
 from __future__ import annotations
@@ -42,17 +41,16 @@ from .loop_invariants import LoopInvariants, loop_invariants
 from .two_blocks import OTHER, CopyLevel, Second
 
 FitWrap: TypeAlias = Callable[[Term, Term, Term], bool]
-"""``(wrap, outside, guard)``: whether the contract was changed so that ``outside``, that the wrap does not fit, and
-``guard`` cannot hold together."""
+"""``(wrap, outside, guard)``: whether it narrowed the contract so that ``outside`` (the wrap does not fit) contradicts
+``guard``."""
 
 
 @dataclass
 class Preparer:
     """Applies one contract to the sites and promises of ``summary``.
 
-    ``keep_wraps`` leaves all wraps as they are and asks nothing.  ``origins``: what pointers are derived from, in terms
-    of the contract.  ``informed``: the decider, with the facts on index data that a question needs; those of the
-    contract unless ``use`` has others.
+    ``keep_wraps``: keep all wraps and ask nothing.  ``origins``: the origins of pointers, in terms of the contract.
+    ``informed``: the decider, with the data facts that a question needs: the contract's, or those of ``use``.
     """
 
     summary: AccessSummary
@@ -74,7 +72,7 @@ class Preparer:
         self._read_back = read_back_arrays(self.summary)
         self._settled: Settled | None = None
         if facts := of_one_number(self.contract.data):
-            memo: dict[Term, Term] = {}  # of terms in which loaded values stand as they are
+            memo: dict[Term, Term] = {}  # of terms whose loaded values are not replaced
             plain = {
                 name: map_origin(origin, lambda term: t.transform(term, self._value, memo))
                 for name, origin in self.summary.origins.items()
@@ -86,14 +84,14 @@ class Preparer:
         self._invariants: dict[frozenset[Function], LoopInvariants] = {}
 
     def informed_otherwise(self, contract: Contract, decider: Decides, use: FactUse) -> Preparer:
-        """Another one, for a contract that differs in its facts on data alone."""
+        """A copy for a contract that differs only in its data facts."""
         alike = of_one_number(contract.data) == of_one_number(self.contract.data)
         memo = self._memo if alike else {}
         return replace(self, contract=contract, decider=decider, use=use, _memo=memo, _fits={})
 
     @contextmanager
     def narrowing(self, fit: FitWrap) -> Iterator[None]:
-        """Meanwhile ``fit`` is the last resort for a wrap that was not shown to fit."""
+        """Inside the block, ``fit`` is the last resort for a wrap that is not proved to fit."""
         self._fit_otherwise = fit
         try:
             yield
@@ -101,19 +99,19 @@ class Preparer:
             self._fit_otherwise = None
 
     def term(self, term: Term) -> Term:
-        """``term`` with the contract's values put in."""
+        """``term`` with the contract's values."""
         return t.transform(term, self._value, self._memo)
 
     def read(self, term: Term, guard: Term) -> Term:
-        """``term`` with the contract's values put in, without the wraps that fit where ``guard`` holds."""
+        """``term`` with the contract's values, without the wraps that fit under ``guard``."""
         return self._discharge(self.term(term), guard)
 
     def condition(self, guard: Term) -> Term:
-        """A condition that is asserted, never denied, with the contract's values put in, without wraps that fit."""
+        """A condition with the contract's values, without wraps that fit; callers only assert it, never deny it."""
         return self._reached(self.term(guard), [])
 
     def _in_grid(self, term: Term) -> Term | None:
-        """A block's number divided by no less than there are blocks: 0, and itself is left over."""
+        """For a divisor of at least the number of blocks: ``bid // d`` is 0 and ``bid % d`` is ``bid``."""
         if term.kind not in (TermKind.DIV, TermKind.MOD) or term.args[0] not in BID:
             return None
         block, divisor = term.args
@@ -161,7 +159,7 @@ class Preparer:
         return PreparedSite(site, guard, mapped, waits)
 
     def _with_plain_address(self, footprint: Footprint, guard: Term) -> Footprint:
-        """The footprint without the wraps in its address that fit: strides must show as factors to be recognised."""
+        """The footprint without the address wraps that fit: `place` recognises strides only as plain factors."""
 
         def plain(address: Term) -> Term:
             return t.transform(address, drop) if self._has_wrap(address) and not self.keep_wraps else address
@@ -180,9 +178,12 @@ class Preparer:
         return replace(footprint, offset=plain(footprint.offset))
 
     def _known(self, origin: Origin) -> Origin:
-        """The size of what the bytecode passes without one: a raw pointer is as large as the contract's array of that
-        name (CUDA Tile C++ passes no sizes), a list's buffer holds a row of 64-bit words for every array.  Strides of
-        the arrays in a list that the contract gives as numbers: what is compiled in shows as such."""
+        """The origin with sizes and strides that only the contract knows.
+
+        A raw pointer gets the size of the contract's array of that name: CUDA Tile C++ passes no sizes.  A list's
+        buffer has a row of 64-bit words for every array.  Arrays in a list get the strides that the contract fixes to
+        numbers.
+        """
         if origin.kind is OriginKind.LIST and origin.name in self.contract.lists:
             words = 1 + 2 * len(self.contract.lists[origin.name].element.shape)
             return replace(origin, extent=t.scale(8 * words, list_length(origin.name)))
@@ -200,12 +201,12 @@ class Preparer:
         return replace(promise, guard=guard, condition=self._under(guard)(condition))
 
     def broken(self, promise: Promise) -> Term:
-        """Where the promise does not hold, as one condition that is only ever asserted."""
+        """The negated promise under its guard, as one condition; callers only assert it."""
         return self._reached(self.term(t.and_(promise.guard, t.not_(promise.condition))), [])
 
     # ----------------------------------------------------------------------------------- loop invariants
     def _reached(self, guard: Term, under_it: Iterable[Term]) -> Term:
-        """``guard`` with what is known of loop values, in it and in terms that matter only under it."""
+        """``guard`` with the invariants of loop values in it and in ``under_it``: terms that matter only under it."""
         terms = [guard, *under_it]
         functions = {part.function for term in terms for part in term.free if part.kind is TermKind.APPLY}
         mentioned = functions & self._loop_values.keys()
@@ -227,9 +228,9 @@ class Preparer:
         return lambda term: self._discharge(term, guard)
 
     def _discharge_guard(self, guard: Term) -> Term:
-        """A guard may be discharged under itself, because it is only ever asserted, never denied.
+        """Drop a guard's wraps under the guard itself: sound, because guards are asserted and never denied.
 
-        That the numbers fit, which it said by way of their readings, is then said as it is.
+        The wrapped reading implied that the numbers fit.  The result states that explicitly.
         """
         said: list[Term] = []
         return t.and_(self._discharge(guard, guard, said), *said)
@@ -237,7 +238,7 @@ class Preparer:
     def _discharge(self, term: Term, guard: Term, said: list[Term] | None = None) -> Term:
         """Drop the wraps of ``term`` that fit under ``guard``, innermost first, and unsigned readings likewise.
 
-        ``said`` takes what the guard was needed for.
+        ``said`` collects the fit conditions that need the guard.
         """
         if self.keep_wraps or not self._has_wrap(term):
             return term
@@ -253,7 +254,7 @@ class Preparer:
         return t.transform(term, drop)
 
     def _fit_under(self, wrapped: Term, guard: Term) -> bool:
-        """Whether the value fits, always or where ``guard`` holds, or is made to."""
+        """Whether the value fits: always, under ``guard``, or by a clause from ``narrowing``."""
         if any(self._fit(wrapped, known) for known in dict.fromkeys((t.TRUE, guard))):
             return True
         if self._fit_otherwise is None or wrapped.kind is not TermKind.WRAP:
@@ -272,7 +273,7 @@ class Preparer:
         return found[term]
 
     def doubts(self, terms: Iterable[Term]) -> list[Term]:
-        """The parts of prepared terms that more facts could change: integers not shown to fit, values of loops."""
+        """The parts of prepared terms that more facts may change: integers not proved to fit, and loop values."""
         subs = dict.fromkeys(sub for term in terms for sub in t.postorder(term))
         return [
             sub
@@ -289,7 +290,7 @@ class Preparer:
 
 
 def _check_rows(footprint: Footprint, contract: Contract) -> None:
-    """The descriptors of a list have as many words to a row as its arrays have sizes and strides, and an address.
+    """Check the rank of a list's arrays: a descriptor row has an address, the sizes and the strides.
 
     Raises:
         SpecError: the bytecode was made for arrays of another rank.
@@ -310,7 +311,7 @@ def _check_rows(footprint: Footprint, contract: Contract) -> None:
 
 
 def read_back_arrays(summary: AccessSummary) -> frozenset[str]:
-    """The arrays from which plain loads may give integers that the kernel stored there (`protocols.read_back`)."""
+    """The arrays from which plain loads may return integers that the kernel stored (`protocols.read_back`)."""
     loads = (
         site for site in summary.sites if site.access is Access.READ and not site.atomic and site.value is not None
     )
@@ -318,7 +319,7 @@ def read_back_arrays(summary: AccessSummary) -> frozenset[str]:
 
 
 def contract_values(contract: Contract) -> dict[Term, Term]:
-    """What the contract puts in for summary variables; a grid axis of 1 makes its block id 0."""
+    """The contract's values for summary variables; a grid axis of 1 makes its block id 0."""
     values = dict(contract.values)
     for bid, grid in zip(BID, GRID, strict=True):
         if values.get(grid, grid) is t.ONE:
@@ -334,7 +335,7 @@ def launch_facts(contract: Contract) -> tuple[Term, ...]:
 
 
 def _read(term: Term) -> Term | None:
-    """The number that a wrap or an unsigned reading is one of."""
+    """The argument of a wrap or an unsigned reading."""
     if term.kind is TermKind.WRAP:
         return term.args[0]
     reading = unsigned_reading(term)
@@ -342,7 +343,7 @@ def _read(term: Term) -> Term | None:
 
 
 def outside(read: Term) -> Term:
-    """That a number does not fit the integer type it is read in: signed for a wrap, else unsigned."""
+    """The condition that a number does not fit its integer type: signed for a wrap, else unsigned."""
     if read.kind is TermKind.WRAP:
         (inner,), low, high = read.args, -(1 << read.payload - 1), 1 << read.payload - 1
     else:
@@ -371,7 +372,7 @@ def _map_footprint(
 
 
 def terms_of(prepared: PreparedSite) -> list[Term]:
-    """All of an access in which preparing looks for integers that fit, but its guard."""
+    """The terms of an access in which `Preparer.site` drops wraps, without its guard."""
     found: list[Term] = []
 
     def noted(term: Term) -> Term:

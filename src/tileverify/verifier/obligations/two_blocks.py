@@ -1,4 +1,4 @@
-"""The two-block reduction: renamed copies of what a block, an iteration or a lane sees."""
+"""The two-block reduction: renamed copies of the variables of a block, an iteration or a lane."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ OTHER = "'"
 
 
 class CopyLevel(enum.StrEnum):
-    """What the second copy is."""
+    """The kind of the second copy."""
 
-    NONE = ""  # there is one copy alone
-    BLOCK = "block"  # a second tile block: everything but launch variables is its own
-    INSTANCE = "instance"  # another dynamic instance in the same block: block ids and the block's data are shared
+    NONE = ""  # no second copy
+    BLOCK = "block"  # a second tile block: shares only launch variables
+    INSTANCE = "instance"  # another dynamic instance in the same block: shares block ids and the block's data
     LANE = "lane"  # another lane of the same instance
 
 

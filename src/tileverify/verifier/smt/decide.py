@@ -1,8 +1,7 @@
-"""The ladder of the solver: linear integers with congruent products and lemmas, words of bits where a question speaks
-of bits, then non-linear integers.
+"""The solver's ladder: linear integers with congruent products and lemmas, bit vectors for questions with bit
+operations, then non-linear integers.
 
-Limits are the solver's resource counts and numbers of rounds, never seconds, so that a slow machine gives the same
-verdict as a fast one.
+Limits count the solver's resources and rounds, never seconds: a slow machine gives the same verdict as a fast one.
 """
 
 from __future__ import annotations
@@ -32,25 +31,25 @@ from .shared_context import Session
 from .tier_solver import ModelNumbers, TierSolver
 
 _Question: TypeAlias = tuple[frozenset[Term], tuple[tuple[Term, Term], ...]]
-"""Conditions and twins: with the facts all that an answer says something about."""
+"""Conditions and twins: under fixed facts they determine the question."""
 
 MERGE_ROUNDS: Final = 6
 """Lemma rounds spent on one candidate equality between twins."""
 
 
 PATIENCE: Final = 6
-"""How much more than the non-linear tier the linear one is given at last, where a question has twins."""
+"""For a question with twins, the last linear try gets so many times the units of the non-linear tier."""
 
 MANY_MULTIPLES: Final = 4
-"""Known multiples that make it worth to translate everything again."""
+"""So many new known multiples are worth a translation of all facts."""
 
 
 @dataclass
 class Decider:
     """Answers questions "can these conditions hold together?" under fixed ``facts``.
 
-    ``deadline`` (of `time.monotonic`) is for people who asked for one: past it every answer is ``UNKNOWN``.
-    ``explain``: an ``UNSATISFIABLE`` comes with its proof.  ``session``: to be shared by the deciders of one kernel.
+    ``deadline`` (of `time.monotonic`): the user's ``--timeout``; past it every answer is ``UNKNOWN``.
+    ``explain``: an ``UNSATISFIABLE`` comes with its proof.  ``session``: the deciders of one proof share it.
     """
 
     facts: Sequence[Term]
@@ -89,12 +88,11 @@ class Decider:
         limits: Limits | None = None,
         model: bool = False,
     ) -> Result:
-        """Satisfiability of ``facts`` and ``conditions``, under other ``limits`` than usual where they are given.
+        """Satisfiability of ``facts`` and ``conditions``; ``limits`` replace the usual ones.
 
-        An ``UNSATISFIABLE`` is a proof.  A ``SATISFIABLE`` stands for a model that satisfies the products exactly, and
-        carries it if ``model`` asks for it.
-        ``twins``: subterms of the two copies of a block that may turn out equal, innermost first; each equality
-        that follows is used to make the copies share terms, from which congruence does the rest.
+        An ``UNSATISFIABLE`` is a proof.  A ``SATISFIABLE`` has a model in which products are exact; ``model``: return
+        it.  ``twins``: subterms of the two copies of a block that may be equal, innermost first.  Each proved equality
+        makes the copies share terms; congruence does the rest.
         """
         conditions, twins = tuple(conditions), tuple(twins)
         if model or self.explain or not self._remembers:
@@ -104,7 +102,7 @@ class Decider:
         if known is not None and (known[0].answer is not Answer.UNKNOWN or within.is_within(known[1])):
             return known[0]
         result = self._decide(conditions, twins, within, model=False)
-        if not self.session.effort.is_spent:  # with more to spend there may be an answer
+        if not self.session.effort.is_spent:  # a larger budget may give an answer
             self._answered[question] = result, within
         return result
 
@@ -135,8 +133,8 @@ class Decider:
         result = self._explained(Result(answer, Tier.NONLINEAR, found), wanted, merged.merges, ())
         if answer is not Answer.UNKNOWN or not twins:
             return result
-        # Much of a proof is found by merging twins, one small question each: those are worth more patience, and another
-        # context, which no earlier question has led astray.
+        # Merging twins, one small question each, finds much of a proof: it is worth larger limits, and a fresh context
+        # without the influence of earlier questions.
         most, rounds = PATIENCE * limits.nonlinear, max(limits.rounds, self.limits.rounds)
         patient = replace(limits, linear=most, rounds=rounds, total=most)
         with self.session.another() as session:
@@ -153,15 +151,15 @@ class Decider:
         *,
         model: bool,
     ) -> tuple[Result, _Merged]:
-        """The answer of linear integers, and what is ``wanted`` with twins merged."""
+        """The answer of linear integers, and ``wanted`` with twins merged."""
         merged = self._merge(tier, wanted, twins, limits)
-        # Witnesses and proofs are made from what the solver itself says.
+        # Witnesses and proofs need the solver's own answer, without short cuts.
         quick = not model and not self.explain
         if quick and merged.merges:
             simple = simplify(merged.conditions, frozenset(self.facts))
             if simple is None:
                 return Result(Answer.UNSATISFIABLE, Tier.LINEAR), merged
-            if simple.joined:  # else it is asked as it always was: what is easy for a solver is its luck
+            if simple.joined:  # else ask the unsimplified question: rewording alone may make it harder
                 merged, conditions = replace(merged, conditions=list(simple.conditions)), simple.conditions
         satisfied = (lambda: self.at_hand(tier, conditions)) if quick else (lambda: False)
         result, lemmas = self._linear(tier, merged.conditions, limits, model=model, satisfied=satisfied)
@@ -177,14 +175,14 @@ class Decider:
         return Result(answer, Tier.BIT_VECTORS, self._with_multiples(found) if model and found is not None else None)
 
     def plainly_refuted(self, conditions: Sequence[Term]) -> bool:
-        """Whether the conditions cannot hold together for reasons that take no solver; never with ``explain``."""
+        """Whether the conditions contradict each other without a solver; always False with ``explain``."""
         if self.explain:
             return False
         together = t.and_(*self._with_counts(conditions))
         return together is t.FALSE or self._differences.refute((together,))
 
     def known_to_hold(self, conditions: Sequence[Term]) -> bool:
-        """Whether a launch at hand satisfies the conditions."""
+        """Whether a known launch satisfies the conditions."""
         return self._examples.satisfy(conditions)
 
     def _explained(
@@ -196,9 +194,9 @@ class Decider:
 
     @contextmanager
     def remembering(self) -> Iterator[None]:
-        """Meanwhile a question is asked once, or again within wider limits.
+        """Inside the block, reuse each answer, unless it was `UNKNOWN` and the limits are wider now.
 
-        Otherwise one that was asked in vain may have an answer the next time, as lemmas were made since.
+        Outside, a repeated question goes to the solver again: new lemmas may give it an answer.
         """
         self._remembers = True
         try:
@@ -207,13 +205,13 @@ class Decider:
             self._remembers = False
 
     def limit(self, limits: Limits) -> Limits:
-        """The limits from now on; gives those until now."""
+        """Set the limits; return the previous ones."""
         before, self.limits = self.limits, limits
         return before
 
     @contextmanager
     def within(self, limits: Limits) -> Iterator[None]:
-        """Meanwhile a question has these limits, or what they are set to."""
+        """Use these limits inside the block; restore the usual ones after it."""
         usual = self.limit(limits)
         try:
             yield
@@ -221,7 +219,7 @@ class Decider:
             self.limit(usual)
 
     def aside(self, session: Session) -> Decider:
-        """Another one under the same facts and limits."""
+        """Another decider under the same facts and limits."""
         other = replace(self, facts=(), session=session)
         other.facts, other._examples, other._differences = self.facts, self._examples.copy(), self._differences.copy()
         other._counted, other._multiples = dict(self._counted), dict(self._counted)
@@ -231,7 +229,7 @@ class Decider:
         return [t.substitute(term, self._counted, self._counted_memo) for term in terms]
 
     def assume(self, facts: Sequence[Term]) -> None:
-        """Further facts, which hold for all questions from now on."""
+        """Add facts for all later questions."""
         self._answered.clear()
         self.facts = (*self.facts, *facts)
         self._examples.assume(facts)
@@ -258,7 +256,7 @@ class Decider:
         return self._with_multiples(tier.model())
 
     def at_hand(self, tier: TierSolver, conditions: Sequence[Term]) -> bool:
-        """Whether the numbers of the tier's model satisfy the facts and ``conditions`` once products are worked out."""
+        """Whether the tier's model, with exact products, satisfies the facts and ``conditions``."""
         return self._examples.learn(_WithMultiples(tier.numbers(), self._multiples), conditions)
 
     def _with_multiples(self, model: Model) -> Model:
@@ -270,9 +268,9 @@ class Decider:
     def _merge(
         self, tier: TierSolver, wanted: list[Term], twins: Sequence[tuple[Term, Term]], limits: Limits
     ) -> _Merged:
-        """Replace the second of two twins by the first where ``wanted`` forces them to be equal.
+        """Replace the second of two twins by the first if ``wanted`` implies that they are equal.
 
-        The equality itself stays among the conditions, so the question does not change.
+        The equality joins the conditions, so the question does not change.
         """
         merges: list[Merge] = []
         replaced: dict[Term, Term] = {}
@@ -300,7 +298,7 @@ class Decider:
         replaced: Mapping[Term, Term],
         limits: Limits,
     ) -> Merge | None:
-        """The next twins that must be equal under what is pushed; those tried are taken from ``pending``."""
+        """The next twins that must be equal under the pushed conditions; removes the tried ones from ``pending``."""
         while pending:
             number, twins = pending.pop(0)
             a, b = as_merged(twins, replaced)
@@ -314,7 +312,7 @@ class Decider:
     def selection(
         self, conditions: Sequence[Term], limits: Limits, *, twins: Sequence[tuple[Term, Term]] = ()
     ) -> Iterator[Selection]:
-        """The question whether ``conditions`` can hold together, for changing clauses; meanwhile no other is asked."""
+        """The question whether ``conditions`` can hold together, under changing clauses; ask no other inside."""
         selection = Selection(self, conditions, limits, twins)
         try:
             yield selection
@@ -336,7 +334,7 @@ class Decider:
         model: bool = False,
         satisfied: Callable[[], bool] = lambda: False,
     ) -> tuple[Result, tuple[Lemma, ...]]:
-        """The answer, and with ``explain`` the lemmas at hand if it is ``UNSATISFIABLE``; see `TierSolver.settle`."""
+        """The answer, and the known lemmas of an ``UNSATISFIABLE`` with ``explain``; see `TierSolver.settle`."""
         tier.push(wanted)
         try:
             answer, lemmas = tier.settle(limits, satisfied)
@@ -350,7 +348,7 @@ class Decider:
 
 @dataclass(frozen=True, slots=True)
 class _Merged:
-    """``conditions`` in which twins that must be equal are merged."""
+    """``conditions`` with equal twins merged."""
 
     conditions: list[Term]
     merges: list[Merge]
@@ -358,7 +356,7 @@ class _Merged:
 
 @dataclass(frozen=True, slots=True)
 class _WithMultiples:
-    """Numbers of a model, with the variables that it knows by what they are multiples of."""
+    """A model's numbers, and the variables that the solver sees only as multiples of a count."""
 
     numbers: ModelNumbers
     multiples: Mapping[Term, Term]
@@ -375,9 +373,9 @@ class _WithMultiples:
 
 
 def multiples(facts: Iterable[Term]) -> dict[Term, Term]:
-    """``x`` as ``c * n`` where the facts say that c divides it: a variable more, and nothing left of the division.
+    """``x`` as ``c * n`` if the facts say that c divides x: one more variable, no division.
 
-    x % c = 0  iff  x = c*n for some n, which lies between the bounds of x divided by c.
+    x % c = 0  iff  x = c*n for some n; the bounds of n are those of x divided by c.
     """
     factors: dict[Term, int] = {}
     for fact in facts:
@@ -406,7 +404,7 @@ def multiples(facts: Iterable[Term]) -> dict[Term, Term]:
 
 @dataclass(frozen=True, slots=True)
 class WithLimits:
-    """A decider under other limits than its own."""
+    """A decider with other limits."""
 
     decider: Decider
     limits: Limits
@@ -417,7 +415,7 @@ class WithLimits:
 
 @dataclass(frozen=True, slots=True)
 class WithBudget:
-    """A decider under other limits than its own, which is asked no more once it has spent ``units`` in all."""
+    """A decider with other limits; answers `UNKNOWN` once it has spent more than ``units`` in all."""
 
     units: int
     decider: Decider
@@ -439,9 +437,9 @@ def solver_version() -> str:
 
 
 class Selection:
-    """Whether ``conditions`` can hold together under clauses that are chosen anew each time.
+    """Whether ``conditions`` can hold together, for one set of clauses after another.
 
-    What the conditions ask of the solver is done once, when the first choice needs a solver at all.
+    The first set that needs the solver pushes the conditions, once for all sets.
     """
 
     def __init__(
@@ -452,12 +450,12 @@ class Selection:
         self._tier: TierSolver | None = None
 
     def close(self) -> None:
-        """Ends the question."""
+        """End the question."""
         if self._tier is not None:
             self._tier.pop()
 
     def closes(self, clauses: Sequence[Term]) -> bool:
-        """Whether the conditions contradict these clauses (and the solver's facts); False means "not seen"."""
+        """Whether the conditions contradict these clauses and the solver's facts; False: not proved."""
         if self._decider.session.effort.is_spent:
             return False
         self._decider.session.effort.charge(QUESTION)
@@ -471,7 +469,7 @@ class Selection:
         if self._tier is None:
             self._tier = self._decider.tier()
             self._tier.push(self._decider.expanded(self._conditions))
-        # Clauses behind switches would be asserted once, but the lemmas about those that do not count stay in the way.
+        # Clauses behind switches would be asserted once, but lemmas on switched-off clauses would slow the solver.
         self._tier.push(self._decider.expanded(clauses))
         try:
             tier = self._tier

@@ -1,4 +1,4 @@
-"""What the questions about one kernel share: a solver context and what was translated into it."""
+"""The solver context that questions about one kernel share, with its translated terms."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from .encode import Encoder
 
 
 class Session:
-    """One context, made when the first question needs it, with a translation for either reading of products.
+    """One context, created by the first question, with a translation for each reading of products.
 
-    A context belongs to one kernel: the solver's choices depend on what it was asked before, so that questions of
-    another kernel could change a verdict.  It costs as much as deciding a dozen easy questions.  ``seed`` is for tests
-    that no verdict depends on the solver's luck.  ``models``: its models are what counts.  ``effort``: the account that
-    pays for the questions, of which all contexts of one kernel have the same.
+    A context belongs to one kernel: earlier questions influence the solver, so another kernel's could change a verdict.
+    It costs as much as a dozen easy questions.  ``seed``: tests vary it to show that no verdict depends on luck.
+    ``models``: for small models, not quick answers.  ``effort``: the budget that all contexts of one kernel share.
     """
 
     def __init__(self, seed: int = 0, *, models: bool = False, effort: Effort | None = None) -> None:
@@ -29,17 +28,17 @@ class Session:
         self.effort = effort or Effort()
         self._spent_here = 0
         self._spent_elsewhere = 0
-        self.expanded: dict[Term, Term] = {}  # the memo of `..arithmetic.expand`
+        self.expanded: dict[Term, Term] = {}  # the memo of `obligations.arithmetic.expand`
 
     def anew(self, *, models: bool = False) -> Session:
-        """Another context for the same kernel, which knows nothing of what was asked here."""
+        """A fresh context for the same kernel, without influence of earlier questions."""
         other = Session(self.seed, models=models, effort=self.effort)
-        other.expanded = self.expanded  # of terms alone
+        other.expanded = self.expanded  # depends on terms alone
         return other
 
     @contextmanager
     def another(self) -> Iterator[Session]:
-        """`anew`, for a question of this one: what is spent there is spent here, too."""
+        """`anew`, for a question of this session: its spending counts here, too."""
         other = self.anew(models=self.models)
         try:
             yield other
@@ -67,18 +66,18 @@ class Session:
         if linear:
             solver.set("arith.nl", False)
             if not self.models:
-                # The older of Z3's two simplex solvers: on questions of linear integers four times as fast, and fewer
-                # unknowns.  The other one finds smaller models, which are faster to replay.
+                # The older of Z3's two simplex solvers: four times as fast on linear integers, and fewer unknowns.
+                # The newer one finds smaller models, which replay faster.
                 solver.set("arith.solver", 2)
         return solver
 
     @property
     def spent(self) -> int:
-        """Resource units that all solvers of this session used up to now."""
+        """Resource units that all solvers of this session have used."""
         return self._spent_here + self._spent_elsewhere
 
     def charge(self, units: int) -> None:
-        """Resource units that were used for this session in another context."""
+        """Add resource units that another context used for this session."""
         self._spent_elsewhere += units
         self.effort.charge(units)
 
@@ -92,8 +91,10 @@ class Session:
 
 
 def _resource_count(solver: z3.Solver) -> int | None:
-    """What the last check brought the count to; through the C interface, as the wrapper reads one entry after the
-    other into objects of its own."""
+    """The resource count after the last check.
+
+    Through the C interface: the Python wrapper would copy all statistics first.
+    """
     context = solver.ctx.ref()
     statistics = z3core.Z3_solver_get_statistics(context, solver.solver)
     z3core.Z3_stats_inc_ref(context, statistics)
@@ -107,11 +108,11 @@ def _resource_count(solver: z3.Solver) -> int | None:
 
 
 # ---------------------------------------------------------------------------------------------------------- put scripts
-# SMT-LIB scripts put to the solver: whether what a certificate will say is enough, and how little of it is.
+# SMT-LIB scripts for Z3: whether a certificate's facts and lemmas suffice, and which of them are needed.
 
 
 def core_of_last(script: str, count: int, *, linear: bool, limit: int) -> tuple[int, ...] | None:
-    """Which of the last ``count`` assertions a contradiction needs, counted from 0; ``None`` if none was found.
+    """The positions, from 0, of the last ``count`` assertions that a contradiction needs; ``None`` without one.
 
     ``limit``: in Z3's resource units.  ``linear``: without the solver's own reasoning about products.
     """

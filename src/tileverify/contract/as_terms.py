@@ -141,7 +141,7 @@ class _Builder:
 
     # ------------------------------------------------------------------------------------------ names
     def _declare_names(self) -> None:
-        """Names are sizes: >= 0.  A name that is itself an argument also fits its integer type."""
+        """Names are sizes: >= 0.  A name that the ABI passes itself also fits its integer type."""
         highs: dict[str, int | None] = {}
         for expression, limit in self._named_expressions():
             for name in _free(expression):

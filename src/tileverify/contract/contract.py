@@ -1,7 +1,7 @@
 """The contract of a launch, as terms: the assumptions of a proof (`contract.as_terms` builds them).
 
-Standing facts (``docs/specs.md``): sizes are >= 0, values that the ABI passes as int32 fit int32, each grid axis lies
-in [1, 2**24 - 1], distinct arguments and the arrays of a list do not overlap, arrays are allocated in full.
+Standing facts (``docs/specs.md``): sizes are >= 0; values that the ABI passes as int32 fit int32; each grid axis lies
+in [1, 2**24 - 1]; distinct arguments and the arrays of a list do not overlap; arrays are allocated in full.
 """
 
 from __future__ import annotations

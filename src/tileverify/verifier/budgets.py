@@ -21,7 +21,7 @@ from typing import Final
 
 from .obligations.answers import Limits
 
-# ------------------------------------------------------------------------------------------- the whole account
+# ----------------------------------------------------------------------------------------------------- the whole budget
 KERNEL_EFFORT: Final = 120_000_000
 """Units for one kernel: 20 to 30 seconds of a processor.  The most expensive known proof takes 76,000,000."""
 

@@ -93,7 +93,7 @@ class Explanation:
         self._unexplained.setdefault(key, opened)
 
     def _known_reason(self, opened: Open) -> messages.OpenReason | None:
-        """TV907 for a token that a loop left behind, TV905 for a protocol between blocks."""
+        """A spent budget (TV903), an unknown size (TV906), a token left behind (TV907) or a protocol (TV905)."""
         own, obligation = self.prover, opened.obligation
         if obligation.blocked is not None:
             return None

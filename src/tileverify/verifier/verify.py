@@ -1,8 +1,8 @@
 """From an access summary and a launch contract to a verdict: the stages, in their order.
 
-Each obligation climbs the ladder until a tier decides it: structural simplification, linear integers with lemmas,
-non-linear integers.  The replay runs the solver's counterexamples on a small concrete launch.  A kernel is `refuted`
-only if the replay saw the fault.
+Each obligation climbs the ladder until a tier decides it: structural simplification, linear integers with lemmas, bit
+vectors, non-linear integers.  The replay runs the solver's counterexamples on a small concrete launch.  A kernel is
+`refuted` only if the replay saw the fault.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ gets a single block.
 Clauses never narrow a written contract: they may restrict only its open parts (`limits`).  After the verdict, a search
 for other clauses that would prove the kernel gives advice to people.
 
-Clauses never stop the kernel's work (`nonvacuity`): each axis that the kernel reads keeps two blocks at the accesses of
-the obligation, loaded values may let them get there, and loops keep a second iteration.  If only such clauses would
-close a question, it stays open: a witness refutes it, or it is undecided and the message names the clauses.  Clauses
-for blocks that differ along another axis are adopted even then, so that the witness shows the axis at fault.
+Clauses never stop the kernel's work (`nonvacuity`).  Each axis that the kernel reads keeps two blocks that reach the
+obligation's accesses, for some loaded values, and loops keep a second iteration.  A question that only clauses against
+work would close stays open: a witness refutes it, or it is undecided and the message names the clauses.  Clauses for
+blocks that differ along another axis are adopted even then, so that the witness shows the axis at fault.
 """
 
 from __future__ import annotations

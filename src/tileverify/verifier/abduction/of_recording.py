@@ -122,8 +122,8 @@ def as_recorded(own: Own, summary: AccessSummary, launch: LaunchSpec) -> FirstSe
 def _of_three_arrays(prover: Prover, found: Outcome) -> bool:
     """Whether an address at fault depends on the contents of three arrays or more.
 
-    A fact relates at most two arrays.  So the sampled contents of three (ranks, counts and keys of a routing) may not
-    fit together, and a fault with them does not count against the launch.
+    A fact relates at most two arrays.  So sampled contents of three (ranks, counts and keys of a routing) may not fit
+    together.  A fault with such contents does not count against the launch.
     """
     at_fault = _at_fault(found)
     addresses = (place_terms(each.place) for each in prover.kernel.sites if each.origin.name in at_fault)

@@ -19,8 +19,8 @@ without an answer the clause is a narrowing.
 
 Limits hold for each array in a list: `xs.shape[0] >= 1`.
 
-A size that is an expression (`K // 64`, `N - start`) may be 0 in usual launches, and so may a size that the contract
-compares with 0 (`B == N or B == 0`): for these arrays "not empty" is no limit.
+A size that is an expression (`K // 64`, `N - start`) may be 0 in usual launches.  So may a size that the contract
+compares with 0 (`B == N or B == 0`).  For these arrays "not empty" is no limit.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ from tileverify import kernels as library
 from tileverify.backend.assembler import Assembled, AssemblyError, find_assembler
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked
 from tileverify.backend.compiled.machine.steps import program_of
-from tileverify.backend.compiled.ptx.ptx_reader import read
+from tileverify.backend.compiled.ptx import read
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover

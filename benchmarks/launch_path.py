@@ -22,8 +22,7 @@ import torch
 
 import tileverify
 from tileverify.backend.gpu import loaded
-from tileverify.backend.gpu.argument_bytes import packed
-from tileverify.backend.gpu.loaded import Plan
+from tileverify.backend.gpu.loaded import Plan, packed
 from tileverify.backend.ledger import ByteAccess, StreamId
 from tileverify.launching.bundled import BundledKernel
 from tileverify.launching.in_flight import InFlight

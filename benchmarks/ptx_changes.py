@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from tileverify.backend.compiled.ptx.ptx_reader import read
+from tileverify.backend.compiled.ptx import read
 from tileverify.pipeline.code_footprints.ptx_text import results_of, wanted_registers
 
 Lines: TypeAlias = "list[str]"

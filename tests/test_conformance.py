@@ -12,8 +12,8 @@ from typing import Final
 from tests.frontend.bytecode.recorded import FILES
 from tests.frontend.bytecode.samples import sample, samples
 
+from tileverify.backend.interpreter.control import RULES as INTERPRETED
 from tileverify.backend.interpreter.control import TERMINATORS
-from tileverify.backend.interpreter.table import RULES as INTERPRETED
 from tileverify.checker.read_again import STEPS
 from tileverify.checker.steps_tiles import one_function
 from tileverify.equality.kinks import NATURES

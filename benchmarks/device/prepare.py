@@ -27,7 +27,7 @@ from tests.corpus.references import NUMBERS
 from tileverify import __version__
 from tileverify.backend.assembler import Assembler, AssemblyError, find_assembler
 from tileverify.backend.interpreter import bind_launch
-from tileverify.backend.interpreter.encodings import to_bits
+from tileverify.backend.interpreter.rounding import to_bits
 from tileverify.backend.interpreter.values import Tile
 from tileverify.backend.split_loads import refuse_split_loads
 from tileverify.contract.concrete import ConcreteArray

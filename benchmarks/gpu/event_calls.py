@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import torch
 
-from tileverify.backend.gpu.events import CudaDevice
+from tileverify.backend.gpu.driver import CudaDevice
 from tileverify.backend.ledger import StreamId
 
 CALLS = 200

@@ -85,7 +85,7 @@ class StoredImage:
 # ------------------------------------------------------------------------------------- where the interpreter is
 def image_of(reference: Reference) -> StoredImage:
     """The launch that the interpreter ran."""
-    from tileverify.backend.interpreter.encodings import to_bits
+    from tileverify.backend.interpreter.rounding import to_bits
     from tileverify.backend.interpreter.values import Tile
     from tileverify.frontend.bytecode.model import PointerType, TileType
 

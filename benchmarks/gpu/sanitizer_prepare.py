@@ -17,7 +17,7 @@ import numpy as np
 from tests.corpus.launches import drawn_launches
 
 from tileverify.backend.assembler import find_assembler
-from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
+from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES, extent_bytes
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.launching.bundle.manifest import parameter_types
 from tileverify.pipeline import check_unit

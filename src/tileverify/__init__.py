@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .api import patch as patch
     from .api import tune as tune
     from .backend.guard import LaunchRefused as LaunchRefused
-    from .backend.ledger.ledger import InFlightConflict as InFlightConflict
+    from .backend.ledger import InFlightConflict as InFlightConflict
     from .launching.bundle.model import BundleRefused as BundleRefused
     from .launching.optouts import UnprovedLaunch as UnprovedLaunch
     from .launching.optouts import unproved as unproved
@@ -32,7 +32,7 @@ _PLACES = {
     **dict.fromkeys(_FACE, "tileverify.api"),
     **dict.fromkeys(("UnprovedLaunch", "unproved", "unproved_launches"), "tileverify.launching.optouts"),
     "BundleRefused": "tileverify.launching.bundle.model",
-    "InFlightConflict": "tileverify.backend.ledger.ledger",
+    "InFlightConflict": "tileverify.backend.ledger",
     "LaunchRefused": "tileverify.backend.guard",
     "TileVerifyError": "tileverify.system.errors",
 }

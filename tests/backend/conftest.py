@@ -9,7 +9,7 @@ import pytest
 from tests import op_coverage
 
 from tileverify.backend.interpreter import control
-from tileverify.backend.interpreter.table import RULES
+from tileverify.backend.interpreter.control import RULES
 
 COUNTS = "test_every_op_is_executed_by_a_test"
 """The test that asks, after all others of the folder."""

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from tileverify.backend.replay.any_blocks import LAST_BLOCKS, MOST_BLOCKS, chosen_blocks
+from tileverify.backend.replay.fault_places import LAST_BLOCKS, MOST_BLOCKS, chosen_blocks
 from tileverify.results.claim import Claim
 from tileverify.results.codes import TV
 

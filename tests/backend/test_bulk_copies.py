@@ -10,18 +10,16 @@ import numpy as np
 import pytest
 
 from tileverify.backend.assembler import Assembled, find_assembler
-from tileverify.backend.compiled.code_differences import DifferenceKind
+from tileverify.backend.compiled.both_runs import DifferenceKind
 from tileverify.backend.compiled.cubin_look import Looked, ProvedEntry, looked
-from tileverify.backend.compiled.host.hidden_parameters import layout
-from tileverify.backend.compiled.host.object_file import BrokenObject, ElfObject
-from tileverify.backend.compiled.host.x86 import HostFault, HostMachine
+from tileverify.backend.compiled.hidden_parameters import BrokenObject, ElfObject, layout
 from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
-from tileverify.backend.compiled.machine.memory import GlobalMemory
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
+from tileverify.backend.compiled.machine.storage import GlobalMemory
 from tileverify.backend.compiled.machine.tensor_maps import TensorMap, UnknownTensorMap, box_places, decoded
-from tileverify.backend.compiled.ptx.model import Parameter
-from tileverify.backend.compiled.ptx.ptx_reader import read
+from tileverify.backend.compiled.ptx import Parameter, read
 from tileverify.backend.compiled.thread_races import Races, races
+from tileverify.backend.compiled.x86 import HostFault, HostMachine
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tileverify.backend.compiled.machine.casts import UnknownInstruction, ValueRule
 from tileverify.backend.compiled.machine.computed import rule_of
-from tileverify.backend.compiled.machine.types import Array
-from tileverify.backend.compiled.machine.value_rule import UnknownInstruction, ValueRule
-from tileverify.backend.compiled.ptx.model import Instruction, Register
+from tileverify.backend.compiled.machine.storage import Array
+from tileverify.backend.compiled.ptx import Instruction, Register
 
 NAN, INF = float("nan"), float("inf")
 

@@ -15,16 +15,13 @@ from tests.command_line import CommandLine
 from tileverify import kernels
 from tileverify.backend.assembler import AssemblyError, find_assembler
 from tileverify.backend.compiled import thread_races
-from tileverify.backend.compiled.code_differences import DifferenceKind
+from tileverify.backend.compiled.both_runs import DifferenceKind
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
 from tileverify.backend.compiled.machine.casts import from_eight_bits, to_eight_bits
 from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
-from tileverify.backend.compiled.machine.memory import GlobalMemory
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
-from tileverify.backend.compiled.machine.threads import UNKNOWN
-from tileverify.backend.compiled.machine.types import Array
-from tileverify.backend.compiled.ptx.model import Immediate, PtxAddress, Register, Vector
-from tileverify.backend.compiled.ptx.ptx_reader import PtxError, read
+from tileverify.backend.compiled.machine.storage import UNKNOWN, Array, GlobalMemory
+from tileverify.backend.compiled.ptx import Immediate, PtxAddress, PtxError, Register, Vector, read
 from tileverify.backend.compiled.thread_races import Races, races
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover

@@ -9,9 +9,18 @@ import numpy as np
 import pytest
 
 from tileverify.backend.interpreter import BlockLog, Budget, Memory, UnspecifiedUse, bind_launch, run_block
-from tileverify.backend.interpreter.conduct import KEEP_GOING, REPLAY, RUN, Conduct
-from tileverify.backend.interpreter.faults import OpenUse, UndefinedStop
-from tileverify.backend.interpreter.values import APPROXIMATE, INTERLEAVED, UNSPECIFIED, Tile
+from tileverify.backend.interpreter.values import (
+    APPROXIMATE,
+    INTERLEAVED,
+    KEEP_GOING,
+    REPLAY,
+    RUN,
+    UNSPECIFIED,
+    Conduct,
+    OpenUse,
+    Tile,
+    UndefinedStop,
+)
 from tileverify.frontend.bytecode.builder import F16, F32, I1, I8, I32, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Bounded, PartitionViewType, TensorViewType, Value
 

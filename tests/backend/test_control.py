@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tileverify.backend.interpreter import Budget, BudgetSpent, Memory, NotModelled, bind_launch, run_block
-from tileverify.backend.interpreter.faults import EndlessLoop, UndefinedStop
+from tileverify.backend.interpreter.values import EndlessLoop, UndefinedStop
 from tileverify.frontend.bytecode.builder import I1, I8, I32, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Value
 

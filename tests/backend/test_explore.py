@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.frontend.symbolic.programs import ProgramMaker
 
-from tileverify.backend.interpreter.schedule import AccessOrder, BlockOrder, Schedule, standard_schedules
+from tileverify.backend.interpreter.ordering import AccessOrder, BlockOrder, Schedule, standard_schedules
 from tileverify.backend.replay.explore import Exploration, explore
 from tileverify.contract.concrete import ConcreteArray
 from tileverify.frontend.bytecode.builder import F32, I32, BodyBuilder, pointer, tile

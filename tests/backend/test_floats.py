@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tileverify.backend.interpreter.encodings import MINIFLOATS, from_bits, round_to, to_bits
+from tileverify.backend.interpreter.rounding import MINIFLOATS, from_bits, round_to, to_bits
 from tileverify.backend.interpreter.values import APPROXIMATE, UNSPECIFIED, Tile
 from tileverify.frontend.bytecode.builder import BF16, F16, F32, F64, I8, I32, I64, BodyBuilder, scalar, tile
 from tileverify.frontend.bytecode.model import ScalarType, Value

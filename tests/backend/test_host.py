@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tileverify.backend.interpreter import BlockLog, Budget, Memory, bind_launch, run_block
-from tileverify.backend.interpreter.printf import UNDEFINED_TEXT
+from tileverify.backend.interpreter.host import UNDEFINED_TEXT
 from tileverify.frontend.bytecode.builder import F32, I1, I32, I64, TOKEN, BodyBuilder, pointer, scalar, tile
 from tileverify.frontend.bytecode.model import Value
 

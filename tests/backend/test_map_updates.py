@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from tileverify.backend.assembler import Assembled, find_assembler
-from tileverify.backend.compiled.code_differences import DifferenceKind
+from tileverify.backend.compiled.both_runs import DifferenceKind
 from tileverify.backend.compiled.cubin_look import Looked, ProvedEntry, looked
 from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
-from tileverify.backend.compiled.machine.memory import GlobalMemory
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
-from tileverify.backend.compiled.machine.threads import UNKNOWN
-from tileverify.backend.compiled.ptx.ptx_reader import read
+from tileverify.backend.compiled.machine.storage import UNKNOWN, GlobalMemory
+from tileverify.backend.compiled.ptx import read
 from tileverify.backend.compiled.thread_races import Races, races
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover

@@ -9,7 +9,7 @@ import pytest
 from tileverify.backend.assembler import Assembled, find_assembler
 from tileverify.backend.compiled.cubin_look import Looked, ProvedEntry, looked
 from tileverify.backend.compiled.machine.steps import program_of
-from tileverify.backend.compiled.ptx.ptx_reader import read
+from tileverify.backend.compiled.ptx import read
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
 

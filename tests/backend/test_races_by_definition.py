@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 import pytest
 
-from tileverify.backend.interpreter.access_log import DynamicAccess
-from tileverify.backend.interpreter.trace import Event, Trace
+from tileverify.backend.interpreter.access_log import DynamicAccess, Event, Trace
 
 from .traces import Table, parsed
 

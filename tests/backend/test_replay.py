@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from tileverify.backend.replay.purse import KERNEL_BUDGET
-from tileverify.backend.replay.replay import replay
+from tileverify.backend.replay.replay import KERNEL_BUDGET, replay
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.results.claim import Claim, Confirmation, Shown
 from tileverify.results.codes import TV

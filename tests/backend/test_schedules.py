@@ -10,10 +10,10 @@ import pytest
 
 from tileverify.backend.interpreter import Budget, bind_launch
 from tileverify.backend.interpreter.conflicts import loops_around
-from tileverify.backend.interpreter.faults import BudgetSpent, EndlessLoop
-from tileverify.backend.interpreter.interleaving import ScheduledRun, run_schedule
+from tileverify.backend.interpreter.grid_runs import ScheduledRun, run_schedule
+from tileverify.backend.interpreter.ordering import AccessOrder, BlockOrder, Schedule, standard_schedules
 from tileverify.backend.interpreter.races import find_races
-from tileverify.backend.interpreter.schedule import AccessOrder, BlockOrder, Schedule, standard_schedules
+from tileverify.backend.interpreter.values import BudgetSpent, EndlessLoop
 from tileverify.frontend.bytecode.builder import I32, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Entry, Module, Value
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tileverify.backend.interpreter.encodings import from_bits
-from tileverify.backend.replay.counting_up import counting_floats
+from tileverify.backend.interpreter.rounding import from_bits
 from tileverify.backend.replay.replay import Replayer
+from tileverify.backend.replay.side_values import counting_floats
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.frontend.bytecode.model import ScalarType

@@ -10,7 +10,7 @@ import pytest
 
 from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, CodeDiffers, find_assembler
 from tileverify.backend.compiled import cubin_look
-from tileverify.backend.compiled.code_differences import DifferenceKind
+from tileverify.backend.compiled.both_runs import DifferenceKind
 from tileverify.backend.compiled.cubin_look import Looked, ProvedEntry, looked, refuse_differences
 from tileverify.backend.split_loads import refuse_split_loads
 from tileverify.contract.launch import KernelUnit

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from tileverify.backend.interpreter import UnspecifiedUse, reductions
-from tileverify.backend.interpreter.faults import UndefinedStop
-from tileverify.backend.interpreter.values import APPROXIMATE, UNSPECIFIED, Tile
+from tileverify.backend.interpreter.values import APPROXIMATE, UNSPECIFIED, Tile, UndefinedStop
 from tileverify.frontend.bytecode.builder import BF16, F16, F32, I1, I8, I16, I32, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import (
     Bounded,

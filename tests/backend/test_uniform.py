@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tileverify.backend.interpreter import Budget, GridRun, run_grid
-from tileverify.backend.interpreter.uniform import uniform_ops
+from tileverify.backend.interpreter.machine import uniform_ops
 from tileverify.contract.launch import EntryParameter, Role
 from tileverify.frontend.bytecode.builder import F32, I32, I64, TOKEN, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import DivBy, Entry

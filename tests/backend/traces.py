@@ -20,9 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tileverify.backend.interpreter.access_log import BlockLog, DynamicAccess, PointFootprint
+from tileverify.backend.interpreter.access_log import BlockLog, DynamicAccess, Event, PointFootprint, Trace
 from tileverify.backend.interpreter.races import Race, find_races
-from tileverify.backend.interpreter.trace import Event, Trace
 from tileverify.frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from tileverify.frontend.bytecode.model import Op
 from tileverify.frontend.bytecode.optable import BY_NAME

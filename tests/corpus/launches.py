@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
-from tileverify.backend.interpreter.encodings import round_to, to_bits
-from tileverify.backend.interpreter.schedule import AccessOrder, BlockOrder, Schedule
+from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES, extent_bytes
+from tileverify.backend.interpreter.ordering import AccessOrder, BlockOrder, Schedule
+from tileverify.backend.interpreter.rounding import round_to, to_bits
 from tileverify.backend.replay.explore import Exploration, explore
 from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.element_types import ELEMENT_TYPES

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from tileverify.backend.interpreter.schedule import Schedule, standard_schedules
+from tileverify.backend.interpreter.ordering import Schedule, standard_schedules
 from tileverify.backend.replay.explore import Exploration
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.launch import KernelUnit

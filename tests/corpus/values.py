@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tileverify.backend.interpreter.arguments import ELEMENT_BYTES
+from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES
 from tileverify.contract.concrete import Block
 from tileverify.contract.expressions import constant_value, evaluate, free_names
 from tileverify.contract.launch import (

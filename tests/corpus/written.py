@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.backend.interpreter import Budget, Memory, bind_launch, run_block
-from tileverify.backend.interpreter.arguments import ELEMENT_BYTES
-from tileverify.backend.interpreter.conduct import KEEP_GOING
+from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES
+from tileverify.backend.interpreter.values import KEEP_GOING
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode

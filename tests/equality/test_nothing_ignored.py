@@ -8,7 +8,7 @@ from inspect import getclosurevars
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Final
 
-from tileverify.backend.interpreter.table import RULES as MACHINE
+from tileverify.backend.interpreter.control import RULES as MACHINE
 from tileverify.backend.interpreter.values import Tile
 from tileverify.equality import op_rules
 from tileverify.equality.op_rules import RULES

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.backend.interpreter.arguments import ELEMENT_BYTES
+from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES
 from tileverify.backend.numbers.elements import numbers, presented, rounded, storage_type
 from tileverify.contract.as_table import NotExpressible, array_text, launch_table
 from tileverify.contract.descriptions import parse_description

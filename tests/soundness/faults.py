@@ -35,8 +35,8 @@ from tileverify.backend.interpreter.conflicts import (
     synchronisations,
     unordered,
 )
-from tileverify.backend.interpreter.faults import BudgetSpent
-from tileverify.backend.interpreter.schedule import Schedule
+from tileverify.backend.interpreter.ordering import Schedule
+from tileverify.backend.interpreter.values import BudgetSpent
 from tileverify.backend.replay.explore import Exploration, explore
 from tileverify.contract.concrete import Block, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit

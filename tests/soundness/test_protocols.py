@@ -13,7 +13,7 @@ from functools import partial
 
 import pytest
 
-from tileverify.backend.interpreter.schedule import standard_schedules
+from tileverify.backend.interpreter.ordering import standard_schedules
 from tileverify.backend.replay.explore import explore
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT, Labelled, corpus_launches

@@ -1,4 +1,4 @@
-"""``tileiras``, the assembler of the CUDA toolkit: Tile IR bytecode to cubins.
+"""``tileiras``, the assembler of the CUDA toolkit: Tile IR bytecode to cubins, the PTX on the way, and its remarks.
 
 The same bytecode, architecture and version give the same PTX and the same cubin, byte for byte, which is how a cubin
 from somewhere else can be checked.  But ptxas goes by addresses of its own memory now and then: where the system draws
@@ -16,13 +16,14 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
+from ..frontend.bytecode.location import Location
 from ..system.errors import TileVerifyError
-from .toolkit import HOST, KEPT_IN, PTX, keeping_ptx
 
 ARCHITECTURES: Final = (
     "sm_80", "sm_86", "sm_87", "sm_88", "sm_89", "sm_90", "sm_100", "sm_103", "sm_107", "sm_110", "sm_120", "sm_121",
@@ -138,3 +139,170 @@ def find_assembler() -> Assembler:
     if found is None:
         raise AssemblyError("there is no tileiras here: pip install 'tileverify[assemble]', or put it on PATH")
     return Assembler(Path(found))
+
+
+# -------------------------------------------------------------------------------------------------------------- toolkit
+# A toolkit in which the PTX between ``tileiras`` and ``ptxas`` is kept.
+#
+# ``tileiras`` writes PTX into a file of its own and calls the ``ptxas`` that lies beside it.  So a folder that mirrors
+# the toolkit, with links to everything and a script in place of ``ptxas``, sees the text that the cubin is made of.
+
+
+KEPT_IN: Final = "PTX_KEPT_IN"
+PTX, HOST = "kernel.ptx", "host.o"
+_SCRIPT: Final = """#!/bin/sh
+if [ -n "${folder}" ]; then
+  for each in "$@"; do
+    case "$each" in
+      *.ptx) cp "$each" "${folder}/{ptx}" ;;
+      --nv-host=*) cp "${{each#--nv-host=}}" "${folder}/{host}" ;;
+    esac
+  done
+fi
+exec {ptxas} "$@"
+"""
+
+_lasting: Final[list[tempfile.TemporaryDirectory[str]]] = []
+"""Until the process ends."""
+
+
+@cache
+def keeping_ptx(tileiras: Path) -> Path | None:
+    """``tileiras`` in such a folder, which lasts as long as this process; ``None`` where none can be made."""
+    tools = tileiras.resolve().parent
+    root, ptxas = tools.parent, tools / "ptxas"
+    if os.name != "posix" or not ptxas.is_file() or not (root / "nvvm").is_dir():
+        return None
+    folder = tempfile.TemporaryDirectory(prefix="tileverify-toolkit-")
+    _lasting.append(folder)
+    mirror = Path(folder.name)
+    try:
+        (mirror / "bin").mkdir()
+        for each in root.iterdir():
+            if each.name != "bin":
+                (mirror / each.name).symlink_to(each)
+        for each in tools.iterdir():
+            if each.name not in ("tileiras", "ptxas"):
+                (mirror / "bin" / each.name).symlink_to(each)
+        made = mirror / "bin" / "tileiras"
+        try:
+            os.link(tools / "tileiras", made)
+        except OSError:
+            shutil.copy2(tools / "tileiras", made)
+        script = mirror / "bin" / "ptxas"
+        script.write_text(_SCRIPT.format(folder="{" + KEPT_IN + "}", ptx=PTX, host=HOST, ptxas=_quoted(ptxas)))
+        script.chmod(0o700)
+    except OSError:
+        folder.cleanup()
+        return None
+    return made
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "'\\''") + "'"
+
+
+# -------------------------------------------------------------------------------------------------------------- remarks
+# What ``tileiras`` says of each access that it compiled: the instruction that it took, and why it was not TMA.
+#
+# Remarks come as YAML documents, of which these lines are read: the tag, ``Name``, ``DebugLoc`` and the ``Args``.  Keys
+# that nobody knows are passed over.
+
+
+_PLACE: Final = re.compile(
+    r"DebugLoc:\s*\{\s*File:\s*(?P<file>'(?:[^']|'')*'|\"[^\"]*\"|[^,]*),\s*"
+    r"Line:\s*(?P<line>\d+)(?:,\s*Column:\s*(?P<column>\d+))?"
+)
+_KEY: Final = re.compile(r"\s*(?:-\s*)?(?P<key>\w+):\s*(?P<value>.*)")
+_OWN_PLACE: Final = re.compile(r"^loc\(.*?\):\s*")
+_MEMORY: Final = re.compile(r"Memory(Load|Store|Tma)")
+_SELECTED: Final = re.compile(r"Failed to select (.*?)(?: instruction)?")
+
+
+@dataclass
+class CompilerRemark:
+    """One document.  ``column`` counts as the file says; ``reasons`` stand in it once each."""
+
+    kind: str
+    name: str = ""
+    file: str = ""
+    line: int = 0
+    column: int | None = None
+    text: str = ""
+    instruction: str = ""
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def of_memory(self) -> bool:
+        """Whether it is about a load or a store."""
+        return _MEMORY.search(self.name) is not None
+
+    @property
+    def words(self) -> str:
+        """``global-memory load``, ``no TMA load: base pointer not 16-byte aligned``."""
+        failed = _SELECTED.fullmatch(self.text)
+        if failed is not None:
+            return f"no {failed[1]}" + (f": {'; '.join(self.reasons)}" if self.reasons else "")
+        chosen = self.instruction.removesuffix(" instruction") or self.text
+        return chosen[:1].lower() + chosen[1:] if not chosen.startswith("TMA") else chosen
+
+
+def read_remarks(text: str) -> list[CompilerRemark]:
+    """The remarks of a file of ``tileiras --remark-format=yaml``, in its order."""
+    found: list[CompilerRemark] = []
+    for line in text.splitlines():
+        if line.startswith("---"):
+            found.append(CompilerRemark(line[3:].strip().removeprefix("!").lower()))
+        elif found:
+            _read(line, found[-1])
+    return found
+
+
+def _read(line: str, remark: CompilerRemark) -> None:
+    if (place := _PLACE.match(line)) is not None:
+        remark.file, remark.line = _plain(place["file"]), int(place["line"])
+        remark.column = None if place["column"] is None else int(place["column"])
+        return
+    entry = _KEY.match(line)
+    if entry is None:
+        return
+    value = _plain(entry["value"])
+    match entry["key"]:
+        case "Name":
+            remark.name = value
+        case "Remark":
+            remark.text = value
+        case "Instruction":
+            remark.instruction = value
+        case "Reason":
+            reason = _OWN_PLACE.sub("", value)
+            if reason not in remark.reasons:
+                remark.reasons.append(reason)
+
+
+def _plain(value: str) -> str:
+    value = value.strip()
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        return value[1:-1].replace("''", "'") if value[0] == "'" else value[1:-1]
+    return value
+
+
+def remarks_at(remarks: Iterable[CompilerRemark], location: Location | None) -> tuple[str, ...]:
+    """What is said of the access at ``location``, in words, each once; by its line where columns are not the same."""
+    if location is None:
+        return ()
+    there = [
+        each
+        for each in remarks
+        if each.of_memory and any((each.file, each.line) == (frame.file, frame.line) for frame in location.chain())
+    ]
+    columns = {column for frame in location.chain() for column in (frame.column, frame.column + 1)}
+    exact = [each for each in there if each.column in columns]
+    return tuple(dict.fromkeys(_ordered(exact or there)))
+
+
+def _ordered(remarks: Iterable[CompilerRemark]) -> Iterator[str]:
+    """What was taken before what was not."""
+    every = list(remarks)
+    yield from (each.words for each in every if each.kind == "passed")
+    yield from (each.words for each in every if each.kind != "passed")

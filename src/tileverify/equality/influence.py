@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
-from ..backend.interpreter.uniform import uniform_ops
+from ..backend.interpreter.machine import uniform_ops
 from ..backend.interpreter.values import Tile
 from ..backend.numbers.conditions import ContractInNumbers
 from ..backend.numbers.trial_launches import Constants

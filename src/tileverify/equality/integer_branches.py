@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
 
-from ..backend.interpreter.uniform import uniform_ops
+from ..backend.interpreter.machine import uniform_ops
 from ..frontend.bytecode.model import Constant, Entry, Op, Value
 from ..frontend.bytecode.traverse import walk
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ..backend.interpreter.encodings import from_bits
 from ..backend.interpreter.memory import Memory, MemoryImage
+from ..backend.interpreter.rounding import from_bits
 from ..backend.interpreter.values import storage
 from ..frontend.bytecode.model import ScalarType
 from . import constants

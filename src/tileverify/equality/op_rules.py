@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from ..backend.interpreter import floats
+from ..backend.interpreter.control import RULES as MACHINE
 from ..backend.interpreter.control import execute_at_once
 from ..backend.interpreter.integers import COMPARISONS, bits_of
 from ..backend.interpreter.reductions import (
@@ -22,7 +23,6 @@ from ..backend.interpreter.reductions import (
     reduce_tiles,
     scan_tiles,
 )
-from ..backend.interpreter.table import RULES as MACHINE
 from ..backend.interpreter.tiles import constant_tile
 from ..backend.interpreter.values import (
     MACHINE_TAINT,

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..backend.interpreter import Budget, InterpreterStop, bind_launch, run_block
-from ..backend.interpreter.conduct import RUN
 from ..backend.interpreter.memory import Memory
+from ..backend.interpreter.values import RUN
 from ..backend.numbers.conditions import ContractInNumbers, scalars
 from ..backend.numbers.elements import numbers, rounded
 from ..backend.numbers.extents import extent

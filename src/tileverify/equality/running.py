@@ -9,9 +9,8 @@ from itertools import product
 import numpy as np
 
 from ..backend.interpreter import Budget, bind_launch, run_block
-from ..backend.interpreter.conduct import RUN, Conduct
 from ..backend.interpreter.machine import Rule
-from ..backend.interpreter.values import OVERFLOWED, UNSPECIFIED, Tile
+from ..backend.interpreter.values import OVERFLOWED, RUN, UNSPECIFIED, Conduct, Tile
 from ..backend.numbers.inputs import Inputs
 from ..backend.numbers.launch_steps import steered_by_steps
 from ..contract.launch import EntryParameter

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from ..backend.interpreter.machine import uniform_ops
 from ..backend.interpreter.reductions import only_op
 from ..backend.interpreter.tiles import constant_tile
-from ..backend.interpreter.uniform import uniform_ops
 from ..frontend.bytecode.liveness import operands
 from ..frontend.bytecode.model import Block, Entry, Op, Value
 from ..frontend.bytecode.traverse import walk

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ..backend.interpreter import multimem
+from ..backend.interpreter import atomics
 from ..backend.interpreter.accesses import (
     PADDING,
     LiveLanes,
@@ -19,7 +19,7 @@ from ..backend.interpreter.accesses import (
     pointer_reach,
     view_reach,
 )
-from ..backend.interpreter.table import RULES as MACHINE
+from ..backend.interpreter.control import RULES as MACHINE
 from ..backend.interpreter.tiles import tile_type
 from ..backend.interpreter.values import INTERLEAVED, UNSPECIFIED, Tile, taint_bits
 from ..frontend.bytecode.model import Op, ScalarType
@@ -197,7 +197,7 @@ def _multimem(run: BlockRun, op: Op) -> Result:
 
 
 RULES: Final[dict[str, Rule]] = {
-    **dict.fromkeys(multimem.RULES, _multimem),
+    **dict.fromkeys(atomics.MULTICAST_RULES, _multimem),
     "load_view_tko": _load_view,
     "load_ptr_tko": _load_pointer,
     "store_view_tko": _store_view,

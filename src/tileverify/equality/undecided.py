@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..backend.interpreter.faults import InterpreterStop
+from ..backend.interpreter.values import InterpreterStop
 
 
 class Undecided(InterpreterStop):

@@ -156,7 +156,7 @@ def of_values(use: Use) -> Use:
 @cache
 def device_facts() -> DeviceFacts:
     """That of this process."""
-    from ..backend.gpu.scratch import DeviceScratch
+    from ..backend.gpu.driver import DeviceScratch
     from .in_flight import in_flight
     from .launcher import Launcher
 

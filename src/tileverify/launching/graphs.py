@@ -78,7 +78,7 @@ class HostGraph:
 
 def backend_of(device: int) -> Backend:
     """A graph for the host, or for a GPU."""
-    from ..backend.gpu.graph import CudaGraph
+    from ..backend.gpu.loaded import CudaGraph
 
     return HostGraph() if device == HOST else CudaGraph(device)
 

@@ -332,6 +332,6 @@ def of_this_machine() -> InFlight:
 @cache
 def in_flight() -> InFlight:
     """That of this process."""
-    from ..backend.gpu.events import CudaDevice
+    from ..backend.gpu.driver import CudaDevice
 
     return InFlight(CudaDevice())

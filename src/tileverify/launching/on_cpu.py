@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..backend.guard import ArrayValue
 from ..backend.guard.arguments import Grid, Value
-from ..backend.interpreter.conduct import RUN
+from ..backend.interpreter.values import RUN
 from ..backend.ledger import ByteAccess
 from ..backend.numbers.blocks import execute_launch
 from ..contract.concrete import ConcreteArray, ConcreteLaunch

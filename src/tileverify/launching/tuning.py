@@ -290,7 +290,7 @@ def on_device(
     count: Callable[[Called], Callable[[], Traffic] | None] | None = None,
 ) -> Tuner:
     """The tuner of `tileverify.tune`, which times variants on the GPU's own clock."""
-    from ..backend.gpu.timing import CudaTimer
+    from ..backend.gpu.loaded import CudaTimer
 
     return Tuner(plan, CudaTimer(), likeness, count)
 

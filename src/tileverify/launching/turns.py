@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..backend.ledger import ByteAccess
-from ..backend.ledger.touched_bytes import conflicts
+from ..backend.ledger.ordered_work import conflicts
 
 
 @dataclass(eq=False, slots=True)

@@ -165,8 +165,7 @@ def _unverified(unit: KernelUnit) -> KernelResult:
 
 
 def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> KernelResult:
-    from ..backend.replay.purse import ANYWHERE_BUDGET, KERNEL_BUDGET
-    from ..backend.replay.replay import Replayer
+    from ..backend.replay.replay import ANYWHERE_BUDGET, KERNEL_BUDGET, Replayer
     from ..backend.split_loads import notes_on_split_loads
     from ..frontend.bytecode import decode
     from ..verifier.budgets import KERNEL_EFFORT

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..backend.assembler import find_assembler
-from ..backend.compiled.remarks import read_remarks, remarks_at
+from ..backend.assembler import find_assembler, read_remarks, remarks_at
 from ..backend.traffic.measured import traffic_of
 from ..contract.launch import KernelUnit
 from ..frontend.bytecode import decode

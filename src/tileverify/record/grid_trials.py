@@ -25,7 +25,7 @@ import numpy as np
 
 from ..backend.audit.legal_launches import tile_sizes
 from ..backend.interpreter import InterpreterStop
-from ..backend.interpreter.conduct import KEEP_GOING
+from ..backend.interpreter.values import KEEP_GOING
 from ..backend.numbers.blocks import execute_launch
 from ..backend.numbers.choose import choose
 from ..backend.numbers.conditions import ContractInNumbers, scalars

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from tileverify.backend.gpu import events
-from tileverify.backend.gpu.driver import DriverFailure
-from tileverify.backend.gpu.events import CudaDevice
+from tileverify.backend.gpu import driver
+from tileverify.backend.gpu.driver import CudaDevice, DriverFailure
 from tileverify.backend.ledger import LEGACY, PER_THREAD
 from tileverify.system.errors import UsageError
 
@@ -41,8 +40,8 @@ class Driver:
     made: list[tuple[Any, ...]] = field(default_factory=list)
     pushed: int = 0
 
-    def calls(self) -> events._Calls:
-        return events._Calls(
+    def calls(self) -> driver._Calls:
+        return driver._Calls(
             self.call("record"),
             self.call("wait"),
             lambda event: self.status,
@@ -79,43 +78,43 @@ class Driver:
 
 
 @pytest.fixture
-def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
+def imitated(monkeypatch: pytest.MonkeyPatch) -> Driver:
     made, numbers = Driver(), iter(range(1000, 2000))
-    monkeypatch.setattr(events, "_calls", made.calls)
-    monkeypatch.setattr(events, "_context", lambda device: 7)
-    monkeypatch.setattr(events, "_new_event", lambda device: next(numbers))
+    monkeypatch.setattr(driver, "_calls", made.calls)
+    monkeypatch.setattr(driver, "_context", lambda device: 7)
+    monkeypatch.setattr(driver, "_new_event", lambda device: next(numbers))
     return made
 
 
-def test_a_handle_that_comes_back_is_another_stream(driver: Driver) -> None:
+def test_a_handle_that_comes_back_is_another_stream(imitated: Driver) -> None:
     """Whoever destroys a stream makes room for one at the same address."""
     device = CudaDevice()
-    driver.serials[50] = 3
+    imitated.serials[50] = 3
     first = device.stream(0, 50)
     assert device.stream(0, 50) == first
-    driver.serials[50] = 4
-    driver.non_blocking.add(50)
+    imitated.serials[50] = 4
+    imitated.non_blocking.add(50)
     second = device.stream(0, 50)
     assert second != first
     assert (first.blocking, second.blocking) == (True, False)
     assert not first.lasting
 
 
-def test_each_thread_has_a_default_stream_of_its_own(driver: Driver) -> None:
+def test_each_thread_has_a_default_stream_of_its_own(imitated: Driver) -> None:
     device = CudaDevice()
-    driver.serials[PER_THREAD] = 8  # of this thread
+    imitated.serials[PER_THREAD] = 8  # of this thread
     one = device.stream(0, PER_THREAD)
-    driver.serials[PER_THREAD] = 9  # and of another one
+    imitated.serials[PER_THREAD] = 9  # and of another one
     assert device.stream(0, PER_THREAD) != one
     assert not one.lasting
 
 
-def test_streams_of_torch_last_and_are_asked_about_once(driver: Driver) -> None:
+def test_streams_of_torch_last_and_are_asked_about_once(imitated: Driver) -> None:
     device = CudaDevice()
-    driver.serials[60] = 5
-    driver.non_blocking.add(60)
+    imitated.serials[60] = 5
+    imitated.non_blocking.add(60)
     stream = device.stream(0, TorchStream(60))
-    driver.serials.clear()
+    imitated.serials.clear()
     assert stream.lasting
     assert not stream.blocking
     assert device.stream(0, TorchStream(60)) is stream
@@ -123,16 +122,16 @@ def test_streams_of_torch_last_and_are_asked_about_once(driver: Driver) -> None:
     assert device.stream(0, None) == device.stream(0, TorchStream(LEGACY))
 
 
-def test_an_external_stream_of_torch_does_not(driver: Driver) -> None:
+def test_an_external_stream_of_torch_does_not(imitated: Driver) -> None:
     class External(TorchStream):
         pass
 
     External.__module__, External.__name__ = "torch.cuda.streams", "ExternalStream"
-    driver.serials[61] = 6
+    imitated.serials[61] = 6
     assert not CudaDevice().stream(0, External(61)).lasting
 
 
-def test_events_are_used_again(driver: Driver) -> None:
+def test_events_are_used_again(imitated: Driver) -> None:
     device = CudaDevice()
     stream = device.stream(0, TorchStream(LEGACY))
     event = device.record(stream)
@@ -141,45 +140,45 @@ def test_events_are_used_again(driver: Driver) -> None:
     assert other.handle != handle
     del event
     assert device.record(stream).handle == handle
-    assert [each[0] for each in driver.made] == ["record"] * 3
+    assert [each[0] for each in imitated.made] == ["record"] * 3
 
 
-def test_a_context_is_asked_for_where_one_is_missing_and_for_default_streams(driver: Driver) -> None:
+def test_a_context_is_asked_for_where_one_is_missing_and_for_default_streams(imitated: Driver) -> None:
     device = CudaDevice()
-    driver.serials[60] = 5
+    imitated.serials[60] = 5
     stream, default = device.stream(0, TorchStream(60)), device.stream(0, None)
     event = device.record(stream)
     device.wait(stream, event)
-    assert driver.pushed == 0
-    driver.context = False
+    assert imitated.pushed == 0
+    imitated.context = False
     device.wait(stream, event)
-    assert driver.pushed == 1
+    assert imitated.pushed == 1
     device.wait(default, event)
-    assert driver.pushed == 2
-    assert [each[:2] for each in driver.made] == [("record", 1000), ("wait", 60), ("wait", 60), ("wait", LEGACY)]
+    assert imitated.pushed == 2
+    assert [each[:2] for each in imitated.made] == [("record", 1000), ("wait", 60), ("wait", 60), ("wait", LEGACY)]
 
 
-def test_what_is_captured_is_not_ordered(driver: Driver) -> None:
+def test_what_is_captured_is_not_ordered(imitated: Driver) -> None:
     device = CudaDevice()
-    driver.serials[60] = 5
+    imitated.serials[60] = 5
     stream = device.stream(0, TorchStream(60))
     event = device.record(stream)
-    driver.captured.add(60)
+    imitated.captured.add(60)
     with pytest.raises(UsageError, match=r"being captured .* use tileverify.graph\(\)"):
         device.record(stream)
-    assert len(driver.made) == 1
-    driver.status = 900  # asking is not permitted meanwhile
+    assert len(imitated.made) == 1
+    imitated.status = 900  # asking is not permitted meanwhile
     with pytest.raises(UsageError, match="being captured"):
         device.done(event)
 
 
-def test_events_are_asked(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_events_are_asked(imitated: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     device = CudaDevice()
     event = device.record(device.stream(0, None))
     assert device.done(event)
-    driver.status = NOT_READY
+    imitated.status = NOT_READY
     assert not device.done(event)
-    driver.status = 700
+    imitated.status = 700
 
     def failed(status: int) -> None:
         raise DriverFailure(f"{status}")

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from tileverify.backend.gpu import driver, loaded
-from tileverify.backend.gpu.argument_bytes import packed
 from tileverify.backend.gpu.driver import DriverFailure
-from tileverify.backend.gpu.loaded import Plan, _Config
+from tileverify.backend.gpu.loaded import Plan, _Config, packed
 from tileverify.contract.launch import EntryParameter, Role
 
 FUNCTION = 0x7F00_0000_1000

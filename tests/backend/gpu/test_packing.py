@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from tileverify.backend.gpu.argument_bytes import descriptors, packed
+from tileverify.backend.gpu.loaded import descriptors, packed
 from tileverify.backend.guard import ArrayValue, LaunchRefused
 from tileverify.backend.guard.arguments import Value
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role

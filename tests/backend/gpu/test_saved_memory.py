@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tileverify.backend.gpu import driver
-from tileverify.backend.gpu.saved_memory import SavedDeviceMemory
+from tileverify.backend.gpu.driver import SavedDeviceMemory
 
 
 class Driver:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tileverify.backend.gpu import driver
-from tileverify.backend.gpu.scratch import DeviceScratch
+from tileverify.backend.gpu.driver import DeviceScratch
 
 
 class Driver:

@@ -1,6 +1,6 @@
 """What CUDA orders, without clocks: an edge for everything that orders, and paths.
 
-Source: CUDA programming guide, "Streams" and "Events", as in `tileverify.backend.ledger.streams`.
+Source: CUDA programming guide, "Streams" and "Events", as in `tileverify.backend.ledger.ordered_work`.
 """
 
 from __future__ import annotations

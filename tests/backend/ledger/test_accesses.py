@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tileverify.backend.ledger import ByteAccess
-from tileverify.backend.ledger.touched_bytes import conflicts, merged
+from tileverify.backend.ledger.ordered_work import conflicts, merged
 
 
 def touched(access: ByteAccess) -> set[int]:

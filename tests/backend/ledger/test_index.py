@@ -7,10 +7,20 @@ import random
 import pytest
 from tests.profiles import tries
 
-from tileverify.backend.ledger import ByteAccess, EventMark, LaunchBytes, Ledger, Order, StreamId, Work
-from tileverify.backend.ledger import index as index_module
-from tileverify.backend.ledger.index import APART, ByteIndex, ByteRegion
-from tileverify.backend.ledger.touched_bytes import conflicts
+from tileverify.backend import ledger as index_module
+from tileverify.backend.ledger import (
+    APART,
+    ByteAccess,
+    ByteIndex,
+    ByteRegion,
+    EventMark,
+    LaunchBytes,
+    Ledger,
+    Order,
+    StreamId,
+    Work,
+)
+from tileverify.backend.ledger.ordered_work import conflicts
 
 pytestmark = pytest.mark.random
 

@@ -11,11 +11,10 @@ import pytest
 import tileverify.corpus
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.backend.numbers.inputs import Given, make_inputs
-from tileverify.backend.traffic.accounts import KernelAccounts
+from tileverify.backend.traffic.accounts import KernelAccounts, logged
 from tileverify.backend.traffic.launch_numbers import small_values
-from tileverify.backend.traffic.logged import logged
 from tileverify.backend.traffic.measured import traffic_of
-from tileverify.backend.traffic.values import NotCounted
+from tileverify.backend.traffic.regions import NotCounted
 from tileverify.contract.expression_parser import parse_size
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import KernelUnit

@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tileverify.backend.traffic.fitted import Fitting, Formula, constant
+from tileverify.backend.traffic.measured import Fitting, Formula, constant
 from tileverify.contract.expression_parser import parse_size
 from tileverify.contract.expressions import evaluate
 

@@ -14,10 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tileverify.backend.audit.block_terms import BlockTerms, KernelTerms, LaunchTerms
-from tileverify.backend.audit.compare import compare_block
-from tileverify.backend.audit.lane_values import Known
-from tileverify.backend.audit.run_records import BlockRecord, Context, run_blocks
-from tileverify.backend.audit.symbol_values import Disagreement, FunctionValues
+from tileverify.backend.audit.reading import compare_block
+from tileverify.backend.audit.symbol_values import BlockRecord, Context, Disagreement, FunctionValues, Known, run_blocks
 from tileverify.backend.interpreter import Budget, bind_launch
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import EntryParameter, Role

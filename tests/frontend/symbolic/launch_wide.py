@@ -16,9 +16,8 @@ import numpy as np
 
 from tileverify.backend.interpreter import Budget, Memory, bind_launch
 from tileverify.backend.interpreter.control import execute_at_once
-from tileverify.backend.interpreter.faults import InterpreterStop
 from tileverify.backend.interpreter.machine import BlockRun
-from tileverify.backend.interpreter.values import UNSPECIFIED, Tile
+from tileverify.backend.interpreter.values import UNSPECIFIED, InterpreterStop, Tile
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.launch import EntryParameter
 from tileverify.contract.terms import Scope, Term, TermKind

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from tileverify.backend.compiled.machine.machine import ThreadMachine
-from tileverify.backend.compiled.machine.memory import GlobalMemory
 from tileverify.backend.compiled.machine.run import run
-from tileverify.backend.compiled.ptx.model import PtxEntry
-from tileverify.backend.compiled.ptx.ptx_reader import read
+from tileverify.backend.compiled.machine.storage import GlobalMemory
+from tileverify.backend.compiled.ptx import PtxEntry, read
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.terms.evaluate import evaluate

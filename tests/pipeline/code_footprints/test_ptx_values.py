@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from tileverify.backend.compiled.machine.machine import ThreadMachine
-from tileverify.backend.compiled.machine.memory import GlobalMemory
 from tileverify.backend.compiled.machine.run import run
-from tileverify.backend.compiled.ptx.model import Immediate
-from tileverify.backend.compiled.ptx.ptx_reader import read
+from tileverify.backend.compiled.machine.storage import GlobalMemory
+from tileverify.backend.compiled.ptx import Immediate, read
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Sort
 from tileverify.contract.terms.evaluate import evaluate

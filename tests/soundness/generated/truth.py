@@ -23,11 +23,9 @@ from tileverify.backend.interpreter import (
     run_block,
 )
 from tileverify.backend.interpreter.access_log import DynamicAccess
-from tileverify.backend.interpreter.conduct import Conduct
 from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around, races, unordered
-from tileverify.backend.interpreter.faults import OpenUse, UnspecifiedUse
 from tileverify.backend.interpreter.memory import Provenance
-from tileverify.backend.interpreter.values import UNSPECIFIED
+from tileverify.backend.interpreter.values import UNSPECIFIED, Conduct, OpenUse, UnspecifiedUse
 from tileverify.backend.replay.explore import Exploration, explore
 from tileverify.contract.concrete import Block, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit

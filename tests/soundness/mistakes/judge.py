@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tileverify.backend.interpreter import Budget, Memory, run_block
-from tileverify.backend.replay.open_replay import ONLY_OPEN, is_claimed, uses
+from tileverify.backend.replay.replay import ONLY_OPEN, is_claimed, uses
 from tileverify.contract.expressions import constant_value
 from tileverify.contract.launch import KernelUnit, LaunchSpec
 from tileverify.frontend.bytecode.traverse import walk

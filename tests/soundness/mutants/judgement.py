@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tileverify.backend.interpreter import InterpreterStop
-from tileverify.backend.interpreter.schedule import Schedule
+from tileverify.backend.interpreter.ordering import Schedule
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.pipeline import CheckOptions, check_unit

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tileverify.backend.interpreter.arguments import ELEMENT_BYTES, extent_bytes
-from tileverify.backend.interpreter.encodings import round_to, to_bits
+from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES, extent_bytes
+from tileverify.backend.interpreter.rounding import round_to, to_bits
 from tileverify.backend.numbers.fact_checks import violation
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.contiguous import strides_of

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from tileverify.backend.gpu.argument_bytes import descriptors, packed
+from tileverify.backend.gpu.loaded import descriptors, packed
 from tileverify.backend.guard import LaunchRefused, compile_guard
 from tileverify.backend.guard.arguments import ArrayValue, Value
 from tileverify.backend.guard.guard import Guard

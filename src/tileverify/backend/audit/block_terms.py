@@ -13,8 +13,7 @@ from ...contract.variables import BID, GRID
 from ...frontend.bytecode.model import Entry, ScalarType, TileType
 from ...frontend.symbolic.summary import AccessSummary, PointerFootprint, Site
 from ..interpreter import MemoryImage
-from .lane_values import OPEN, Known, combine, lane
-from .symbol_values import FunctionValues, SymbolSources
+from .symbol_values import OPEN, FunctionValues, Known, SymbolSources, combine, lane
 
 _LAUNCH: Final = 0
 _BLOCK: Final = 1

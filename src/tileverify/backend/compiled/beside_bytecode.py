@@ -23,17 +23,13 @@ import numpy as np
 from ...frontend.bytecode.model import Op
 from ..interpreter.access_log import BlockLog, DynamicAccess
 from ..interpreter.values import OVERFLOWED, UNSPECIFIED
-from .both_runs import Reference, machine_for
-from .code_differences import CodeDifference, DifferenceKind
-from .hand_overs import broken_hand_overs
+from .both_runs import CodeDifference, DifferenceKind, Reference, machine_for
 from .machine.casts import from_eight_bits
 from .machine.machine import ThreadMachine
-from .machine.memory import GlobalMemory, ThreadAccess
 from .machine.run import Hang, Stopped, WentOutside, run
-from .machine.threads import UNKNOWN
-from .machine.types import Array, from_bf16
-from .memory_orders import weaker_orders
-from .ptx.model import PtxEntry, PtxModule
+from .machine.storage import UNKNOWN, Array, GlobalMemory, ThreadAccess, from_bf16
+from .memory_orders import broken_hand_overs, weaker_orders
+from .ptx import PtxEntry, PtxModule
 from .thread_races import ThreadRace, races
 
 MOST_TOLD: Final = 3

@@ -21,13 +21,11 @@ from ..numbers.conditions import ContractInNumbers
 from ..numbers.inputs import Inputs
 from ..split_loads import split_loads, why_split
 from .beside_bytecode import compared
-from .both_runs import Reference, reference
-from .code_differences import CodeDifference, DifferenceKind
-from .host.hidden_parameters import HostSide
+from .both_runs import CodeDifference, DifferenceKind, Reference, reference
+from .hidden_parameters import HostSide
 from .machine.machine import Unfollowed
 from .machine.steps import program_of
-from .ptx.model import PtxEntry, PtxModule
-from .ptx.ptx_reader import PtxError, read
+from .ptx import PtxEntry, PtxError, PtxModule, read
 
 LAUNCHES: Final = 2
 MOST_LAUNCHES: Final = 4

@@ -16,10 +16,8 @@ from typing import Final
 
 import numpy as np
 
-from .machine.clocks import FENCED, Clocks
-from .machine.memory import Space, ThreadAccess
-from .machine.threads import Threads
-from .machine.types import Array
+from .machine.machine import FENCED, Clocks
+from .machine.storage import Array, Space, ThreadAccess, Threads
 
 MOST_EVENTS: Final = 1 << 22
 """That are looked at together, of one granule and all before it."""

@@ -1,4 +1,4 @@
-"""The calls of the CUDA driver that loading and launching a cubin take, through cuda-python.
+"""The CUDA driver through cuda-python: loading and launching, streams and events, scratch and saved memory.
 
 A launch's grid counts tile blocks and its block size is (1, 1, 1): the cubin itself says how many threads run a tile
 block (``tileiras`` writes ``.reqntid``).
@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, ClassVar, Final, SupportsInt
+from typing import Any, ClassVar, Final, NamedTuple, SupportsInt
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...system.errors import TileVerifyError, UsageError
+from ..ledger import LEGACY, PER_THREAD, StreamId
 
 
 class DriverFailure(TileVerifyError):
@@ -237,3 +238,246 @@ class DeviceMemory:
             driver.cuCtxPushCurrent(primary_context(self._device))
             driver.cuMemFree(memory)
             driver.cuCtxPopCurrent()
+
+
+# --------------------------------------------------------------------------------------------------------------- events
+# Streams and events of the driver, as the ledger of work in flight asks for them.
+#
+# Events are recorded, asked and waited for by the driver's own entry points: a binding in between would cost as much.
+# Waiting for an event stands for what it was when the wait was issued (CUDA programming guide, "Events"), so that it
+# may be recorded again while the wait is pending.  Streams of torch live as long as the process; every other one may be
+# destroyed, and its handle be given to a new one, which only the driver's number for a stream tells.
+
+
+_NON_BLOCKING: Final = 1
+"""``CU_STREAM_NON_BLOCKING``: not ordered with the legacy default stream."""
+
+_NOT_READY: Final = 600
+"""``CUDA_ERROR_NOT_READY`` of cuda.h."""
+
+_CAPTURED: Final = 1
+"""``CU_STREAM_CAPTURE_STATUS_ACTIVE`` of cuda.h."""
+
+_CAPTURE_ERRORS: Final = range(900, 909)
+"""``CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`` to ``CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD`` of cuda.h."""
+
+_LASTING: Final = ("torch.cuda.streams", "Stream")
+"""Whose streams come from a pool that is never emptied; ``ExternalStream`` is a handle of somebody else's."""
+
+
+class _Calls(NamedTuple):
+    """Of the driver; each gives a status.  Handles and contexts are numbers."""
+
+    record: Callable[[int, int], int]
+    wait: Callable[[int, int, int], int]
+    query: Callable[[int], int]
+    synchronize: Callable[[int], int]
+    flags: Callable[[int, object], int]
+    serial: Callable[[int, object], int]
+    capturing: Callable[[int, object], int]
+    push: Callable[[int], int]
+    pop: Callable[[object], int]
+
+
+@cache
+def _calls() -> _Calls:
+    library, handle, out = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p, ctypes.c_void_p
+
+    def call(name: str, *types: type[ctypes._CDataType]) -> Callable[..., int]:
+        found = library[name]
+        found.argtypes, found.restype = types, ctypes.c_int
+        made: Callable[..., int] = found
+        return made
+
+    return _Calls(
+        call("cuEventRecord", handle, handle),
+        call("cuStreamWaitEvent", handle, handle, ctypes.c_uint),
+        call("cuEventQuery", handle),
+        call("cuEventSynchronize", handle),
+        call("cuStreamGetFlags", handle, out),
+        call("cuStreamGetId", handle, out),
+        call("cuStreamIsCapturing", handle, out),
+        call("cuCtxPushCurrent_v2", handle),
+        call("cuCtxPopCurrent_v2", out),
+    )
+
+
+class _Event:
+    """An event of the driver, which goes back to the ``idle`` ones of its device when nobody needs it any more."""
+
+    __slots__ = ("_idle", "handle")
+
+    def __init__(self, handle: int, idle: list[int]) -> None:
+        self.handle = handle
+        self._idle = idle
+
+    def __del__(self) -> None:
+        self._idle.append(self.handle)
+
+
+class CudaDevice:
+    """All GPUs of this process."""
+
+    def __init__(self) -> None:
+        self._lasting: dict[tuple[int, int], StreamId] = {}
+        self._idle: dict[int, list[int]] = {}
+
+    def stream(self, device: int, stream: object) -> StreamId:
+        found = self._lasting.get((device, getattr(stream, "cuda_stream", -1)))
+        return found or self._asked(device, stream)
+
+    def _asked(self, device: int, stream: object) -> StreamId:
+        """What the driver says of a stream, each time anew: another one may have come to the same handle."""
+        handle = stream_handle(stream)
+        if (device, handle) in self._lasting:
+            return self._lasting[device, handle]
+        if handle == LEGACY:
+            found = StreamId(device, LEGACY)
+        else:
+            calls, flags, serial = _calls(), ctypes.c_uint(), ctypes.c_uint64()
+            _within(device, handle, calls.flags, handle, ctypes.byref(flags))
+            _within(device, handle, calls.serial, handle, ctypes.byref(serial))
+            lasting = (type(stream).__module__, type(stream).__name__) == _LASTING and handle != PER_THREAD
+            found = StreamId(device, handle, not flags.value & _NON_BLOCKING, serial.value, lasting)
+        if found.lasting:
+            self._lasting[device, handle] = found
+        return found
+
+    def record(self, stream: StreamId) -> _Event:
+        """Raises `UsageError` for a stream that is being captured: what it was given does not run, and a stream that
+        waited for the event would be drawn into the capture."""
+        calls, capturing = _calls(), ctypes.c_int()
+        _within(stream.device, stream.handle, calls.capturing, stream.handle, ctypes.byref(capturing))
+        if capturing.value == _CAPTURED:
+            _succeeded(_CAPTURE_ERRORS.start)
+        idle = self._idle.setdefault(stream.device, [])
+        try:
+            handle = idle.pop()
+        except IndexError:
+            handle = _new_event(stream.device)
+        event = _Event(handle, idle)
+        _within(stream.device, stream.handle, calls.record, handle, stream.handle)
+        return event
+
+    def wait(self, stream: StreamId, event: _Event) -> None:
+        _within(stream.device, stream.handle, _calls().wait, stream.handle, event.handle, 0)
+
+    def done(self, event: _Event) -> bool:
+        status = _calls().query(event.handle)
+        if status == _NOT_READY:
+            return False
+        _succeeded(status)
+        return True
+
+    def synchronize(self, event: _Event) -> None:
+        _succeeded(_calls().synchronize(event.handle))
+
+
+def _new_event(device: int) -> int:
+    api = bindings()
+    with current(device):
+        return int(called(api.cuEventCreate(api.CUevent_flags.CU_EVENT_DISABLE_TIMING)))
+
+
+def _succeeded(status: int) -> None:
+    if status in _CAPTURE_ERRORS:
+        raise UsageError(
+            "launches that are being captured cannot be ordered with those of other streams: use tileverify.graph()"
+        )
+    succeeded(status)
+
+
+def _within(device: int, stream: int, call: Callable[..., int], *arguments: object) -> None:
+    """A ``call`` about a stream; raises `DriverFailure`, and `UsageError` while something is captured.
+
+    A default stream is that of the current context, every other one knows its own, so that the context is asked for
+    only where the thread turns out to have none.
+    """
+    if stream in (LEGACY, PER_THREAD) or call(*arguments):
+        calls = _calls()
+        succeeded(calls.push(_context(device)))
+        try:
+            _succeeded(call(*arguments))
+        finally:
+            calls.pop(ctypes.byref(ctypes.c_void_p()))
+
+
+@cache
+def _context(device: int) -> int:
+    return int(primary_context(device))
+
+
+# -------------------------------------------------------------------------------------------------------------- scratch
+# Small pieces of device memory that are zeroed, used and read on a stream, one user at a time.
+
+
+class ScratchArray:
+    """Numbers of 4 bytes in the memory of a device, as an array that kernels take."""
+
+    def __init__(self, device: int, count: int) -> None:
+        self._memory = DeviceMemory(device, bytes(4 * count))
+        self.device, self.count = device, count
+
+    @property
+    def address(self) -> int:
+        return self._memory.address
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        return {"shape": (self.count,), "typestr": "<i4", "data": (self.address, False), "version": 3}
+
+
+class DeviceScratch:
+    """Arrays by what they are for; one that is long enough for nothing else is made anew."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[tuple[int, str], ScratchArray] = {}
+
+    def zeros(self, stream: object, near: int, what: str, count: int) -> ScratchArray:
+        """``count`` zeros of 4 bytes, on ``stream``, on the device that the address ``near`` lies on."""
+        api, device = bindings(), device_of(near)
+        found = self._arrays.get((device, what))
+        if found is None or found.count != count:
+            found = self._arrays[device, what] = ScratchArray(device, count)
+        called(api.cuCtxPushCurrent(primary_context(device)))
+        try:
+            called(api.cuMemsetD8Async(found.address, 0, 4 * count, stream_handle(stream)))
+        finally:
+            called(api.cuCtxPopCurrent())
+        return found
+
+    def number(self, stream: object, near: int, what: str) -> int:
+        """The first element, once ``stream`` has come so far."""
+        api, device = bindings(), device_of(near)
+        data = np.full(1, -1, np.int32)
+        called(api.cuCtxPushCurrent(primary_context(device)))
+        try:
+            handle = stream_handle(stream)
+            called(api.cuMemcpyDtoHAsync(data.ctypes.data, self._arrays[device, what].address, 4, handle))
+            called(api.cuStreamSynchronize(handle))
+        finally:
+            called(api.cuCtxPopCurrent())
+        return int(data[0])
+
+
+# --------------------------------------------------------------------------------------------------------- saved memory
+# Device memory as it was at one point of a stream, put back where it lies.
+
+
+class SavedDeviceMemory:
+    """``ranges``: first byte and end of each."""
+
+    def __init__(self, device: int, ranges: Sequence[tuple[int, int]], stream: object) -> None:
+        self._device = device
+        self._copies = [(low, high - low, DeviceMemory.uninitialised(device, high - low)) for low, high in ranges]
+        for address, size, copy in self._copies:
+            self._move(copy.address, address, size, stream)
+
+    def restore(self, stream: object) -> None:
+        """Behind all that ``stream`` was given."""
+        for address, size, copy in self._copies:
+            self._move(address, copy.address, size, stream)
+
+    def _move(self, to: int, source: int, size: int, stream: object) -> None:
+        with current(self._device):
+            called(bindings().cuMemcpyDtoDAsync(to, source, size, stream_handle(stream)))

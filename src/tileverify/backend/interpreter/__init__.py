@@ -5,12 +5,11 @@ and watches what happens.  One module per op family gives the rules; `table` col
 """
 
 from .access_log import BlockLog, DynamicAccess
-from .arguments import BoundLaunch, bind_launch
 from .control import run_block
-from .faults import BudgetSpent, InterpreterStop, LaunchMismatch, NotModelled, UndefinedBehaviour, UnspecifiedUse
-from .grid import GridRun, run_grid
+from .grid_runs import BoundLaunch, GridRun, bind_launch, run_grid
 from .machine import Budget, GridPoint, Program
 from .memory import Memory, MemoryImage
+from .values import BudgetSpent, InterpreterStop, LaunchMismatch, NotModelled, UndefinedBehaviour, UnspecifiedUse
 
 __all__ = [
     "BlockLog",

@@ -1,7 +1,8 @@
-"""What one block did: its memory accesses and what each waits for, undefined behaviour, what it told the host."""
+"""What blocks did: their memory accesses and what each waits for, in order, undefined behaviour, words to the host."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, reduce
 from typing import Final, Protocol, TypeAlias
@@ -10,8 +11,7 @@ import numpy as np
 
 from ...frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from ...frontend.bytecode.model import Op
-from .faults import BudgetSpent, InterpreterStop, OpenUse, UndefinedBehaviour
-from .values import Array
+from .values import Array, BudgetSpent, InterpreterStop, OpenUse, UndefinedBehaviour
 
 MAX_ACCESSES: Final = 1 << 14
 
@@ -314,3 +314,42 @@ class BlockLog:
         """The loop that was entered last has ended."""
         self.iterations.pop()
         self.loops.append(LoopRun(op, tuple(self.iterations), entered))
+
+
+# ---------------------------------------------------------------------------------------------------------------- trace
+# The accesses of all blocks in the order in which they happened.
+
+
+Event: TypeAlias = tuple[int, int]
+"""An access of a trace: the number of its block in ``logs`` and its own in the block's log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """``order``: every access of ``logs``, each behind all those that its token waits for.
+
+    What a read returned follows from the order: the latest write before it, byte by byte.
+    """
+
+    logs: tuple[BlockLog, ...]
+    order: tuple[Event, ...]
+
+    @classmethod
+    def in_order_of(cls, logs: Sequence[BlockLog], moments: Sequence[Sequence[tuple[int, int, int] | None]]) -> Trace:
+        """The trace of accesses that happened at ``moments`` (per block and access; ``None``: never)."""
+        happened = [
+            (moment, (block, number))
+            for block, times in enumerate(moments)
+            for number, moment in enumerate(times)
+            if moment is not None
+        ]
+        return cls(tuple(logs), tuple(event for _, event in sorted(happened)))
+
+    def access(self, event: Event) -> DynamicAccess:
+        block, number = event
+        return self.logs[block].accesses[number]
+
+    def accesses(self) -> Iterator[tuple[Event, DynamicAccess]]:
+        """All accesses in the order in which they happened."""
+        for event in self.order:
+            yield event, self.access(event)

@@ -22,14 +22,14 @@ from ...frontend.bytecode.model import (
 from ...results.codes import TV
 from .access_log import BoxFootprint, Footprint, PointFootprint, TileFootprint, tile_shape
 from .addresses import index_space
-from .encodings import from_bits, to_bits
-from .faults import NotModelled
+from .rounding import from_bits, to_bits
 from .tiles import tile_type
 from .values import (
     OVERFLOWED,
     UNKNOWN_ORIGIN,
     UNSPECIFIED,
     Array,
+    NotModelled,
     TensorView,
     Tile,
     TileView,

@@ -1,4 +1,4 @@
-"""Pointers, views and what they describe; block ids and the grid."""
+"""Pointers, views and what they describe; block ids and the grid; tokens, which only pass on what they wait for."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from ...frontend.bytecode.model import (
     TensorViewType,
 )
 from ...results.codes import TV
-from .faults import NotModelled
 from .integers import bits_of
 from .memory import Provenance
 from .tiles import tile_type
 from .values import (
     OVERFLOWED,
+    NotModelled,
     TensorView,
     Tile,
     TileView,
+    Token,
     as_signed,
     joint_taint,
     taint_bits,
@@ -183,4 +184,38 @@ RULES: Final[dict[str, Rule]] = {
     "get_index_space_shape": _get_index_space_shape,
     "get_tile_block_id": _block_id,
     "get_num_tile_blocks": _grid_size,
+}
+
+
+# --------------------------------------------------------------------------------------------------------------- tokens
+# Token ops: they touch no memory, they only pass on what their tokens wait for.
+
+
+def _make(run: BlockRun, op: Op) -> Token:
+    return Token(0)
+
+
+def _join(run: BlockRun, op: Op) -> Token:
+    waits = 0
+    for value in op.group("tokens"):
+        token = run.values[value]
+        assert isinstance(token, Token)
+        waits |= token.waits
+    return Token(waits)
+
+
+def _pass(run: BlockRun, op: Op) -> Token:
+    return Token(run.waits(op))
+
+
+def _fence(run: BlockRun, op: Op) -> Token:
+    return Token(run.waits(op, "s"))
+
+
+TOKEN_RULES: Final[dict[str, Rule]] = {
+    "make_token": _make,
+    "join_tokens": _join,
+    "gdc_wait_tko": _pass,
+    "gdc_launch_dependents_tko": _pass,
+    "memory_fence_alias_tko": _fence,
 }

@@ -14,15 +14,26 @@ import numpy as np
 
 from ...frontend.bytecode.model import Block, Op, Value
 from ...results.codes import TV
+from . import accesses, addresses, atomics, floats, host, integers, reductions, tiles
 from .access_log import BlockLog
-from .conduct import REPLAY, Conduct
-from .faults import BlockEnded, EndlessLoop, InterpreterStop, NotModelled, UndefinedStop
 from .integers import bits_of
 from .machine import OP_COST, BlockRun, Budget, GridPoint, Program, Result, Rule, Turn
 from .memory import Memory
 from .reductions import reduce_tiles, scan_tiles
-from .table import RULES
-from .values import RuntimeValue, Tile, Token, as_signed, wrapped
+from .values import (
+    REPLAY,
+    BlockEnded,
+    Conduct,
+    EndlessLoop,
+    InterpreterStop,
+    NotModelled,
+    RuntimeValue,
+    Tile,
+    Token,
+    UndefinedStop,
+    as_signed,
+    wrapped,
+)
 
 TERMINATORS: Final = frozenset({"yield", "break", "continue", "return"})
 
@@ -249,3 +260,22 @@ def block_steps(run: BlockRun, arguments: Mapping[Value, RuntimeValue]) -> Gener
     except InterpreterStop as stop:
         run.log.stopped = stop.with_traceback(None)  # whose frames know the log
     return run.log
+
+
+# ---------------------------------------------------------------------------------------------------------------- table
+# Op name -> rule, for every op that neither carries a region nor ends a block.
+
+
+RULES: Final[dict[str, Rule]] = {
+    **integers.RULES,
+    **floats.RULES,
+    **floats.CONVERSION_RULES,
+    **tiles.RULES,
+    **reductions.RULES,
+    **addresses.RULES,
+    **accesses.RULES,
+    **atomics.RULES,
+    **atomics.MULTICAST_RULES,
+    **addresses.TOKEN_RULES,
+    **host.RULES,
+}

@@ -18,10 +18,9 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from .access_log import DynamicAccess, Footprint
+from .access_log import DynamicAccess, Event, Footprint, Trace
 from .conflicts import ACQUIRES, COVERS_BLOCKS, RELEASES
 from .ordering import spread
-from .trace import Event, Trace
 from .values import Array
 
 Known: TypeAlias = Mapping[int, int]

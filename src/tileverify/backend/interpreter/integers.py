@@ -13,8 +13,7 @@ import numpy as np
 
 from ...frontend.bytecode.model import Op, TileType, Value
 from ...results.codes import TV
-from .faults import NotModelled
-from .values import UNSPECIFIED, Array, Tile, as_signed, integer_bits, joint_taint, with_taint, wrapped
+from .values import UNSPECIFIED, Array, NotModelled, Tile, as_signed, integer_bits, joint_taint, with_taint, wrapped
 
 if TYPE_CHECKING:
     from .machine import BlockRun, Rule

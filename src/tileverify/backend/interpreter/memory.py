@@ -15,8 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from .faults import BudgetSpent, LaunchMismatch
-from .values import UNKNOWN_ORIGIN, UNSPECIFIED, Array, storage
+from .values import UNKNOWN_ORIGIN, UNSPECIFIED, Array, BudgetSpent, LaunchMismatch, storage
 
 ALIGNMENT: Final = 4096
 PAGE_BYTES: Final = 4096

@@ -17,7 +17,7 @@ import numpy as np
 from ...frontend.bytecode.model import Op
 from ...results.codes import TV
 from ...results.families import BETWEEN_BLOCKS
-from .access_log import DynamicAccess, Footprint
+from .access_log import DynamicAccess, Event, Footprint, Trace
 from .conflicts import (
     AccessColumns,
     common_byte,
@@ -30,7 +30,6 @@ from .conflicts import (
 from .happens_before import HappensBefore, covers
 from .machine import Budget, GridPoint
 from .ordering import spread
-from .trace import Event, Trace
 from .values import Array
 
 CHUNK: Final = 1 << 20

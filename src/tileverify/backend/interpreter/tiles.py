@@ -18,9 +18,8 @@ from ...frontend.bytecode.model import (
     Value,
 )
 from ...results.codes import TV
-from .encodings import from_bits, raw_to_storage, to_bits
-from .faults import NotModelled, UndefinedStop
-from .values import Array, TensorView, Tile, as_signed, wrapped
+from .rounding import from_bits, raw_to_storage, to_bits
+from .values import Array, NotModelled, TensorView, Tile, UndefinedStop, as_signed, wrapped
 
 if TYPE_CHECKING:
     from .machine import BlockRun, Rule

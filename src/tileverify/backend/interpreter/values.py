@@ -1,4 +1,4 @@
-"""Runtime values: tiles of machine values, tokens and views.
+"""Runtime values, what a block does with poison and at undefined behaviour, and what ends its run early.
 
 Carriers: i1 is ``bool``; i4 and i8 ``uint8`` (i4 below 16); i16, i32, i64 the unsigned type of their width, so that
 NumPy's wrapping is the machine's; f64 ``float64``; every narrower float ``float32`` holding representable values only;
@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from ...frontend.bytecode.model import (
     GatherScatterViewType,
+    Op,
     PartitionViewType,
     PointerType,
     ScalarType,
     StridedViewType,
     TileType,
 )
-from .faults import NotModelled
+from ...results.codes import TV
 
 Array: TypeAlias = NDArray[Any]
 
@@ -187,3 +188,160 @@ def taint_bits(taint: Array | None) -> int:
 
 def describe_taint(bits: int) -> str:
     return " and ".join(text for bit, text in WHY_TAINTED.items() if bits & bit)
+
+
+# --------------------------------------------------------------------------------------------------------------- faults
+# What ends a run of the interpreter early, and what a run notices on its way.
+#
+# None of these is a user error: a replay turns each into "not confirmed" with the sentence as its reason.
+
+
+class InterpreterStop(Exception):
+    """The run cannot go on; the text is one sentence that says why."""
+
+
+class BlockEnded(Exception):
+    """The block's program ends here, as by a ``return``: nothing is wrong with the run."""
+
+
+class NotModelled(InterpreterStop):
+    """An op, type or launch that this interpreter has no exact rule for."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} is not modelled")
+        self.what = what
+
+
+@dataclass(frozen=True, slots=True)
+class OpenUse:
+    """A value that the specification (or this run) leaves open reached what it may not decide.
+
+    ``what`` it is, and the ``use`` that it reached of the op at bytecode ``offset``.  ``lanes`` of ``size`` are open,
+    ``first`` is the first of them, ``element`` what that one would have been written to.  ``source``: bytecode offset
+    of the op that made the value, where that is known.
+    """
+
+    what: str
+    use: str
+    op: str
+    offset: int
+    lanes: int = 1
+    size: int = 1
+    first: tuple[int, ...] = ()
+    element: str = ""
+    source: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.what} reaches the {self.use} of {self.op} at {self.offset:#x}"
+
+
+class UnspecifiedUse(InterpreterStop):
+    """An open value reached an index, a mask, a branch, an address, or a store; ``use`` tells which."""
+
+    def __init__(self, text: str, use: OpenUse | None = None) -> None:
+        super().__init__(text)
+        self.use = use
+
+
+class BudgetSpent(InterpreterStop):
+    """The run needs more steps, accesses or memory than it was given."""
+
+
+class EndlessLoop(InterpreterStop):
+    """A loop that came back to where it was, in values and in memory."""
+
+
+class LaunchMismatch(InterpreterStop):
+    """The concrete launch does not fit the entry: a missing argument, a size that its type cannot hold."""
+
+
+class UndefinedStop(InterpreterStop):
+    """Undefined behaviour that ends the run; it is the last event of the block's log.
+
+    Some ends every run, for there is no sensible way to continue (a loop whose step is not positive).
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class UndefinedBehaviour:
+    """One event of undefined behaviour: obligation ``code`` broken by the op at bytecode ``offset``.
+
+    ``time`` orders it among the block's accesses and events.  Where it is about an access, ``origin`` and ``address``
+    say where in memory, and ``coordinates`` which element of a view came first.
+    """
+
+    code: TV
+    op: str
+    offset: int
+    time: int
+    message: str
+    origin: int | None = None
+    address: int | None = None
+    coordinates: tuple[int, ...] | None = None
+
+
+# -------------------------------------------------------------------------------------------------------------- conduct
+# What a block does with poison and at undefined behaviour.
+#
+# What the specification leaves open is poison: it taints the lanes that depend on it (`values`).  A `Conduct` says what
+# happens where poison would decide something.
+#
+# * A **replay** looks for what every device must do.  Any taint (also "another rounding", "another interleaving") that
+# reaches a mask, an address, an index or an atomic comparison leaves that access out of the log, and one that reaches a
+# branch ends the block.  A store of poison is none of the prover's faults: it taints the memory, and later loads read
+# poison.  Undefined behaviour is recorded and the block goes on. * A **run** computes one legal execution for a user,
+# so another rounding or interleaving may decide what it likes.  But an unspecified value, or an address whose
+# computation overflowed, must not reach a store, an atomic, a mask, an index, a branch, a loop bound or an assumption:
+# the run ends there.  It also ends at the first undefined behaviour. * A run that **keeps going** ends only where there
+# is no way to go on: at an unspecified mask, index, branch, bound or comparison.  Written poison taints the memory and
+# is noted, undefined behaviour is recorded.
+#
+# A print shows unspecified lanes as such, and an assertion about them counts as failed (`host`), in every conduct.
+
+
+@dataclass(frozen=True, slots=True)
+class Conduct:
+    """``open``: the taint bits that may not decide anything.
+
+    ``executes``: an open value that decides about an access or is written ends the run.  ``stops``: undefined behaviour
+    does so, too; without it, written poison does not.
+    """
+
+    open: int
+    executes: bool
+    stops: bool
+
+    def open_lanes(self, tile: Tile) -> Array | None:
+        """The taint of ``tile`` that may not decide anything; ``None`` if there is none."""
+        if tile.taint is None:
+            return None
+        marks = self.opened(tile.taint)
+        return marks if marks.any() else None
+
+    def opened(self, taint: Array) -> Array:
+        """Of the taint of what steers control, or an access, the bits that may not."""
+        return np.asarray(taint & np.uint8(self.open))
+
+
+REPLAY: Final = Conduct(open=0xFF, executes=False, stops=False)
+RUN: Final = Conduct(open=UNSPECIFIED | OVERFLOWED, executes=True, stops=True)
+KEEP_GOING: Final = Conduct(open=UNSPECIFIED | OVERFLOWED, executes=True, stops=False)
+
+
+def open_use(
+    op: Op, marks: Array, use: str, element: Callable[[int], str] | None = None, source: Op | None = None
+) -> OpenUse:
+    """The use of the lanes with ``marks``; ``element`` names where a (flat) lane would be written to."""
+    flat = np.flatnonzero(marks)
+    first = tuple(int(place) for place in np.unravel_index(flat[0], marks.shape))
+    return OpenUse(
+        what=describe_taint(taint_bits(marks)),
+        use=use,
+        op=op.name,
+        offset=op.offset,
+        lanes=len(flat),
+        size=marks.size,
+        first=first,
+        element=element(int(flat[0])) if element is not None else "",
+        source=None if source is None else source.offset,
+    )

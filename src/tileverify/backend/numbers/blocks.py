@@ -13,9 +13,7 @@ from ...contract.launch import EntryParameter
 from ...frontend.bytecode.model import Entry, Module
 from ..interpreter import Budget, InterpreterStop, Memory, MemoryImage, bind_launch, run_block
 from ..interpreter.access_log import BlockLog, FailedAssertion, Printed
-from ..interpreter.conduct import Conduct
-from ..interpreter.faults import OpenUse, UndefinedBehaviour
-from ..interpreter.values import OVERFLOWED, UNSPECIFIED
+from ..interpreter.values import OVERFLOWED, UNSPECIFIED, Conduct, OpenUse, UndefinedBehaviour
 from .elements import Array
 
 _STEPS: Final = 1 << 60

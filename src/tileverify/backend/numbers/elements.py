@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...contract.element_types import ELEMENT_TYPES
 from ...frontend.bytecode.model import ScalarType
 from ...system.errors import UsageError
-from ..interpreter.encodings import from_bits, round_to, to_bits
+from ..interpreter.rounding import from_bits, round_to, to_bits
 
 Array = NDArray[Any]
 

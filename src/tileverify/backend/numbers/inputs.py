@@ -18,7 +18,7 @@ from ...contract.facts.kept import filled_in_turn
 from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
 from ...contract.list_terms import member_of_list
 from ...system.errors import UsageError
-from ..interpreter.arguments import extent_bytes
+from ..interpreter.grid_runs import extent_bytes
 from .choose import choose
 from .conditions import Condition, ContractInNumbers, scalars
 from .data import generated

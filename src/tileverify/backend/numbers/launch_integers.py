@@ -17,8 +17,8 @@ from ...contract.contiguous import strides_of
 from ...contract.launch import DataFact, EntryParameter, Expression, Name, Number, Role
 from ...contract.operators import Undefined
 from ...frontend.bytecode.model import Block, Entry, Op, ScalarType, TensorViewType, TileType, Value
+from ..interpreter.control import RULES
 from ..interpreter.integers import COMPARISONS, divide
-from ..interpreter.table import RULES
 from ..interpreter.tiles import constant_tile
 from ..interpreter.values import Tile, as_signed, wrapped
 from .conditions import ContractInNumbers

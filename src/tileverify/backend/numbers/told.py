@@ -11,7 +11,7 @@ from ...frontend.bytecode.model import Entry
 from ...frontend.bytecode.traverse import walk
 from ...system.errors import TileVerifyError
 from ...system.paths import display_path
-from ..interpreter.faults import OpenUse, UndefinedBehaviour, UndefinedStop, UnspecifiedUse
+from ..interpreter.values import OpenUse, UndefinedBehaviour, UndefinedStop, UnspecifiedUse
 from .blocks import Executed, Told
 
 

@@ -27,7 +27,7 @@ from ...contract.launch import GRID_MAX
 from ...contract.operators import Undefined
 from ...frontend.bytecode.model import Block, Entry, Op, ScalarType
 from ...system.errors import UsageError
-from ..interpreter.encodings import from_bits
+from ..interpreter.rounding import from_bits
 from .choose import choose
 from .conditions import ContractInNumbers, scalars
 from .elements import storage_type

@@ -23,10 +23,9 @@ from ...frontend.bytecode.model import Constant, Module, Op, ScalarType, TileTyp
 from ...frontend.bytecode.traverse import walk
 from ...system.errors import UsageError
 from ..interpreter import Budget, InterpreterStop, Memory, bind_launch, run_block
-from ..interpreter.conduct import KEEP_GOING
+from ..interpreter.control import RULES
 from ..interpreter.integers import bits_of
-from ..interpreter.table import RULES
-from ..interpreter.values import Tile, as_signed
+from ..interpreter.values import KEEP_GOING, Tile, as_signed
 from .conditions import ContractInNumbers, scalars
 from .elements import Array, rounded, storage_type
 from .inputs import Given, Inputs, make_inputs

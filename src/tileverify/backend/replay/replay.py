@@ -11,7 +11,9 @@ What decides about no address, mask or branch is not computed (`address_uses`): 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -22,7 +24,8 @@ from ...contract.concrete import Block, ConcreteLaunch
 from ...contract.launch import EntryParameter
 from ...frontend.bytecode.address_uses import beside_addresses
 from ...frontend.bytecode.enums import MemoryOrdering
-from ...frontend.bytecode.model import Entry, Module
+from ...frontend.bytecode.model import Entry, Module, Op
+from ...frontend.bytecode.traverse import walk
 from ...results.claim import Claim, Confirmation, Shown, Touch
 from ...results.codes import TV
 from ...results.families import BETWEEN_BLOCKS, CONFLICTS, EVENTS
@@ -35,26 +38,31 @@ from ..interpreter import (
     InterpreterStop,
     Memory,
     MemoryImage,
+    UnspecifiedUse,
     bind_launch,
     run_block,
 )
-from ..interpreter.conduct import REPLAY, Conduct
 from ..interpreter.conflicts import Conflict, doubled_lanes, loops_around, races, synchronisations, unordered
 from ..interpreter.machine import Turn
-from .any_blocks import at_fault, at_stake, chosen_blocks, claimed, faulty, reach
-from .confirming import (
+from ..interpreter.values import REPLAY, UNSPECIFIED, Conduct, OpenUse
+from .fault_places import (
     NotConfirmed,
+    OutsideWatch,
+    at_fault,
+    at_stake,
     before,
+    chosen_blocks,
+    claimed,
     claimed_first,
     confirm_event,
     excuse,
+    faulty,
     in_words,
+    name_elements,
+    reach,
+    shared_runs,
     turned_round,
 )
-from .open_replay import ONLY_OPEN, UNDETERMINED, open_use
-from .outside import OutsideWatch
-from .purse import ANYWHERE_SHARE, KERNEL_BUDGET, Purse
-from .shared_elements import name_elements, shared_runs
 from .side_values import AccessWatch, Fault, SeenSide
 from .whole_launch import whole_faults, whole_runs
 
@@ -107,8 +115,8 @@ class Replayer:
         self.entry = entry if isinstance(entry, Entry) else _entry_named(module, entry)
         self.parameters = tuple(parameters)
         self.budget = budget
-        self.claims = Purse(total)
-        self.others = Purse(others, None if others is None else others // ANYWHERE_SHARE)
+        self.claims = StepBudget(total)
+        self.others = StepBudget(others, None if others is None else others // ANYWHERE_SHARE)
         self.last_reason: str | None = None
         self._loops = loops_around(self.entry.body)
 
@@ -405,3 +413,83 @@ def _run(
 
 def _at(log: BlockLog, offset: int | None) -> list[DynamicAccess]:
     return [access for access in log.accesses if access.op.offset == offset]
+
+
+# ---------------------------------------------------------------------------------------------------------- open replay
+# Replay of TV403: does a value that the specification leaves open reach the claimed op when the block is run?
+#
+# The block runs alone from the initial memory.  Another rounding or interleaving may decide what it likes there: only
+# what is unspecified counts.
+
+
+UNDETERMINED: Final = TV.UNDETERMINED
+
+ONLY_OPEN: Final = Conduct(open=UNSPECIFIED, executes=True, stops=False)
+"""How such a block runs: a value that is written is noted, one that decides about control or an access ends the run."""
+
+
+def open_use(entry: Entry, log: BlockLog, claim: Claim, text: str) -> Confirmation | None:
+    """What the run showed at the claimed op, if what reached it came from memory, or from an order that is free."""
+    ops = {op.offset: op for op in walk(entry.body)}
+    for use in uses(log):
+        source = None if use.source is None else ops[use.source]
+        if use.offset == claim.offset_a and source is not None and is_claimed(source):
+            first = Touch(use.offset, "store" if use.op.startswith("store") else use.op, log.block)
+            element = use.element or f"lane {list(use.first)}"
+            array = use.element.partition("[")[0]
+            return Confirmation(array, element, 0, first, None, text, source=use.source)
+    return None
+
+
+def uses(log: BlockLog) -> Iterator[OpenUse]:
+    """All open uses of a run, also the one that ended it."""
+    yield from log.open_uses
+    if isinstance(log.stopped, UnspecifiedUse) and log.stopped.use is not None:
+        yield log.stopped.use
+
+
+def is_claimed(source: Op) -> bool:
+    """Whether the op that made an open value read memory, or combined lanes.
+
+    Results of arithmetic may be open, too, for other reasons.
+    """
+    return source.declaration.effect in ("read", "read_write") or source.declaration.body == "combination"
+
+
+# ---------------------------------------------------------------------------------------------------------------- purse
+# Steps that all replays of one kernel share, so that a check comes to an end whatever its witnesses take.
+#
+# Claims about blocks that they name, and launches in which any block will do, have purses of their own: dozens of
+# launches with other contents leave the next claim what it takes, and those of one claim leave some to the next one's.
+
+
+KERNEL_BUDGET: Final = 1 << 26
+"""Steps for all claims that a check makes about one kernel; what shows a fault takes a twentieth of it."""
+
+ANYWHERE_BUDGET: Final = 1 << 28
+"""Steps for all launches of one kernel in which any block will do: dozens, of up to `any_blocks.MOST_BLOCKS` each."""
+
+ANYWHERE_SHARE: Final = 4
+"""One claim's launches may take so large a part of these."""
+
+
+class StepBudget:
+    """``left`` steps, of which no more than ``share`` are for one purpose; ``None``: without a limit."""
+
+    def __init__(self, left: int | None, share: int | None = None) -> None:
+        self.left = left
+        self.share = share
+        self._taken: Counter[Hashable] = Counter()
+
+    @contextmanager
+    def opened(self, most: int, purpose: Hashable = None) -> Iterator[Budget]:
+        """Up to ``most`` steps; what is spent of them is gone from the purse and from what the purpose may take."""
+        rest = None if self.share is None else max(self.share - self._taken[purpose], 0)
+        budget = Budget(steps := min((most, *(limit for limit in (self.left, rest) if limit is not None))))
+        try:
+            yield budget
+        finally:
+            taken = steps - budget.left
+            self._taken[purpose] += taken
+            if self.left is not None:
+                self.left = max(self.left - taken, 0)

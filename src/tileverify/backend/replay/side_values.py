@@ -6,22 +6,171 @@ not the same ones then, because floats steer them, it runs on the contents of th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
 
 import numpy as np
 
-from ...contract.concrete import Block, ConcreteLaunch
+from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
+from ...contract.element_types import ELEMENT_TYPES
 from ...frontend.bytecode.model import Op, ScalarType, TileType
 from ...results import ABOUT, SeenValues, SideAccess, SideName, SideValue
-from ..interpreter import BlockLog, BoundLaunch, DynamicAccess, UndefinedBehaviour
-from ..interpreter.encodings import from_bits
-from ..interpreter.machine import BlockRun
-from ..interpreter.values import APPROXIMATE, Array, as_signed, storage
-from .counting_up import counting_floats
-from .onlooker import Onlooker
-from .watched_memory import WatchedElement, WatchedMemory, WatchedTouch
+from ..interpreter import BlockLog, BoundLaunch, DynamicAccess, Memory, MemoryImage, UndefinedBehaviour
+from ..interpreter.grid_runs import extent_bytes
+from ..interpreter.machine import BlockRun, Result, Rule
+from ..interpreter.rounding import from_bits, round_to, to_bits
+from ..interpreter.values import APPROXIMATE, Array, EndlessLoop, as_signed, storage, taint_bits
+
+# ------------------------------------------------------------------------------------------------------- watched memory
+# Memory that remembers what happens to one of its bytes.
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedElement:
+    """An element that holds the byte: its raw ``bits``, ``offset`` and ``width`` in bytes, and its taint."""
+
+    bits: int
+    offset: int
+    width: int
+    taint: int
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedTouch:
+    """A load, or a store with what was there ``before``; of one store several ``lanes`` may touch the byte."""
+
+    lanes: tuple[WatchedElement, ...]
+    before: WatchedElement | None = None
+
+
+class WatchedMemory(Memory):
+    """``touches``: what loads and stores did to byte ``byte`` of ``allocation``, in their order."""
+
+    def __init__(self, image: MemoryImage, allocation: int, byte: int) -> None:
+        super().__init__(image)
+        self._allocation = allocation
+        self._byte = byte
+        self.touches: list[WatchedTouch] = []
+
+    def load(self, allocation: int, offsets: Array, width: int) -> Array:
+        found = super().load(allocation, offsets, width)
+        lanes = self._watched(allocation, offsets, width)
+        if len(lanes):
+            marks = self._marks(allocation, offsets.reshape(-1)[lanes], width)
+            self.touches.append(WatchedTouch(_lanes(found, offsets, lanes, marks)))
+        return found
+
+    def store(self, allocation: int, offsets: Array, bits: Array) -> None:
+        lanes = self._watched(allocation, offsets, bits.dtype.itemsize)
+        if len(lanes):
+            places = offsets.reshape(-1)[lanes[:1]]
+            old = super().load(allocation, places, bits.dtype.itemsize)
+            marks = self._marks(allocation, places, bits.dtype.itemsize)
+            (before,) = _lanes(old, places, np.zeros(1, np.int64), marks)
+            self.touches.append(WatchedTouch(_lanes(bits, offsets, lanes, np.zeros(len(lanes), np.uint8)), before))
+        super().store(allocation, offsets, bits)
+
+    def set_taint(self, allocation: int, offsets: Array, width: int, taint: Array | None) -> None:
+        """Told right after the store that it belongs to."""
+        lanes = self._watched(allocation, offsets, width)
+        if len(lanes) and taint_bits(taint):
+            marks = np.broadcast_to(np.asarray(taint), offsets.shape).reshape(-1)[lanes]
+            stored = self.touches[-1]
+            tainted = (replace(lane, taint=int(mark)) for lane, mark in zip(stored.lanes, marks, strict=True))
+            self.touches[-1] = replace(stored, lanes=tuple(tainted))
+        super().set_taint(allocation, offsets, width, taint)
+
+    def _watched(self, allocation: int, offsets: Array, width: int) -> Array:
+        """The (flat) lanes that hold the byte."""
+        if allocation != self._allocation:
+            return np.zeros(0, np.int64)
+        places = offsets.reshape(-1)
+        return np.flatnonzero((places <= self._byte) & (self._byte < places + width))
+
+    def _marks(self, allocation: int, places: Array, width: int) -> Array:
+        taint = self.taint(allocation, places, width)
+        return np.zeros(len(places), np.uint8) if taint is None else taint
+
+
+def _lanes(bits: Array, offsets: Array, lanes: Array, marks: Array) -> tuple[WatchedElement, ...]:
+    flat, places = bits.reshape(-1), offsets.reshape(-1)
+    width = bits.dtype.itemsize
+    return tuple(
+        WatchedElement(int(flat[lane]), int(places[lane]), width, int(mark))
+        for lane, mark in zip(lanes, marks, strict=True)
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- counting up
+# Float arrays that count up, so that values tell where they come from.
+
+
+PERIODS: Final = {"f8e8m0": 2, "f8e5m2": 7, "f8e4m3": 13, "bf16": 251}
+PERIOD: Final = 2039
+"""Prime, so that the rows of an array differ, and so small that the format holds every integer up to it."""
+APART: Final = 101
+"""By how much the first elements of two allocations differ."""
+MOST_BYTES: Final = 1 << 24
+"""Larger allocations stay as they are."""
+
+
+def counting_floats(launch: ConcreteLaunch) -> dict[str, Array]:
+    """The bytes of every allocation of floats: element i of allocation k holds ``1 + (i + 101 k) % 2039``.
+
+    Formats with fewer exact integers repeat sooner.  What a witness gives contents to keeps them.
+    """
+    groups: dict[str, list[ConcreteArray]] = {}
+    for name, array in launch.named_arrays():
+        groups.setdefault(array.allocation or name, []).append(array)
+    found = {}
+    for number, (allocation, arrays) in enumerate(groups.items()):
+        size = max(array.byte_offset + extent_bytes(array) for array in arrays)
+        if 0 < size <= MOST_BYTES and len({array.dtype for array in arrays}) == 1 and all(map(_blank, arrays)):
+            found[allocation] = _counting(arrays[0].dtype, size, APART * number)
+    return found
+
+
+def _blank(array: ConcreteArray) -> bool:
+    return ELEMENT_TYPES[array.dtype].kind == "f" and not array.contents and not array.fill
+
+
+def _counting(dtype: str, size: int, start: int) -> Array:
+    (name,) = ELEMENT_TYPES[dtype].tile_ir
+    element = ScalarType(name, 19 if name == "tf32" else ELEMENT_TYPES[dtype].bits)
+    numbers = 1 + (start + np.arange(-(-size // element.bytes))) % PERIODS.get(dtype, PERIOD)
+    bits = np.ascontiguousarray(to_bits(round_to(numbers.astype(np.float64), element), element))
+    return bits.view(np.uint8)[:size]
+
+
+# ------------------------------------------------------------------------------------------------------------- onlooker
+# Looking on while one block runs alone: what each of its memory ops did to the log.
+
+
+class Onlooker(ABC):
+    """A `interpreter.machine.Turn` that lets every access happen at once and looks at it afterwards."""
+
+    def passes(self, op: Op) -> bool:
+        return False
+
+    def perform(self, run: BlockRun, op: Op, rule: Rule) -> Result:
+        accesses, events = len(run.log.accesses), len(run.log.events)
+        result = rule(run, op)
+        self.look(run, op, run.log.accesses[accesses:], run.log.events[events:])
+        return result
+
+    def spins(self, op: Op) -> None:
+        raise EndlessLoop(f"the loop at {op.offset:#x} waits for another block")
+
+    @abstractmethod
+    def look(
+        self, run: BlockRun, op: Op, accesses: Sequence[DynamicAccess], events: Sequence[UndefinedBehaviour]
+    ) -> None:
+        """``op`` has just made ``accesses``, with ``events`` of undefined behaviour."""
+
+
+# ---------------------------------------------------------------------------------------------------------- side values
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,9 @@ from ...results.codes import TV
 from ...results.families import BETWEEN_BLOCKS, EVENTS
 from ..interpreter import BlockLog, BoundLaunch, Budget, DynamicAccess, MemoryImage
 from ..interpreter.conflicts import Conflict, doubled_lanes, races, unordered
+from ..interpreter.grid_runs import ScheduledRun, run_schedule
 from ..interpreter.happens_before import HappensBefore
-from ..interpreter.interleaving import ScheduledRun, run_schedule
-from ..interpreter.ordering import spread
-from ..interpreter.schedule import AccessOrder, BlockOrder, Schedule
+from ..interpreter.ordering import AccessOrder, BlockOrder, Schedule, spread
 from ..interpreter.values import Array
 
 MOST_BLOCKS: Final = 64

@@ -16,8 +16,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from ...backend.interpreter.conduct import RUN
-from ...backend.interpreter.schedule import AccessOrder, BlockOrder, Schedule
+from ...backend.interpreter.ordering import AccessOrder, BlockOrder, Schedule
+from ...backend.interpreter.values import RUN
 from ...backend.numbers.blocks import Executed, execute_launch
 from ...backend.numbers.conditions import ContractInNumbers
 from ...backend.numbers.elements import Array

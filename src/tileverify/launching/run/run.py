@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from ...backend.interpreter import InterpreterStop
-from ...backend.interpreter.conduct import KEEP_GOING, RUN
+from ...backend.interpreter.values import KEEP_GOING, RUN
 from ...backend.numbers.blocks import Executed, execute_launch
 from ...backend.numbers.conditions import ContractInNumbers, scalars
 from ...backend.numbers.elements import RAW, Array, numbers, presented

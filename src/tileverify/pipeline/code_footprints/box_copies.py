@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from ...backend.compiled.machine.tensor_maps import CHUNK, TensorMap
-from ...backend.compiled.ptx.model import Instruction
+from ...backend.compiled.ptx import Instruction
 from ...contract import terms as t
 from ...contract.terms import Scope, Sort, Term, TermKind
 from .code_accesses import CodeAccess, CodeLoop, Followed, Path

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ...backend.compiled.ptx.model import Instruction
+from ...backend.compiled.ptx import Instruction
 from ...contract.terms import Function, Term
 
 Path: TypeAlias = "tuple[Term, ...]"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ...backend.assembler import Assembled
 from ...backend.compiled.cubin_look import ProvedEntry
-from ...backend.compiled.host.hidden_parameters import HostSide
-from ...backend.compiled.ptx.ptx_reader import PtxError, read
+from ...backend.compiled.hidden_parameters import HostSide
+from ...backend.compiled.ptx import PtxError, read
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.trusting import under_trust
 from ...frontend.symbolic.execute import summarize

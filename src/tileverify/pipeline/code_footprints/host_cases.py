@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from ...backend.compiled.host.hidden_parameters import HostSide, NoHiddenParameters
+from ...backend.compiled.hidden_parameters import HostSide, NoHiddenParameters
 from ...backend.compiled.machine.tensor_maps import TensorMap
-from ...backend.compiled.ptx.model import PtxEntry
+from ...backend.compiled.ptx import PtxEntry
 from ...contract import terms as t
 from ...contract.as_terms import build_contract
 from ...contract.launch import EntryParameter, LaunchSpec

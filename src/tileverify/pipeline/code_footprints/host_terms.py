@@ -12,11 +12,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, cast
 
-from ...backend.compiled.host.hidden_parameters import HostSide, NoHiddenParameters
-from ...backend.compiled.host.object_file import BrokenObject
-from ...backend.compiled.host.x86 import HostFault, HostMachine
+from ...backend.compiled.hidden_parameters import BrokenObject, HostSide, NoHiddenParameters
 from ...backend.compiled.machine.tensor_maps import MAP_BYTES, MapField, TensorMap, UnknownTensorMap, decoded_fields
-from ...backend.compiled.ptx.model import Parameter
+from ...backend.compiled.ptx import Parameter
+from ...backend.compiled.x86 import HostFault, HostMachine
 from ...contract import terms as t
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from ...backend.compiled.machine.tensor_maps import TensorMap
-from ...backend.compiled.ptx.model import (
+from ...backend.compiled.ptx import (
     Immediate,
     Instruction,
     Negated,

@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ...backend.compiled.ptx.model import (
-    Instruction,
-    Negated,
-    Operand,
-    Pair,
-    PtxAddress,
-    PtxEntry,
-    Register,
-    Vector,
-)
+from ...backend.compiled.ptx import Instruction, Negated, Operand, Pair, PtxAddress, PtxEntry, Register, Vector
 
 
 class PtxNotFollowed(Exception):

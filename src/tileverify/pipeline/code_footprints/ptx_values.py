@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from math import gcd, prod
 from typing import Final, TypeAlias
 
-from ...backend.compiled.ptx.model import Instruction
+from ...backend.compiled.ptx import Instruction
 from ...contract import terms as t
 from ...contract.terms import Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading

@@ -11,7 +11,7 @@ import numpy as np
 from ...backend.interpreter.access_log import Footprint
 from ...backend.interpreter.memory import Provenance
 from ...backend.interpreter.values import Array
-from ...backend.replay.shared_elements import coordinates_of
+from ...backend.replay.fault_places import coordinates_of
 from ...results.details import Box
 
 MOST_BOXES: Final = 192

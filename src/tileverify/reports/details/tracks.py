@@ -12,8 +12,7 @@ from ...backend.interpreter import BlockLog, BoundLaunch, Budget, DynamicAccess,
 from ...backend.interpreter.machine import BlockRun
 from ...backend.interpreter.memory import Provenance
 from ...backend.interpreter.values import Tile, as_signed
-from ...backend.replay.any_blocks import numbered
-from ...backend.replay.outside import OutsideWatch
+from ...backend.replay.fault_places import OutsideWatch, numbered
 from ...contract.concrete import Block
 from ...frontend.bytecode.model import Op
 from ...results.details import Step, Track

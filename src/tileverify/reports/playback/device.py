@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ...backend.assembler import AssemblyError, find_assembler
 from ...backend.interpreter import BoundLaunch, bind_launch
-from ...backend.interpreter.arguments import extent_bytes
-from ...backend.interpreter.encodings import to_bits
+from ...backend.interpreter.grid_runs import extent_bytes
 from ...backend.interpreter.memory import Allocation
+from ...backend.interpreter.rounding import to_bits
 from ...backend.interpreter.values import Tile
 from ...backend.numbers.elements import rounded
 from ...backend.split_loads import refuse_split_loads

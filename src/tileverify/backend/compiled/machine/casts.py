@@ -1,19 +1,39 @@
-"""``cvt``: conversions between integers, floats, and floats of fewer bits that lie in registers of bits.
-
-A type of fewer bits is written as PTX packs it: two values of ``e4m3x2`` in 16 bits, two of ``e2m1x2`` in 8, the first
-operand in the upper half; one of ``tf32`` in 32 bits, of which the lowest 13 are zero.  PTX ISA 9.4, section 9.7.9.21.
-"""
+"""The rule of an instruction that computes, and ``cvt``: conversions between integers, floats and packed floats."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from ..ptx.model import Instruction
-from .types import DTYPES, Array, from_bf16, to_bf16
-from .value_rule import Function, UnknownInstruction, ValueRule
+from ..ptx import Instruction
+from .storage import DTYPES, Array, from_bf16, to_bf16
+
+Function: TypeAlias = Callable[..., Array]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRule:
+    """``function`` of operands read as ``sources`` is an array of type ``result``."""
+
+    function: Function
+    sources: tuple[str, ...]
+    result: str
+
+
+class UnknownInstruction(Exception):
+    """An instruction without a rule."""
+
+
+# ---------------------------------------------------------------------------------------------------------------- casts
+# ``cvt``: conversions between integers, floats, and floats of fewer bits that lie in registers of bits.
+#
+# A type of fewer bits is written as PTX packs it: two values of ``e4m3x2`` in 16 bits, two of ``e2m1x2`` in 8, the
+# first operand in the upper half; one of ``tf32`` in 32 bits, of which the lowest 13 are zero.  PTX ISA 9.4, section
+# 9.7.9.21.
+
 
 _TO_WHOLE: Final[dict[str, Function]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 _PACKED: Final = frozenset({"f16x2", "bf16x2", "e4m3x2", "e5m2x2", "e2m1x2"})

@@ -11,11 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from ..ptx.model import Instruction
-from .casts import conversion, saturated
-from .memory import RANK_BITS
-from .types import DTYPES, UNSIGNED, Array, from_bf16, to_bf16, width
-from .value_rule import Function, UnknownInstruction, ValueRule
+from ..ptx import Instruction
+from .casts import Function, UnknownInstruction, ValueRule, conversion, saturated
+from .storage import DTYPES, RANK_BITS, UNSIGNED, Array, from_bf16, to_bf16, width
 
 
 def rule_of(instruction: Instruction) -> ValueRule:

@@ -12,13 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from ..ptx.model import Immediate, Instruction, Operand, PtxAddress
-from .barriers import Mbarrier
-from .machine import ThreadMachine, Unfollowed
-from .memory import Outside
+from ..ptx import Immediate, Instruction, Operand, PtxAddress
+from .machine import Mbarrier, ThreadMachine, Unfollowed
 from .steps import Compiled, StepKind, ThreadProgram, program_of
-from .threads import ALL, WARP, Lanes
-from .types import Array
+from .storage import ALL, WARP, Array, Lanes, Outside
 
 MOST_STEPS: Final = 400_000
 """Instructions that are executed for one launch, each for as many threads as go along."""

@@ -27,7 +27,7 @@ from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from .types import Array
+from .storage import Array
 
 _ELEMENTS: Final = (
     ("u8", 1), ("u16", 2), ("u32", 4), ("s32", 4), ("u64", 8), ("s64", 8), ("f16", 2), ("f32", 4), ("f32.ftz", 4),

@@ -7,10 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from ..ptx.model import Immediate, Instruction, Operand, PtxAddress, PtxSymbol, Register, Vector
+from ..ptx import Immediate, Instruction, Operand, PtxAddress, PtxSymbol, Register, Vector
 from .machine import Step, ThreadMachine, Unfollowed
-from .threads import RACY, Lanes
-from .types import DTYPES, Array, from_bf16, to_bf16, width
+from .storage import DTYPES, RACY, Array, Lanes, from_bf16, to_bf16, width
 
 _ORDERED: Final = frozenset({"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "sc"})
 

@@ -1,1 +1,0 @@
-"""PTX as data: `ptx_reader` makes a `model.PtxModule` of text.  PTX ISA 9.x, as tileiras writes it."""

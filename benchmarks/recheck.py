@@ -32,7 +32,7 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit, solver_version
-from tileverify.pipeline.auditing import reading_of_certificate
+from tileverify.pipeline.second_readings import reading_of_certificate
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.second_reading import SecondReading
 from tileverify.results.tiers import THEORIES, Tier

@@ -44,7 +44,7 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.manifest import parameter_types, read_bundle
 from tileverify.pipeline import check_unit
-from tileverify.pipeline.comparing_code import proved_entry
+from tileverify.pipeline.second_readings import proved_entry
 from tileverify.results import Verdict
 
 from .build import ARCHITECTURE

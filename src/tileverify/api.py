@@ -92,7 +92,7 @@ def check(
     from .launching.checking import check as check_target
     from .launching.checking import runs_no_program
     from .pipeline import CheckOptions
-    from .pipeline.cache.verdicts import default_folder
+    from .pipeline.verdict_cache import default_folder
 
     frame = inspect.currentframe()
     caller = None if frame is None else frame.f_back
@@ -362,7 +362,7 @@ def equal(
     >>> [found.equality.answer.value for found in tileverify.equal("halve.py::halve", lambda x: {"out": x / 2.0001})]
     ['different']
     """
-    from .equality.planned_launches import Options
+    from .equality.points import Options
     from .equality.targets import EqualOptions, judge
 
     return judge(target, reference, EqualOptions(Options(seed=seed, values=sizes, inputs=inputs)))

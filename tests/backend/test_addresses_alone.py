@@ -13,7 +13,7 @@ from tileverify.backend.interpreter.access_log import DynamicAccess
 from tileverify.contract.concrete import Block, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
-from tileverify.frontend.bytecode.address_uses import beside_addresses
+from tileverify.frontend.bytecode.entry_uses import beside_addresses
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import entry_of
 

@@ -21,7 +21,7 @@ FOLDER = Path("tileverify/contract/facts")
 PYTHONS_OWN = {
     ("tileverify/corpus/examples.py", "range"),
     ("tileverify/frontend/sources/usage.py", "range"),
-    ("tileverify/frontend/sources/settled_names.py", "range"),
+    ("tileverify/frontend/sources/import_purity.py", "range"),
     ("tileverify/pipeline/repair/guards.py", "range"),
     ("tileverify/pipeline/repair/proposals.py", "range"),
 }

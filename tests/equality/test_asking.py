@@ -22,8 +22,8 @@ import pytest
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.equality.deciding import Decision, ExactAnswer
-from tileverify.equality.named import other_of
-from tileverify.equality.planned_launches import Options
+from tileverify.equality.points import Options
+from tileverify.equality.reference_runs import other_of
 from tileverify.equality.targets import EqualOptions, compared, written_by
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import check_unit

@@ -12,7 +12,7 @@ from tests.forked import Forked
 
 from tileverify.backend.assembler import Assembled, Assembler
 from tileverify.launching.cubins import CubinCache
-from tileverify.pipeline.cache.verdicts import ResultCache
+from tileverify.pipeline.verdict_cache import ResultCache
 from tileverify.system import private_folder
 from tileverify.system.private_folder import problem_of, read_private, write_private
 

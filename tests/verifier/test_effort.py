@@ -13,7 +13,7 @@ from tileverify.contract.terms import Scope, const, lt, var
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
-from tileverify.pipeline.under_way import UnderWay
+from tileverify.pipeline.options import UnderWay
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.budgets import KERNEL_EFFORT, QUESTION, SOON_SHARE, WIDER_SHARE
 from tileverify.verifier.effort import Effort

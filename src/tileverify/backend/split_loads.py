@@ -18,9 +18,9 @@ from collections.abc import Iterator
 
 from ..frontend.bytecode import decode
 from ..frontend.bytecode.enums import MemoryOrdering
+from ..frontend.bytecode.location import user_frame
 from ..frontend.bytecode.model import Entry, Op
 from ..frontend.bytecode.traverse import walk
-from ..frontend.symbolic.locations import user_frame
 from ..system.errors import TileVerifyError
 from .assembler import AssemblyError
 

@@ -29,11 +29,9 @@ from ..contract.terms import (
     wrap,
 )
 from ..contract.terms.launch_wide import OWN, Opaque, opaque, scope_of
-from ..frontend.bytecode.inert import inert_assumptions
-from ..frontend.bytecode.liveness import used_values
 from ..frontend.bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType
 from ..frontend.bytecode.model import Value as SsaValue
-from ..frontend.bytecode.traverse import walk
+from ..frontend.bytecode.traverse import inert_assumptions, used_values, walk
 from ..frontend.symbolic.summary import AccessSummary, Loop, LoopForm, Origin, Promise, Site, earlier
 from ..results.codes import TV
 from .agreement import Comparing, Refutes

@@ -25,7 +25,7 @@ from ..contract.terms import (
 from ..contract.terms.launch_wide import Opaque, opaque
 from ..frontend.bytecode.model import Bounded, Constant, DivBy, Op, SameElements, ScalarType, TileType
 from ..frontend.bytecode.model import Value as SsaValue
-from ..frontend.bytecode.ops_arithmetic import FLOAT_OPS
+from ..frontend.bytecode.optable import FLOAT_OPS
 from ..frontend.symbolic.summary import Origin, OriginKind
 from ..results.codes import TV
 from .checked_values import Address, Layout, NotFollowed, Value, Waiting

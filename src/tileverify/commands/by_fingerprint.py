@@ -38,8 +38,8 @@ def replay(context: click.Context, fingerprint: str, paths: tuple[str, ...], spe
     verdicts are taken where there are some; without any, `paths` of the configuration.
     """
     from ..pipeline import CheckOptions, check_paths
-    from ..pipeline.cache.verdicts import default_folder
     from ..pipeline.configuration import configuration
+    from ..pipeline.verdict_cache import default_folder
 
     wanted = fingerprint.lower()
     if len(wanted) < _FEWEST or not set(wanted) <= set("0123456789abcdef"):

@@ -210,8 +210,8 @@ def check(
 
     checked_baseline(baseline, update=update_baseline, whole=whole)
     from ..pipeline import CheckOptions as Options
-    from ..pipeline.cache.verdicts import default_folder
-    from ..pipeline.under_way import UnderWay
+    from ..pipeline.options import UnderWay
+    from ..pipeline.verdict_cache import default_folder
     from ..reports.text import Detail
     from ..results import EVERY_REFUTATION, MOST_REFUTATIONS
     from ..results.denials import deny_undetermined as denied

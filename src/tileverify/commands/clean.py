@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ..pipeline.cache.verdicts import clear, default_folder
+from ..pipeline.verdict_cache import clear, default_folder
 from .shell import emit
 
 

@@ -80,10 +80,10 @@ def equal(
     writable(playback)
     page = pages(outputs)
     from ..equality.deciding import Decision
-    from ..equality.planned_launches import STEPS, Options
+    from ..equality.points import STEPS, Options
     from ..equality.targets import EqualOptions, judge
     from ..pipeline import CheckOptions
-    from ..pipeline.cache.verdicts import default_folder
+    from ..pipeline.verdict_cache import default_folder
 
     values = {name: whole(f"--size {name}", value) for name, value in pairs("--size", sizes)}
     options = EqualOptions(
@@ -109,7 +109,7 @@ def _rendered(judged: Sequence[JudgedKernel], output: Output) -> str:
         case "json":
             return f"{json.dumps(document(judged), indent=2)}\n"
         case "html":
-            from ..equality.answer_section import section_of
+            from ..equality.difference_records import section_of
             from ..pipeline import solver_version
             from ..reports.html.report import html_report
             from ..results import Report
@@ -121,7 +121,7 @@ def _rendered(judged: Sequence[JudgedKernel], output: Output) -> str:
 
 
 def _write_test(judged: Sequence[JudgedKernel], file: Path) -> None:
-    from ..equality.difference_test import test_of
+    from ..equality.difference_records import test_of
 
     text = next((text for each in judged if (text := test_of(each, file)) is not None), None)
     if text is None:

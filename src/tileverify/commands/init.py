@@ -42,7 +42,7 @@ def init(context: click.Context, paths: tuple[Path, ...], output: Path | None, f
     launch says what you promise.
     """
     from ..pipeline import CheckOptions
-    from ..pipeline.cache.verdicts import default_folder
+    from ..pipeline.verdict_cache import default_folder
 
     sources = _sources(paths, output, force)
     writable(output)

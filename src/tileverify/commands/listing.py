@@ -15,7 +15,7 @@ from .shell import Working, emit, talk
 
 if TYPE_CHECKING:
     from ..frontend.sources.discover import Skip, SourceFailure
-    from ..pipeline.obligation_list import CountedObligations
+    from ..pipeline.known_files import CountedObligations
 
 _WORDS: Final = {None: "", "hold": ": proved", "broken": ": broken"}
 
@@ -76,9 +76,9 @@ def _with_obligations(paths: Sequence[str], spec: Path | None, skip: Skip) -> It
     """The same with what is to be proved."""
     from ..frontend.sources.discover import SourceFailure, discover
     from ..pipeline import CheckOptions
-    from ..pipeline.cache.verdicts import default_folder
     from ..pipeline.configuration import configuration
-    from ..pipeline.obligation_list import counted_obligations
+    from ..pipeline.known_files import counted_obligations
+    from ..pipeline.verdict_cache import default_folder
     from ..results import EVERY_REFUTATION, MOST_REFUTATIONS
     from ..system.errors import TileVerifyError
 

@@ -40,8 +40,8 @@ def mcp(
     client can name references that you gave here, and bring none.
     """
     from ..gating import GateOptions
-    from ..gating.mcp.desk import Desk
-    from ..gating.mcp.server import serve
+    from ..gating.mcp_server import serve
+    from ..gating.mcp_tools import Desk
     from ..gating.runs.candidates import read_text
 
     options = GateOptions(

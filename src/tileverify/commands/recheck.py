@@ -77,7 +77,7 @@ def recheck(
         raise UsageError(f"--output: there is no folder '{output.parent}'")
     if strict and replay is not None:
         raise UsageError("--strict and --replay exclude each other: what is replayed is the executor's reading")
-    from ..pipeline.comparing_again import compared_again
+    from ..pipeline.second_readings import compared_again
     from ..verifier.certificate.batch import recheck_files
     from ..verifier.certificate.report import exit_code, recheck_json, recheck_text
     from ..verifier.certificate.second_solver import LIMIT, SecondSolver
@@ -85,7 +85,7 @@ def recheck(
     solver = SecondSolver(limit or LIMIT)
     reads = None
     if replay is not None:
-        from ..pipeline.auditing import reading_of_certificate
+        from ..pipeline.second_readings import reading_of_certificate
 
         reads = partial(reading_of_certificate, count=replay)
     with Working(live=True) as working:

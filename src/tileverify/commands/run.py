@@ -87,7 +87,7 @@ def run(
     from ..launching.run import KernelFault, RunOptions, run_target
     from ..launching.run.text import run_text, saved_text, told_text
     from ..pipeline import CheckOptions
-    from ..pipeline.cache.verdicts import default_folder
+    from ..pipeline.verdict_cache import default_folder
 
     arrays = {name: array for path in archives for name, array in read_arrays(path).items()}
     arrays |= {name: read_array(Path(path)) for name, path in pairs("--input", inputs)}

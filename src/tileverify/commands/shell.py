@@ -24,7 +24,7 @@ from ..system.failures import TRACEBACK, failure_sentence
 from ..system.printable import printable
 
 if TYPE_CHECKING:
-    from ..pipeline.under_way import UnderWay
+    from ..pipeline.options import UnderWay
 
 PATIENCE: Final = 2.0
 """Seconds that people wait for a kernel before they are told what it is at."""

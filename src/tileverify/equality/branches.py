@@ -16,8 +16,8 @@ from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
+from ..frontend.bytecode.location import in_toolkit
 from ..frontend.bytecode.model import Op, Value
-from ..frontend.symbolic.locations import in_toolkit
 from .field import Array
 
 

@@ -21,8 +21,7 @@ from typing import Final
 import numpy as np
 
 from . import field
-from .field import LANES, SLOTS, Array
-from .undecided import NearTie, ShadowLost, Undecided
+from .field import LANES, SLOTS, Array, NearTie, ShadowLost, Undecided
 
 NUMBER: Final[np.dtype[np.void]] = np.dtype(
     [("r", np.uint32, (SLOTS,)), ("dead", np.uint16), ("n", np.float32), ("d", np.float32), ("s", np.float64)]

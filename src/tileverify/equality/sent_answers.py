@@ -10,15 +10,13 @@ import numpy as np
 from ..backend.interpreter import InterpreterStop
 from ..system.errors import UsageError
 from .deciding import Decision, ExactAnswer, LaunchTally, Other, SeenPoints, note
+from .field import NearTie
+from .kernel_runs import NoPoints, SentEnd, SentGap, SentPoint, arguments_at, messages, received
 from .launch_outcomes import UnequalElement, arrays_of, outcome
-from .named import other_of
-from .narrow_sums import NarrowSum
-from .planned_launches import words
-from .points import SEARCHING, TrialPoint
-from .rounding_error import ArrayError, RoundingSeen
+from .points import SEARCHING, TrialPoint, words
+from .reference_runs import other_of
+from .rounding_error import ArrayError, NarrowSum, RoundingSeen
 from .rounding_runs import errors_at, rounding_seen
-from .sent_points import NoPoints, SentEnd, SentGap, SentPoint, arguments_at, messages, received
-from .undecided import NearTie
 
 
 @dataclass(slots=True)

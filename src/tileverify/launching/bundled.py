@@ -16,7 +16,7 @@ from ..backend.guard.arguments import ArrayValue, Grid, Value
 from ..backend.guard.lists import lengths_of, spelled_out
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..contract.trustable import trusted_text
-from ..pipeline.cache.verdicts import default_folder
+from ..pipeline.verdict_cache import default_folder
 from ..system.errors import UsageError
 from . import on_cpu, trust_warning
 from .arguments import Touched, device_of, use_of, values_by_contract

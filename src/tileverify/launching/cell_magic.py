@@ -109,7 +109,7 @@ def checked_cell(shell: NotebookShell, launcher: Launcher, line: str, cell: str)
 def _check(
     launcher: Launcher, place: tuple[str, int], kernels: Sequence[LaunchedKernel], said: argparse.Namespace
 ) -> Checked:
-    from ..pipeline.cache.verdicts import default_folder
+    from ..pipeline.verdict_cache import default_folder
 
     options = CheckOptions(
         effort=said.effort,

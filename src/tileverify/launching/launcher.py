@@ -16,7 +16,7 @@ from ..backend.guard import LaunchRefused
 from ..backend.guard.arguments import Grid
 from ..contract.launch import KernelUnit
 from ..pipeline import CheckOptions
-from ..pipeline.cache.verdicts import default_folder
+from ..pipeline.verdict_cache import default_folder
 from ..system.errors import UsageError
 from ..system.paths import display_path
 from . import calls, on_cpu, trust_warning

@@ -23,7 +23,7 @@ from ..contract.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role
 from ..contract.operators import Undefined
 from ..frontend.symbolic.summary import OriginKind
 from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
-from ..pipeline.failing import NO_SOLVER
+from ..pipeline.error_findings import NO_SOLVER
 from ..reports.causes import mistakes
 from ..results import KernelResult, Verdict
 from ..system.errors import SpecError, UnsupportedOperation, UsageError

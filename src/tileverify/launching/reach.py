@@ -3,7 +3,7 @@
     [low, high)  holds every byte that any block touches   (low and high relative to the array's first byte)
 
 Block ids run over the grid, lanes over their tiles, iterations as far as the path says; the interval of an address over
-all of them is that of its term (`frontend.symbolic.bounds`), which is never too small.  Lanes of a view are clipped to
+all of them is that of its term (`frontend.symbolic.machine`), which is never too small.  Lanes of a view are clipped to
 its shape.  What an address has no interval for, because it was loaded, say, reaches the whole array.
 """
 
@@ -19,7 +19,7 @@ from ..backend.guard.arguments import Grid, Value
 from ..contract import terms as t
 from ..contract.terms import Scope, Sort, Term, TermKind
 from ..contract.variables import BID, GRID
-from ..frontend.symbolic.bounds import Bounds
+from ..frontend.symbolic.machine import Bounds
 from ..frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
 
 MOST_SITES: Final = 64

@@ -19,20 +19,18 @@ from ..system.pace import Clock, KernelTimeout, collector_paused, deadline, inte
 from ..system.paths import display_path
 from ..system.private_folder import is_private
 from ..system.version import __version__
-from .contract_places import with_places
-from .errors_told import finding_of, result_of
-from .failing import NO_SOLVER, died, lacks_solver, tool_failure
+from .displayed import arguments, is_conditional, is_wider, stated
+from .error_findings import NO_SOLVER, died, finding_of, lacks_solver, result_of, tool_failure, with_places
 from .options import CheckOptions as CheckOptions
-from .own_contract import arguments, is_conditional, is_wider, stated
 
 if TYPE_CHECKING:
     from ..contract.launch import KernelUnit
     from ..frontend.bytecode.model import Entry, Module
     from ..frontend.sources.discover import SourceFailure
-    from ..frontend.sources.edited_cell import Compile
+    from ..frontend.sources.edited import Compile
     from ..frontend.symbolic.summary import AccessSummary
-    from .cache.illustrations import Illustration
-    from .cache.known_files import KnownFiles
+    from .known_files import KnownFiles
+    from .verdict_cache import Illustration
 
 _USUAL = CheckOptions()
 _GRACE = 1.5
@@ -85,7 +83,7 @@ def finished_report(results: Sequence[KernelResult], options: CheckOptions = _US
     from ..reports.snippets import Snippets
 
     if options.repair or options.quick_repairs:
-        from .repair.elsewhere import weighed
+        from .repair.repairing import weighed
 
         results = weighed(results)
     snippets = Snippets()
@@ -98,7 +96,7 @@ def _known_files(targets: Sequence[str], options: CheckOptions) -> KnownFiles | 
     # Pages want both, and nobody else either.
     if options.cache is None or options.anew or options.repair or options.details is not options.playback:
         return None
-    from .cache.known_files import KnownFiles, target_of
+    from .known_files import KnownFiles, target_of
 
     target = target_of(targets)
     if target is None:
@@ -171,7 +169,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     from ..verifier.budgets import KERNEL_EFFORT
     from ..verifier.obligations.answers import Limits
     from ..verifier.verify import VerifyOptions, verify
-    from .cache.verdicts import ResultCache
+    from .verdict_cache import ResultCache
 
     # The time limit is no part of the key: only verdicts that do not depend on it are kept.
     key = options.decisive
@@ -231,7 +229,7 @@ def _decide(unit: KernelUnit, compiled: KernelResult, options: CheckOptions) -> 
     if result.verdict is Verdict.PROVED:
         result = replace(result, notes=(*result.notes, *notes_on_split_loads(entry)))
     if options.audit and result.proved_launch is not None:
-        from .auditing import audited
+        from .second_readings import audited
 
         result = audited(module, entry, unit, summary, result)
     if cache and result.verdict is not Verdict.ERROR:
@@ -262,7 +260,7 @@ def _with_more(
 ) -> KernelResult:
     """A proof with what was asked for beside its verdict."""
     if options.compiled:
-        from .comparing_code import with_compared_code
+        from .second_readings import with_compared_code
 
         result = with_compared_code(unit, result, options.compiled)
     if options.certificate and result.proved_launch is not None:
@@ -402,7 +400,7 @@ def _check(item: KernelUnit | KernelResult, options: CheckOptions) -> KernelResu
 
 def _is_kept(item: KernelUnit | KernelResult, options: CheckOptions) -> bool:
     """Whether there is a verdict already, so that no process need be started for it."""
-    from .cache.verdicts import ResultCache
+    from .verdict_cache import ResultCache
 
     if isinstance(item, KernelResult):
         return True

@@ -1,4 +1,4 @@
-"""Files as they are shown: findings and details are made with the names that bytecode has, and kept so."""
+"""How results are shown: files under the names that bytecode has, and the contract that the unit came with."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..results import Finding, Hint, SourceSite, SpecPlace
+from ..results import Finding, Hint, SourceSite, SpecPlace, Verdict
 from ..system.paths import display_path
 
 if TYPE_CHECKING:
-    from ..contract.launch import KernelUnit
+    from ..contract.launch import KernelUnit, LaunchSpec
     from ..results.details import KernelDetails
     from ..results.traffic import Traffic
+    from ..verifier.case import Outcome
 
 
 class Displayed:
@@ -80,3 +81,37 @@ class Displayed:
         found = beside if not Path(file).exists() and beside.exists() else Path(file)
         compiled_here = own.suffix in (".py", ".cu")
         return display_path(found if compiled_here else noted_source(found, own.parent))
+
+
+# --------------------------------------------------------------------------------------------------------- own contract
+# What was proved beside the contract that the unit came with: all of it, fewer launches, or more.
+
+
+def is_conditional(unit: KernelUnit, outcome: Outcome) -> bool:
+    """Whether it is a proof of fewer launches than the unit's contract has."""
+    return outcome.verdict is Verdict.PROVED and bool(outcome.requires) and not is_wider(unit, outcome.launch)
+
+
+def stated(unit: KernelUnit, outcome: Outcome) -> tuple[str, ...]:
+    """The contract that was proved; one of any grid names the grid that was written."""
+    from ..contract.as_terms import ANY_GRID
+
+    own = ", ".join(unit.launch.grid_text)
+    if not own or not is_wider(unit, outcome.launch):
+        return outcome.contract
+    return tuple(f"{ANY_GRID}; the launch's own is ({own})" if line == ANY_GRID else line for line in outcome.contract)
+
+
+def arguments(unit: KernelUnit, outcome: Outcome) -> tuple[str, ...]:
+    """What launches of the contract that is `stated` pass, as a spec has it."""
+    from ..contract.descriptions import argument_text
+
+    return tuple(argument_text(outcome.launch or unit.launch))
+
+
+def is_wider(unit: KernelUnit, proved: LaunchSpec | None) -> bool:
+    """Whether what was proved is another contract than the unit's own, which holds it."""
+    own = unit.launch
+    return proved is not None and (proved.arguments, proved.grid, proved.requires) != (
+        own.arguments, own.grid, own.requires,
+    )  # fmt: skip

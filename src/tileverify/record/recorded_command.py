@@ -127,7 +127,7 @@ def record(
 
 def _generalise(recording: Recording) -> None:
     from ..pipeline import CheckOptions
-    from ..pipeline.cache.verdicts import default_folder
+    from ..pipeline.verdict_cache import default_folder
     from .general_proof import generalise
 
     generalise(recording.specialisations, recording.bytecode, CheckOptions(cache=default_folder()))

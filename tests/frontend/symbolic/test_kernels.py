@@ -36,9 +36,8 @@ from tileverify.contract.terms import (
     wrap,
 )
 from tileverify.contract.variables import BID, GRID
-from tileverify.frontend.bytecode.location import Location
+from tileverify.frontend.bytecode.location import Location, user_frame
 from tileverify.frontend.symbolic.execute import summarize
-from tileverify.frontend.symbolic.locations import user_frame
 from tileverify.frontend.symbolic.summary import Access, OriginKind, PointerFootprint, Site, ViewFootprint, earlier
 
 from .compiled import decoded, summary

@@ -28,17 +28,20 @@ from tileverify.contract.terms import (
     var,
 )
 from tileverify.contract.terms.evaluate import evaluate
-from tileverify.frontend.symbolic.carried_tokens import CarriedLoop, CarriedTokens, left_by_break, taken_for_granted
 from tileverify.frontend.symbolic.summary import earlier
 from tileverify.frontend.symbolic.tokens import (
     EMPTY,
     Carried,
+    CarriedLoop,
+    CarriedTokens,
     Key,
     Token,
     either_way,
     entails,
     join,
+    left_by_break,
     own,
+    taken_for_granted,
     weaken,
 )
 

@@ -14,7 +14,7 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.contract.launch import KernelUnit
-from tileverify.frontend.bytecode.identity import semantic_sha256
+from tileverify.frontend.bytecode.decoder import semantic_sha256
 from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.build import build_bundle
 from tileverify.launching.bundle.manifest import bundle_bytes

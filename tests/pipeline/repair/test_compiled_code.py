@@ -16,13 +16,11 @@ from tileverify.contract.launch import ConstantArgument, KernelUnit
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline.options import CheckOptions
 from tileverify.pipeline.repair.catalogue import ADVICE
-from tileverify.pipeline.repair.edits import edited
 from tileverify.pipeline.repair.fixing import fixed, judge_of
-from tileverify.pipeline.repair.kernel_source import KernelSource
-from tileverify.pipeline.repair.other_tiles import OtherTiles, other_launches
+from tileverify.pipeline.repair.kernel_source import KernelSource, edited
 from tileverify.pipeline.repair.proposals import proposals
+from tileverify.pipeline.repair.repairing import OtherTiles, compared_equal, other_launches
 from tileverify.pipeline.repair.small_runs import SmallRuns
-from tileverify.pipeline.repair.trial_outcomes import compared_equal
 from tileverify.reports.editing import text_digest
 from tileverify.results import Edit, Finding, Hint, KernelResult, SourceSite, Verdict
 from tileverify.results.codes import TV

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.command_line import command_line
 
-from tileverify.equality.answer_section import section_of
+from tileverify.equality.difference_records import section_of
 from tileverify.equality.targets import judge
 from tileverify.reports.html.equality import difference_json
 from tileverify.reports.html.report import html_report

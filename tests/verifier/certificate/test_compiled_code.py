@@ -108,7 +108,7 @@ def test_without_the_assembler_it_is_not_confirmed(
     def none_here() -> Assembler:
         raise AssemblyError("there is no tileiras here")
 
-    monkeypatch.setattr("tileverify.pipeline.comparing_again.find_assembler", none_here)
+    monkeypatch.setattr("tileverify.pipeline.second_readings.find_assembler", none_here)
     ran = tileverify("recheck", str(SCALE))
     assert ran.code == 3
     assert "not confirmed  proofs/scale.0.tvcert.json" in ran.out

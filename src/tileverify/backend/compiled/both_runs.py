@@ -14,9 +14,9 @@ import numpy as np
 from ...contract.concrete import Block, every_block
 from ...contract.launch import EntryParameter
 from ...frontend.bytecode.enums import MemoryOrdering
+from ...frontend.bytecode.location import user_frame
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...frontend.bytecode.traverse import walk
-from ...frontend.symbolic.locations import user_frame
 from ..interpreter import BlockLog, BoundLaunch, Budget, Memory, bind_launch, run_block
 from ..interpreter.memory import Allocation
 from ..interpreter.values import KEEP_GOING, Tile

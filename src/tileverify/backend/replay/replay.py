@@ -22,7 +22,7 @@ from typing import Final
 
 from ...contract.concrete import Block, ConcreteLaunch
 from ...contract.launch import EntryParameter
-from ...frontend.bytecode.address_uses import beside_addresses
+from ...frontend.bytecode.entry_uses import beside_addresses
 from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...frontend.bytecode.traverse import walk

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from importlib import metadata, util
 from typing import Final
 
-from ...pipeline.cache.verdicts import default_folder
+from ...pipeline.verdict_cache import default_folder
 from ...results.codes import TV
 from ...system.errors import TileVerifyError
 from ...system.failures import failure_sentence

@@ -17,8 +17,7 @@ from pathlib import Path
 from ...contract.spec_files import spec_path
 from ...system.readings import read
 from .bytecode_file import is_bytecode
-from .settled import Import, Unsettled, imports_of, is_settled
-from .settled_names import QUIET, STANDARD
+from .import_purity import QUIET, STANDARD, Import, Unsettled, imports_of, is_settled
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 
 from ...contract.terms import TRUE, ZERO, Term, render
-from .locations import user_frame
+from ..bytecode.location import user_frame
 from .summary import AccessSummary, Footprint, Loop, Origin, OriginKind, Promise, Site, ViewFootprint
 
 

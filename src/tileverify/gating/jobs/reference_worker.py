@@ -23,17 +23,16 @@ import numpy as np
 
 from ...backend.numbers.elements import Array, numbers
 from ...equality.answer_text import difference, fields
+from ...equality.kernel_runs import NoPoints
 from ...equality.sent_answers import answer_to
-from ...equality.sent_points import NoPoints
 from ...frontend.sources.importing import import_file
 from ...system.errors import TileVerifyError, UsageError
 from ..gated import Reason
-from ..sandbox.frames import BrokenFrame, read_frame, write_frame
-from ..screen.plain_values import whole
+from ..plain_values import whole
+from ..sandbox.sandbox import BrokenFrame, read_frame, write_frame
 from .comparing import NotComparable, Reference, disagreements
-from .reference_messages import ReferenceAnswer, ReferenceRequest
+from .job_messages import ReferenceAnswer, ReferenceRequest, Tried, read_trial
 from .trial_contents import SPECIAL, ZEROS
-from .tried import Tried, read_trial
 
 LARGEST_PAYLOAD: Final = 1 << 30
 _LONGEST: Final = 500

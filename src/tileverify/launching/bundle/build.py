@@ -10,9 +10,9 @@ from pathlib import Path
 from ...backend.assembler import Assembler
 from ...backend.compiled.cubin_look import ProvedEntry, refuse_differences
 from ...contract.launch import KernelUnit
+from ...frontend.bytecode.location import user_frame
 from ...frontend.bytecode.model import Block, Op
-from ...frontend.symbolic.locations import user_frame
-from ...pipeline.comparing_code import MadeCode, made_code, proved_entry
+from ...pipeline.second_readings import MadeCode, made_code, proved_entry
 from ...reports.reasons import undetermined
 from ...results import KernelResult, Verdict
 from ...system.paths import display_path

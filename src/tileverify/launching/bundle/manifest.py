@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from ...frontend.bytecode import decode
-from ...frontend.bytecode.identity import semantic_sha256
+from ...frontend.bytecode.assembly_text import type_text
+from ...frontend.bytecode.decoder import semantic_sha256
 from ...frontend.bytecode.model import Entry
-from ...frontend.bytecode.typetext import type_text
 from ...frontend.sources.abi import entry_types, mismatch
 from ...results.documents import from_json, to_json
 from ...system.errors import TileVerifyError

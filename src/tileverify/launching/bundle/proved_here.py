@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...pipeline import solver_version
-from ...pipeline.cache.verdicts import generation
+from ...pipeline.verdict_cache import generation
 from ...system.private_folder import is_private, read_private, write_private
 from .model import Bundle
 

@@ -29,12 +29,9 @@ from ...backend.compiled.ptx import (
 from ...contract import terms as t
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from . import ptx_text
-from .box_copies import box_access
-from .code_accesses import CodeAccess, CodeLoop, Followed, Path, Premise, alike_for
-from .loop_counts import counted
-from .loop_values import Registers, closed
+from .code_accesses import CodeAccess, CodeLoop, Followed, Path, Premise, alike_for, box_access
 from .ptx_text import PtxNotFollowed, PtxText, float_width, registers_in, results_of
-from .ptx_values import WARP, divides_by, signed, special, value, width_of
+from .ptx_values import WARP, Registers, closed, counted, divides_by, signed, special, value, width_of
 
 _MAPS: Final = 1 << 56
 """Its multiples stand for the places of tensor maps: so far apart, no sum of small numbers leads to another one."""

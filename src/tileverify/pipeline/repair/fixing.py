@@ -21,7 +21,7 @@ from ...system.atomic_file import write_whole
 from ...system.errors import TileVerifyError, UsageError
 from ...system.source_lines import source_lines
 from ..options import CheckOptions
-from .trial_outcomes import codes_of
+from .repairing import codes_of
 
 SAFE: Final = frozenset({"safe"})
 ALL: Final = frozenset({"safe", "maybe"})

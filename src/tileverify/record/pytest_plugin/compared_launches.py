@@ -13,8 +13,8 @@ from ...contract.facts.on_host import Array
 from ...contract.launch import KernelUnit, flat
 from ...equality.answer_text import sentence, text
 from ...equality.deciding import Decision, ExactAnswer
-from ...equality.named import other_of
-from ...equality.planned_launches import Options
+from ...equality.points import Options
+from ...equality.reference_runs import other_of
 from ...equality.targets import EqualOptions, JudgedKernel, compared, written_by
 from ...frontend.bytecode import decode
 from ...frontend.symbolic.summary import Access

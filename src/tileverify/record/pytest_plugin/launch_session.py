@@ -79,7 +79,7 @@ class LaunchSession:
     def _watcher(self) -> Watcher:
         """Loaded with the first launch: a test suite without any pays nothing."""
         from ...pipeline import CheckOptions
-        from ...pipeline.cache.verdicts import default_folder
+        from ...pipeline.verdict_cache import default_folder
         from .watcher import Watcher
 
         return Watcher(

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from ...backend.traffic.measured import traffic_of
 from ...contract.launch import KernelUnit
 from ...contract.terms import TRUE, render
+from ...frontend.bytecode.location import user_frame
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.printer import entry_lines
-from ...frontend.symbolic.locations import user_frame
 from ...frontend.symbolic.summary import AccessSummary, Loop, Site, ViewFootprint
 from ...results import Finding, KernelResult
 from ...results.details import AccessDetail, Drawing, IrLine, KernelDetails, ObligationDetail, State

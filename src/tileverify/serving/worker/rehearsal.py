@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ...pipeline import CheckOptions, check_paths, solver_version
-from ...pipeline.cache.verdicts import generation
+from ...pipeline.verdict_cache import generation
 from ...results import Verdict
 from ...system import preloaded
 

@@ -11,7 +11,7 @@ from ...contract import terms as t
 from ...contract.as_terms import build_contract
 from ...contract.launch import KernelUnit
 from ...contract.terms import Term, TermKind
-from ...frontend.bytecode.identity import semantic_sha256
+from ...frontend.bytecode.decoder import semantic_sha256
 from ...frontend.symbolic.summary import AccessSummary
 from ...results import KernelResult
 from ...results.tiers import Tier

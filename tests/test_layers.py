@@ -215,7 +215,7 @@ TABLES = {
     "tileverify/pipeline/code_footprints/ptx_values.py": "what they are as terms",
     "tileverify/contract/expression_parser.py": "how an operator of a launch spec is written",
     "tileverify/contract/operators.py": "what it is: value, term and Python",
-    "tileverify/reports/html/words.py": "what pages print in its place",
+    "tileverify/reports/html/kernel.py": "what pages print in its place",
     "tileverify/verifier/certificate/wellformed.py": "operators of SMT-LIB, and of what sorts they are",
     "tileverify/verifier/obligations/bit_vectors.py": "those that stay what they are on words of bits",
 }
@@ -250,8 +250,8 @@ def test_what_a_question_may_take_stands_in_one_file(module: Path) -> None:
 
 MIRRORED = {
     "control", "integers", "machine", "memory", "tiles", "values",  # an op to the prover, and in numbers
-    "gate", "recheck", "report", "run", "stability", "options",  # a command, and what it commands
-    "arguments", "contents", "examples", "loaded", "model", "text", "wellformed",
+    "gate", "recheck", "report", "run", "stability",  # a command, and what it commands
+    "arguments", "contents", "loaded", "model", "wellformed",
 }  # fmt: skip
 """Names of modules that stand in several rooms: twins that a reader shall find, or plain words."""
 

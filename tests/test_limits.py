@@ -16,7 +16,7 @@ from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text
 from tileverify.contract.spec_text import spec_text
 from tileverify.results import Finding, KernelResult, Report, Verdict
-from tileverify.results.denials import limits_denied
+from tileverify.results.conditional import limits_denied
 
 KERNEL = """import cuda.tile as ct
 

@@ -29,7 +29,7 @@ import torch
 from tileverify.equality.points import Options
 from tileverify.equality.targets import EqualOptions, JudgedKernel, judge
 from tileverify.hook import imitated
-from tileverify.hook.torch_runtime import install_runtime
+from tileverify.hook.torch_cuda import install_runtime
 from tileverify.pipeline import CheckOptions
 from tileverify.pipeline.verdict_cache import default_folder
 from tileverify.record.recorded_command import RecordOptions

@@ -18,7 +18,7 @@ from tileverify.corpus import ROOT
 from tileverify.frontend.bytecode.model import Entry, Op
 from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.build import build_bundle
-from tileverify.launching.bundle.model import BundleRefused
+from tileverify.launching.bundle.manifest import BundleRefused
 from tileverify.launching.bundle.trust import trusted_cubin
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict

@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 
 from tileverify import kernels
-from tileverify.kernels import arrays, jax_arrays, prepared
+from tileverify.kernels import arrays, prepared
 from tileverify.kernels.references import activations, norms, products, softmax
 from tileverify.launching.launcher import of_this_process
 from tileverify.system.errors import UsageError
@@ -203,7 +203,7 @@ def test_arrays_that_jax_traces_are_told() -> None:
 
 
 def test_arrays_of_jax_on_a_gpu_need_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    jax_arrays._exchange.cache_clear()
-    monkeypatch.setattr(jax_arrays, "find_spec", lambda name: None)
+    arrays._exchange.cache_clear()
+    monkeypatch.setattr(arrays, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match="arrays of JAX on a GPU need torch or CuPy beside it"):
-        jax_arrays._exchange()
+        arrays._exchange()

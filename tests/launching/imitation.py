@@ -12,7 +12,7 @@ import pytest
 
 from tileverify.backend.gpu.driver import DriverFailure
 from tileverify.backend.ledger import StreamId
-from tileverify.launching import tensors
+from tileverify.launching import launch_cache
 
 
 @dataclass(eq=False)
@@ -107,4 +107,4 @@ class Plan:
 def imitate(monkeypatch: pytest.MonkeyPatch) -> None:
     """Install it for one test."""
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=Tensor))
-    monkeypatch.setattr(tensors, "_guards", lambda: Guards)
+    monkeypatch.setattr(launch_cache, "_guards", lambda: Guards)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..backend.assembler import Assembler
     from ..contract.launch import KernelUnit
-    from ..launching.bundle.model import Bundle
+    from ..launching.bundle.manifest import Bundle
     from ..pipeline import CheckOptions
     from ..results import KernelResult
 
@@ -145,7 +145,7 @@ def _checked(target: str, spec: Path | None, options: CheckOptions) -> list[tupl
 
 
 def _files(units: Sequence[KernelUnit], output: Path | None) -> list[Path]:
-    from ..launching.bundle.model import SUFFIX
+    from ..launching.bundle.manifest import SUFFIX
     from ..system.file_names import FreeNames, plain_stem
 
     folder = output is not None and not output.is_file() and output.suffix != SUFFIX
@@ -233,7 +233,7 @@ def show(file: Path, keys: tuple[Path, ...], assemble: bool, prove: bool, extrac
     """
     import json
 
-    from ..launching.bundle.text import Belief, bundle_json, bundle_text
+    from ..launching.bundle.build import Belief, bundle_json, bundle_text
     from ..launching.bundle.trust import can_verify, check_proof, signer, trusted_cubin, trusted_keys
 
     bundle = read_file(file)

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from ..contract.trustable import TRUSTABLE
 from ..reports.formats import FORMATS, TEXT
-from ..system.errors import NoKernelFound, UsageError
-from ..system.plural import plural
+from ..results import KernelResult, Report, Verdict
+from ..system.errors import NoKernelFound, SourceError, UsageError
+from ..system.printable import plural
 from ..system.version import __version__
-from .changed import changed_targets, nothing_to_check
-from .folders import checked_folders, write_playback
 from .mending import checked_options, make_fixes
-from .options import EXIT_CODES, architectures
-from .outputs import earlier_reports, outputs_of, pages, write_reports
-from .settings import Settings
-from .shell import INTERRUPTED, Working, emit, talk, use_color
+from .outputs import checked_folders, earlier_reports, outputs_of, pages, write_playback, write_reports
+from .shell import EXIT_CODES, INTERRUPTED, Working, architectures, emit, talk, use_color
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
+    from ..pipeline.configuration import Configuration, FileSettings
     from ..pipeline.options import CheckOptions
-    from ..results import KernelResult, Report
     from .outputs import Output
 
 
@@ -206,7 +204,7 @@ def check(
     checked_folders(playback, certificate, outputs[0])
     whole = not any("::" in path for path in paths)
     baseline = baseline or chosen.baseline
-    from ..reports.suppress.run import checked_baseline, suppressed
+    from ..reports.suppressions import checked_baseline, suppressed
 
     checked_baseline(baseline, update=update_baseline, whole=whole)
     from ..pipeline import CheckOptions as Options
@@ -214,7 +212,7 @@ def check(
     from ..pipeline.verdict_cache import default_folder
     from ..reports.text import Detail
     from ..results import EVERY_REFUTATION, MOST_REFUTATIONS
-    from ..results.denials import deny_undetermined as denied
+    from ..results.conditional import deny_undetermined as denied
     from ..system.crash_report import crash_folder
 
     under_way = UnderWay()
@@ -259,7 +257,7 @@ def check(
     if fix or diff:
         report = make_fixes(report, options, spec, unsafe=unsafe_fixes, diff=diff)
     if fix_spec:
-        from .spec_fixes import fix_specs
+        from .mending import fix_specs
 
         report = fix_specs(report, options, spec)
     if not no_worker:
@@ -275,7 +273,6 @@ def _checked(
     ``early``: findings are told when they are known, as nothing but a comment in the source can suppress them.
     """
     from ..pipeline import check_paths, finished_report, solver_version
-    from ..results import Report
 
     finished: list[KernelResult] = []
     with Working(live=True, under_way=options.under_way, told=told) as working:
@@ -298,7 +295,7 @@ def _checked(
 def _places(paths: Sequence[str], options: CheckOptions) -> dict[str, str]:
     """Of each file how far it is: ``file 3 of 40``; nothing where there is one."""
     from ..frontend.sources.discover import files_under, nothing
-    from ..system.paths import display_path
+    from ..system.printable import display_path
 
     files = files_under(paths, options.skip or nothing)
     names = [display_path(file) for file in files] if len(files) > 1 else []
@@ -310,11 +307,10 @@ def _found(result: KernelResult) -> Iterator[str]:
     if not result.findings:
         return
     from ..reports.causes import with_causes
-    from ..reports.concise import concise_lines
+    from ..reports.ci_formats import concise_lines
     from ..reports.fingerprints import with_fingerprints
     from ..reports.snippets import Snippets
-    from ..reports.suppress.apply import with_suppressions
-    from ..results import Report
+    from ..reports.suppressions import with_suppressions
 
     finished = with_causes(with_fingerprints(result, Snippets()))
     yield from concise_lines(with_suppressions(Report((finished,), "", ""), whole=False))
@@ -323,7 +319,7 @@ def _found(result: KernelResult) -> Iterator[str]:
 def _write_beside(report: Report, statistics: bool, playback: str | None, certificate: Path | None) -> None:
     """What is asked for beside the report."""
     if statistics:
-        from ..reports.concise import statistics as counted
+        from ..reports.ci_formats import statistics as counted
 
         for line in counted(report) or ["no findings"]:
             talk(line)
@@ -358,3 +354,114 @@ def _start_worker() -> None:
 
 def _name(result: KernelResult) -> str:
     return f"{result.verdict.value} {result.file}::{result.kernel} [{result.launch}]"
+
+
+# ------------------------------------------------------------------------------------------------------------- settings
+# The command line over the configuration: what was said wins over what was set, and that over the defaults.
+
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """``context``: the command line of this run."""
+
+    context: click.Context
+    configuration: Configuration
+
+    def of(self, option: str, value: Value, configured: Value | None) -> Value:
+        """``value`` of the command line, unless it says nothing and the configuration does."""
+        return value if configured is None or self._said(option) else configured
+
+    @property
+    def per_file(self) -> tuple[FileSettings, ...]:
+        """Without what the command line says for all files."""
+        timeout, deny, effort = map(self._said, ("timeout", "deny_requires", "effort"))
+        return tuple(
+            replace(
+                each,
+                timeout=None if timeout else each.timeout,
+                effort=None if effort else each.effort,
+                deny_requires=None if deny else each.deny_requires,
+            )
+            for each in self.configuration.per_file
+        )
+
+    def exit_code(self, report: Report, strict: bool, *, exit_zero: bool = False) -> int:
+        """The exit code of the report, in which undecided kernels do not count where that is not strict.
+
+        With ``exit_zero`` refuted ones do not, either; errors always do.
+        """
+
+        def counts(result: KernelResult) -> bool:
+            if result.counts_as is Verdict.REFUTED:
+                return not exit_zero
+            if result.counts_as is not Verdict.UNDECIDED:
+                return True
+            configured = self.configuration.strict_for(result.file)
+            return self.of("strict", strict, self.configuration.strict if configured is None else configured)
+
+        counting = replace(report, results=tuple(filter(counts, report.results)))
+        return 0 if report.results and counting.exit_code == 4 else counting.exit_code
+
+    def _said(self, option: str) -> bool:
+        return self.context.get_parameter_source(option) is not ParameterSource.DEFAULT
+
+
+# -------------------------------------------------------------------------------------------------------------- changed
+# ``check --changed``: which of the files that a commit touches are to be checked.
+
+
+_SETTINGS: Final = "pyproject.toml"
+
+
+def changed_targets(files: Sequence[str], settings: Configuration) -> tuple[str, ...]:
+    """The sources with kernels among ``files``, and those whose launch specs are; ``paths`` where settings changed.
+
+    Files that are gone, and those that the configuration excludes, are left out.  What imports a changed file is not
+    looked for.
+    """
+    targets: dict[str, None] = {}
+    for name in files:
+        path = Path(name)
+        if path.name == _SETTINGS:
+            targets.update(dict.fromkeys(settings.paths))
+        for source in _sources(path):
+            if source.is_file() and not settings.excludes(source) and _may_hold_kernels(source):
+                targets[str(source)] = None
+    return tuple(targets)
+
+
+def nothing_to_check(context: click.Context, *, changed: bool) -> NoReturn:
+    """Without paths: no error where they are what changed, else `UsageError`."""
+    if not changed:
+        raise UsageError("no PATH given: name a file, a folder or FILE::KERNEL, or `paths` in [tool.tileverify]")
+    talk("nothing to check: no changed file holds kernels")
+    context.exit(0)
+
+
+def _sources(path: Path) -> Iterator[Path]:
+    """The file itself, or what a launch spec stands beside."""
+    from ..contract.spec_files import SPEC_SUFFIX
+
+    if not path.name.endswith(SPEC_SUFFIX):
+        yield path
+        return
+    stem = path.name.removesuffix(SPEC_SUFFIX)
+    if path.parent.is_dir():
+        yield from sorted(each for each in path.parent.iterdir() if each.stem == stem)
+
+
+def _may_hold_kernels(source: Path) -> bool:
+    from ..frontend.sources.bytecode_file import is_bytecode
+    from ..frontend.sources.python_scan import scan_python
+    from ..frontend.sources.tile_cpp import holds_tile_code
+
+    if source.suffix == ".py":
+        try:
+            scan = scan_python(source)
+        except SourceError:
+            return True  # for `check` to complain about
+        return scan.may_hold_kernels or bool(scan.nested)
+    return holds_tile_code(source) if source.suffix == ".cu" else is_bytecode(source)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ..system.errors import UsageError
-from .options import writable
 from .outputs import Output, outputs_of, pages
 from .run import pairs, whole
-from .shell import Working, emit, talk
+from .shell import Working, emit, talk, writable
 
 if TYPE_CHECKING:
     from ..equality.targets import JudgedKernel

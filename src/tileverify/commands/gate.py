@@ -174,7 +174,7 @@ def gate(
 def _candidates(target: str, relative: bool) -> tuple[CandidateFile | OnStdin, ...]:
     """``relative``: names start at the folder, not here, so that a run can be continued from anywhere."""
     from ..gating.runs.candidates import OnStdin, candidates
-    from ..system.paths import display_path
+    from ..system.printable import display_path
 
     if target == "-":
         if sys.stdin.isatty():

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from ..system.errors import TileVerifyError, UsageError
-from ..system.plural import plural
-from .options import writable
-from .shell import Working, emit, talk
+from ..system.printable import plural
+from .shell import Working, emit, talk, writable
 
 if TYPE_CHECKING:
     from ..contract.launch import KernelUnit

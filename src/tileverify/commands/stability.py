@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..system.version import __version__
-from .options import writable
-from .shell import Working, emit, talk
+from .shell import Working, emit, talk, writable
 
 if TYPE_CHECKING:
     from ..pipeline.stability import Stability

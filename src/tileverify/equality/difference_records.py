@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..results.equality_section import DrawnDifference, EqualitySection
+from ..results.details import DrawnDifference, EqualitySection
 from ..system.printable import printable
 from ..system.version import __version__
 from .answer_text import fields, nested, rounding_lines, sentence, sizes_text

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..backend.numbers.elements import numbers
 from ..backend.numbers.inputs import view
-from ..results.equality_section import UnequalValues
+from ..results.details import UnequalValues
 from . import exact, field
 from .exact_arrays import presented
 from .field import LANES, LEVELS, SLOTS, Array, Undecided

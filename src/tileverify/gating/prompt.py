@@ -10,8 +10,7 @@ from ..pipeline.repair import kernel_source
 from ..results import WARNINGS, Finding, Hint, SourceSite, Witness
 from ..results.codes import TV
 from ..results.conditional import proved_if
-from ..system.plural import plural
-from ..system.printable import printable
+from ..system.printable import plural, printable
 from .gated import GatedKernel, GateResult
 
 LONGEST: Final = 1500

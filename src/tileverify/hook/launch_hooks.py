@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Protocol, TypeGuard
 
-from . import dlpack
+from . import described_launch
 from .described_launch import Described
 from .foreign import Grid, Interpret, JitSignature, Observer, TileKernel
 from .jax_calls import JaxCalls
@@ -224,10 +224,10 @@ class _DLPackOnCuda:
         self._array = array
 
     def __dlpack__(self, **options: object) -> object:
-        return dlpack.move_to_cuda(self._array.__dlpack__())
+        return described_launch.move_to_cuda(self._array.__dlpack__())
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return dlpack.KDL_CUDA, 0
+        return described_launch.KDL_CUDA, 0
 
 
 class _NumpyArray(Protocol):
@@ -266,7 +266,9 @@ def host_as_cuda(value: object) -> object:
         return tuple(host_as_cuda(item) for item in value)
     if type(value).__module__.partition(".")[0] in ("numpy", "torch") or not _has_dlpack(value):
         return numpy_as_cuda(value)
-    on_host = not hasattr(value, "__cuda_array_interface__") and int(value.__dlpack_device__()[0]) == dlpack.KDL_CPU
+    on_host = (
+        not hasattr(value, "__cuda_array_interface__") and int(value.__dlpack_device__()[0]) == described_launch.KDL_CPU
+    )
     return _DLPackOnCuda(value) if on_host else value
 
 

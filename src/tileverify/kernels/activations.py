@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Final, Protocol
 
-from .array_types import A, AnyArray, Array, ArrayOf
-from .arrays import contiguous, empty, need
+from .arrays import A, AnyArray, Array, ArrayOf, contiguous, empty, need
 from .gradients import Gradients, OfOne, Saved, with_gradient
 from .prepared import launch
 

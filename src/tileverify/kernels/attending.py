@@ -8,11 +8,21 @@ from __future__ import annotations
 from typing import Final
 
 from ..system.errors import UsageError
-from .array_types import A, AnyArray, ArrayOf
-from .arrays import contiguous, empty, need, processors, value_of
+from .arrays import (
+    A,
+    AnyArray,
+    ArrayOf,
+    contiguous,
+    empty,
+    need,
+    need_axes,
+    need_number,
+    need_type,
+    processors,
+    takes_jax,
+    value_of,
+)
 from .gradients import no_gradient
-from .jax_arrays import takes_jax
-from .needs import need_axes, need_number, need_type
 from .prepared import launch
 
 TILES: Final = {"bf16": (64, 128), "f16": (64, 128), "f32": (32, 32)}

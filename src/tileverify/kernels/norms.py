@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from .array_types import A, AnyArray, Array, ArrayOf
-from .arrays import contiguous, empty, need, processors
+from .arrays import (
+    LONG,
+    SHORT,
+    A,
+    AnyArray,
+    Array,
+    ArrayOf,
+    any_of,
+    as_rows,
+    blocks,
+    contiguous,
+    empty,
+    holding,
+    need,
+    processors,
+    takes_jax,
+)
 from .gradients import Gradients, Saved, no_gradient, with_gradient
-from .jax_arrays import takes_jax
 from .prepared import launch
-from .rows import LONG, SHORT, any_of, as_rows, blocks, holding
 
 WEIGHTS: Final = (16, 128)
 """Rows and columns of the tiles of what is added up over rows."""

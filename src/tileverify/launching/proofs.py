@@ -28,12 +28,11 @@ from ..reports.causes import mistakes
 from ..results import KernelResult, Verdict
 from ..system.errors import SpecError, UnsupportedOperation, UsageError
 from ..system.notebook_cells import shown_place
-from ..system.paths import display_path
+from ..system.printable import display_path
 from ..verifier.obligations.layout import IndexFootprint, place
 from .arguments import Touched
 from .contents import Contents
-from .decoded import decoded
-from .reach import Reach
+from .reach import Reach, decoded
 
 MOST_REFUSALS: Final = 256
 """Refused launches of a specialisation that are remembered."""

@@ -12,13 +12,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from ..backend.guard import ArrayValue
 from ..backend.guard.arguments import Grid, Value
 from ..contract import terms as t
+from ..contract.launch import KernelUnit
 from ..contract.terms import Scope, Sort, Term, TermKind
 from ..contract.variables import BID, GRID
+from ..frontend.bytecode import decode
+from ..frontend.bytecode.model import Module
 from ..frontend.symbolic.machine import Bounds
 from ..frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
 
@@ -164,3 +168,17 @@ def within(reached: Span | None, size: int) -> Span:
     """What of it lies in an array of ``size`` bytes, as everything does that was proved; equal ends for nothing."""
     low, high = reached or (0, 0)
     return max(0, low), min(size, high)
+
+
+# -------------------------------------------------------------------------------------------------------------- decoded
+# What is launched, decoded once for all who look at it: what it touches, what it reads ahead, the interpreter.
+
+
+def decoded(unit: KernelUnit) -> Module:
+    """The module of the unit's bytecode; nobody may change it."""
+    return _decoded(unit.bytecode, str(unit.file))
+
+
+@lru_cache(maxsize=256)
+def _decoded(bytecode: bytes, file: str) -> Module:
+    return decode(bytecode, file=file)

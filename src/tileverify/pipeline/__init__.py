@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..results import CertificateFiles, Finding, KernelResult, Report, Times, Verdict
 from ..results.codes import TV
-from ..results.denials import limits_denied
+from ..results.conditional import limits_denied
+from ..system.atomic_file import is_private
 from ..system.errors import SourceError, SpecError, TileVerifyError, UnsupportedOperation, UsageError
 from ..system.pace import Clock, KernelTimeout, collector_paused, deadline, interruptible
-from ..system.paths import display_path
-from ..system.private_folder import is_private
+from ..system.printable import display_path
 from ..system.version import __version__
 from .displayed import arguments, is_conditional, is_wider, stated
 from .error_findings import NO_SOLVER, died, finding_of, lacks_solver, result_of, tool_failure, with_places

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, TypeVar
 from ..contract.denied_limits import limits_are_denied
 from ..contract.descriptions import suggestion
 from ..reports.formats import FORMATS
-from ..reports.suppress.model import Rule, TableRule, is_placeholder, wrong_codes
+from ..reports.suppression_rules import Rule, TableRule, is_placeholder, wrong_codes
 from ..results import SuppressionKind
 from ..system.errors import ConfigError, SpecError
 from ..system.readings import text_of

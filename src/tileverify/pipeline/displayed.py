@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..results import Finding, Hint, SourceSite, SpecPlace, Verdict
-from ..system.paths import display_path
+from ..system.printable import display_path
 
 if TYPE_CHECKING:
     from ..contract.launch import KernelUnit, LaunchSpec

@@ -18,9 +18,8 @@ from ..contract.written_keys import WrittenKey, place_of
 from ..contract.written_places import keys_of_launch
 from ..results import Finding, KernelResult, SourceSite, Verdict
 from ..results.codes import TV
-from ..system.errors import DecodeError, SpecError, TileVerifyError
-from ..system.failures import TRACEBACK, failure_sentence
-from ..system.paths import display_path
+from ..system.errors import TRACEBACK, DecodeError, SpecError, TileVerifyError, failure_sentence
+from ..system.printable import display_path
 from ..system.readings import content
 
 if TYPE_CHECKING:

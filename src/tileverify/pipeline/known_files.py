@@ -29,9 +29,9 @@ from ..frontend.sources.tile_cpp import translation
 from ..results import KernelResult, Verdict
 from ..results.codes import TV
 from ..results.json_report import result_from_json, result_to_json
+from ..system.atomic_file import read_private, write_private
 from ..system.errors import UnsupportedOperation
-from ..system.module_folders import foreign_folders, is_installed
-from ..system.private_folder import read_private, write_private
+from ..system.own_files import foreign_folders, is_installed
 from ..system.readings import Readings, content, sha256
 from . import solver_version, summary_of
 from .options import CheckOptions

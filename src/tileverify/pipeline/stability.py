@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..contract.launch import KernelUnit
 from ..results import KernelResult, Verdict
-from ..system.paths import display_path
+from ..system.printable import display_path
 from . import check_unit
 from .options import CheckOptions
 

@@ -29,9 +29,9 @@ from ..contract.launch import KernelUnit, LaunchSpec
 from ..results import KernelResult, PlaybackFile, Verdict
 from ..results.details import KernelDetails
 from ..results.json_report import result_from_json, result_to_json
+from ..system.atomic_file import is_private, read_private, write_private
 from ..system.errors import SpecError
 from ..system.own_files import PACKAGE, own_sources
-from ..system.private_folder import is_private, read_private, write_private
 from ..verifier.certificate.launches import essence, launch_from_json, launch_to_json
 
 KEPT: Final = (Verdict.PROVED, Verdict.REFUTED, Verdict.UNDECIDED)

@@ -17,7 +17,7 @@ from types import FrameType
 
 from ..system.errors import NoKernelFound, UsageError
 from ..system.own_files import PACKAGE
-from ..system.plural import plural
+from ..system.printable import plural
 from .recorded import Gpu, LaunchFailure
 from .recording import INDEX, Recording, read_index
 

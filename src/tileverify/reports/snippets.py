@@ -14,9 +14,8 @@ from rich.cells import cell_len
 from ..contract.spec_files import SPEC_SUFFIX
 from ..results import SourceSite
 from ..system.notebook_cells import cell_lines, cell_name
-from ..system.printable import printable
+from ..system.printable import printable, syntax_tree
 from ..system.readings import text_of
-from ..system.source_lines import syntax_tree
 
 LINES_BEFORE: Final = 2
 LINES_OF_SPAN: Final = 4

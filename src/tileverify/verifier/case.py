@@ -15,8 +15,7 @@ from ..contract.launch import LaunchSpec
 from ..contract.terms import Term
 from ..frontend.symbolic.summary import AccessSummary, Promise, Site
 from ..results import MOST_REFUTATIONS, Finding, HoldsFor, ObligationCount, Verdict
-from ..results.codes import TV
-from ..results.tiers import Tier
+from ..results.codes import TV, Tier
 from . import messages
 from .budgets import CLAUSE_LIMITS, HASTE, KERNEL_EFFORT, OPEN_LIMITS, SEARCH_TOTAL, STRUCTURAL, WORDING_LIMITS
 from .effort import Effort

@@ -17,8 +17,7 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode.decoder import semantic_sha256
 from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.build import build_bundle
-from tileverify.launching.bundle.manifest import bundle_bytes
-from tileverify.launching.bundle.model import Bundle, BundleRefused, Signature
+from tileverify.launching.bundle.manifest import Bundle, BundleRefused, Signature, bundle_bytes
 from tileverify.launching.bundle.trust import sign
 from tileverify.launching.bundled import load
 from tileverify.pipeline import CheckOptions, check_unit, solver_version

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine, command_line
 
-from tileverify.launching.run import run as run_module
+from tileverify.launching import run as run_module
 from tileverify.pipeline import check_unit
 from tileverify.results import Verdict
 

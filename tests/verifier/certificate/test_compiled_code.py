@@ -14,8 +14,7 @@ from tests.command_line import CommandLine
 
 from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, find_assembler
 from tileverify.commands.bundles import read_file
-from tileverify.launching.bundle.manifest import bundle_bytes
-from tileverify.launching.bundle.model import Bundle
+from tileverify.launching.bundle.manifest import Bundle, bundle_bytes
 from tileverify.results.compared_code import ComparedCode
 from tileverify.verifier.certificate.document import certificate_text, read_certificate
 

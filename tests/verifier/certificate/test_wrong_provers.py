@@ -15,7 +15,7 @@ from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions, check_unit
 from tileverify.results import Verdict
-from tileverify.results.tiers import Tier
+from tileverify.results.codes import Tier
 from tileverify.verifier import case
 from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver

@@ -16,10 +16,10 @@ from ...frontend.bytecode.model import Block as OpList
 from ...frontend.bytecode.model import Entry, Module, Op, TokenType, Value
 from ...frontend.bytecode.traverse import operands
 from ...frontend.symbolic.summary import Access, AccessSummary, Loop, OriginKind, Site, ViewFootprint, earlier
-from ...results.families import EVENTS
+from ...results.codes import EVENTS
 from ...results.second_reading import ReadingTally, SecondReading
 from ...system.errors import SpecError, UsageError
-from ...system.paths import display_path
+from ...system.printable import display_path
 from ..interpreter import Budget, InterpreterStop, bind_launch
 from ..interpreter.access_log import DynamicAccess
 from ..interpreter.values import Array

@@ -27,8 +27,7 @@ from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...frontend.bytecode.traverse import walk
 from ...results.claim import Claim, Confirmation, Shown, Touch
-from ...results.codes import TV
-from ...results.families import BETWEEN_BLOCKS, CONFLICTS, EVENTS
+from ...results.codes import BETWEEN_BLOCKS, CONFLICTS, EVENTS, TV
 from ..interpreter import (
     BlockLog,
     BoundLaunch,

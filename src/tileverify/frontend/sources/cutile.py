@@ -35,8 +35,8 @@ from ...contract.parameters import KernelParameter
 from ...contract.spec_files import RawLaunch, raw_launches
 from ...contract.written_places import keys_of_launch, mistake_in, place_of
 from ...system.errors import SourceError, SpecError, TileVerifyError
+from ...system.printable import syntax_tree
 from ...system.readings import text_of
-from ...system.source_lines import syntax_tree
 from .abi import ArrayFacts, array_facts, element_facts, entry_parameters, spec_divisors
 from .import_purity import remember
 from .importing import import_file

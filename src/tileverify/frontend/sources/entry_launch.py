@@ -37,7 +37,7 @@ from ...contract.launch import (
 )
 from ...contract.terms import ONE, ZERO, Scope, Term, TermKind, linear_parts, mul, postorder, transform
 from ...contract.terms.rendering import unsigned_reading
-from ...results.kernel_names import plain_name
+from ...results.conditional import plain_name
 from ...system.errors import SpecError, TileVerifyError
 from ...system.readings import read
 from ..bytecode import decode

@@ -26,10 +26,9 @@ from typing import Final
 
 from ...system import readings
 from ...system.errors import SourceError
-from ...system.module_folders import INSTALLED, is_installed
-from ...system.preloaded import look
+from ...system.own_files import INSTALLED, is_installed, look
+from ...system.printable import source_lines
 from ...system.readings import importing, read
-from ...system.source_lines import source_lines
 
 _PREFIX = "_tileverify_"
 _KEPT = frozenset({__name__.partition(".")[0]})

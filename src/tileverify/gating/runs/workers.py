@@ -17,8 +17,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Final, Protocol, TypeAlias
 
 from ...results import KernelResult, Verdict
-from ...system.errors import UsageError
-from ...system.failures import failure_sentence
+from ...system.errors import UsageError, failure_sentence
 from ...system.printable import printable
 from .. import GatedKernel, GateResult, IsolationUnavailable, Reason, SandboxFailure, judge
 from ..gate import own_sandbox

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ...equality import formulas
-from ...system.source_lines import source_lines
+from ...system.printable import source_lines
 from ..jobs.compile_job import compiled_items, items_bytes
 from ..jobs.job_messages import SubmissionRequest
 from ..jobs.prove_job import prove_submission

@@ -19,7 +19,7 @@ from ...results import Edit, Hint, KernelResult, Verdict
 from ...results.codes import TV
 from ...system.atomic_file import write_whole
 from ...system.errors import TileVerifyError, UsageError
-from ...system.source_lines import source_lines
+from ...system.printable import source_lines
 from ..options import CheckOptions
 from .repairing import codes_of
 

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from ...reports.editing import LARGEST_DIFFERENCE, changed_lines, edited, well_placed
 from ...results import Edit, Finding
-from ...system.source_lines import source_lines, syntax_tree
+from ...system.printable import source_lines, syntax_tree
 
 __all__ = [
     "LARGEST_DIFFERENCE",

@@ -27,9 +27,9 @@ from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import EntryParameter, Role
 from ...frontend.bytecode.model import PointerType, TileType
 from ...results.claim import claim_from_json
-from ...results.families import CONFLICTS
+from ...results.codes import CONFLICTS
 from ...system.errors import UsageError
-from .replaying import Parameter, entry_parameters, load
+from . import Parameter, entry_parameters, load
 
 MOST_BYTES: Final = 1 << 30
 

@@ -16,11 +16,22 @@ from ...contract.spec_files import spec_path
 from ...corpus.examples import example_file
 from ...system.errors import UsageError
 from ...system.version import __version__
-from .actions import CHECK, DRAW, SHOW_EXAMPLE, WRITE_SPEC, actions_at, spec_action
-from .asking import run
-from .drawn import DrawnPages
-from .shown import SOURCE, def_line, finding_told, labels, told, units, uri_of
-from .shown_sources import TYPING, ShownSource, ShownSources
+from .shown import (
+    CHECK,
+    DRAW,
+    SHOW_EXAMPLE,
+    SOURCE,
+    WRITE_SPEC,
+    actions_at,
+    def_line,
+    finding_told,
+    labels,
+    spec_action,
+    told,
+    units,
+    uri_of,
+)
+from .shown_sources import TYPING, DrawnPages, ShownSource, ShownSources, run
 
 _PATIENCE: Final = 10.0
 """Seconds that a request for actions waits for repairs that are being tried."""

@@ -14,7 +14,7 @@ from ...contract import terms as t
 from ...contract.as_terms import build_contract
 from ...frontend.bytecode.decoder import semantic_sha256
 from ...frontend.symbolic.summary import AccessSummary
-from ...results.tiers import Tier
+from ...results.codes import Tier
 from ...system.errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
 from ..obligations.clause_terms import clause_terms
 from ..obligations.consistency import elements, promises

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...results.tiers import Tier
+from ...results.codes import Tier
 from ..obligations.bit_vectors import bit_question
 from ..obligations.smtlib import TOKEN, Vocabulary, script, script_of_any
 from .lemma_texts import lemma_assertion, lemma_identities

@@ -14,7 +14,7 @@ from ...contract.terms import Term, TermKind
 from ...frontend.bytecode.decoder import semantic_sha256
 from ...frontend.symbolic.summary import AccessSummary
 from ...results import KernelResult
-from ...results.tiers import Tier
+from ...results.codes import Tier
 from ...system.errors import SpecError
 from ...system.version import __version__
 from ..budgets import CERTIFICATE_UNITS

@@ -15,7 +15,7 @@ from ...contract import terms as t
 from ...contract.contract import Contract
 from ...contract.terms import Term
 from ...frontend.symbolic.summary import AccessSummary, Promise
-from ...results.tiers import Tier
+from ...results.codes import Tier
 from .answers import Answer, Decides, Merge, Proof, Result, as_merged
 from .arithmetic import expand, mentions_bits
 from .fact_use import FactUse
@@ -191,7 +191,7 @@ def question_id(conditions: Iterable[Term]) -> str:
 @dataclass(frozen=True, slots=True)
 class Answered:
     """What a certificate has to say about a question: which twins are equal, and by which of the theories of
-    `results.tiers`
+    `results.codes`
     it is a contradiction."""
 
     twins: tuple[int, ...]

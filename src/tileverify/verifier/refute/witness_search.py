@@ -13,7 +13,7 @@ from ...contract import terms as t
 from ...contract.facts.kept import bounded, joined, measures
 from ...contract.terms import Term
 from ...results.claim import Confirm
-from ...results.families import CONFLICTS
+from ...results.codes import CONFLICTS
 from ..case import Case, Open
 from ..obligations.answers import Answer
 from ..obligations.fact_instances import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import collections
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -34,13 +35,16 @@ OWN = modules()
 LONGEST_MODULE = 600
 """Lines.  Most modules have 150 to 500: one idea that can be read from top to bottom."""
 
-WIDEST_MODULE = 49
+WIDEST_MODULE = 25
 """Modules of the package that one module imports, lazily too."""
+
+WIDER = {"tileverify/verifier/verify.py": "the stages of a proof, which have to become a list of their own"}
+"""Modules that import more, and why."""
 
 SLIVER = 60
 """Lines.  A module with fewer, and one importer alone, is a part of that importer that somebody has to look for."""
 
-MOST_SLIVERS = 50
+MOST_SLIVERS = 20
 
 MOST_EDGES = 100
 """Imports from room to room, each pair counted once."""
@@ -162,14 +166,23 @@ def test_modules_stay_small() -> None:
 
 @cache
 def imported_modules() -> dict[Path, set[Path]]:
-    """The modules of the package that each of them imports, by name or for a name that they define."""
+    """The modules of the package that each of them imports: by name, or for a name that they define."""
     places = {".".join(module.with_suffix("").parts).removesuffix(".__init__"): module for module in OWN}
-    return {module: {places[name] for name, _ in imports(module) if name in places} - {module} for module in OWN}
+    return {module: {places[name] for name in _modules_named(module, places)} - {module} for module in OWN}
+
+
+def _modules_named(module: Path, places: Mapping[str, Path]) -> Iterator[str]:
+    for node in import_statements(module):
+        if isinstance(node, ast.ImportFrom):
+            package = module.parts[: len(module.parts) - node.level] if node.level else ()
+            origin = ".".join([*package, *([node.module] if node.module else [])])
+            named = (f"{origin}.{alias.name}" for alias in node.names)
+            yield from {name if name in places else origin for name in named} & places.keys()
 
 
 def test_no_module_needs_many_others() -> None:
     widths = {str(module): len(found) for module, found in imported_modules().items()}
-    assert not {module: width for module, width in widths.items() if width > WIDEST_MODULE}
+    assert {module for module, width in widths.items() if width > WIDEST_MODULE} == set(WIDER)
 
 
 def slivers() -> list[str]:

@@ -15,7 +15,7 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.entry_uses import beside_addresses
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import entry_of
+from tileverify.pipeline.unit_summary import entry_of
 
 from ..corpus.compiled import corpus_kernels
 from ..corpus.launches import drawn_launches

@@ -10,12 +10,12 @@ from typing import Any
 import cuda.tile as ct
 import pytest
 
-from tileverify.backend.early_start import reads_ahead, waits_first
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Entry
 from tileverify.frontend.sources.discover import discover
+from tileverify.launching.reach import reads_ahead, waits_first
 
 
 def waits(x: Any, out: Any) -> None:

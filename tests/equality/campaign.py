@@ -28,7 +28,7 @@ from tileverify.equality.answer_text import difference
 from tileverify.equality.deciding import Decision, ExactAnswer, decide
 from tileverify.equality.points import Options
 from tileverify.equality.targets import RivalKernel, kernel_of
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 
 from .changes import MUTANTS, REWRITES, Changed, DoesNotApply, changed, changed_loop, changes_of
 from .corpus import LABELS, exact_case, other_of, take_units, values_of

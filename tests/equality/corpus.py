@@ -31,7 +31,8 @@ from tileverify.equality.points import Options, TrialPoint
 from tileverify.equality.reference_runs import exact_numpy
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_unit, entry_of
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import entry_of
 from tileverify.results import Verdict
 
 LABELS = {

@@ -26,7 +26,7 @@ from tileverify.equality.points import Options
 from tileverify.equality.reference_runs import other_of
 from tileverify.equality.targets import EqualOptions, compared, written_by
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult
 
 KERNELS = Path(__file__).parent / "asking_kernels.py"

@@ -12,9 +12,9 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 import tileverify
 from tileverify import kernels
 from tileverify.kernels import prepared, sorting
-from tileverify.kernels.references import join as join_reference
-from tileverify.kernels.references import routing as routing_reference
-from tileverify.kernels.references import scans as scans_reference
+from tileverify.kernels.references import elements as join_reference
+from tileverify.kernels.references import elements as scans_reference
+from tileverify.kernels.references import layers as routing_reference
 from tileverify.system.errors import UsageError
 
 

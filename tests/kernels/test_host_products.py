@@ -15,8 +15,8 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 import tileverify as tileverify_package
 from tileverify import kernels
 from tileverify.kernels import prepared, products
-from tileverify.kernels.references import grouped_products as grouped_reference
-from tileverify.kernels.references import products as reference
+from tileverify.kernels.references import layers as grouped_reference
+from tileverify.kernels.references import layers as reference
 from tileverify.system.errors import UsageError
 
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids=["f32", "f16", "bf16"])

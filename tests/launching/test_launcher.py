@@ -21,7 +21,8 @@ from tileverify.launching import proofs
 from tileverify.launching.launcher import Launcher
 from tileverify.launching.on_cpu import RunStopped, turns
 from tileverify.launching.optouts import UnprovedLaunch, unproved, unproved_launches
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.system.errors import UsageError
 
 Array = np.ndarray[Any, np.dtype[Any]]

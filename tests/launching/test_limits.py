@@ -13,7 +13,8 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundled import load
 from tileverify.launching.proofs import proof_of
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 
 KERNEL = """
 import cuda.tile as ct

@@ -12,7 +12,8 @@ import pytest
 
 from tileverify.contract.launch import ArrayArgument, KernelUnit, LaunchSpec, Name, SameArray
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import CheckOptions, check_paths, check_unit
+from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.reports.html.kernel import in_words
 from tileverify.results import KernelResult, Verdict
 from tileverify.system.errors import NoKernelFound, SpecError, UnsupportedOperation, UsageError

@@ -23,7 +23,9 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import CheckOptions, check_unit, entry_of
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import entry_of
 from tileverify.results import KernelResult, Verdict
 
 from ..corpus.compiled import corpus_kernels

@@ -24,7 +24,7 @@ from tileverify.frontend.bytecode.model import Op
 from tileverify.frontend.sources.discover import discover, nothing
 from tileverify.frontend.symbolic import open_rules
 from tileverify.frontend.symbolic.open_values import OpenEquations, OpenValues
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.claim import claim_from_json
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.optable import OPERATIONS
-from tileverify.pipeline import check_paths, check_unit
+from tileverify.pipeline import check_paths
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 
 from ..profiles import tries

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tileverify.contract.launch import KernelUnit
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Finding, KernelResult, Verdict, Witness
 from tileverify.results.claim import Claim, claim_to_json
 from tileverify.results.codes import TV

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tileverify.corpus import corpus_launches
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.verifier import obligations
 
 from ..corpus.compiled import units

@@ -14,7 +14,7 @@ from tileverify.contract import terms as t
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Scope
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 from tileverify.verifier.budgets import QUESTION
 from tileverify.verifier.case import Case

@@ -12,8 +12,9 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Scope, const, lt, var
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
 from tileverify.pipeline.options import UnderWay
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.budgets import KERNEL_EFFORT, QUESTION, SOON_SHARE, WIDER_SHARE
 from tileverify.verifier.effort import Effort

@@ -12,7 +12,7 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Term
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.summary import Promise, Site
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.case import Case
 from tileverify.verifier.obligations.answers import Answer, Limits, Result

@@ -11,7 +11,7 @@ from tileverify.contract import terms as t
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Scope, Term
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.budgets import FIRST_LIMITS, HOPELESS, LAST_LIMITS
 from tileverify.verifier.case import Case, Decided, Open

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 
 import click
-from click.core import ParameterSource
 
 from ..contract.trustable import TRUSTABLE
 from ..reports.formats import FORMATS, TEXT
-from ..results import KernelResult, Report, Verdict
-from ..system.errors import NoKernelFound, SourceError, UsageError
+from ..results import KernelResult, Report
+from ..system.errors import NoKernelFound, UsageError
 from ..system.printable import plural
 from ..system.version import __version__
 from .mending import checked_options, make_fixes
-from .outputs import checked_folders, earlier_reports, outputs_of, pages, write_playback, write_reports
+from .outputs import checked_folders, earlier_reports, mistakes_of, outputs_of, pages, write_beside, write_reports
+from .settings import Settings, changed_targets, nothing_to_check
 from .shell import EXIT_CODES, INTERRUPTED, Working, architectures, emit, talk, use_color
 
 if TYPE_CHECKING:
-    from ..pipeline.configuration import Configuration, FileSettings
     from ..pipeline.options import CheckOptions
     from .outputs import Output
 
@@ -253,7 +251,7 @@ def check(
     detail = Detail.QUIET if quiet else Detail.VERBOSE if verbose else Detail.NORMAL
     if not diff:
         write_reports(report, outputs, detail, color, earlier)
-    _write_beside(report, statistics, playback, certificate)
+    write_beside(report, statistics, playback, certificate)
     if fix or diff:
         report = make_fixes(report, options, spec, unsafe=unsafe_fixes, diff=diff)
     if fix_spec:
@@ -272,7 +270,8 @@ def _checked(
 
     ``early``: findings are told when they are known, as nothing but a comment in the source can suppress them.
     """
-    from ..pipeline import check_paths, finished_report, solver_version
+    from ..pipeline import check_paths, finished_report
+    from ..pipeline.unit_summary import solver_version
 
     finished: list[KernelResult] = []
     with Working(live=True, under_way=options.under_way, told=told) as working:
@@ -280,7 +279,7 @@ def _checked(
 
         def progress(result: KernelResult) -> None:
             finished.append(result)
-            found = _found(result) if early and working.live else ()
+            found = mistakes_of(result) if early and working.live else ()
             working.progress(_name(result), places.get(result.file, ""), found)
 
         try:
@@ -300,35 +299,6 @@ def _places(paths: Sequence[str], options: CheckOptions) -> dict[str, str]:
     files = files_under(paths, options.skip or nothing)
     names = [display_path(file) for file in files] if len(files) > 1 else []
     return {name: f"file {number} of {len(names)}" for number, name in enumerate(names, start=1)}
-
-
-def _found(result: KernelResult) -> Iterator[str]:
-    """The mistakes of a kernel that was just finished, a line each; the report at the end says all of them."""
-    if not result.findings:
-        return
-    from ..reports.causes import with_causes
-    from ..reports.ci_formats import concise_lines
-    from ..reports.fingerprints import with_fingerprints
-    from ..reports.snippets import Snippets
-    from ..reports.suppressions import with_suppressions
-
-    finished = with_causes(with_fingerprints(result, Snippets()))
-    yield from concise_lines(with_suppressions(Report((finished,), "", ""), whole=False))
-
-
-def _write_beside(report: Report, statistics: bool, playback: str | None, certificate: Path | None) -> None:
-    """What is asked for beside the report."""
-    if statistics:
-        from ..reports.ci_formats import statistics as counted
-
-        for line in counted(report) or ["no findings"]:
-            talk(line)
-    if playback is not None:
-        write_playback(report, playback)
-    if certificate is not None:
-        from ..verifier.certificate.files import write_certificates
-
-        talk(write_certificates(report.results, certificate))
 
 
 def _tell_finished(
@@ -354,114 +324,3 @@ def _start_worker() -> None:
 
 def _name(result: KernelResult) -> str:
     return f"{result.verdict.value} {result.file}::{result.kernel} [{result.launch}]"
-
-
-# ------------------------------------------------------------------------------------------------------------- settings
-# The command line over the configuration: what was said wins over what was set, and that over the defaults.
-
-
-Value = TypeVar("Value")
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """``context``: the command line of this run."""
-
-    context: click.Context
-    configuration: Configuration
-
-    def of(self, option: str, value: Value, configured: Value | None) -> Value:
-        """``value`` of the command line, unless it says nothing and the configuration does."""
-        return value if configured is None or self._said(option) else configured
-
-    @property
-    def per_file(self) -> tuple[FileSettings, ...]:
-        """Without what the command line says for all files."""
-        timeout, deny, effort = map(self._said, ("timeout", "deny_requires", "effort"))
-        return tuple(
-            replace(
-                each,
-                timeout=None if timeout else each.timeout,
-                effort=None if effort else each.effort,
-                deny_requires=None if deny else each.deny_requires,
-            )
-            for each in self.configuration.per_file
-        )
-
-    def exit_code(self, report: Report, strict: bool, *, exit_zero: bool = False) -> int:
-        """The exit code of the report, in which undecided kernels do not count where that is not strict.
-
-        With ``exit_zero`` refuted ones do not, either; errors always do.
-        """
-
-        def counts(result: KernelResult) -> bool:
-            if result.counts_as is Verdict.REFUTED:
-                return not exit_zero
-            if result.counts_as is not Verdict.UNDECIDED:
-                return True
-            configured = self.configuration.strict_for(result.file)
-            return self.of("strict", strict, self.configuration.strict if configured is None else configured)
-
-        counting = replace(report, results=tuple(filter(counts, report.results)))
-        return 0 if report.results and counting.exit_code == 4 else counting.exit_code
-
-    def _said(self, option: str) -> bool:
-        return self.context.get_parameter_source(option) is not ParameterSource.DEFAULT
-
-
-# -------------------------------------------------------------------------------------------------------------- changed
-# ``check --changed``: which of the files that a commit touches are to be checked.
-
-
-_SETTINGS: Final = "pyproject.toml"
-
-
-def changed_targets(files: Sequence[str], settings: Configuration) -> tuple[str, ...]:
-    """The sources with kernels among ``files``, and those whose launch specs are; ``paths`` where settings changed.
-
-    Files that are gone, and those that the configuration excludes, are left out.  What imports a changed file is not
-    looked for.
-    """
-    targets: dict[str, None] = {}
-    for name in files:
-        path = Path(name)
-        if path.name == _SETTINGS:
-            targets.update(dict.fromkeys(settings.paths))
-        for source in _sources(path):
-            if source.is_file() and not settings.excludes(source) and _may_hold_kernels(source):
-                targets[str(source)] = None
-    return tuple(targets)
-
-
-def nothing_to_check(context: click.Context, *, changed: bool) -> NoReturn:
-    """Without paths: no error where they are what changed, else `UsageError`."""
-    if not changed:
-        raise UsageError("no PATH given: name a file, a folder or FILE::KERNEL, or `paths` in [tool.tileverify]")
-    talk("nothing to check: no changed file holds kernels")
-    context.exit(0)
-
-
-def _sources(path: Path) -> Iterator[Path]:
-    """The file itself, or what a launch spec stands beside."""
-    from ..contract.spec_files import SPEC_SUFFIX
-
-    if not path.name.endswith(SPEC_SUFFIX):
-        yield path
-        return
-    stem = path.name.removesuffix(SPEC_SUFFIX)
-    if path.parent.is_dir():
-        yield from sorted(each for each in path.parent.iterdir() if each.stem == stem)
-
-
-def _may_hold_kernels(source: Path) -> bool:
-    from ..frontend.sources.bytecode_file import is_bytecode
-    from ..frontend.sources.python_scan import scan_python
-    from ..frontend.sources.tile_cpp import holds_tile_code
-
-    if source.suffix == ".py":
-        try:
-            scan = scan_python(source)
-        except SourceError:
-            return True  # for `check` to complain about
-        return scan.may_hold_kernels or bool(scan.nested)
-    return holds_tile_code(source) if source.suffix == ".cu" else is_bytecode(source)

@@ -109,7 +109,7 @@ def _rendered(judged: Sequence[JudgedKernel], output: Output) -> str:
             return f"{json.dumps(document(judged), indent=2)}\n"
         case "html":
             from ..equality.difference_records import section_of
-            from ..pipeline import solver_version
+            from ..pipeline.unit_summary import solver_version
             from ..reports.html.report import html_report
             from ..results import Report
             from ..system.version import __version__

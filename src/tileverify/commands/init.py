@@ -96,7 +96,7 @@ def _sources(paths: Sequence[Path], output: Path | None, force: bool) -> list[_S
 
 def _write(source: _Source, options: CheckOptions) -> bool:
     """Whether all of a file's kernels are written, and proved again where they were proved."""
-    from ..pipeline import check_unit
+    from ..pipeline.unit_check import check_unit
 
     units, failed = _inferred_units(source.file)
     if not units:
@@ -179,7 +179,7 @@ def _proved_again(source: _Source, text: str, options: CheckOptions) -> set[str]
     from ..contract.gather import SourceSpecs
     from ..contract.spec_files import launches_of_text
     from ..frontend.sources.discover import SourceFailure, discover
-    from ..pipeline import check_unit
+    from ..pipeline.unit_check import check_unit
 
     specs = SourceSpecs(launches_of_text(text, source.target), given=True)
     units = [each for each in discover([str(source.file)], specs=specs) if not isinstance(each, SourceFailure)]

@@ -76,8 +76,8 @@ class _Asked:
 
 def _footprint_text(unit: KernelUnit, asked: _Asked) -> str:
     from ..frontend.bytecode import decode
-    from ..frontend.symbolic.printed import footprint_text
-    from ..pipeline import summary_of
+    from ..frontend.symbolic.execute import footprint_text
+    from ..pipeline.unit_summary import summary_of
     from ..pipeline.unit_traffic import access_remarks, unit_traffic
     from ..reports.traffic_tables import remark_lines, traffic_lines
 

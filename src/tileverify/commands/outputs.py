@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 from ..contract.descriptions import suggestion
 from ..reports.formats import FORMATS, PAGE, TEXT, renderer
+from ..results import Report
 from ..system.errors import UsageError
 from ..system.file_names import FreeNames
 from .shell import emit, talk, use_color, writable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..reports.text import Detail
-    from ..results import KernelResult, Report
+    from ..results import KernelResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,3 +162,32 @@ def write_playback(report: Report, where: str) -> None:
     for name, text in texts.items():
         emit(text, folder / name)
     talk(f"{len(texts)} reproduction{'s' if len(texts) > 1 else ''} in {where}; run them with: pytest {where}")
+
+
+def mistakes_of(result: KernelResult) -> Iterator[str]:
+    """The mistakes of a kernel that was just finished, a line each; the report at the end says all of them."""
+    if not result.findings:
+        return
+    from ..reports.causes import with_causes
+    from ..reports.ci_formats import concise_lines
+    from ..reports.fingerprints import with_fingerprints
+    from ..reports.snippets import Snippets
+    from ..reports.suppressions import with_suppressions
+
+    finished = with_causes(with_fingerprints(result, Snippets()))
+    yield from concise_lines(with_suppressions(Report((finished,), "", ""), whole=False))
+
+
+def write_beside(report: Report, statistics: bool, playback: str | None, certificate: Path | None) -> None:
+    """What is asked for beside the report."""
+    if statistics:
+        from ..reports.ci_formats import statistics as counted
+
+        for line in counted(report) or ["no findings"]:
+            talk(line)
+    if playback is not None:
+        write_playback(report, playback)
+    if certificate is not None:
+        from ..verifier.certificate.files import write_certificates
+
+        talk(write_certificates(report.results, certificate))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import click
 
 from ..frontend.sources.fixed_inputs import fixed_inputs
-from ..pipeline import solver_version
+from ..pipeline.unit_summary import solver_version
 from ..reports.text import Detail, summary_line, text_report
 from ..results import Finding, KernelResult, Report, Verdict
 from ..results.codes import TV

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .deciding import Decision, ExactAnswer
-from .launch_outcomes import UnequalElement
-from .rounding_error import ArrayError, RoundingSeen
+from .launch_outcomes import ArrayError, RoundingSeen, UnequalElement
 from .targets import JudgedKernel
 
 _FEW: Final = 12

@@ -23,7 +23,7 @@ from ..system.errors import UsageError
 from .exact_arrays import presented
 from .field import Array, NearTie
 from .influence import idle_of
-from .launch_outcomes import Compared, UnequalElement, arrays_of, outcome
+from .launch_outcomes import Compared, RoundingSeen, UnequalElement, arrays_of, outcome
 from .op_rules import ExactKernel, run_exactly
 from .points import (
     FILLINGS,
@@ -41,7 +41,6 @@ from .points import (
     words,
 )
 from .primitives import is_numbers
-from .rounding_error import RoundingSeen
 
 Other: TypeAlias = Callable[[TrialPoint, Mapping[str, Array], Mapping[str, object]], Mapping[str, Array]]
 """(point, arrays by name before the launch, all other arguments) -> arrays that change, by name."""

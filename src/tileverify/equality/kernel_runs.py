@@ -30,10 +30,10 @@ from .exact import NUMBER
 from .exact_arrays import presented
 from .field import Array, NearTie
 from .influence import Idle, idle_of
+from .launch_outcomes import narrow_sums
 from .op_rules import ExactKernel, run_exactly
 from .points import SCALARS, Options, TrialPoint, drawn_point, planned, words
 from .primitives import is_numbers
-from .rounding_error import narrow_sums
 from .rounding_runs import points_in_formats, run_in_formats
 
 MOST_ELEMENTS: Final = 1 << 16

@@ -29,12 +29,11 @@ from . import field
 from .deciding import MOST_ELEMENTS, SHARE, ExactAnswer, Other, arguments_of
 from .exact import certain
 from .field import Array, NearTie
-from .launch_outcomes import arrays_of
+from .launch_outcomes import ArrayError, NarrowSum, RoundingSeen, arrays_of, error_of, narrow_sums
 from .op_rules import ExactKernel
 from .points import Options, TrialPoint, drawn_point, given_point
 from .primitives import lifted
 from .reference_runs import AskedReference
-from .rounding_error import ArrayError, NarrowSum, RoundingSeen, error_of, narrow_sums
 
 CONTENTS: Final = ("normal", "wide")
 

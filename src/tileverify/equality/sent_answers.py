@@ -12,10 +12,9 @@ from ..system.errors import UsageError
 from .deciding import Decision, ExactAnswer, LaunchTally, Other, SeenPoints, note
 from .field import NearTie
 from .kernel_runs import NoPoints, SentEnd, SentGap, SentPoint, arguments_at, messages, received
-from .launch_outcomes import UnequalElement, arrays_of, outcome
+from .launch_outcomes import ArrayError, NarrowSum, RoundingSeen, UnequalElement, arrays_of, outcome
 from .points import SEARCHING, TrialPoint, words
 from .reference_runs import other_of
-from .rounding_error import ArrayError, NarrowSum, RoundingSeen
 from .rounding_runs import errors_at, rounding_seen
 
 

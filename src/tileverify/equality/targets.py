@@ -19,7 +19,9 @@ from ..contract.launch import KernelUnit, LaunchSpec, Name
 from ..frontend.bytecode import decode
 from ..frontend.sources.discover import SourceFailure, discover
 from ..frontend.symbolic.summary import Access
-from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
+from ..pipeline import CheckOptions
+from ..pipeline.unit_check import check_unit
+from ..pipeline.unit_summary import entry_of, summary_of
 from ..results import KernelResult, Verdict
 from ..system.errors import UsageError
 from .deciding import SHARE, Decision, ExactAnswer, Other, decide

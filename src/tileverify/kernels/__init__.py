@@ -6,11 +6,11 @@ proof; on the host, it runs in the interpreter.  Those of torch and JAX have gra
 
 from __future__ import annotations
 
-from .activations import dropout, gelu, gelu_mul, relu, silu, silu_mul
-from .attending import attention, decode_attention
-from .choosing import argmax, head_argmax, sample, sample_top, top_k
-from .heads import (
+from .activations import add_rms_norm, dropout, gelu, gelu_mul, layer_norm, relu, rms_norm, silu, silu_mul
+from .attending import (
+    attention,
     cache_update,
+    decode_attention,
     decode_heads,
     decode_normed_heads,
     prefill_heads,
@@ -20,8 +20,8 @@ from .heads import (
     rope_from,
     rope_in_place,
 )
+from .choosing import argmax, head_argmax, sample, sample_top, top_k
 from .moving import cast, embedding, fill, from_stack, gather_rows, swap_heads, to_stack, transpose
-from .norms import add_rms_norm, layer_norm, rms_norm
 from .prepared import use
 from .products import (
     matmul,

@@ -7,6 +7,7 @@ from math import prod
 from typing import Final, overload
 
 from ..system.errors import UsageError
+from .activations import rms_norm
 from .arrays import (
     A,
     AnyArray,
@@ -29,7 +30,6 @@ from .arrays import (
     value_of,
 )
 from .gradients import Gradients, Saved, no_gradient, with_gradient
-from .norms import rms_norm
 from .prepared import launch
 
 FLOATS: Final = ("bf16", "f16", "f32")

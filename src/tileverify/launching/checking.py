@@ -15,7 +15,8 @@ from ..contract.spec_files import raw_launches
 from ..contract.written_calls import MAGIC, keys_of_call
 from ..frontend.sources.cutile import function_of, is_kernel, kernel_of
 from ..frontend.sources.discover import FoundLaunch, SourceFailure, candidates, discover, discover_kernel
-from ..pipeline import CheckOptions, check_paths, check_unit, check_units
+from ..pipeline import CheckOptions, check_paths, check_units
+from ..pipeline.unit_check import check_unit
 from ..reports.text import text_report
 from ..results import Finding, KernelResult, Report, Verdict
 from ..results.codes import TV

@@ -129,7 +129,7 @@ class LaunchOptions:
 
     ``vouch``: the caller answers for facts on contents, and nobody looks.  ``programmatic_dependent_launch``: the
     kernel may be started before the one ahead of it on its stream has ended, as in ``cuda.tile.launch``.  That is a
-    permission: it is used where the kernel waits before it touches anything (`backend.early_start`).
+    permission: it is used where the kernel waits before it touches anything (`launching.reach`).
     """
 
     data: Sequence[str] = ()

@@ -26,7 +26,7 @@ from ..contract.launch import Argument, ArrayArgument, KernelUnit, ScalarArgumen
 from ..frontend.bytecode.model import Entry, Module
 from ..hook.described_launch import HOST_MEMORY
 from ..hook.launch_hooks import host_as_cuda
-from ..pipeline import entry_of
+from ..pipeline.unit_summary import entry_of
 from ..system.errors import TileVerifyError, UsageError
 from . import calls
 from .arguments import span

@@ -28,7 +28,9 @@ from ..contract.launch import KernelUnit
 from ..frontend.bytecode import decode
 from ..frontend.bytecode.model import Entry, Module, Op
 from ..frontend.sources.discover import SourceFailure, discover
-from ..pipeline import CheckOptions, check_unit, entry_of
+from ..pipeline import CheckOptions
+from ..pipeline.unit_check import check_unit
+from ..pipeline.unit_summary import entry_of
 from ..results import KernelResult, Report, Verdict
 from ..system.errors import TileVerifyError, UsageError
 from ..system.printable import display_path, printable

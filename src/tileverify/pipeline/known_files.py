@@ -33,8 +33,8 @@ from ..system.atomic_file import read_private, write_private
 from ..system.errors import UnsupportedOperation
 from ..system.own_files import foreign_folders, is_installed
 from ..system.readings import Readings, content, sha256
-from . import solver_version, summary_of
 from .options import CheckOptions
+from .unit_summary import solver_version, summary_of
 from .verdict_cache import (
     KEPT,
     Illustration,

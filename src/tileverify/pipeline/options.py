@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..results import MOST_REFUTATIONS
 
@@ -84,6 +84,9 @@ class CheckOptions:
         varied = {"effort": (self.effort, 1), "seed": (self.seed, 0), "limits": (self.limits, 1)}
         varied["refutations"] = (self.refutations, MOST_REFUTATIONS)
         return key | {name: value for name, (value, usual) in varied.items() if value != usual}
+
+
+USUAL: Final = CheckOptions()
 
 
 # ------------------------------------------------------------------------------------------------------------ under way

@@ -19,7 +19,7 @@ from ..results.second_reading import SecondReading
 from ..system.version import __version__
 from ..verifier.certificate.executed import summary_of
 from ..verifier.certificate.model import Certificate, FoundBy
-from .code_footprints.all_launches import code_proof
+from .code_footprints.code_proof import code_proof
 from .error_findings import lacks_solver
 from .repair.catalogue import ADVICE
 

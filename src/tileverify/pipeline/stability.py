@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from ..contract.launch import KernelUnit
 from ..results import KernelResult, Verdict
 from ..system.printable import display_path
-from . import check_unit
 from .options import CheckOptions
+from .unit_check import check_unit
 
 
 @dataclass(frozen=True, slots=True)

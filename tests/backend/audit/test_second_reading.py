@@ -24,7 +24,9 @@ from tileverify.frontend.symbolic import execute, integers, loops, memory, point
 from tileverify.frontend.symbolic.machine import Machine
 from tileverify.frontend.symbolic.summary import ViewFootprint
 from tileverify.frontend.symbolic.tokens import EMPTY, Token
-from tileverify.pipeline import CheckOptions, check_unit, entry_of, summary_of
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import entry_of, summary_of
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.second_reading import SecondReading, reading_lines
 

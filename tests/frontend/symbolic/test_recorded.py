@@ -13,8 +13,7 @@ from tileverify.contract.terms import Scope, TermKind, const, eq, floormod, lt, 
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.location import user_frame
 from tileverify.frontend.bytecode.model import Entry, Module
-from tileverify.frontend.symbolic.execute import summarize
-from tileverify.frontend.symbolic.printed import footprint_text
+from tileverify.frontend.symbolic.execute import footprint_text, summarize
 from tileverify.frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, earlier
 
 from .agreement import compare

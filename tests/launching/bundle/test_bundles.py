@@ -22,7 +22,8 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.build import build_bundle
 from tileverify.launching.bundle.manifest import Bundle, BundleRefused, Cubin, bundle_bytes, read_bundle, write_archive
 from tileverify.launching.bundle.trust import sign, signer, trusted_cubin, trusted_keys
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.system.errors import UsageError
 from tileverify.verifier.certificate.document import certificate_text
 

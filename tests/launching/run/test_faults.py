@@ -11,7 +11,7 @@ import pytest
 from tests.command_line import CommandLine, command_line
 
 from tileverify.launching import run as run_module
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 
 KERNELS = """\

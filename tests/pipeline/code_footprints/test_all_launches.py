@@ -16,9 +16,9 @@ from tileverify.backend.assembler import Assembled, find_assembler
 from tileverify.backend.compiled.cubin_look import ProvedEntry
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_unit
-from tileverify.pipeline.code_footprints.all_launches import CodeProof, code_proof
+from tileverify.pipeline.code_footprints.code_proof import CodeProof, code_proof
 from tileverify.pipeline.second_readings import proved_entry
+from tileverify.pipeline.unit_check import check_unit
 
 PTX = Path(__file__).parent / "ptx"
 KERNELS = """

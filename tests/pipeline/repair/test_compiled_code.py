@@ -242,7 +242,7 @@ def test_a_kernel_whose_code_is_not_compared_again_is_not_mended(
     kernels: Path, monkeypatch: pytest.MonkeyPatch, launches: int, mended: int
 ) -> None:
     after = replace(PROVED, compared_code=(replace(EQUAL, launches=launches),))
-    monkeypatch.setattr("tileverify.pipeline.check_unit", lambda unit, options: after)
+    monkeypatch.setattr("tileverify.pipeline.unit_check.check_unit", lambda unit, options: after)
     text = kernels.read_text()
     hint = Hint("update-by-atomic", "safe", "by an atomic", (Edit(1, 0, 1, 0, ""),), text_digest(text))
     finding = replace(differs_at(line_of("def halve_and_add") + 2), hints=(hint,))

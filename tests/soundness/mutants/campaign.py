@@ -22,7 +22,9 @@ from pathlib import Path
 from random import Random
 
 from tileverify.frontend.bytecode import decode
-from tileverify.pipeline import CheckOptions, check_unit, entry_of
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import entry_of
 from tileverify.results import KernelResult, Verdict
 
 from .edits import finished, sites

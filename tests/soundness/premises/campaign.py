@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tileverify.corpus import corpus_launches
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 from tileverify.verifier import obligations
 

@@ -14,7 +14,8 @@ from tileverify.contract import terms as t
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Function, Scope
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 from tileverify.verifier.certificate.model import Certificate, CertificateError
 from tileverify.verifier.certificate.recheck import recheck

@@ -13,7 +13,8 @@ from tileverify.contract.launch import Apply, KernelUnit, Number
 from tileverify.contract.terms import Term
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 from tileverify.results.codes import Tier
 from tileverify.verifier import case

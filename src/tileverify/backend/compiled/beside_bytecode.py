@@ -23,12 +23,11 @@ import numpy as np
 from ...frontend.bytecode.model import Op
 from ..interpreter.access_log import BlockLog, DynamicAccess
 from ..interpreter.values import OVERFLOWED, UNSPECIFIED
-from .both_runs import CodeDifference, DifferenceKind, Reference, machine_for
+from .both_runs import CodeDifference, DifferenceKind, Reference, broken_hand_overs, machine_for, weaker_orders
 from .machine.casts import from_eight_bits
 from .machine.machine import ThreadMachine
 from .machine.run import Hang, Stopped, WentOutside, run
 from .machine.storage import UNKNOWN, Array, GlobalMemory, ThreadAccess, from_bf16
-from .memory_orders import broken_hand_overs, weaker_orders
 from .ptx import PtxEntry, PtxModule
 from .thread_races import ThreadRace, races
 

@@ -50,7 +50,7 @@ _INVALID_CONTEXT: Final = 201
 class Plan:
     """A launch that was checked; it may be made again and again, on any stream of its device.
 
-    ``early``: it may start before the kernel ahead of it on its stream has ended (`backend.early_start`).
+    ``early``: it may start before the kernel ahead of it on its stream has ended (`launching.reach`).
     """
 
     kernel: GpuKernel

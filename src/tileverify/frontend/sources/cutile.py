@@ -38,9 +38,9 @@ from ...system.errors import SourceError, SpecError, TileVerifyError
 from ...system.printable import syntax_tree
 from ...system.readings import text_of
 from .abi import ArrayFacts, array_facts, element_facts, entry_parameters, spec_divisors
+from .fixed_inputs import PythonScan
 from .import_purity import remember
 from .importing import import_file
-from .python_scan import PythonScan
 
 BYTECODE_VERSIONS = ("13.3", "13.4")
 """Tile IR bytecode versions in the order they are tried: 13.3 is the oldest that needs no GPU architecture."""

@@ -14,8 +14,8 @@ from ...contract.launch import KernelUnit
 from ...system.errors import SourceError
 from ...system.notebook_cells import cell_text, flags_of_cells, names_of_cells
 from .cutile import CutileKernel, compile_kernel, is_kernel, kernel_of, kernels_of_file
+from .fixed_inputs import scan_python
 from .importing import visible
-from .python_scan import scan_python
 
 
 def edited_unit(unit: KernelUnit, text: str, compiled: Compile | None = None) -> KernelUnit:

@@ -22,9 +22,9 @@ from ...contract.parameters import KernelParameter
 from ...contract.spec import build_launch
 from ...contract.spec_files import RawLaunch, launches_of_text, raw_launch
 from ...frontend.sources.cutile import CutileKernel, compile_kernel, kernels_of_module
+from ...frontend.sources.fixed_inputs import scan_text
 from ...frontend.sources.importing import import_text
 from ...frontend.sources.infer import infer_unit
-from ...frontend.sources.python_scan import scan_text
 from ...results.codes import TV
 from ...system.errors import SpecError, TileVerifyError
 from ...system.readings import stand_for

@@ -7,39 +7,46 @@ is an obligation of the proof.  So a compilation that lied gives a proof about o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
-from ...backend.numbers.conditions import ContractInNumbers
-from ...contract.expression_parser import parse_condition
-from ...contract.expressions import GRID_NAMES, free_names
 from ...contract.gather import SourceSpecs, named_launches
-from ...contract.launch import Apply, Expression, KernelUnit, LaunchSpec, SameArray
-from ...contract.operators import Undefined
+from ...contract.launch import KernelUnit, LaunchSpec
 from ...contract.parameters import KernelParameter
 from ...contract.spec import build_launch
 from ...contract.spec_files import RawLaunch
 from ...frontend.sources.abi import entry_parameters, mismatch
 from ...frontend.sources.bytecode_file import bytecode_entries
 from ...frontend.sources.cutile import compiled_array_facts
-from ...pipeline import CheckOptions, check_unit, solver_version
+from ...pipeline import CheckOptions
 from ...pipeline.repair.kernel_source import KernelSource
 from ...pipeline.repair.proposals import proposals
+from ...pipeline.unit_check import check_unit
+from ...pipeline.unit_summary import solver_version
 from ...results import Finding, KernelResult, SourceSite, Verdict
 from ...results.codes import TV
 from ...results.json_report import result_from_json, result_to_json
 from ...system.errors import SourceError, SpecError, TileVerifyError
 from ..gated import Reason
 from ..plain_values import NotPlain, harmless_table, harmless_text, heard_table, text, whole
-from .compile_job import Claimed, CompiledUnit, claims_of, failure_of, parameter_of, raw_of, specs_of, unit_claimed
+from .compile_job import (
+    Claimed,
+    CompiledUnit,
+    Send,
+    claims_of,
+    failure_of,
+    parameter_of,
+    raw_of,
+    specs_of,
+    unit_claimed,
+)
 from .job_messages import ProofAnswer, ProofHead, ProposalRequest, SubmissionRequest
-
-Send: TypeAlias = Callable[[bytes], None]
+from .narrower_contract import narrowing
 
 _MOST_REASONS: Final = 20
 _MOST_NOTES: Final = 20
@@ -219,62 +226,6 @@ def _look_at_places(raw: RawLaunch, parameters: Sequence[KernelParameter]) -> No
             f"the parameters of '{harmless_text(raw.kernel)}' are ({there}), but the launch spec has ({asked}): "
             "a launch passes its arguments by place, so write them in the order of the spec"
         )
-
-
-# ---------------------------------------------------------------------------------------------------- narrower contract
-# Clauses of a proof that take launches away which somebody vouched for.
-#
-# A proof may add what a launch spec leaves open: the grid where it has none, strides that are names of their own, the
-# alignment of addresses.  What a launch of numbers obeys leaves nothing out.  Size limits stand apart from clauses.
-# Anything else is a narrower contract than the one that was written.
-#
-# The prover goes by the same rule and asks the solver (`verifier.obligations.limits`); here clauses are looked at by
-# form.
-
-
-def narrowing(launch: LaunchSpec, clauses: Iterable[str]) -> tuple[str, ...]:
-    """Those of ``clauses`` that speak of no open part of the launch."""
-    contract, open_names = ContractInNumbers(launch), _open_names(launch)
-    return tuple(clause for clause in clauses if not _is_harmless(clause, contract, open_names))
-
-
-def _is_harmless(clause: str, contract: ContractInNumbers, open_names: frozenset[str]) -> bool:
-    try:
-        said = parse_condition(clause)
-        return not isinstance(said, SameArray) and all(
-            bool(_names(each, contract) & open_names) or _is_met(each, contract) for each in _parts(said)
-        )
-    except (TileVerifyError, KeyError, Undefined):
-        return False
-
-
-def _parts(said: Expression) -> Iterator[Expression]:
-    if isinstance(said, Apply) and said.op == "and":
-        for each in said.args:
-            yield from _parts(each)
-    else:
-        yield said
-
-
-def _open_names(launch: LaunchSpec) -> frozenset[str]:
-    arrays = list(launch.arrays())
-    strides = {name for array in arrays for stride in array.strides or () for name in free_names(stride)}
-    written = {name for array in arrays for size in array.shape for name in free_names(size)}
-    written |= {name for each in launch.requires if not isinstance(each, SameArray) for name in free_names(each)}
-    written |= {name for axis in launch.grid or () for name in free_names(axis)}
-    addresses = {f"{array.name}.address" for array in arrays}
-    return frozenset({*(strides - written), *addresses, *(() if launch.grid else GRID_NAMES)})
-
-
-def _names(said: Expression, contract: ContractInNumbers) -> frozenset[str]:
-    """As they stand there, and what they stand for: ``x.strides[0]`` may be a name of the spec."""
-    return free_names(said) | free_names(contract.resolved(said))
-
-
-def _is_met(said: Expression, contract: ContractInNumbers) -> bool:
-    """A launch of numbers is proved as it stands; the clause is of the contract that it was widened to."""
-    condition = contract.condition(said)
-    return not condition.names and condition.holds({})
 
 
 # ---------------------------------------------------------------------------------------------------------- propose job

@@ -17,7 +17,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from ...pipeline import solver_version
+from ...pipeline.unit_summary import solver_version
 from ...system.atomic_file import write_whole
 from ...system.errors import UsageError
 from ...system.version import __version__

@@ -54,9 +54,10 @@ def main(kind: str) -> None:
 
 def _jobs() -> dict[JobKind, Job]:
     from ..jobs.compile_job import compile_submission
+    from ..jobs.exact_job import run_kernel
     from ..jobs.job_messages import ProposalRequest, SubmissionRequest, TrialRequest
     from ..jobs.prove_job import propose_edits, prove_submission
-    from ..jobs.trial_job import run_kernel, try_kernel
+    from ..jobs.trial_job import try_kernel
     from .preload import preload
 
     preload()

@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...backend.assembler import Assembled, Assembler, AssemblyError
+from ...backend.assembler import Assembled, Assembler, AssemblyError, refuse_split_loads
 from ...backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
-from ...backend.split_loads import refuse_split_loads
-from ...pipeline import solver_version
+from ...pipeline.unit_summary import solver_version
 from ...pipeline.verdict_cache import generation
 from ...system.atomic_file import is_private, read_private, write_private
 from ...system.errors import UsageError

@@ -20,38 +20,23 @@ from typing import Final
 
 import numpy as np
 
-from ...backend.assembler import Assembled
-from ...backend.compiled.cubin_look import ProvedEntry
-from ...backend.compiled.hidden_parameters import HostSide, NoHiddenParameters
-from ...backend.compiled.machine.tensor_maps import TensorMap
-from ...backend.compiled.ptx import PtxEntry, PtxError, read
 from ...contract import terms as t
 from ...contract.as_terms import build_contract
-from ...contract.launch import EntryParameter, LaunchSpec
+from ...contract.launch import LaunchSpec
 from ...contract.terms import Function, Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
-from ...frontend.bytecode import decode
-from ...frontend.bytecode.model import Entry, PointerType, TileType
-from ...frontend.bytecode.trusting import under_trust
-from ...frontend.symbolic.execute import bind, summarize
 from ...frontend.symbolic.memory import OUTSIDE
 from ...frontend.symbolic.origin_addresses import address_of
 from ...frontend.symbolic.summary import Access, AccessSummary
-from ...frontend.symbolic.values import Pointer
-from ...system.errors import TileVerifyError
 from ...verifier.obligations.answers import Answer, Limits
-from ...verifier.obligations.clause_terms import clause_terms
 from ...verifier.obligations.fact_use import FactUse
 from ...verifier.obligations.footprint_overlap import PreparedSite
 from ...verifier.obligations.layout import as_bytes
-from ...verifier.obligations.prepare import Preparer, contract_values, launch_facts
+from ...verifier.obligations.prepare import Preparer, launch_facts
 from ...verifier.obligations.simplify import simplify
 from ...verifier.smt import Decider
 from .code_accesses import CodeAccess, Followed, Premise, copies_of
 from .code_lanes import MadeLanes, NoLanes, NoNumberForm, SummaryAccess, Things, made_lanes
-from .host_terms import DecidesByArgument, maps_of
-from .ptx_paths import follow
-from .ptx_text import PtxNotFollowed
 from .ptx_values import signed, width_of
 
 LIMITS: Final = Limits(linear=200_000, nonlinear=200_000, rounds=12, total=400_000, bits=0)
@@ -418,130 +403,3 @@ def _alike(access: CodeAccess, site: SummaryAccess) -> bool:
     """Whether both read, write or update, and both are scoped or not."""
     kind = Access.ATOMIC if access.atomic else Access.WRITE if access.writes else Access.READ
     return site.prepared.site.access is kind and access.scoped == site.prepared.site.atomic
-
-
-# ----------------------------------------------------------------------------------------------------------- host cases
-# Compiled code for all launches, case by case: where host code decides by arguments, each way is a case of its own.
-
-
-MOST_DECISIONS: Final = 4
-"""Of host code by arguments."""
-_ADDRESS_BYTES: Final = 8
-
-
-def show_for_all_launches(
-    code: PtxEntry, entry: Entry, summary: AccessSummary, parameters: Sequence[EntryParameter], launch: LaunchSpec,
-    clauses: Sequence[Term] = (), host: HostSide | None = None,
-) -> None:  # fmt: skip
-    """Returns where every launch of ``launch`` under ``clauses`` touches the same memory by ``code`` as by the summary.
-
-    ``host``: what fills the tensor maps of the code.  Where it decides by arguments each case is shown by itself.
-
-    :raises NotShown: that is not known.
-    """
-    values = _parameters(code, entry, parameters)
-    cases = [tuple(clauses)]
-    while cases:
-        case = cases.pop()
-        try:
-            maps = _tensor_maps(code, host, values, launch, case)
-        except DecidesByArgument as open_:
-            if len(case) - len(clauses) == MOST_DECISIONS:
-                raise NotShown(str(open_)) from None
-            cases += [(*case, t.not_(open_.condition)), (*case, open_.condition)]
-        except NoHiddenParameters as error:
-            raise NotShown(str(error)) from None
-        else:
-            _show(code, values, maps, summary, launch, case)
-
-
-def _show(
-    code: PtxEntry, values: Mapping[str, Term | None], maps: Mapping[str, TensorMap[Term]], summary: AccessSummary,
-    launch: LaunchSpec, clauses: Sequence[Term],
-) -> None:  # fmt: skip
-    uncounted: set[int] = set()
-    while True:
-        try:
-            followed = follow(code, values, uncounted, maps)
-            CodeComparison(followed, summary, launch, clauses).made()
-            return
-        except PtxNotFollowed as end:
-            raise NotShown(end.why) from None
-        except LoopNotCounted as loop:
-            uncounted.add(loop.loop)
-
-
-def _tensor_maps(
-    code: PtxEntry, host: HostSide | None, held: Mapping[str, Term | None], launch: LaunchSpec, clauses: Sequence[Term]
-) -> Mapping[str, TensorMap[Term]]:
-    if host is None or not any(each.hidden for each in code.parameters):
-        return {}
-    if code.block_memory:
-        raise NotShown("the kernel makes tensor maps itself")
-    contract = build_contract(launch)
-    decider, values = Decider((*launch_facts(contract), *clauses), LIMITS), contract_values(contract)
-
-    def decides(condition: Term) -> bool | None:
-        condition = t.substitute(condition, values)
-        for answer, each in ((False, condition), (True, t.not_(condition))):
-            if decider.decide((each,)).answer is Answer.UNSATISFIABLE:
-                return answer
-        return None
-
-    return maps_of(host, code.name, code.parameters, held, decides)
-
-
-def _parameters(code: PtxEntry, entry: Entry, described: Sequence[EntryParameter]) -> Mapping[str, Term | None]:
-    """What each parameter of the code holds: parameter i is parameter i of the bytecode's entry."""
-    values = bind(entry, described).values
-    visible = [each for each in code.parameters if not each.hidden]
-    if len(visible) != len(entry.parameters):
-        raise NotShown(f"the code has {len(visible)} parameters, the bytecode {len(entry.parameters)}")
-    found: dict[str, Term | None] = {}
-    for parameter, value in zip(visible, entry.parameters, strict=True):
-        assert isinstance(value.type, TileType)
-        element = value.type.element
-        size = _ADDRESS_BYTES if isinstance(element, PointerType) else element.bytes
-        if parameter.size != size:
-            raise NotShown(f"{parameter.name} has {parameter.size} bytes in the code, and {size} in the bytecode")
-        held = values[value]
-        found[parameter.name] = (
-            address_of(held.origin) if isinstance(held, Pointer) else held if isinstance(held, Term) else None
-        )
-    return found
-
-
-# ----------------------------------------------------------------------------------------------------------- code proof
-# Whether the code of a cubin touches in all launches what the bytecode touches, for whoever built it.
-
-
-@dataclass(frozen=True, slots=True)
-class CodeProof:
-    """``why_not``: empty where it is proved."""
-
-    why_not: str = ""
-
-    def __str__(self) -> str:
-        return f"not proved for all launches ({self.why_not})" if self.why_not else "proved for all launches"
-
-
-def code_proof(proved: ProvedEntry, assembled: Assembled) -> CodeProof:
-    """Never raises: why nothing was proved is told."""
-    if assembled.ptx is None:
-        return CodeProof("the assembler's PTX was not seen")
-    try:
-        module = decode(proved.bytecode)
-        launch = proved.launch
-        entry = under_trust(next(each for each in module.entries if each.name == proved.symbol), launch.trust)
-        code = read(assembled.ptx).entry(entry.name)
-        summary = summarize(module, entry, proved.parameters, may_overlap=launch.sharing())
-        clauses = clause_terms(proved.requires, summary, launch)
-        host = HostSide(assembled.host, assembled.cubin)
-        show_for_all_launches(code, entry, summary, proved.parameters, launch, clauses, host)
-    except NotShown as end:
-        return CodeProof(end.why)
-    except (TileVerifyError, PtxError, StopIteration) as error:
-        return CodeProof(str(error) or "the PTX has no such entry")
-    except (AssertionError, LookupError, TypeError, ValueError) as error:  # PTX of a form that was never met
-        return CodeProof(f"its PTX is not understood: {type(error).__name__}")
-    return CodeProof()

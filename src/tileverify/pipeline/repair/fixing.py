@@ -167,7 +167,7 @@ def judge_of(options: CheckOptions, spec: Path | None = None) -> Judge:
     def judge(file: Path, text: str) -> Proofs:
         from ...frontend.sources.discover import SourceFailure, discover
         from ...frontend.sources.edited import edited_unit
-        from .. import check_unit
+        from ..unit_check import check_unit
 
         own = options.of(file)
         quick = CheckOptions(

@@ -19,7 +19,7 @@ from ...equality.targets import EqualOptions, JudgedKernel, compared, written_by
 from ...frontend.bytecode import decode
 from ...frontend.symbolic.summary import Access
 from ...hook.described_launch import Described
-from ...pipeline import summary_of
+from ...pipeline.unit_summary import summary_of
 from ...results import KernelResult
 from ...system.errors import TileVerifyError, UsageError
 from .judged import UNUSABLE, LaunchEquality

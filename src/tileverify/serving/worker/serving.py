@@ -31,7 +31,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from ...pipeline import CheckOptions, check_paths, solver_version
+from ...pipeline import CheckOptions, check_paths
+from ...pipeline.unit_summary import solver_version
 from ...pipeline.verdict_cache import generation
 from ...results import Verdict
 from ...system import own_files

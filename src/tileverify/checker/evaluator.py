@@ -28,7 +28,7 @@ from ..contract.terms import (
     unsigned,
     wrap,
 )
-from ..contract.terms.launch_wide import OWN, Opaque, opaque, scope_of
+from ..contract.terms.launch_wide import OWN, opaque, scope_of
 from ..frontend.bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType
 from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.bytecode.traverse import inert_assumptions, used_values, walk
@@ -364,7 +364,3 @@ def pointee(value: SsaValue) -> ScalarType:
     assert isinstance(value.type, TileType)
     assert isinstance(value.type.element, PointerType)
     return value.type.element.pointee
-
-
-def is_opaque(value: object) -> bool:
-    return isinstance(value, Opaque)

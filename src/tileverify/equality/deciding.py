@@ -37,8 +37,8 @@ from .points import (
     given_point,
     other_float_scalars,
     planned,
+    sizes_text,
     to_search,
-    words,
 )
 from .primitives import is_numbers
 
@@ -136,7 +136,7 @@ class LaunchTally:
     """Why launches were left out, where that is all that there is to say."""
 
     def leave(self, values: Mapping[str, int], reason: str) -> None:
-        self.left_out.append(f"{words(values)} ({reason})")
+        self.left_out.append(f"{sizes_text(values)} ({reason})")
 
     def refuse(self, values: Mapping[str, int], reason: str) -> None:
         self.leave(values, reason)
@@ -145,9 +145,9 @@ class LaunchTally:
     def take(self, values: Mapping[str, int], seen: SeenPoints) -> bool:
         """Count the launch in, if its points make it equal; tells whether they do."""
         if shortfall := seen.shortfall():
-            self.reasons.append(f"{shortfall} ({words(values)})")
+            self.reasons.append(f"{shortfall} ({sizes_text(values)})")
             return False
-        self.left_out += [f"{words(values)}: {reason}" for reason in seen.opened]
+        self.left_out += [f"{sizes_text(values)}: {reason}" for reason in seen.opened]
         self.done.append(values)
         self.points, self.bits = self.points + seen.equal, min(self.bits, seen.bits)
         return True
@@ -186,7 +186,7 @@ def decide(
             tally.refuse(values, error.message)
             continue
         except InterpreterStop as stop:
-            reason = f"{stop} ({words(values)})"
+            reason = f"{stop} ({sizes_text(values)})"
             return ExactAnswer(Decision.NOT_DECIDED, tuple(tally.done), tally.points, reason=reason)
         if found is not None:
             return _different(trial, found, launches)

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from ..results.details import DrawnDifference, EqualitySection
 from ..system.printable import printable
 from ..system.version import __version__
-from .answer_text import fields, nested, rounding_lines, sentence, sizes_text
+from .answer_text import fields, nested, rounding_lines, sentence
 from .launch_outcomes import UnequalElement
+from .points import sizes_text
 from .targets import JudgedKernel
 
 _FILE: Final = '''\

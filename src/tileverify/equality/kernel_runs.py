@@ -32,7 +32,7 @@ from .field import Array, NearTie
 from .influence import Idle, idle_of
 from .launch_outcomes import narrow_sums
 from .op_rules import ExactKernel, run_exactly
-from .points import SCALARS, Options, TrialPoint, drawn_point, planned, words
+from .points import SCALARS, Options, TrialPoint, drawn_point, planned, sizes_text
 from .primitives import is_numbers
 from .rounding_runs import points_in_formats, run_in_formats
 
@@ -145,7 +145,7 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
                 if number == 0:
                     launches[:] = plan.with_beyond(contract, launches, taken[0][0], options.steps)
         except InterpreterStop as stop:
-            stopped = f"{stop} ({words(values)})"
+            stopped = f"{stop} ({sizes_text(values)})"
             break
     spent = options.steps - made.budget.left
     if taken and not stopped:
@@ -154,7 +154,7 @@ def runs(unit: KernelUnit, kernel: ExactKernel, contract: ContractInNumbers, opt
         for place in searched_places(plan, contract, known, chosen, launches[0]):
             yield from made.searching(0 if place[1] == SCALARS else launches.index(chosen), place)
         yield from made.in_formats(launches[0])
-    unseen = (words(values) for values in plan.launches if values not in launches)
+    unseen = (sizes_text(values) for values in plan.launches if values not in launches)
     idle = Idle() if stopped else idle_of(kernel, contract, taken, known, options)
     left_out = [*beyond_masks(known), *plan.left_out, *unseen, *idle.left_out()]
     narrow = tuple((each.op, each.format, each.line, each.widened) for each in narrow_sums(kernel.entry))

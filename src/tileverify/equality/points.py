@@ -401,9 +401,10 @@ def planned(contract: ContractInNumbers, known: Constants, options: Options) -> 
         return PlannedLaunches((options.values,))
     chosen = chosen_launches(contract, known, np.random.default_rng(options.seed), options.spread)
     every = [*chosen.launches[:1], *sorted(chosen.launches[1:], key=lambda values: cost(contract, values))]
-    left_out = [*chosen.not_tried, *map(words, every[options.launches :])]
+    left_out = [*chosen.not_tried, *map(sizes_text, every[options.launches :])]
     return PlannedLaunches(every[: options.launches], chosen.beyond, chosen.scalars, left_out)
 
 
-def words(values: Mapping[str, int]) -> str:
+def sizes_text(values: Mapping[str, int]) -> str:
+    """The sizes of one launch."""
     return ", ".join(f"{name} = {value}" for name, value in values.items()) or "the only launch"

@@ -13,7 +13,7 @@ from .deciding import Decision, ExactAnswer, LaunchTally, Other, SeenPoints, not
 from .field import NearTie
 from .kernel_runs import NoPoints, SentEnd, SentGap, SentPoint, arguments_at, messages, received
 from .launch_outcomes import ArrayError, NarrowSum, RoundingSeen, UnequalElement, arrays_of, outcome
-from .points import SEARCHING, TrialPoint, words
+from .points import SEARCHING, TrialPoint, sizes_text
 from .reference_runs import other_of
 from .rounding_runs import errors_at, rounding_seen
 
@@ -74,7 +74,7 @@ def _looked_at(message: SentPoint, other: Other, launch: _Launch) -> ExactAnswer
     except (InterpreterStop, UsageError) as stop:
         reason = stop.message if isinstance(stop, UsageError) else str(stop)
         if not searching and not isinstance(stop, NearTie):
-            return ExactAnswer(Decision.NOT_DECIDED, reason=f"{reason} ({words(message.values)})")
+            return ExactAnswer(Decision.NOT_DECIDED, reason=f"{reason} ({sizes_text(message.values)})")
         if not searching:
             launch.seen.opened.append(f"{reason} (contents: {point.filling})")
             launch.ties += 1

@@ -28,7 +28,7 @@ from .deciding import SHARE, Decision, ExactAnswer, Other, decide
 from .field import Array, Undecided
 from .launch_outcomes import arrays_of
 from .op_rules import ExactKernel, run_exactly
-from .points import Options, TrialPoint, words
+from .points import Options, TrialPoint, sizes_text
 from .reference_runs import loaded, other_of
 from .rounding_runs import rounding_of
 
@@ -103,7 +103,7 @@ def _of_unpromised(unit: KernelUnit, found: ExactAnswer) -> ExactAnswer:
         return found
     what = found.reason
     if found.difference is not None:
-        what = f"{found.difference.array} differs at {words(found.difference.point.inputs.values)}"
+        what = f"{found.difference.array} differs at {sizes_text(found.difference.point.inputs.values)}"
     advice = (
         "say its grid in the launch spec"
         if unit.launch.has_spec

@@ -34,7 +34,7 @@ class Interpreting:
 
     def __call__(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object]) -> None:
         """Run all blocks of a launch; raises what `launching.on_cpu` raises, and `CannotInterpret`."""
-        with self._lock, _without_imitation():
+        with self._lock, without_imitation():
             if self._launch is None:
                 self._launch = self._load()
             self._launch(kernel, grid, arguments)
@@ -63,7 +63,8 @@ def _import_from(package: Path) -> None:
     spec.loader.exec_module(module)
 
 
-def _without_imitation() -> AbstractContextManager[object]:
+def without_imitation() -> AbstractContextManager[object]:
+    """Tensors say that they lie on the CPU, which a verified launch asks for."""
     torch = sys.modules.get("torch")
     around: AbstractContextManager[object] = (
         contextlib.nullcontext() if torch is None else torch._C.DisableTorchFunction()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Protocol, TypeGuard
 
 from . import described_launch
 from .described_launch import Described
 from .foreign import Grid, Interpret, JitSignature, Observer, TileKernel
+from .interpreting import without_imitation
 from .jax_calls import JaxCalls
 
 Function = Callable[..., object]
@@ -131,7 +131,7 @@ class LaunchHooks:
         ) -> object:
             if grid is not None and hasattr(kernel, "_annotated_function"):
                 self._record(kernel, grid, arguments, "tileverify")
-            with contextlib.nullcontext() if self._runs else _as_they_are():
+            with contextlib.nullcontext() if self._runs else without_imitation():
                 return planned(launcher, stream, grid, kernel, arguments, **options)
 
         return recorded_plan
@@ -197,15 +197,6 @@ def _one_launch(kernel: TileKernel, arguments: Sequence[object]) -> Sequence[obj
     launches = [each for each in arguments if isinstance(each, tuple) and len(each) == count]
     several = launches and len(launches) == len(arguments)
     return launches[0] if several and len(arguments) != count else arguments
-
-
-def _as_they_are() -> AbstractContextManager[object]:
-    """Tensors say that they lie on the CPU, which a verified launch asks for."""
-    torch = sys.modules.get("torch")
-    around: AbstractContextManager[object] = (
-        contextlib.nullcontext() if torch is None else torch._C.DisableTorchFunction()
-    )
-    return around
 
 
 class _WithDLPack(Protocol):

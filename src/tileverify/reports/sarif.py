@@ -35,7 +35,7 @@ from ..results.documents import Json
 from ..system.printable import printable
 from .ci_formats import action, explanation, from_repository, sides, title, two_blocks
 from .editing import text_digest
-from .snippets import Snippets, source_text
+from .snippets import Snippets, source_text, utf16_units
 
 MOST_RESULTS: Final = 25_000
 """Of one run; a file with more is refused."""
@@ -382,9 +382,5 @@ def _replacements(edits: tuple[Edit, ...], lines: tuple[str, ...]) -> Iterator[J
 def _place(line: int, column: int, lines: tuple[str, ...]) -> tuple[int, int]:
     """Line and column from 1, columns in UTF-16 code units; behind the last line is its end."""
     if line > len(lines):
-        return len(lines), _units(lines[-1]) + 1
-    return line, _units(lines[line - 1][:column]) + 1
-
-
-def _units(text: str) -> int:
-    return len(text.encode("utf-16-le", errors="surrogatepass")) // 2
+        return len(lines), utf16_units(lines[-1]) + 1
+    return line, utf16_units(lines[line - 1][:column]) + 1

@@ -90,7 +90,7 @@ class Snippets:
             return None
         line = source.lines[site.line - 1]
         start, last, end = _span(source, site)
-        column, end_column = _utf16(line[:start]) + 1, _utf16(line[:end]) + 1
+        column, end_column = utf16_units(line[:start]) + 1, utf16_units(line[:end]) + 1
         if last != site.line:
             return SnippetRegion(site.line, column, last, None)
         return SnippetRegion(site.line, column, last, max(end_column, column + 1) if line[start:] else None)
@@ -116,7 +116,8 @@ class Snippets:
         return source if source is not None and 1 <= site.line <= len(source.lines) else None
 
 
-def _utf16(text: str) -> int:
+def utf16_units(text: str) -> int:
+    """The length in units of UTF-16."""
     return len(text.encode("utf-16-le", errors="surrogatepass")) // 2
 
 

@@ -24,8 +24,8 @@ import numpy as np
 from ...backend.numbers.elements import Array, numbers
 from ...equality.answer_text import difference, fields
 from ...equality.kernel_runs import NoPoints
+from ...equality.reference_runs import loaded
 from ...equality.sent_answers import answer_to
-from ...frontend.sources.importing import import_file
 from ...system.errors import TileVerifyError, UsageError
 from ..gated import Reason
 from ..plain_values import whole
@@ -56,7 +56,7 @@ def main(parent: int, memory: int) -> None:
         request, payload = asked
         if request.load is not None:
             try:
-                reference = _loaded(request.load)
+                reference = loaded(request.load)
                 write_frame(answers, ReferenceAnswer())
             except TileVerifyError as error:
                 write_frame(answers, ReferenceAnswer(usage=whole(error.message)))
@@ -79,16 +79,6 @@ def _limit_memory(more: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     wanted = taken + more
     resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
-
-
-def _loaded(text: str) -> Reference:
-    file, separator, function = text.partition("::")
-    if not separator or not function or not Path(file).is_file():
-        raise UsageError(f"--reference {text}: write FILE.py::FUNCTION, with a file that is there")
-    found: object = getattr(import_file(Path(file)), function, None)
-    if not callable(found):
-        raise UsageError(f"--reference {text}: the file has no function '{function}'")
-    return found
 
 
 def _compared(reference: Reference, payload: bytes) -> ReferenceAnswer:

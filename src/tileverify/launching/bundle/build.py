@@ -16,7 +16,7 @@ from ...contract.expressions import print_expression
 from ...contract.launch import Expression, KernelUnit, Number
 from ...contract.trustable import trusted_text
 from ...frontend.bytecode.location import user_frame
-from ...frontend.bytecode.model import Block, Op
+from ...frontend.bytecode.traverse import walk
 from ...pipeline.second_readings import MadeCode, made_code, proved_entry
 from ...results import KernelResult, Verdict
 from ...results.conditional import undetermined
@@ -77,18 +77,10 @@ def _cubin(code: MadeCode) -> Cubin:
 
 def _lines(unit: KernelUnit, file: str) -> Iterator[tuple[int, str, int, int]]:
     """(offset in the bytecode, file, line, column) of every op whose source is known."""
-    for op in _ops(entry_of(unit.bytecode, unit.symbol, file).body):
+    for op in walk(entry_of(unit.bytecode, unit.symbol, file).body):
         frame = user_frame(op.location)
         if frame is not None:
             yield op.offset, _shown(frame.file), frame.line, frame.offset
-
-
-def _ops(block: Block) -> Iterator[Op]:
-    for op in block.ops:
-        yield op
-        for region in op.regions:
-            for inner in region.blocks:
-                yield from _ops(inner)
 
 
 def _shown(file: str) -> str:

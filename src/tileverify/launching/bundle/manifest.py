@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import io
 import json
 import zipfile
@@ -22,6 +21,7 @@ from ...results import HoldsFor
 from ...results.documents import from_json, to_json
 from ...results.json_fields import REQUIRED, coded, named
 from ...system.errors import TileVerifyError
+from ...system.readings import sha256
 from ...system.zip_members import refuse_overlaps
 from ...verifier.certificate.document import read_certificate
 from ...verifier.certificate.model import Certificate, CertificateError
@@ -143,7 +143,7 @@ def manifest_of(bundle: Bundle) -> ManifestDocument:
         holds_for=bundle.holds_for,
         kernel=c.kernel,
         launch=c.launch.name,
-        members={name: _sha256(content) for name, content in sorted(_contents(bundle).items())},
+        members={name: sha256(content) for name, content in sorted(_contents(bundle).items())},
         requires=tuple(c.requires),
         schema=SCHEMA,
         sources=dict(sorted(bundle.sources.items())),
@@ -154,7 +154,7 @@ def manifest_of(bundle: Bundle) -> ManifestDocument:
 def bundle_bytes(bundle: Bundle) -> bytes:
     """The file; the same bundle gives the same bytes."""
     manifest = manifest_bytes(bundle)
-    members = {_MANIFEST: manifest, _DIGEST: f"{_sha256(manifest)}\n".encode(), **_contents(bundle)}
+    members = {_MANIFEST: manifest, _DIGEST: f"{sha256(manifest)}\n".encode(), **_contents(bundle)}
     if bundle.signature is not None:
         members[_SIGNATURE] = (json.dumps(to_json(bundle.signature), indent=1) + "\n").encode()
     return write_archive(members)
@@ -172,10 +172,6 @@ def _contents(bundle: Bundle) -> dict[str, bytes]:
 
 def _cubin_member(architecture: str) -> str:
     return f"cubins/{architecture}.cubin"
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 # ----------------------------------------------------------------------------------------------- reading
@@ -224,11 +220,11 @@ def _bundle(document: ManifestDocument, members: Mapping[str, bytes], file: str)
     if held != set(document.members):
         raise _Mismatch("members are missing, or there are some that the manifest does not name")
     for name, expected in document.members.items():
-        if _sha256(members[name]) != expected:
+        if sha256(members[name]) != expected:
             raise _Mismatch(f"'{name}' was changed after the bundle was built: its hash does not match")
     bytecode, text = members[_BYTECODE], members[_CERTIFICATE].decode()
     certificate = read_certificate(text, file)
-    if certificate.bytecode_sha256 != _sha256(bytecode) or certificate.semantic_sha256 != semantic_sha256(bytecode):
+    if certificate.bytecode_sha256 != sha256(bytecode) or certificate.semantic_sha256 != semantic_sha256(bytecode):
         raise _Mismatch("the certificate is about other bytecode than the bundle's")
     entry = entry_of(bytecode, certificate.symbol, file)
     types = parameter_types(bytecode, certificate.symbol, file)
@@ -265,7 +261,7 @@ def _check_compared(cubins: Mapping[str, Cubin], certificate: Certificate) -> No
     for seen in certificate.compared_code:
         cubin = cubins.get(seen.architecture)
         said = (seen.assembler, seen.outcome, seen.ptx_sha256, seen.cubin_sha256)
-        if cubin is None or said != (cubin.assembler, cubin.compiled, cubin.ptx_sha256, _sha256(cubin.code)):
+        if cubin is None or said != (cubin.assembler, cubin.compiled, cubin.ptx_sha256, sha256(cubin.code)):
             raise _Mismatch(f"what its certificate says of the code for {seen.architecture} is not about its cubin")
 
 

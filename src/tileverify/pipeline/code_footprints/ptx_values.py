@@ -16,6 +16,7 @@ from ...contract import terms as t
 from ...contract.terms import Sort, Term, TermKind
 from ...contract.terms.evaluate import evaluate
 from ...contract.terms.rendering import unsigned_reading
+from ...contract.terms.sums import fits_signed
 from ...contract.variables import BID, GRID
 
 Values: TypeAlias = "Sequence[Term]"
@@ -366,13 +367,7 @@ def _closed_form(
     moved = t.add(begin, t.mul(number, t.substitute(step, constant)))
     if bits is None:
         return moved
-    return signed(bits, moved) if _fits(begin, bits) else t.ite(t.eq(number, t.ZERO), begin, signed(bits, moved))
-
-
-def _fits(term: Term, bits: int) -> bool:
-    """Whether it is a signed number of so many bits."""
-    half = 1 << bits - 1
-    return term.low is not None and term.high is not None and -half <= term.low and term.high < half
+    return signed(bits, moved) if fits_signed(begin, bits) else t.ite(t.eq(number, t.ZERO), begin, signed(bits, moved))
 
 
 def _made_inside(term: Term, begun: int) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...results import Edit
-from .kernel_source import KernelSource, TileCall
+from .kernel_source import KernelSource, TileCall, holds
 
 _WRITES: Final = {"store": ("tile", "load"), "scatter": ("value", "gather")}
 """A function that writes -> its argument with what is written, and the function that loads from such a place."""
@@ -198,7 +198,7 @@ class _Reading:
 
     def _in_place(self, value: ast.Name) -> Iterator[tuple[str, TileCall, str, tuple[ast.stmt, ...]]]:
         """``t = load(...)``, ``t += more``, ``store(..., t)``, one behind the other."""
-        body = next((each for each in _bodies(self.function) if any(_holds(s, self.write.node) for s in each)), [])
+        body = next((each for each in _bodies(self.function) if any(holds(s, self.write.node) for s in each)), [])
         assigned = [each for each in body if _target(each) == value.id]
         everywhere = [n for n in ast.walk(self.function) if isinstance(n, ast.stmt) and _target(n) == value.id]
         if len(assigned) != 2 or len(everywhere) != 2 or _uses(self.function, value.id) != 1:
@@ -236,7 +236,7 @@ def _is_one_step(source: KernelSource, function: ast.FunctionDef, load: TileCall
 
 def _loop(function: ast.FunctionDef, node: ast.AST) -> ast.AST | None:
     """The innermost loop around ``node``."""
-    around = [each for each in ast.walk(function) if isinstance(each, ast.For | ast.While) and _holds(each, node)]
+    around = [each for each in ast.walk(function) if isinstance(each, ast.For | ast.While) and holds(each, node)]
     return max(around, key=lambda each: each.lineno, default=None)
 
 
@@ -280,10 +280,6 @@ def _bodies(function: ast.FunctionDef) -> Iterator[list[ast.stmt]]:
         if isinstance(body, list) and body and isinstance(body[0], ast.stmt)
     ]
     return reversed(found)
-
-
-def _holds(statement: ast.AST, node: ast.AST) -> bool:
-    return any(each is node for each in ast.walk(statement))
 
 
 # --------------------------------------------------------------------------------------------------------- partial sums

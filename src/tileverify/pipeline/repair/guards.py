@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from ...results import Edit
-from .kernel_source import FaultyPlace, Found, KernelSource, TileCall
+from .kernel_source import FaultyPlace, Found, KernelSource, TileCall, holds
 
 _HARMLESS: Final = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "range", "slice", "tuple", "zip"})
 """Functions of Python that a kernel may call, which do nothing but give a value."""
@@ -122,7 +122,7 @@ class Guards:
         before = self.source.lines.before(statement, [""]).text
         others = [each for body in _bodies(self.function) for each in body if each is not statement]
         return not before.strip() and not any(
-            each.lineno in (statement.lineno, statement.end_lineno) and not _holds(each, statement) for each in others
+            each.lineno in (statement.lineno, statement.end_lineno) and not holds(each, statement) for each in others
         )
 
     def _has_several_lines(self, statement: ast.stmt) -> bool:
@@ -212,10 +212,6 @@ def _used(node: ast.AST) -> set[str]:
     read = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
     added = (each.target for each in ast.walk(node) if isinstance(each, ast.AugAssign))
     return read.union(*map(_assigned, added))
-
-
-def _holds(statement: ast.AST, node: ast.AST) -> bool:
-    return any(each is node for each in ast.walk(statement))
 
 
 # ------------------------------------------------------------------------------------------------------ guard proposals

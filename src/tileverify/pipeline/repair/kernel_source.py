@@ -163,6 +163,11 @@ def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr
             yield from _assigned(one, other)
 
 
+def holds(statement: ast.AST, node: ast.AST) -> bool:
+    """Whether the node stands in the statement."""
+    return any(each is node for each in ast.walk(statement))
+
+
 # ---------------------------------------------------------------------------------------------------------------- edits
 # Edits of a source text.
 

@@ -14,6 +14,7 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from ...contract.spec_files import spec_path
 from ...corpus.examples import example_file
+from ...reports.snippets import utf16_units
 from ...system.errors import UsageError
 from ...system.version import __version__
 from .shown import (
@@ -28,7 +29,6 @@ from .shown import (
     labels,
     spec_action,
     told,
-    units,
     uri_of,
 )
 from .shown_sources import TYPING, DrawnPages, ShownSource, ShownSources, run
@@ -191,7 +191,7 @@ def _hints(source: ShownSource, text: list[str]) -> list[types.InlayHint]:
         own = [results[number] for number in numbers]
         line = def_line(own[0], text)
         if line is not None:
-            place = types.Position(line, units(text[line]))
+            place = types.Position(line, utf16_units(text[line]))
             tip = types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(map(told, own)))
             found.append(types.InlayHint(place, labels(own), tooltip=tip, padding_left=True))
     return found

@@ -17,7 +17,7 @@ from ...contract.spec_edit import inserted
 from ...corpus.examples import example_file
 from ...reports.causes import checked
 from ...reports.ci_formats import action, explanation, sides, title
-from ...reports.snippets import Snippets
+from ...reports.snippets import Snippets, utf16_units
 from ...reports.suppression_rules import PLACEHOLDER, wrong_codes
 from ...results import Edit, Finding, FindingLevel, Hint, KernelResult, Report, SourceSite, Verdict
 from ...results.codes import CODES
@@ -218,11 +218,6 @@ def def_line(result: KernelResult, text: Sequence[str]) -> int | None:
     return next((number for number in (*near, *range(len(text))) if head.match(text[number])), None)
 
 
-def units(text: str) -> int:
-    """The length in units of UTF-16."""
-    return len(text.encode("utf-16-le", errors="surrogatepass")) // 2
-
-
 # -------------------------------------------------------------------------------------------------------------- actions
 # What an editor offers at a finding: repairs that were proved, a suppression, its drawing, an example; and to write a
 # spec.
@@ -297,7 +292,7 @@ def _promises(shown: Iterable[types.Diagnostic], repaired: Report | None) -> Ite
             except (TileVerifyError, OSError, UnicodeDecodeError):
                 continue
             line = text.count("\n", 0, place)
-            start = types.Position(line, units(text[text.rfind("\n", 0, place) + 1 : place]))
+            start = types.Position(line, utf16_units(text[text.rfind("\n", 0, place) + 1 : place]))
             yield types.CodeAction(
                 f"Promise {' and '.join(hint.requires)} in {path.name}",
                 kind=types.CodeActionKind.QuickFix,
@@ -326,7 +321,7 @@ def _is_shown(finding: Finding, shown: types.Diagnostic) -> bool:
 def _text_edit(edit: Edit, text: Sequence[str]) -> types.TextEdit:
     def position(line: int, column: int) -> types.Position:
         before = text[line - 1][:column] if 1 <= line <= len(text) else ""
-        return types.Position(line - 1, units(before))
+        return types.Position(line - 1, utf16_units(before))
 
     span = types.Range(position(edit.line, edit.column), position(edit.end_line, edit.end_column))
     return types.TextEdit(span, edit.text)

@@ -60,7 +60,7 @@ NATURES: Final[dict[str, Nature]] = {
 
 
 # ------------------------------------------------------------------------------------------------------------ questions
-# What ops that are no comparisons ask of their operands (`kinks`): where the answer is yes, and who asks it.
+# What ops that are no comparisons ask of their operands: where the answer is yes, and who asks it.
 
 
 Asked: TypeAlias = "Callable[[BlockRun, Op], tuple[Array, Array] | None]"

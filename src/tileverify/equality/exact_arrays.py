@@ -472,7 +472,7 @@ FUNCTIONS: Final[dict[object, Callable[..., object]]] = {
     np.zeros_like: _like(0), np.ones_like: _like(1), np.empty_like: _like(float("nan")), np.copyto: _copyto,
     np.put_along_axis: _put_along_axis,
 }  # fmt: skip
-"""Each takes what it knows of by NumPy's names (`asked`)."""
+"""Each takes what it knows of by NumPy's names (`reference_runs`)."""
 
 MOVING: Final = frozenset({
     np.reshape, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.concatenate, np.stack, np.hstack, np.vstack,

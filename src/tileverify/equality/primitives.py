@@ -1,7 +1,7 @@
 """What functions of arrays mean on exact numbers: one table, which NumPy's names and torch's lead into.
 
 A primitive takes numbers, floats, integers and bools in any form (`lifted`) and gives plain arrays.  Its name and its
-meaning are NumPy's.  NumPy comes by `exact_arrays` and `array_functions`, torch by `torch_rules` and `torch_moving`.
+meaning are NumPy's.  NumPy comes by `exact_arrays`, torch by `torch_rules` and `torch_moving`.
 """
 
 from __future__ import annotations

@@ -329,7 +329,7 @@ def _rejected(file: str, kernel: str, launch: str, reasons: tuple[Reason, ...]) 
 # ---------------------------------------------------------------------------------------------------------------- hints
 # Repairs of submissions: a changed source is as untrusted as the one that came, and goes the same way.
 #
-# Edits are proposed in the sandbox (`propose_job`); each changed text is screened, compiled and proved there as any
+# Edits are proposed in the sandbox (`prove_job`); each changed text is screened, compiled and proved there as any
 # submission is, for the kernel and the launch at fault alone.  Only then is it called proved.
 
 

@@ -1,8 +1,8 @@
 """What the launches of this process still use on GPUs: nothing touches it unordered, frees it, or moves it.
 
-Launches on one stream are in order, so that as long as only one stream has work they are only noted (`journal`).  While
-another one has some, every launch goes through the ledger (`backend.ledger`): one that conflicts with unordered work
-of another stream makes its own stream wait for that one first, or is refused (TV504) in strict mode.
+Launches on one stream are in order, so that as long as only one stream has work they are only noted (`launch_log`).
+While another one has some, every launch goes through the ledger (`backend.ledger`): one that conflicts with unordered
+work of another stream makes its own stream wait for that one first, or is refused (TV504) in strict mode.
 How a program orders its streams by other means than `InFlight.record` and `InFlight.wait`, by events of torch say, is
 not seen; the worst that comes of it is a wait too many, or in strict mode a refusal.
 
@@ -233,7 +233,7 @@ class InFlight:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """No other thread launches anything inside, not even what it launches without a word elsewhere (`journal`)."""
+        """No other thread launches anything inside, not even what it only notes elsewhere (`launch_log`)."""
         with self.lock:
             self.journal.seal()
             yield

@@ -4,7 +4,7 @@ A launch with the same memory, sizes, strides, types, scalars and grid as one be
 To tell has to cost less than a launch does, so functions made for the kinds of a kernel's arguments tell it:
 
 * `again` finds a launch by its addresses, grid and scalars, asks torch whether sizes, strides and types are the same,
-  and makes it: without a word as long as only one stream has work (`journal`), else in order (`in_flight`);
+  and makes it: without a word as long as only one stream has work (`launch_log`), else in order (`in_flight`);
 * everything else is looked up by all that it depends on.
 """
 
@@ -133,7 +133,7 @@ def _make_room(launches: dict[Key, Repeated]) -> None:
             continue
 
 
-# From the look at `found.handle` to the driver's call nothing else is called (`journal`).
+# From the look at `found.handle` to the driver's call nothing else is called (`launch_log`).
 _AGAIN: Final = """
 def again(stream, grid, arguments):
     try:

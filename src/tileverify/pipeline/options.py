@@ -28,14 +28,13 @@ class CheckOptions:
     ``quick_repairs``: the same with the likeliest few, as far as they cost little.  ``witnesses``: refute what is not
     proved; without them it is undecided, and nobody is told why.
     ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
-    ``audit``: compare what is proved with runs of the interpreter (`auditing`).  ``compiled``: and the code that the
-    assembler makes of it for these architectures (`comparing_code`).  ``per_file``: other limits for some
-    files.  ``skip``: which files in folders are none of our business.  ``effort``: how many times the usual account
-    (`verifier.effort`) pays for the proof of each kernel.  ``under_way`` is told what is being verified.
-    ``trust``: words of `contract.trustable`, for every launch.  ``seed`` of the solver and how many times the usual
-    ``limits`` each of its questions has: what `stability` varies.  ``archives``: the folder for what is needed to
-    report a failure of the tool (`system.crash_report`), None: none.  ``refutations``: so many faults of a kernel are
-    looked for."""
+    ``audit``: compare what is proved with runs of the interpreter (`second_readings`).  ``compiled``: and the code that
+    the assembler makes of it for these architectures (`second_readings`).  ``per_file``: other limits for some files.
+    ``skip``: which files in folders are none of our business.  ``effort``: how many times the usual account
+    (`verifier.effort`) pays for the proof of each kernel.  ``under_way`` is told what is being verified. ``trust``:
+    words of `contract.trustable`, for every launch.  ``seed`` of the solver and how many times the usual ``limits``
+    each of its questions has: what `stability` varies.  ``archives``: the folder for what is needed to report a failure
+    of the tool (`system.crash_report`), None: none.  ``refutations``: so many faults of a kernel are looked for."""
 
     timeout_s: float | None = None
     deny_requires: bool = False

@@ -4,7 +4,7 @@
     times    each element is updated by atomics, and touched by scoped accesses, as often
     order    what meets in a byte inside a block is ordered (`thread_races`), and each read sees the writes that tokens
              let it see: as many as before it in the bytecode
-    scopes   scoped accesses order as much, and among as many (`memory_orders`)
+    scopes   scoped accesses order as much, and among as many (`both_runs`)
     values   memory holds the same after the launch, but for roundings
 
 A read that races is none where its value is thrown away: many threads load an element that one of them stores.  So the

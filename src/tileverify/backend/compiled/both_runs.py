@@ -156,7 +156,7 @@ def _bytes_of(value: Tile, width: int) -> bytes:
 class DifferenceKind(enum.Enum):
     """``ORDER``: two accesses that tokens order are not ordered, or the other way; ``TIMES``: an atomic or scoped
     access is made more or less often than once; ``SPLIT_LOAD``: nothing was seen to differ, but a load is one that
-    tileiras is known to split (`split_loads`); the others as they say."""
+    tileiras is known to split (`assembler`); the others as they say."""
 
     READS = "reads"
     WRITES = "writes"
@@ -213,7 +213,7 @@ _ADVICE_ON_COPIES = "pass `allow_tma=False` to the loads and stores of this arra
 # The orders of memory: whether scoped accesses of the code hand over as much, to as many, as the bytecode's.
 #
 # One thread makes the atomic for the whole block.  So what tokens order before a release has to be over for that
-# thread, whichever thread did it, and what they order behind an acquire has to know of it (`clocks`):
+# thread, whichever thread did it, and what they order behind an acquire has to know of it (`machine`):
 #
 #     released   a write of the block, to a byte that the bytecode writes before the release:
 #                ordered(write, release), and none is made at a later time, where the bytecode writes it no more

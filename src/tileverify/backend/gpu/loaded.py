@@ -159,7 +159,7 @@ class GpuKernel:
 def _cu_launch_kernel_ex() -> Callable[..., int]:
     """The driver's own entry point: a binding in between would cost as much.
 
-    The interpreter's lock is held during the call, as ``cuda.tile.launch`` does: what `journal` rests on.
+    The interpreter's lock is held during the call, as ``cuda.tile.launch`` does: what `launch_log` rests on.
     """
     found: Callable[..., int] = ctypes.PyDLL("libcuda.so.1").cuLaunchKernelEx
     return found

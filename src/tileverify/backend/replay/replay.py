@@ -6,7 +6,7 @@ confirmed that way; for entries with atomics the blocks therefore also run one a
 memory.  Other blocks of the grid do not run: what a block does before any of them starts, it may do.  Blocks that wait
 for others need them: last, small launches run whole (`whole_launch`).
 
-What decides about no address, mask or branch is not computed (`address_uses`): wide tiles cost what their accesses do.
+What decides about no address, mask or branch is not computed (`entry_uses`): wide tiles cost what their accesses do.
 """
 
 from __future__ import annotations

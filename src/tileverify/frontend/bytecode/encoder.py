@@ -284,7 +284,7 @@ def _debug_section(debug: DebugLayout | None) -> Writer | None:
 
 
 # ------------------------------------------------------------------------------------------------------ attributewriter
-# Writes attributes: the mirror image of `attributes` and of the attribute kinds in op declarations.
+# Writes attributes: the mirror image of `body` and of the attribute kinds in op declarations.
 
 
 class AttributeWriter:

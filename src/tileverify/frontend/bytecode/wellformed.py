@@ -224,7 +224,7 @@ def pointer_to_pointer(op: Op) -> None:
 
 
 # -------------------------------------------------------------------------------------------------------- rules control
-# Typing rules: structured control flow.  What terminators hand on is checked by `structure`.
+# Typing rules: structured control flow.  What terminators hand on is checked by `typing_rules`.
 
 
 @rule("for")

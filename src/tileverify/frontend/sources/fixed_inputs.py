@@ -1,8 +1,8 @@
 """What files on disk decide without a run of them: which kernels a source may hold, what it compiles to.
 
 A Python file is run to find its kernels, so it may depend on anything.  It is *fixed* if its text decides what running
-it makes (`settled`), and if it imports only modules that are known by the version of their package, or files beside it
-that are fixed as well.  Whoever is not sure says no.
+it makes (`import_purity`), and if it imports only modules that are known by the version of their package, or files
+beside it that are fixed as well.  Whoever is not sure says no.
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ class AccessSummary:
     ``stable_arrays``: parameters that no block of this launch writes, whose contents are launch functions.
     ``order_ops``: names of ops that order memory beyond tokens (gdc_wait_tko ...), for reports.
     ``notes``: what was seen and left out of the obligations on purpose, in words.
-    ``read_axes``: the axes of the grid whose block number decides what a block does (see `block_numbers`).
+    ``read_axes``: the axes of the grid whose block number decides what a block does (see `written`).
     ``open_uses``: where something that the specification leaves open may decide something (TV403, see `open_values`).
     ``order_bound``: reductions and scans that may have another result in another order (`combining`); no obligations.
     ``assertions``: those at which blocks are trusted to stop, so that guards behind them rest on them; ``text`` is what

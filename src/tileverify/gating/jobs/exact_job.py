@@ -25,7 +25,7 @@ LAUNCHES: Final = 24
 
 
 def run_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
-    """Send a message for each point (`sent_points`)."""
+    """Send a message for each point (`kernel_runs`)."""
     items, file = claims_of(compiled).items or (), request.submission.file
     unit = unit_of(items[request.index], specs_of(request.submission), file)
     module = decode(unit.bytecode, file=file)

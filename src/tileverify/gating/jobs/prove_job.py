@@ -231,7 +231,7 @@ def _look_at_places(raw: RawLaunch, parameters: Sequence[KernelParameter]) -> No
 # ---------------------------------------------------------------------------------------------------------- propose job
 # In the sandbox, in a process that never runs the submission: edits that might mend what is wrong with it.
 #
-# An untrusted text is parsed here and nowhere else; what comes of it is read by `hints` as it reads any answer.
+# An untrusted text is parsed here and nowhere else; what comes of it is read by `gate` as it reads any answer.
 
 
 def propose_edits(request: ProposalRequest, source: bytes, send: Callable[[bytes], None]) -> None:

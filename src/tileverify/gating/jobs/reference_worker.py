@@ -4,7 +4,7 @@
 NumPy, which it may change, and numbers.  It returns what is in the arguments after the launch: a table by name, or one
 array for the one that it does not take, or nothing if it changed its arrays in place.
 
-Messages (`frames`): a `ReferenceRequest` loads it or has it compared, a `ReferenceAnswer` says what came of it.  What
+Messages (`sandbox`): a `ReferenceRequest` loads it or has it compared, a `ReferenceAnswer` says what came of it.  What
 the reference takes beyond its memory, or its time, costs one submission its answer and no run its end.
 """
 

@@ -1,6 +1,6 @@
 """The worker: a process that has loaded everything once, and forks a confined child for each job.
 
-``python -I -c ...`` starts it (see `sandbox`); requests come on stdin, answers go to stdout (`frames`).  It never
+``python -I -c ...`` starts it (see `sandbox`); requests come on stdin, answers go to stdout (`sandbox`).  It never
 reads what a child sends, only counts it, and it ends a child that takes too long or says too much.
 """
 

@@ -6,7 +6,7 @@
                guard(lane) and no path of a thread with that lane's address   is impossible
     times      of an atomic or a scoped access each lane is made by one thread, once
 
-Addresses are compared as numbers of the thread (`number_forms`), exactly modulo 2**64; the conditions are questions for
+Addresses are compared as numbers of the thread (`code_lanes`), exactly modulo 2**64; the conditions are questions for
 the solver.  What a load gives is, in later addresses and conditions, what the load of the summary gives that it is.
 Nothing is said of values, nor of the order of accesses.
 """

@@ -2,8 +2,8 @@
 
 Instructions are taken in the order of the text, in which every branch but those of loops leads on.  What two branches
 give is joined where they meet.  A loop is executed once, for its round k: what registers hold then is known by
-`loop_values`, or a number of which nothing is known.  A loop that counts to a number that stands fast has a known last
-round, if its counter does not wrap (`loop_counts`).  A register that nothing of this hangs on is not followed.
+`ptx_values`, or a number of which nothing is known.  A loop that counts to a number that stands fast has a known last
+round, if its counter does not wrap (`ptx_values`).  A register that nothing of this hangs on is not followed.
 """
 
 from __future__ import annotations

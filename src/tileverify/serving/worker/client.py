@@ -262,7 +262,7 @@ def is_running(at: WorkerPlace) -> bool:
 # A worker stands for a process that would have been started just now, so it is known by everything that such a process
 # would have from its start: the interpreter, its flags and module path, the variables that are read when something is
 # loaded, and what the system lets it do (`confinement`).  What changes between two requests without a restart is not
-# part of it (see `stamps`), and what a request brings along is not either: its folder, other variables, streams.
+# part of it (see `serving`), and what a request brings along is not either: its folder, other variables, streams.
 
 
 SWITCH: Final = "TILEVERIFY_WORKER"

@@ -22,7 +22,7 @@ from disassembly import MISSING, Refused, difference, disassemble, find_disassem
 
 from tileverify.frontend.bytecode import decode, encode, print_module  # noqa: E402
 from tileverify.frontend.bytecode.container import MAGIC  # noqa: E402
-from tileverify.frontend.bytecode.debugwriter import walk  # noqa: E402
+from tileverify.frontend.bytecode.encoder import walk  # noqa: E402
 from tileverify.frontend.bytecode.optable import OPERATIONS  # noqa: E402
 from tileverify.system.errors import DecodeError  # noqa: E402
 

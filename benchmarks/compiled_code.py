@@ -39,9 +39,9 @@ from tileverify.backend.compiled.ptx import read
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_unit
 from tileverify.pipeline.code_footprints.code_proof import code_proof
-from tileverify.pipeline.comparing_code import proved_entry
+from tileverify.pipeline.second_readings import proved_entry
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 
 from .kept_cubins import Kept

@@ -28,8 +28,9 @@ from tileverify.backend.assembler import ARCHITECTURES, AssemblyError, find_asse
 from tileverify.backend.compiled.cubin_look import Looked, ProvedEntry, looked
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import CheckOptions, check_unit
-from tileverify.pipeline.comparing_code import proved_entry
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.second_readings import proved_entry
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 from tileverify.system.pace import KernelTimeout, deadline
 

@@ -26,8 +26,8 @@ from tileverify.backend.gpu.loaded import Plan, packed
 from tileverify.backend.ledger import ByteAccess, StreamId
 from tileverify.launching.bundled import BundledKernel
 from tileverify.launching.in_flight import InFlight
-from tileverify.launching.journal import Use
-from tileverify.launching.remembered import Planned, Remembered
+from tileverify.launching.launch_cache import Planned, Remembered
+from tileverify.launching.launch_log import Use
 
 ROUNDS = 600
 LAUNCHES = 1024

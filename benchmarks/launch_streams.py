@@ -26,7 +26,7 @@ from tileverify.backend.gpu import loaded
 from tileverify.backend.ledger import StreamId
 from tileverify.launching.bundled import BundledKernel
 from tileverify.launching.in_flight import InFlight
-from tileverify.launching.remembered import Remembered
+from tileverify.launching.launch_cache import Remembered
 
 from .launch_path import GRID, Stream, nothing, planned
 from .launch_patterns import KINDS, STREAMS

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_unit, solver_version
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import solver_version
 from tileverify.results import KernelResult
 
 ARRAYS = tuple(f"a{number}" for number in range(8))

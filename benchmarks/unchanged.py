@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tileverify.corpus import ROOT, corpus_launches
 from tileverify.corpus.labels import Labelled
-from tileverify.pipeline import solver_version
+from tileverify.pipeline.unit_summary import solver_version
 from tileverify.results import Verdict
 
 

@@ -43,7 +43,7 @@ from tileverify.contract.concrete import Block, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Module
-from tileverify.pipeline import entry_of
+from tileverify.pipeline.unit_summary import entry_of
 from tileverify.results.codes import TV
 
 from .sharing import share_bytes

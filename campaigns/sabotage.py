@@ -36,24 +36,12 @@ from tileverify.contract.launch import Role
 from tileverify.contract.terms import Scope, Sort, Term, bits
 from tileverify.contract.terms.launch_wide import Opaque
 from tileverify.contract.variables import BID
-from tileverify.frontend.symbolic import (
-    block_numbers,
-    control,
-    lanes,
-    loops,
-    machine,
-    periodic,
-    tiles,
-    tokens,
-    values,
-    views,
-)
+from tileverify.frontend.symbolic import control, invariants, loops, machine, pointers, tiles, tokens, values, written
 from tileverify.frontend.symbolic.open_values import OpenValues
 from tileverify.frontend.symbolic.summary import Access
 from tileverify.frontend.symbolic.tokens import join
-from tileverify.pipeline import check_paths
-from tileverify.pipeline.cache import known_files
-from tileverify.pipeline.cache import verdicts as cache
+from tileverify.pipeline import check_paths, known_files
+from tileverify.pipeline import verdict_cache as cache
 from tileverify.results import Verdict
 from tileverify.verifier import outcome, own_proof, verify
 from tileverify.verifier.abduction import generalised_proof
@@ -137,7 +125,7 @@ def or_is_a_sum(patch: Patch) -> None:
 @sabotage
 def values_never_come_back(patch: Patch) -> None:
     """A carried value that alternates is taken for one that stays."""
-    find = periodic.find_cycle
+    find = invariants.find_cycle
 
     def find_cycle(*given: Any) -> Any:
         found = find(*given)
@@ -330,7 +318,7 @@ def stores_have_one_byte(patch: Patch) -> None:
 @sabotage
 def last_lane_skipped(patch: Patch) -> None:
     """The last lane of every tile is forgotten."""
-    everywhere(patch, lanes.lane, lambda dim, size: t.var(f"l{dim}", Scope.LANE, 0, max(size - 2, 0)))
+    everywhere(patch, values.lane, lambda dim, size: t.var(f"l{dim}", Scope.LANE, 0, max(size - 2, 0)))
 
 
 @sabotage
@@ -348,7 +336,7 @@ def first_iteration_only(patch: Patch) -> None:
 @sabotage
 def traversal_is_the_tile(patch: Patch) -> None:
     """Tiles of a strided view are taken to lie side by side."""
-    make = views.make_tile_view
+    make = pointers.make_tile_view
 
     def make_tile_view(m: machine.Machine, op: Any) -> Any:
         view = make(m, op)
@@ -360,14 +348,14 @@ def traversal_is_the_tile(patch: Patch) -> None:
 @sabotage
 def dim_map_ignored(patch: Patch) -> None:
     """Tile dimensions are taken in the order of the array's."""
-    make = views.make_tile_view
+    make = pointers.make_tile_view
     everywhere(patch, make, lambda m, op: replace(made := make(m, op), dim_map=tuple(range(len(made.dim_map)))))
 
 
 @sabotage
 def slices_begin_at_zero(patch: Patch) -> None:
     """A slice is taken for one from the array's beginning."""
-    find = views.footprint
+    find = pointers.footprint
     everywhere(patch, find, lambda *given: replace(find(*given), base=t.ZERO))
 
 
@@ -515,7 +503,7 @@ def unwritten_memory_is_launch_wide(patch: Patch) -> None:
     def initial(m: Any, op: Any, origin: Any) -> bool:
         return bool(op.attributes["ord"] == "weak" and not m.written.may_write(origin))
 
-    everywhere(patch, private("frontend.symbolic.contents", "_stable"), initial)
+    everywhere(patch, private("frontend.symbolic.memory", "_stable"), initial)
 
 
 @sabotage
@@ -533,7 +521,7 @@ def narrow_parameters_fit(patch: Patch) -> None:
 @sabotage
 def axes_pinned(patch: Patch) -> None:
     """Only of the first axis it is noticed that a kernel reads it: the others may be left with one block."""
-    ask = block_numbers.read_axes
+    ask = written.read_axes
     everywhere(patch, ask, lambda entry: ask(entry) & {0})
 
 

@@ -16,7 +16,7 @@ from tileverify.backend.interpreter.control import RULES as INTERPRETED
 from tileverify.backend.interpreter.control import TERMINATORS
 from tileverify.checker.read_again import STEPS
 from tileverify.checker.steps_tiles import one_function
-from tileverify.equality.kinks import NATURES
+from tileverify.equality.decision_points import NATURES
 from tileverify.equality.op_rules import RULES as RESIDUES
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.declaration import _plain_assembly
@@ -24,8 +24,8 @@ from tileverify.frontend.bytecode.model import Module
 from tileverify.frontend.bytecode.optable import BY_NAME, OPERATIONS, OpDeclaration
 from tileverify.frontend.bytecode.traverse import walk
 from tileverify.frontend.bytecode.wellformed import RULES as TYPED
+from tileverify.frontend.symbolic.execute import RULES as SYMBOLIC
 from tileverify.frontend.symbolic.open_rules import RULES as OPEN
-from tileverify.frontend.symbolic.rules import RULES as SYMBOLIC
 from tileverify.frontend.symbolic.tiles import not_followed
 
 MISSING: Final = "-"
@@ -92,7 +92,7 @@ symbolic     rule: a term; any value: the same one for equal operands, nothing e
 poison       operands: undefined where an operand is; rule: of open_rules.py
 interpreter  rule: of the table; control: of control.py
 checker      as symbolic, written again
-residues     its nature in equality/kinks.py
+residues     its nature in equality/decision_points.py
 sample       tests/frontend/bytecode/samples.py has it
 compiled     a compiler's file in tests/frontend/bytecode/data has it
 """

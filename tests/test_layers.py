@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import collections
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -36,13 +37,13 @@ OWN = modules()
 LONGEST_MODULE = 600
 """Lines.  Most modules have 150 to 500: one idea that can be read from top to bottom."""
 
-WIDEST_MODULE = 49
+WIDEST_MODULE = 25
 """Modules of the package that one module imports, lazily too."""
 
 SLIVER = 60
 """Lines.  A module with fewer, and one importer alone, is a part of that importer that somebody has to look for."""
 
-MOST_SLIVERS = 50
+MOST_SLIVERS = 20
 
 MOST_EDGES = 100
 """Imports from room to room, each pair counted once."""
@@ -177,9 +178,18 @@ def test_modules_stay_small() -> None:
 
 @cache
 def imported_modules() -> dict[Path, set[Path]]:
-    """The modules of the package that each of them imports, by name or for a name that they define."""
+    """The modules of the package that each of them imports: by name, or for a name that they define."""
     places = {".".join(module.with_suffix("").parts).removesuffix(".__init__"): module for module in OWN}
-    return {module: {places[name] for name, _ in imports(module) if name in places} - {module} for module in OWN}
+    return {module: {places[name] for name in _modules_named(module, places)} - {module} for module in OWN}
+
+
+def _modules_named(module: Path, places: Mapping[str, Path]) -> Iterator[str]:
+    for node in import_statements(module):
+        if isinstance(node, ast.ImportFrom):
+            package = module.parts[: len(module.parts) - node.level] if node.level else ()
+            origin = ".".join([*package, *([node.module] if node.module else [])])
+            named = (f"{origin}.{alias.name}" for alias in node.names)
+            yield from {name if name in places else origin for name in named} & places.keys()
 
 
 def test_no_module_needs_many_others() -> None:
@@ -232,7 +242,7 @@ TABLES = {
     "tileverify/contract/facts/columns.py": "what it is of whole arrays",
     "tileverify/contract/facts/formula.py": "how an operator of a fact's formula is written",
     "tileverify/contract/operators.py": "what it is: value, term and Python",
-    "tileverify/reports/html/words.py": "what pages print in its place",
+    "tileverify/reports/html/kernel.py": "what pages print in its place",
     "tileverify/verifier/certificate/wellformed.py": "operators of SMT-LIB, and of what sorts they are",
     "tileverify/verifier/obligations/bit_vectors.py": "those that stay what they are on words of bits",
 }
@@ -267,8 +277,8 @@ def test_what_a_question_may_take_stands_in_one_file(module: Path) -> None:
 
 MIRRORED = {
     "control", "integers", "machine", "memory", "tiles", "values",  # an op to the prover, and in numbers
-    "gate", "recheck", "report", "run", "stability", "options",  # a command, and what it commands
-    "arguments", "contents", "examples", "loaded", "model", "text", "wellformed",
+    "gate", "recheck", "report", "run", "stability",  # a command, and what it commands
+    "arguments", "contents", "loaded", "model", "wellformed",
 }  # fmt: skip
 """Names of modules that stand in several rooms: twins that a reader shall find, or plain words."""
 

@@ -11,12 +11,12 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify import check as tileverify_check
-from tileverify import pipeline
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text
 from tileverify.contract.spec_text import spec_text
+from tileverify.pipeline import unit_check
 from tileverify.results import Finding, KernelResult, Report, Verdict
-from tileverify.results.denials import limits_denied
+from tileverify.results.conditional import limits_denied
 
 KERNEL = """import cuda.tile as ct
 
@@ -41,12 +41,12 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "double.py"
     file.write_text(KERNEL)
     file.with_suffix(".tileverify.toml").write_text(LAUNCH.format("a", "") + LAUNCH.format("b", ""))
-    decide = pipeline._decide
+    decide = unit_check._decide
 
     def limited(*arguments: Any) -> KernelResult:
         return replace(decide(*arguments), limits=(LIMIT,))
 
-    monkeypatch.setattr(pipeline, "_decide", limited)
+    monkeypatch.setattr(unit_check, "_decide", limited)
     monkeypatch.chdir(tmp_path)
     return file
 

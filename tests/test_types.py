@@ -17,7 +17,7 @@ MOST: Final = 5
 
 PATCHING: Final = {
     Path("tileverify/hook/cupy_arrays.py"), Path("tileverify/hook/jax_calls.py"),
-    Path("tileverify/hook/torch_cuda.py"), Path("tileverify/hook/torch_runtime.py"),
+    Path("tileverify/hook/torch_cuda.py"), Path("tileverify/hook/torch_cuda.py"),
 }  # fmt: skip
 """What takes the place of functions of CuPy, torch and JAX, and passes on whatever they are called with."""
 

@@ -10,13 +10,12 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.reports.ci_formats import github_report, junit_report
 from tileverify.reports.formats import FORMATS
-from tileverify.reports.github import github_report
-from tileverify.reports.junit import junit_report
 from tileverify.reports.sarif import sarif_report
 from tileverify.reports.text import text_report
 from tileverify.results import Report, Verdict
-from tileverify.results.denials import deny_undetermined
+from tileverify.results.conditional import deny_undetermined
 from tileverify.results.json_report import json_report, report_from_json
 
 KERNEL = """import cuda.tile as ct

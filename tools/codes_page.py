@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.corpus.examples import Example, examples_of
 from tileverify.pipeline import CheckOptions, check_paths
-from tileverify.reports.suppress.model import wrong_codes
+from tileverify.reports.suppression_rules import wrong_codes
 from tileverify.reports.text import text_report
 from tileverify.results import KernelResult, Report, Times
 from tileverify.results.codes import CODES, Code, Family

@@ -12,8 +12,7 @@ from math import isqrt
 
 import numpy as np
 
-from tileverify.equality.field import LEVELS, MODULI
-from tileverify.equality.logarithms import FILE, as_fraction, small_primes
+from tileverify.equality.field import FILE, LEVELS, MODULI, as_fraction, small_primes
 
 FIRST = 64
 TRIES = 256

@@ -18,7 +18,7 @@ os.environ["CUDA_TILE_TESTING_DISABLE_TOKEN_ORDER"] = "1"
 import cuda.tile as ct
 from cuda.tile import compilation
 
-from tileverify.system.source_lines import source_lines
+from tileverify.system.printable import source_lines
 
 ORDER = Path(__file__).resolve().parents[1] / "src" / "tileverify" / "corpus" / "order"
 BYTECODE_VERSION = "13.3"

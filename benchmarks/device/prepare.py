@@ -25,11 +25,10 @@ from tests.corpus.problems import Numbers, Problem, decided, interpret, named_ar
 from tests.corpus.references import NUMBERS
 
 from tileverify import __version__
-from tileverify.backend.assembler import Assembler, AssemblyError, find_assembler
+from tileverify.backend.assembler import Assembler, AssemblyError, find_assembler, refuse_split_loads
 from tileverify.backend.interpreter import bind_launch
 from tileverify.backend.interpreter.rounding import to_bits
 from tileverify.backend.interpreter.values import Tile
-from tileverify.backend.split_loads import refuse_split_loads
 from tileverify.contract.concrete import ConcreteArray
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.corpus import ROOT, Labelled, corpus_launches

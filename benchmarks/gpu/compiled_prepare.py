@@ -43,8 +43,8 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.manifest import parameter_types, read_bundle
-from tileverify.pipeline import check_unit
-from tileverify.pipeline.comparing_code import proved_entry
+from tileverify.pipeline.second_readings import proved_entry
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 
 from .build import ARCHITECTURE

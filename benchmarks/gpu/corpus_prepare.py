@@ -25,7 +25,9 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.build import build_bundle
 from tileverify.launching.bundle.manifest import bundle_bytes
 from tileverify.launching.bundle.trust import sign
-from tileverify.pipeline import CheckOptions, check_unit, solver_version
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import solver_version
 from tileverify.results import Verdict
 
 from .build import ARCHITECTURE

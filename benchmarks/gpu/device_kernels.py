@@ -47,7 +47,9 @@ class Prepare:
         from tileverify.launching.bundle.trust import sign
         from tileverify.launching.calls import grid_of
         from tileverify.launching.launcher import of_this_process
-        from tileverify.pipeline import CheckOptions, check_unit, solver_version
+        from tileverify.pipeline import CheckOptions
+        from tileverify.pipeline.unit_check import check_unit
+        from tileverify.pipeline.unit_summary import solver_version
 
         of_this_process().launch(stream, grid, kernel, arguments, **options)
         asked = of_this_process().asked(stream, kernel, arguments, **options)

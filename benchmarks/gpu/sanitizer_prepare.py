@@ -20,7 +20,7 @@ from tileverify.backend.assembler import find_assembler
 from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES, extent_bytes
 from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.launching.bundle.manifest import parameter_types
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 
 from .build import ARCHITECTURE
 from .corpus_prepare import labelled_units, stored_launch

@@ -19,7 +19,7 @@ import torch
 
 import tileverify
 from tileverify.launching import in_flight as of_in_flight
-from tileverify.launching import journal as of_journal
+from tileverify.launching import launch_log as of_journal
 
 from .common import addition
 

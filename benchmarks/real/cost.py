@@ -31,7 +31,8 @@ from typing import Any
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_unit, solver_version
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import solver_version
 from tileverify.results import KernelResult
 
 from .report import kernels

@@ -24,7 +24,8 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
-from tileverify.pipeline import CheckOptions, check_paths, solver_version
+from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline.unit_summary import solver_version
 from tileverify.results import KernelResult, Verdict
 
 _WIDEST_FIRST = ("any", "sizes", "launch", "")

@@ -26,12 +26,12 @@ from typing import Any
 
 import torch
 
-from tileverify.equality.planned_launches import Options
+from tileverify.equality.points import Options
 from tileverify.equality.targets import EqualOptions, JudgedKernel, judge
 from tileverify.hook import imitated
-from tileverify.hook.torch_runtime import install_runtime
+from tileverify.hook.torch_cuda import install_runtime
 from tileverify.pipeline import CheckOptions
-from tileverify.pipeline.cache.verdicts import default_folder
+from tileverify.pipeline.verdict_cache import default_folder
 from tileverify.record.recorded_command import RecordOptions
 from tileverify.system.errors import TileVerifyError
 

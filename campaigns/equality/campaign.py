@@ -27,10 +27,9 @@ from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.corpus import Labelled
 from tileverify.equality.answer_text import difference
 from tileverify.equality.deciding import Decision, ExactAnswer, decide
-from tileverify.equality.planned_launches import Options
-from tileverify.equality.rival_kernels import RivalKernel
-from tileverify.equality.targets import kernel_of
-from tileverify.pipeline import check_unit
+from tileverify.equality.points import Options
+from tileverify.equality.targets import RivalKernel, kernel_of
+from tileverify.pipeline.unit_check import check_unit
 
 from .changes import MUTANTS, REWRITES, Changed, DoesNotApply, changed, changed_loop, changes_of
 

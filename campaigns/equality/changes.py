@@ -14,9 +14,9 @@ import numpy as np
 
 from tileverify.backend.interpreter.control import REGION_OPS
 from tileverify.backend.interpreter.values import Tile
-from tileverify.equality import constants, exact, formulas, reducing
+from tileverify.equality import constants, exact, formulas, primitives
 from tileverify.equality.op_rules import RULES as TYPED_RULES
-from tileverify.equality.running import ExactKernel
+from tileverify.equality.op_rules import ExactKernel
 from tileverify.frontend.bytecode.model import Op, Value
 from tileverify.frontend.bytecode.traverse import walk
 
@@ -292,7 +292,7 @@ def _backwards(run: Any, op: Op) -> Any:
     if op.regions[0].blocks[0].ops[0].name != "addf":
         return RULES["reduce"](run, op)
     tile = run.tiles(op, "inputs")[0]
-    return (Tile(reducing.folded(add, None)(np.flip(tile.data, op.attributes["dim"]), op.attributes["dim"])),)
+    return (Tile(primitives.folded(add, None)(np.flip(tile.data, op.attributes["dim"]), op.attributes["dim"])),)
 
 
 def changes_of(kernel: ExactKernel, table: dict[str, dict[str, Change]]) -> list[Changed]:

@@ -24,7 +24,7 @@ from tileverify.backend.interpreter import InterpreterStop
 from tileverify.contract.concrete import Block, ConcreteLaunch
 from tileverify.contract.expressions import print_expression
 from tileverify.contract.launch import Expression
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Finding, KernelResult, Verdict
 from tileverify.results.claim import Claim, claim_from_json
 from tileverify.results.codes import CODES

@@ -18,7 +18,7 @@ from tileverify.contract.data_facts import expressions_of
 from tileverify.contract.expressions import evaluate, free_names
 from tileverify.contract.launch import Argument, ArrayArgument, LaunchSpec, ListArgument, Number, ScalarArgument
 from tileverify.contract.strides import may_overlap_itself
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 
 from .accesses import INDEX_ARRAYS

@@ -24,7 +24,8 @@ from itertools import chain
 from pathlib import Path
 
 from tileverify.contract.launch import KernelUnit
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult
 
 from ..mutants.written import limits_of, open_clauses

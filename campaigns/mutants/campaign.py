@@ -23,7 +23,8 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 
 from .judgement import Judge, Judged

@@ -19,7 +19,8 @@ from tileverify.backend.interpreter import InterpreterStop
 from tileverify.backend.interpreter.ordering import Schedule
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Finding, KernelResult, Verdict
 from tileverify.results.claim import claim_from_json
 

@@ -35,7 +35,7 @@ from tileverify.contract.strides import may_overlap_itself
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.frontend.bytecode.traverse import walk
-from tileverify.pipeline import entry_of
+from tileverify.pipeline.unit_summary import entry_of
 
 from ..hunt import clause_holds, read_clause
 

@@ -14,7 +14,7 @@ from random import Random
 from tests.soundness.edits import finished, sites
 
 from tileverify.frontend.bytecode import decode
-from tileverify.pipeline import entry_of
+from tileverify.pipeline.unit_summary import entry_of
 
 from .mutators import KINDS, MUTATORS
 from .subjects import Subject

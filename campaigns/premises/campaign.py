@@ -21,7 +21,7 @@ from tests.corpus.compiled import corpus_kernels
 from tests.corpus.kept import kept
 
 from tileverify.corpus import corpus_launches
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 from tileverify.verifier import obligations
 

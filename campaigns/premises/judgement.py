@@ -21,7 +21,7 @@ from tests.child import in_child
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import Labelled
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 
 from .deletions import Deletion, patched

@@ -29,7 +29,8 @@ from tests.corpus.kept import kept
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 from tileverify.system.errors import TileVerifyError
 from tileverify.system.parallel import map_ordered

@@ -23,9 +23,8 @@ from tileverify.contract.terms import FALSE, Term
 from tileverify.frontend.bytecode.model import Op
 from tileverify.frontend.sources.discover import discover, nothing
 from tileverify.frontend.symbolic import open_rules
-from tileverify.frontend.symbolic.open_equations import OpenEquations
-from tileverify.frontend.symbolic.open_values import OpenValues
-from tileverify.pipeline import check_unit
+from tileverify.frontend.symbolic.open_values import OpenEquations, OpenValues
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.claim import claim_from_json
 

@@ -15,7 +15,8 @@ from tests.shared import gathered
 
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.optable import OPERATIONS
-from tileverify.pipeline import check_paths, check_unit
+from tileverify.pipeline import check_paths
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 
 from ..generated.campaign import Record, kernel, known_records, ops_of, reasons, records, same_flaw, summary, to_json

@@ -14,7 +14,7 @@ from tests.profiles import tries
 from tests.shared import gathered
 
 from tileverify.contract.launch import KernelUnit
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Finding, KernelResult, Verdict, Witness
 from tileverify.results.claim import Claim, claim_to_json
 from tileverify.results.codes import TV

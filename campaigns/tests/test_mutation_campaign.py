@@ -16,7 +16,7 @@ from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import Apply, KernelUnit, LaunchSpec, Name, Number
 from tileverify.corpus import corpus_launches
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 
 from ..mutants import judgement

@@ -10,7 +10,7 @@ from tests.child import in_child
 from tests.corpus.compiled import units
 
 from tileverify.corpus import corpus_launches
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.verifier import obligations
 
 from ..premises.deletions import deleted, deletions

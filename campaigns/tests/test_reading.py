@@ -10,7 +10,7 @@ from tests.backend.helpers import hand_made
 
 from tileverify.frontend.bytecode.builder import I32, BodyBuilder, tile
 from tileverify.frontend.bytecode.model import Value
-from tileverify.frontend.symbolic.block_numbers import read_axes
+from tileverify.frontend.symbolic.written import read_axes
 
 from ..generated.reading import axes_read
 

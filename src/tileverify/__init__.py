@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .api import tune as tune
     from .backend.guard import LaunchRefused as LaunchRefused
     from .backend.ledger import InFlightConflict as InFlightConflict
-    from .launching.bundle.model import BundleRefused as BundleRefused
+    from .launching.bundle.manifest import BundleRefused as BundleRefused
     from .launching.optouts import UnprovedLaunch as UnprovedLaunch
     from .launching.optouts import unproved as unproved
     from .launching.optouts import unproved_launches as unproved_launches
@@ -31,7 +31,7 @@ _FACE = ("check", "equal", "gate", "graph", "in_flight", "kernel", "launch", "lo
 _PLACES = {
     **dict.fromkeys(_FACE, "tileverify.api"),
     **dict.fromkeys(("UnprovedLaunch", "unproved", "unproved_launches"), "tileverify.launching.optouts"),
-    "BundleRefused": "tileverify.launching.bundle.model",
+    "BundleRefused": "tileverify.launching.bundle.manifest",
     "InFlightConflict": "tileverify.backend.ledger",
     "LaunchRefused": "tileverify.backend.guard",
     "TileVerifyError": "tileverify.system.errors",

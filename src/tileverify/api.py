@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from .gating import GateResult
     from .gating.gated import GivenGateOptions
     from .launching.bundled import BundledKernel
-    from .launching.cell_magic import NotebookShell
-    from .launching.checking import Checked
-    from .launching.given import Arguments, GivenGrid, GivenOptions, LaunchedKernel, Stream
+    from .launching.checking import Checked, NotebookShell
     from .launching.graphs import Graph
     from .launching.in_flight import InFlight
+    from .launching.launch_types import Arguments, GivenGrid, GivenOptions, LaunchedKernel, Stream
     from .launching.launcher import Launcher
     from .launching.programs import Patch
     from .launching.tuning import Called, Likeness, Tuned
@@ -92,7 +91,7 @@ def check(
     from .launching.checking import check as check_target
     from .launching.checking import runs_no_program
     from .pipeline import CheckOptions
-    from .pipeline.cache.verdicts import default_folder
+    from .pipeline.verdict_cache import default_folder
 
     frame = inspect.currentframe()
     caller = None if frame is None else frame.f_back
@@ -316,8 +315,7 @@ def tune(
     >>> print(str(tuned.trials[0]).partition(", ")[2])
     moves 1.00 times the least
     """
-    from .launching.moved import counting
-    from .launching.tuning import on_device
+    from .launching.tuning import counting, on_device
 
     def likeness(variant: Called, first: Called) -> Likeness:
         from .equality.variants import likeness_of
@@ -362,7 +360,7 @@ def equal(
     >>> [found.equality.answer.value for found in tileverify.equal("halve.py::halve", lambda x: {"out": x / 2.0001})]
     ['different']
     """
-    from .equality.planned_launches import Options
+    from .equality.points import Options
     from .equality.targets import EqualOptions, judge
 
     return judge(target, reference, EqualOptions(Options(seed=seed, values=sizes, inputs=inputs)))
@@ -392,7 +390,7 @@ def gate(
 
 
 def load_ipython_extension(shell: NotebookShell) -> None:
-    """``%load_ext tileverify``: the cell magic ``%%tileverify`` for notebooks; see `launching.cell_magic`."""
-    from .launching.cell_magic import register
+    """``%load_ext tileverify``: the cell magic ``%%tileverify`` for notebooks; see `launching.checking`."""
+    from .launching.checking import register
 
     register(shell, launcher())

@@ -14,8 +14,8 @@ from tileverify.backend.interpreter.access_log import DynamicAccess
 from tileverify.contract.concrete import Block, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
-from tileverify.frontend.bytecode.address_uses import beside_addresses
-from tileverify.pipeline import entry_of
+from tileverify.frontend.bytecode.entry_uses import beside_addresses
+from tileverify.pipeline.unit_summary import entry_of
 
 from ..corpus.compiled import corpus_kernels
 from ..corpus.launches import drawn_launches

@@ -14,8 +14,7 @@ import pytest
 
 from tileverify.frontend.bytecode.builder import F32, I8, BodyBuilder, tile
 from tileverify.frontend.bytecode.model import Value
-from tileverify.frontend.bytecode.ops_arithmetic import FLOAT_OPS, INTEGER_OPS
-from tileverify.frontend.bytecode.optable import OpDeclaration
+from tileverify.frontend.bytecode.optable import FLOAT_OPS, INTEGER_OPS, OpDeclaration
 
 from .helpers import lanes
 from .test_floats import f32

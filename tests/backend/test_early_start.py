@@ -11,10 +11,10 @@ import cuda.tile as ct
 import pytest
 from tests.written_kernel import unit_at
 
-from tileverify.backend.early_start import reads_ahead, waits_first
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Entry
+from tileverify.launching.reach import reads_ahead, waits_first
 
 
 def waits(x: Any, out: Any) -> None:

@@ -13,7 +13,7 @@ from tileverify.backend.numbers.launch_steps import launch_steps, steered_by_ste
 from tileverify.backend.numbers.odd_launches import OddLaunches, odd_launches
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
-from tileverify.pipeline import entry_of
+from tileverify.pipeline.unit_summary import entry_of
 
 HEAD = """import cuda.tile as ct
 import tileverify

@@ -9,19 +9,26 @@ from pathlib import Path
 import pytest
 from tests.written_kernel import written
 
-from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, CodeDiffers, find_assembler
+from tileverify.backend.assembler import (
+    Assembled,
+    Assembler,
+    AssemblyError,
+    CodeDiffers,
+    find_assembler,
+    refuse_split_loads,
+)
 from tileverify.backend.compiled import cubin_look
 from tileverify.backend.compiled.both_runs import DifferenceKind
 from tileverify.backend.compiled.cubin_look import Looked, ProvedEntry, looked, refuse_differences
-from tileverify.backend.split_loads import refuse_split_loads
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.bytecode.model import Entry, Op
 from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.build import build_bundle
-from tileverify.launching.bundle.model import BundleRefused
+from tileverify.launching.bundle.manifest import BundleRefused
 from tileverify.launching.bundle.trust import trusted_cubin
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 
 WAITS_BY_LOADS = ROOT / "protocols" / "turns.py"

@@ -24,7 +24,7 @@ from tileverify.frontend.bytecode.trusting import under_trust
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.recurrences import Recurrence
 from tileverify.frontend.symbolic.summary import Access, AccessSummary, LoopForm, PointerFootprint, Site, ViewFootprint
-from tileverify.pipeline import entry_of, summary_of
+from tileverify.pipeline.unit_summary import entry_of, summary_of
 from tileverify.system.errors import UnsupportedOperation
 from tileverify.verifier.certificate.reread import excluded
 from tileverify.verifier.certificate.second_solver import SecondSolver

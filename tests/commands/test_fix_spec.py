@@ -84,7 +84,7 @@ def test_an_editor_offers_the_promise(tmp_path: Path) -> None:
     from lsprotocol import types
 
     from tileverify.pipeline import CheckOptions, check_paths
-    from tileverify.serving.lsp.actions import actions_at
+    from tileverify.serving.lsp.shown import actions_at
 
     (tmp_path / "k.py").write_text(KERNELS)
     (tmp_path / "k.tileverify.toml").write_text(SPEC)

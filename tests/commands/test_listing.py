@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.pipeline import obligation_list
+from tileverify.pipeline import known_files
 from tileverify.system.errors import UnsupportedOperation
 
 KERNELS = """\
@@ -72,7 +72,7 @@ def test_what_cannot_be_counted_is_told(tileverify: CommandLine, monkeypatch: py
         raise UnsupportedOperation("no rule for 'odd'", op="odd")
 
     with monkeypatch.context() as planted:
-        planted.setattr(obligation_list, "summary_of", unknown)
+        planted.setattr(known_files, "summary_of", unknown)
         ran = tileverify("list", "--obligations", "kernels.py")
         assert (ran.code, ran.out.splitlines()[0]) == (0, "kernels.py::copy [0]: no rule for 'odd'")
     Path("kernels.tileverify.toml").write_text(SPEC.replace('"f32[N]", out', '"f32[N, N]", out', 1))

@@ -12,7 +12,7 @@ from tests.command_line import CommandLine
 
 from tileverify.commands import shell
 from tileverify.commands.shell import Working
-from tileverify.pipeline.under_way import UnderWay
+from tileverify.pipeline.options import UnderWay
 
 
 class Terminal(io.StringIO):

@@ -13,7 +13,7 @@ from tileverify.contract.parameters import KernelParameter
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text
 from tileverify.contract.spec_text import spec_text
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 from tileverify.system.errors import SpecError, UsageError
 from tileverify.verifier.certificate.launches import contract_lines, essence, launch_from_json, launch_to_json

@@ -23,7 +23,7 @@ TABLE = "tileverify/contract/facts/kinds.py"
 OTHERS = {
     ("tileverify/corpus/examples.py", "range"),
     ("tileverify/frontend/sources/usage.py", "range"),
-    ("tileverify/frontend/sources/settled_names.py", "range"),
+    ("tileverify/frontend/sources/import_purity.py", "range"),
     ("tileverify/pipeline/repair/guards.py", "range"),
     ("tileverify/pipeline/repair/proposals.py", "range"),
     *(("tileverify/contract/facts/layouts.py", word) for word in ("segments",)),

@@ -22,7 +22,7 @@ from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import ArrayArgument, KernelUnit, LaunchSpec, ListArgument, Number
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import ScalarType
-from tileverify.pipeline import entry_of
+from tileverify.pipeline.unit_summary import entry_of
 from tileverify.system.errors import UsageError
 
 from .. import profiles

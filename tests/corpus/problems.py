@@ -31,7 +31,7 @@ from tileverify.contract.launch import (
     TupleArgument,
 )
 from tileverify.frontend.bytecode import decode
-from tileverify.pipeline import entry_of
+from tileverify.pipeline.unit_summary import entry_of
 
 from .fact_contents import as_observed, has_rich_facts, rich_contents, starts_last
 

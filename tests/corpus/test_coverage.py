@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tileverify.corpus import Labelled, corpus_launches
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 
 from .compiled import units

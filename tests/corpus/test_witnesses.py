@@ -16,7 +16,7 @@ from tileverify.contract.expressions import GRID_NAMES
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
-from tileverify.pipeline import entry_of
+from tileverify.pipeline.unit_summary import entry_of
 from tileverify.results import Finding, KernelResult, Verdict, Witness
 from tileverify.results.claim import claim_from_json
 from tileverify.results.json_report import result_to_json

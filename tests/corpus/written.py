@@ -11,7 +11,7 @@ from tileverify.backend.interpreter.values import KEEP_GOING
 from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
-from tileverify.pipeline import entry_of
+from tileverify.pipeline.unit_summary import entry_of
 
 STEPS = 1 << 40
 

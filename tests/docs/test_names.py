@@ -75,7 +75,7 @@ def test_every_excuse_is_needed(page: str) -> None:
     [
         ("The prover is `verifier/verified.py`.", "verifier/verified.py"),
         ("A bare name is none: `verify.py`.", "verify.py"),
-        ("`frontend/symbolic` holds `loop_counters.py`, and not `counters.py`.", "counters.py"),
+        ("`frontend/symbolic` holds `recurrences.py`, and not `counters.py`.", "counters.py"),
         ("It starts in `backend/lunch`.", "backend/lunch"),
         ("See `docs/soundnes.md`.", "docs/soundnes.md"),
         ("See [soundness](docs/soundnes.md#2-theorem).", "docs/soundnes.md"),

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tileverify.equality import torch_layers, torch_moving, torch_rules
+from tileverify.equality import torch_moving, torch_rules
 
-RULES = {**torch_rules.RULES, **torch_moving.RULES, **torch_layers.RULES}
+RULES = {**torch_rules.RULES, **torch_moving.RULES, **torch_rules.LAYER_RULES}
 FILE = Path(__file__).with_suffix(".txt")
 
 

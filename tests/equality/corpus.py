@@ -24,15 +24,15 @@ from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.equality.answer_text import difference
-from tileverify.equality.creating import exact_numpy
 from tileverify.equality.deciding import ExactAnswer, decide
-from tileverify.equality.planned_launches import Options
-from tileverify.equality.points import TrialPoint
-from tileverify.equality.running import ExactKernel
-from tileverify.equality.undecided import Undecided
+from tileverify.equality.field import Undecided
+from tileverify.equality.op_rules import ExactKernel
+from tileverify.equality.points import Options, TrialPoint
+from tileverify.equality.reference_runs import exact_numpy
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_unit, entry_of
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import entry_of
 from tileverify.results import Verdict
 
 LABELS = {

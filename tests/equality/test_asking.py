@@ -23,10 +23,10 @@ from tests.written_kernel import unit_at
 
 from tileverify.contract.launch import KernelUnit
 from tileverify.equality.deciding import Decision, ExactAnswer
-from tileverify.equality.named import other_of
-from tileverify.equality.planned_launches import Options
+from tileverify.equality.points import Options
+from tileverify.equality.reference_runs import other_of
 from tileverify.equality.targets import EqualOptions, compared, written_by
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult
 
 KERNELS = Path(__file__).parent / "asking_kernels.py"

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tileverify.equality.creating import numpy_of_numbers
 from tileverify.equality.deciding import Decision, ExactAnswer
 from tileverify.equality.exact_arrays import Numbers, presented
-from tileverify.equality.float_types import float_type
-from tileverify.equality.planned_launches import Options
-from tileverify.equality.points import drawn
+from tileverify.equality.field import Undecided
+from tileverify.equality.points import Options, drawn
+from tileverify.equality.primitives import float_type
+from tileverify.equality.reference_runs import numpy_of_numbers
 from tileverify.equality.targets import EqualOptions, judge
-from tileverify.equality.undecided import Undecided
 
 KERNELS = Path(__file__).parent / "tie_kernels.py"
 

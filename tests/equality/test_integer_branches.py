@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tileverify.equality.branches import WaysTaken
-from tileverify.equality.integer_branches import integer_branches
+from tileverify.equality.decision_points import integer_branches
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, tile
 from tileverify.frontend.bytecode.location import Location
 from tileverify.frontend.bytecode.model import Entry, Op, Value

@@ -10,9 +10,8 @@ from tests.written_kernel import written
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.backend.numbers.trial_launches import NARROW
 from tileverify.contract.launch import KernelUnit
-from tileverify.equality.kernel_runs import runs
-from tileverify.equality.planned_launches import Options
-from tileverify.equality.sent_points import SentEnd, SentGap, SentPoint
+from tileverify.equality.kernel_runs import SentEnd, SentGap, SentPoint, runs
+from tileverify.equality.points import Options
 from tileverify.equality.targets import kernel_of
 from tileverify.frontend.sources.discover import discover
 

@@ -11,9 +11,8 @@ import pytest
 import tileverify
 from tileverify.equality import op_rules
 from tileverify.equality.deciding import Decision, ExactAnswer
+from tileverify.equality.decision_points import ASKED, NATURES, Nature
 from tileverify.equality.field import Array
-from tileverify.equality.kinks import NATURES, Nature
-from tileverify.equality.questions import ASKED
 
 KERNELS = Path(__file__).with_name("kink_kernels.py")
 

@@ -11,8 +11,8 @@ from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
 from tileverify.equality.answer_text import sentence
 from tileverify.equality.deciding import ENOUGH_BITS, Decision, ExactAnswer, decide
-from tileverify.equality.named import loaded, other_of
-from tileverify.equality.planned_launches import Options
+from tileverify.equality.points import Options
+from tileverify.equality.reference_runs import loaded, other_of
 from tileverify.equality.targets import kernel_of, written_by
 from tileverify.frontend.sources.discover import discover
 

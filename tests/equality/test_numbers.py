@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tileverify.equality import constants, exact, field, formulas, logarithms, reducing
+from tileverify.equality import constants, exact, field, formulas, primitives
 from tileverify.equality.exact_arrays import presented
+from tileverify.equality.field import NearTie, Undecided
+from tileverify.equality.launch_outcomes import compared
 from tileverify.equality.points import drawn
 from tileverify.equality.primitives import ELEMENTWISE
-from tileverify.equality.sameness import compared
-from tileverify.equality.undecided import NearTie, Undecided
 
 SOURCE = np.random.default_rng(5)
 
@@ -46,7 +46,7 @@ def square(x: Any) -> Any:
 
 
 def row_sum(x: Any) -> Any:
-    return reducing.total(x, 1, keepdims=True)
+    return primitives.total(x, 1, keepdims=True)
 
 
 LAWS: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
@@ -79,11 +79,11 @@ LAWS: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
     ),
     "erf is odd": lambda x, y: (formulas.erf(exact.negative(x)), exact.negative(formulas.erf(x))),
     "variance": lambda x, y: (
-        reducing.variance(x, 1),
-        subtract(reducing.mean(multiply(x, x), 1), multiply(reducing.mean(x, 1), reducing.mean(x, 1))),
+        primitives.variance(x, 1),
+        subtract(primitives.mean(multiply(x, x), 1), multiply(primitives.mean(x, 1), primitives.mean(x, 1))),
     ),
     "products": lambda x, y: (exact.matmul(exact.matmul(x, y), x), exact.matmul(x, exact.matmul(y, x))),
-    "einsum": lambda x, y: (reducing.einsum("ik,jk->ij", [x, y]), exact.matmul(x, y.T)),
+    "einsum": lambda x, y: (primitives.einsum("ik,jk->ij", [x, y]), exact.matmul(x, y.T)),
 }  # fmt: skip
 
 
@@ -109,8 +109,8 @@ def test_the_primes_are_a_chain_in_which_small_numbers_are_squares() -> None:
 
 @pytest.mark.parametrize("number", range(field.LEVELS - 1))
 def test_every_small_prime_is_the_power_that_its_logarithm_says(number: int) -> None:
-    modulus, primes = field.MODULI[number], logarithms.small_primes(number).tolist()
-    table, squares = logarithms.of_integers(number)
+    modulus, primes = field.MODULI[number], field.small_primes(number).tolist()
+    table, squares = field.tabulated_logarithms(number)
     assert len(table) ** 2 > modulus
     for prime in primes:
         assert pow(2, int(table[prime]), modulus) == (prime if squares[prime] else modulus - prime)
@@ -118,7 +118,7 @@ def test_every_small_prime_is_the_power_that_its_logarithm_says(number: int) -> 
 
 def test_logarithms_are_the_exponents_of_powers() -> None:
     x = some(500)["r"].T.astype(np.uint64)
-    found, powers = logarithms.logarithm(x)
+    found, powers = field.logarithm(x)
     again = field.exponential(found)
     for number in range(field.LEVELS - 1):
         same, opposite = again == x, again == np.asarray(field.negated(x))
@@ -131,7 +131,7 @@ def test_logarithms_are_the_exponents_of_powers() -> None:
 def test_many_logarithms_make_a_wrong_yes_more_likely() -> None:
     def bits(count: int) -> float:
         x = square(some(count))
-        left, right = exact.total(log(x), 0), log(reducing.product(x, 0))
+        left, right = exact.total(log(x), 0), log(primitives.product(x, 0))
         found = compared(np.asarray(left)[None], np.asarray(right)[None])
         assert not found.open
         assert found.different is None

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from tileverify.equality import constants
-from tileverify.equality.array_functions import FUNCTIONS
-from tileverify.equality.creating import numpy_of_numbers
-from tileverify.equality.exact_arrays import Numbers, presented
+from tileverify.equality.exact_arrays import FUNCTIONS, Numbers, presented
+from tileverify.equality.field import Undecided
 from tileverify.equality.primitives import is_numbers, plain
-from tileverify.equality.undecided import Undecided
+from tileverify.equality.reference_runs import numpy_of_numbers
 
 EXPRESSIONS = """
 x.sum(dtype=int) | np.sum(x, dtype=np.int32) | np.sum(x, where=m) | np.sum(x, initial=5.0) | np.sum(t, axis=(0, -1))

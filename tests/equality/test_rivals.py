@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tileverify.equality.deciding import Decision, ExactAnswer
-from tileverify.equality.planned_launches import Options
+from tileverify.equality.points import Options
 from tileverify.equality.targets import EqualOptions, judge
 from tileverify.system.errors import UsageError
 

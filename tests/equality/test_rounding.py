@@ -14,8 +14,8 @@ from tests.command_line import command_line
 
 from tileverify.equality.answer_text import rounding_lines
 from tileverify.equality.deciding import Decision, ExactAnswer
-from tileverify.equality.planned_launches import Options
-from tileverify.equality.rounding_error import RoundingSeen, error_of, spacing
+from tileverify.equality.launch_outcomes import RoundingSeen, error_of, spacing
+from tileverify.equality.points import Options
 from tileverify.equality.targets import EqualOptions, judge
 
 KERNELS = Path(__file__).parent / "rounding_kernels.py"

@@ -18,9 +18,8 @@ from tileverify.backend.numbers.trial_launches import Constants
 from tileverify.contract.launch import KernelUnit
 from tileverify.equality.answer_text import sentence
 from tileverify.equality.deciding import Decision, ExactAnswer, decide
-from tileverify.equality.named import other_of
-from tileverify.equality.planned_launches import Options
-from tileverify.equality.points import FILLINGS, SEARCHING, drawn_point, given_point
+from tileverify.equality.points import FILLINGS, SEARCHING, Options, drawn_point, given_point
+from tileverify.equality.reference_runs import other_of
 from tileverify.equality.targets import kernel_of
 from tileverify.frontend.sources.discover import discover
 from tileverify.gating.jobs import trial_contents

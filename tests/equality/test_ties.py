@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tileverify.equality.deciding import Decision
-from tileverify.equality.planned_launches import Options
+from tileverify.equality.points import Options
 from tileverify.equality.targets import EqualOptions, judge
 
 KERNELS = Path(__file__).parent / "tie_kernels.py"

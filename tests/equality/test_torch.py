@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from tests.command_line import command_line
 
-from tileverify.equality import torch_layers, torch_moving, torch_rules
+from tileverify.equality import torch_moving, torch_rules
 from tileverify.equality.exact import same
+from tileverify.equality.field import Undecided
 from tileverify.equality.points import drawn
-from tileverify.equality.torch_use import uses_torch
-from tileverify.equality.undecided import Undecided
+from tileverify.equality.reference_code import uses_torch
 
 HERE = Path(__file__).parent
-RULES: Mapping[str, Callable[..., Any]] = {**torch_rules.RULES, **torch_moving.RULES, **torch_layers.RULES}
+RULES: Mapping[str, Callable[..., Any]] = {**torch_rules.RULES, **torch_moving.RULES, **torch_rules.LAYER_RULES}
 X = drawn(np.random.default_rng(3), np.random.default_rng(4).standard_normal((4, 6)))
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from tileverify.equality.constants import numbers_of
 from tileverify.equality.exact import is_lost
+from tileverify.equality.field import Undecided
 from tileverify.equality.points import drawn
-from tileverify.equality.undecided import Undecided
 
 from .aten import FILE
 

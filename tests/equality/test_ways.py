@@ -14,7 +14,7 @@ from tileverify.equality import deciding
 from tileverify.equality.answer_text import difference, fields, sentence
 from tileverify.equality.deciding import Decision, ExactAnswer
 from tileverify.equality.field import Array
-from tileverify.equality.planned_launches import Options
+from tileverify.equality.points import Options
 from tileverify.equality.targets import EqualOptions, judge
 
 KERNELS = Path(__file__).with_name("way_kernels.py")

@@ -28,7 +28,7 @@ from tests.examples.qwen3_reference import logits
 import tileverify
 from tileverify.kernels import prepared
 from tileverify.kernels.device import decoding_rows
-from tileverify.kernels.references import decoding as references
+from tileverify.kernels.references import layers as references
 
 CONFIG = Config(2, 32, 4, 2, 32, vocabulary=48, head_width=16, positions=96, dtype="f32")
 TEXTS = [17, 3, 41, 8, 47], [30, 2]

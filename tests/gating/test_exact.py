@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from tileverify.gating import GatedKernel, GateOptions, Sandbox, Submission, judge
-from tileverify.gating.jobs import exactness
-from tileverify.gating.jobs.reference_messages import ReferenceAnswer
-from tileverify.gating.jobs.requests import JobRequest
-from tileverify.gating.sandbox.orders import JobKind, JobLimits
-from tileverify.gating.sandbox.sandbox import JobOutcome
+from tileverify.gating.jobs.job_messages import JobRequest, ReferenceAnswer
+from tileverify.gating.jobs.references import with_equality
+from tileverify.gating.sandbox.sandbox import JobKind, JobLimits, JobOutcome
 
 HEAD = "import cuda.tile as ct\n\n@ct.kernel\n"
 REFERENCES = """
@@ -213,6 +211,6 @@ def test_one_order_says_little_of_a_kernel_whose_order_matters(references: Path,
             return ReferenceAnswer(equal=answer(kernel))
 
     unordered = replace(kernel, result=replace(kernel.result, deterministic=False))
-    found = exactness.with_equality(unordered, b"", None, Agreeing())  # type: ignore[arg-type]
+    found = with_equality(unordered, b"", None, Agreeing())  # type: ignore[arg-type]
     assert (found.accepted, answer(found)["answer"]) == (True, "not decided")
     assert "order of blocks" in answer(found)["reason"]

@@ -10,7 +10,7 @@ from tests.gating.float_submissions import CHEATS, FLUSHING, HONEST, REFERENCES,
 from tests.gating.test_small_submissions import judged, sampled
 
 from tileverify.gating import Sandbox
-from tileverify.gating.jobs.noisy_reference import noisy
+from tileverify.gating.jobs.comparing import noisy
 
 FEW_CHEATS = (
     "a-bump-by-a-power", "a-bump-by-two-arrays", "a-bump-by-a-magnitude", "a-hole-by-a-root", "overflow-on-the-way",

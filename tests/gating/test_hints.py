@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
+from tileverify.gating.gate import with_hints
 from tileverify.gating.gated import GatedKernel, GateResult, Limits, Reason
-from tileverify.gating.hints import with_hints
-from tileverify.gating.jobs.requests import JobRequest, SubmissionRequest
-from tileverify.gating.sandbox.orders import CutOff, JobEnd, JobKind, JobLimits
-from tileverify.gating.sandbox.sandbox import JobOutcome
+from tileverify.gating.jobs.job_messages import JobRequest, SubmissionRequest
+from tileverify.gating.sandbox.sandbox import CutOff, JobEnd, JobKind, JobLimits, JobOutcome
 from tileverify.pipeline.repair.proposals import Proposal
 from tileverify.results import Edit, Finding, Hint, KernelResult, SourceSite, Verdict, Witness
 from tileverify.results.json_report import result_to_json

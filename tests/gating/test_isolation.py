@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tileverify.gating import GateOptions, IsolationUnavailable, Sandbox, Submission, judge
-from tileverify.gating.sandbox import isolation, syscalls
+from tileverify.gating.sandbox import isolation
+from tileverify.gating.sandbox import isolation as syscalls
 from tileverify.gating.sandbox.isolation import Confinement, broken_wall, confine
 
 from .hostile import HONEST
@@ -46,7 +47,7 @@ def test_without_any_isolation_nothing_is_run(kind: str, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize(("module", "name", "value"), [("sys", "platform", "darwin"), ("seccomp", "TABLES", {})])
 def test_other_systems_are_refused(module: str, name: str, value: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tileverify.gating.sandbox import seccomp
+    from tileverify.gating.sandbox import isolation as seccomp
 
     monkeypatch.setattr(sys if module == "sys" else seccomp, name, value)
     with pytest.raises(IsolationUnavailable, match="Linux"):

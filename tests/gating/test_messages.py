@@ -11,7 +11,7 @@ import pytest
 
 from tileverify.contract.parameters import KernelParameter
 from tileverify.gating import GateOptions, Submission, judge
-from tileverify.gating.jobs.compiled import (
+from tileverify.gating.jobs.compile_job import (
     CompiledItem,
     CompiledUnit,
     claims_of,
@@ -21,12 +21,18 @@ from tileverify.gating.jobs.compiled import (
     parameter_words,
     unit_claimed,
 )
-from tileverify.gating.jobs.requests import JobRequest
-from tileverify.gating.jobs.tried import said
-from tileverify.gating.sandbox.frames import BrokenFrame, read_frame, write_frame
-from tileverify.gating.sandbox.orders import JobEnd, JobKind, JobLimits, Walls
-from tileverify.gating.sandbox.sandbox import JobOutcome
-from tileverify.gating.screen.plain_values import NotPlain, heard, plain
+from tileverify.gating.jobs.job_messages import JobRequest, said
+from tileverify.gating.plain_values import NotPlain, heard, plain
+from tileverify.gating.sandbox.sandbox import (
+    BrokenFrame,
+    JobEnd,
+    JobKind,
+    JobLimits,
+    JobOutcome,
+    Walls,
+    read_frame,
+    write_frame,
+)
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.json_report import result_to_json
 

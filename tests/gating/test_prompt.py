@@ -10,8 +10,8 @@ import pytest
 
 from tileverify.gating.gated import GatedKernel, GateResult, Reason
 from tileverify.gating.prompt import LONGEST, changed_lines, prompt_text
-from tileverify.pipeline.repair.edits import changed_lines as lines_changed
-from tileverify.pipeline.repair.edits import edited, well_placed
+from tileverify.pipeline.repair.kernel_source import changed_lines as lines_changed
+from tileverify.pipeline.repair.kernel_source import edited, well_placed
 from tileverify.results import (
     Applicability,
     Edit,

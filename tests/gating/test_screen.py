@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 import tileverify.corpus
-from tileverify.gating.screen.screen import screen
-from tileverify.gating.screen.vocabulary import MODULES
+from tileverify.gating import screen
+from tileverify.gating.screen_vocabulary import MODULES
 
 HEAD = "import cuda.tile as ct\nimport math\nfrom dataclasses import dataclass, field\n"
 

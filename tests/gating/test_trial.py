@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from tileverify.gating import GateOptions, GateResult, Sandbox, Submission, gate, judge
+from tileverify.gating.jobs.job_messages import JobRequest
 from tileverify.gating.jobs.references import ReferenceProcess
-from tileverify.gating.jobs.requests import JobRequest
-from tileverify.gating.sandbox.orders import JobKind, JobLimits
-from tileverify.gating.sandbox.sandbox import JobOutcome
+from tileverify.gating.sandbox.sandbox import JobKind, JobLimits, JobOutcome
 from tileverify.results import WrittenArrays
 from tileverify.system.errors import UsageError
 

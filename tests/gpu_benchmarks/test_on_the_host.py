@@ -14,11 +14,11 @@ from benchmarks.gpu.interleavings import ARRAYS, KINDS, Run, differing, program
 from benchmarks.gpu.kernels.elementwise import add
 
 import tileverify
-from tileverify.backend.early_start import waits_first
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_unit
+from tileverify.launching.reach import waits_first
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -12,7 +12,7 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal, slope
 
 import tileverify
 from tileverify.kernels.device import activations
-from tileverify.kernels.references import activations as references
+from tileverify.kernels.references import elements as references
 
 N, TILE, GRID = 77, 16, (5,)
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids=["f32", "f16", "bf16"])

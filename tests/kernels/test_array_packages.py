@@ -13,8 +13,8 @@ from numpy.typing import DTypeLike
 from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 
 from tileverify import kernels
-from tileverify.kernels import arrays, jax_arrays, prepared
-from tileverify.kernels.references import activations, norms, products, softmax
+from tileverify.kernels import arrays, prepared
+from tileverify.kernels.references import elements, layers
 from tileverify.launching.launcher import of_this_process
 from tileverify.system.errors import UsageError
 
@@ -98,10 +98,10 @@ def test_arrays_of_cupy_stay_arrays_of_cupy(streams: list[object]) -> None:
     x, weight = normal(5, 37), normal(37, seed=2)
     found = kernels.rms_norm(Imitation(x), Imitation(weight), 1e-6)
     assert isinstance(found, Imitation)
-    assert_close(found.held, norms.rms_norm(x, weight, 1e-6)[0])
+    assert_close(found.held, elements.rms_norm(x, weight, 1e-6)[0])
     assert streams == ["the current stream"]
     turned = kernels.softmax(Imitation(x.T))  # a copy in which the last axis is the fastest
-    assert_close(turned.held, softmax.softmax(x.T))
+    assert_close(turned.held, elements.softmax(x.T))
 
 
 def test_what_is_fetched_from_cupy(streams: list[object]) -> None:
@@ -110,7 +110,7 @@ def test_what_is_fetched_from_cupy(streams: list[object]) -> None:
     assert set(streams) == {"the current stream"}
     assert arrays.processors(left) == 132
     a, b = normal(3, 2000), normal(2000, 4, seed=1)
-    assert_close(kernels.matmul(Imitation(a), Imitation(b)).held / 50, products.matmul(a, b) / 50)
+    assert_close(kernels.matmul(Imitation(a), Imitation(b)).held / 50, layers.matmul(a, b) / 50)
 
 
 def test_elements_that_cupy_does_not_have_are_told(streams: list[object]) -> None:
@@ -131,13 +131,13 @@ def test_arrays_of_jax_stay_arrays_of_jax(dtype: DTypeLike) -> None:
     found = kernels.silu(given)
     assert isinstance(found, jax.Array)
     assert found.dtype == dtype
-    assert_close(np.asarray(found), activations.silu(x))
+    assert_close(np.asarray(found), elements.silu(x))
     np.testing.assert_array_equal(given, x)
     total, normed = kernels.add_rms_norm(given, of_jax(residual), of_jax(weight))
     assert_close(np.asarray(total), x.astype(np.float64) + residual.astype(np.float64))
     assert isinstance(normed, jax.Array)
     product = kernels.matmul(given, of_jax(residual), transposed=True)
-    assert_close(np.asarray(product) / 8, products.matmul_transposed(x, residual) / 8)
+    assert_close(np.asarray(product) / 8, layers.matmul_transposed(x, residual) / 8)
 
 
 def test_tuples_and_lists_of_jax() -> None:
@@ -203,7 +203,7 @@ def test_arrays_that_jax_traces_are_told() -> None:
 
 
 def test_arrays_of_jax_on_a_gpu_need_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    jax_arrays._exchange.cache_clear()
-    monkeypatch.setattr(jax_arrays, "find_spec", lambda name: None)
+    arrays._exchange.cache_clear()
+    monkeypatch.setattr(arrays, "find_spec", lambda name: None)
     with pytest.raises(UsageError, match="arrays of JAX on a GPU need torch or CuPy beside it"):
-        jax_arrays._exchange()
+        arrays._exchange()

@@ -9,7 +9,7 @@ import pytest
 
 import tileverify
 from tileverify.kernels.device import attention as device
-from tileverify.kernels.references import attention as reference
+from tileverify.kernels.references import layers as reference
 
 Array = np.ndarray[Any, Any]
 SCALE = 0.3

@@ -10,8 +10,8 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal, unwri
 import tileverify
 from tileverify.kernels.device import decoding as kernels
 from tileverify.kernels.device import decoding_tokens as tokens
-from tileverify.kernels.references import decoding as references
-from tileverify.kernels.references.rope import tables
+from tileverify.kernels.references import layers as references
+from tileverify.kernels.references.layers import tables
 
 Tiles = tuple[int, int, int, int]
 N, K, EPS = 19, 75, 1e-5

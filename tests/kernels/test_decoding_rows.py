@@ -9,7 +9,7 @@ from tests.kernels.closeness import BFLOAT16, Array, normal, unwritten
 
 import tileverify
 from tileverify.kernels.device import decoding_rows as kernels
-from tileverify.kernels.references import decoding as references
+from tileverify.kernels.references import layers as references
 
 N, EPS = 19, 1e-5
 TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float16): 4e-3, BFLOAT16: 2e-2}

@@ -9,7 +9,7 @@ from tests.kernels.closeness import BFLOAT16, Array, normal, unwritten
 
 import tileverify
 from tileverify.kernels.device import decoding_several as kernels
-from tileverify.kernels.references import decoding as references
+from tileverify.kernels.references import layers as references
 
 N, K, EPS = 19, 75, 1e-5
 TILES = 8, 4, 32

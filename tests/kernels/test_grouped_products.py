@@ -8,7 +8,7 @@ import numpy as np
 
 import tileverify
 from tileverify.kernels.device import grouped_products as device
-from tileverify.kernels.references import grouped_products as reference
+from tileverify.kernels.references import layers as reference
 
 Array = np.ndarray[Any, Any]
 

@@ -9,7 +9,7 @@ import pytest
 
 import tileverify
 from tileverify.kernels.device import head as device
-from tileverify.kernels.references import head as reference
+from tileverify.kernels.references import layers as reference
 
 Array = np.ndarray[Any, Any]
 

@@ -11,7 +11,7 @@ from tests.kernels.closeness import BFLOAT16, Array, normal
 
 from tileverify import kernels
 from tileverify.kernels import attending
-from tileverify.kernels.references import attention as references
+from tileverify.kernels.references import layers as references
 from tileverify.system.errors import UsageError
 
 CLOSE = {np.dtype(np.float32): 2e-5, np.dtype(np.float16): 4e-3, BFLOAT16: 3e-2}

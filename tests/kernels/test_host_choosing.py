@@ -9,7 +9,7 @@ import pytest
 from tests.kernels.closeness import BFLOAT16, normal
 
 from tileverify import kernels
-from tileverify.kernels.references import head as references
+from tileverify.kernels.references import layers as references
 from tileverify.system.errors import UsageError
 
 

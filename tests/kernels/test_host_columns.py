@@ -11,10 +11,10 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 
 import tileverify
 from tileverify import kernels
-from tileverify.kernels import joining, prepared, sorting
-from tileverify.kernels.references import join as join_reference
-from tileverify.kernels.references import routing as routing_reference
-from tileverify.kernels.references import scans as scans_reference
+from tileverify.kernels import prepared, sorting
+from tileverify.kernels.references import elements as join_reference
+from tileverify.kernels.references import elements as scans_reference
+from tileverify.kernels.references import layers as routing_reference
 from tileverify.system.errors import UsageError
 
 
@@ -177,7 +177,7 @@ def test_joins_without_pairs(ordered: bool) -> None:
 def test_more_pairs_than_can_be_numbered_are_told() -> None:
     """Sums in 32 bits would have come round to a small number."""
     with pytest.raises(UsageError, match="there are 4294967300 pairs, and a join takes 2147483647 at most"):
-        joining._offsets(np.array([2**31 - 1, 2**31 - 1, 6], np.int32))
+        sorting._offsets(np.array([2**31 - 1, 2**31 - 1, 6], np.int32))
 
 
 # -------------------------------------------------------------------------------------------------- errors

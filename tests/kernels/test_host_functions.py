@@ -14,7 +14,7 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 import tileverify as tileverify_package
 from tileverify import kernels
 from tileverify.kernels import prepared
-from tileverify.kernels.references import activations, norms, softmax
+from tileverify.kernels.references import elements
 from tileverify.launching.bundled import BundledKernel
 from tileverify.system.errors import UsageError
 
@@ -26,20 +26,20 @@ TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids
 def test_norms(shape: tuple[int, ...]) -> None:
     x, residual, weight, bias = normal(*shape), normal(*shape, seed=1), normal(shape[-1], seed=2), normal(shape[-1])
     rows = x.reshape(-1, shape[-1])
-    assert_close(kernels.rms_norm(x, weight, 1e-6), norms.rms_norm(x, weight, 1e-6)[0])
+    assert_close(kernels.rms_norm(x, weight, 1e-6), elements.rms_norm(x, weight, 1e-6)[0])
     normed = kernels.layer_norm(x, weight, bias, 1e-5)
     assert normed.shape == shape
-    assert_close(normed.reshape(rows.shape), norms.layer_norm(rows, weight, bias, 1e-5)[0])
+    assert_close(normed.reshape(rows.shape), elements.layer_norm(rows, weight, bias, 1e-5)[0])
     total, normed = kernels.add_rms_norm(x, residual, weight, 1e-6)
     assert_close(total, x + residual)
-    assert_close(normed, norms.rms_norm(x + residual, weight, 1e-6)[0])
+    assert_close(normed, elements.rms_norm(x + residual, weight, 1e-6)[0])
 
 
 @SHAPES
 def test_softmax(shape: tuple[int, ...]) -> None:
     x = normal(*shape)
-    assert_close(kernels.softmax(x), softmax.softmax(x))
-    assert_close(kernels.log_softmax(x), softmax.log_softmax(x))
+    assert_close(kernels.softmax(x), elements.softmax(x))
+    assert_close(kernels.log_softmax(x), elements.log_softmax(x))
 
 
 def test_rows_without_elements() -> None:
@@ -61,7 +61,7 @@ def test_cross_entropy_leaves_out_rows_without_a_label() -> None:
     loss = kernels.cross_entropy(logits, labels)
     assert loss.shape == labels.shape
     assert loss[0, 2] == loss[1, 1] == 0
-    chosen = np.take_along_axis(softmax.log_softmax(logits), np.maximum(labels, 0)[..., None], axis=-1)[..., 0]
+    chosen = np.take_along_axis(elements.log_softmax(logits), np.maximum(labels, 0)[..., None], axis=-1)[..., 0]
     assert_close(loss, np.where(labels >= 0, -chosen, 0))
 
 
@@ -69,9 +69,9 @@ def test_cross_entropy_leaves_out_rows_without_a_label() -> None:
 def test_elements(dtype: DTypeLike) -> None:
     x, y = normal(3, 50, dtype=dtype), normal(3, 50, dtype=dtype, seed=1)
     for name in ("silu", "gelu", "relu"):
-        assert_close(getattr(kernels, name)(x), getattr(activations, name)(x))
+        assert_close(getattr(kernels, name)(x), getattr(elements, name)(x))
     for name in ("silu_mul", "gelu_mul"):
-        assert_close(getattr(kernels, name)(x, y), getattr(activations, name)(x, y))
+        assert_close(getattr(kernels, name)(x, y), getattr(elements, name)(x, y))
     assert kernels.silu(x).dtype == dtype
 
 
@@ -89,7 +89,7 @@ def test_dropout_depends_on_seed_and_stream_alone() -> None:
 def test_arrays_may_be_views() -> None:
     """Also those whose axis of one element has a stride of its own."""
     for x in (normal(37, 5).T, normal(1, 5).T, normal(4, 14)[2:3, :7]):
-        assert_close(kernels.softmax(x), softmax.softmax(x))
+        assert_close(kernels.softmax(x), elements.softmax(x))
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_bundle_stands_for_the_kernel(
         assert built.code == 0, built.err
     assert kernels.use("bundles") == 3
     monkeypatch.setattr(prepared, "kernel_of", _no_kernel)
-    assert_close(kernels.silu(normal(300)), activations.silu(normal(300)))
+    assert_close(kernels.silu(normal(300)), elements.silu(normal(300)))
     asked: list[str] = []
     again = BundledKernel.look_and_launch
 

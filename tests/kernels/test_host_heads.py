@@ -11,8 +11,8 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal, slope
 
 import tileverify
 from tileverify import kernels
-from tileverify.kernels.references import norms
-from tileverify.kernels.references import rope as references
+from tileverify.kernels.references import elements
+from tileverify.kernels.references import layers as references
 from tileverify.system.errors import UsageError
 
 BATCH, LENGTH, Q_HEADS, K_HEADS, HALF, PLACES = 2, 3, 9, 2, 4, 7
@@ -92,7 +92,7 @@ def test_rope_where_one_result_is_not_used() -> None:
 def test_qk_norm() -> None:
     q, k, _ = heads(BATCH, LENGTH)
     weights = normal(WIDTH, seed=1), normal(WIDTH, seed=2)
-    compare(kernels.qk_norm(q, k, *weights), norms.qk_norm(flat(q), flat(k), *weights, 1e-6))
+    compare(kernels.qk_norm(q, k, *weights), elements.qk_norm(flat(q), flat(k), *weights, 1e-6))
 
 
 @pytest.mark.parametrize("start", [0, 4, np.array([3], np.int32)], ids=["first", "last", "from an array"])

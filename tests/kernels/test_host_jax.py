@@ -9,12 +9,12 @@ import pytest
 from tests.kernels.closeness import assert_close, normal
 
 from tileverify import kernels
-from tileverify.kernels.references import attention, rope
+from tileverify.kernels.references import layers
 from tileverify.system.errors import UsageError
 
 jax: Any = pytest.importorskip("jax")
 
-COS, SIN = (table.astype(np.float32) for table in rope.tables(5, 4))
+COS, SIN = (table.astype(np.float32) for table in layers.tables(5, 4))
 PLACES = np.array([4, 0, 2], np.int32)
 
 
@@ -25,7 +25,7 @@ def test_results_are_of_jax() -> None:
     assert np.array_equal(found, table[ids])
     q, k, v = (normal(1, 2, 5, 8, seed=seed) for seed in range(3))
     seen = kernels.attention(*map(jax.numpy.asarray, (q, k, v)))
-    assert_close(np.asarray(seen), attention.attention(q, k, v, 8**-0.5, True))
+    assert_close(np.asarray(seen), layers.attention(q, k, v, 8**-0.5, True))
     tops, places = kernels.top_k(jax.numpy.asarray(table), 2)
     assert isinstance(places, jax.Array)
     assert np.array_equal(tops, -np.sort(-table, axis=1)[:, :2])
@@ -35,10 +35,10 @@ def test_rope_has_a_gradient() -> None:
     q, k, dq, dk = (normal(3, heads, 8, seed=seed) for seed, heads in enumerate((3, 1, 3, 1)))
     tables = tuple(map(jax.numpy.asarray, (COS, SIN, PLACES)))
     found, back = jax.vjp(lambda q, k: kernels.rope(q, k, *tables), *map(jax.numpy.asarray, (q, k)))
-    for one, other in zip(found, rope.rope(q, k, COS, SIN, PLACES), strict=True):
+    for one, other in zip(found, layers.rope(q, k, COS, SIN, PLACES), strict=True):
         assert_close(np.asarray(one), other)
     gradients = back(tuple(map(jax.numpy.asarray, (dq, dk))))
-    for one, other in zip(gradients, rope.rope_backward(dq, dk, COS, SIN, PLACES), strict=True):
+    for one, other in zip(gradients, layers.rope_backward(dq, dk, COS, SIN, PLACES), strict=True):
         assert_close(np.asarray(one), other)
 
 

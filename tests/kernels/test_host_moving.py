@@ -11,7 +11,7 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 
 import tileverify
 from tileverify import kernels
-from tileverify.kernels.references import moving as references
+from tileverify.kernels.references import elements as references
 from tileverify.system.errors import UsageError
 
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids=["f32", "f16", "bf16"])

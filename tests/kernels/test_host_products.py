@@ -14,9 +14,9 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal
 
 import tileverify as tileverify_package
 from tileverify import kernels
-from tileverify.kernels import grouped_products, prepared, products
-from tileverify.kernels.references import grouped_products as grouped_reference
-from tileverify.kernels.references import products as reference
+from tileverify.kernels import prepared, products
+from tileverify.kernels.references import layers as grouped_reference
+from tileverify.kernels.references import layers as reference
 from tileverify.system.errors import UsageError
 
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids=["f32", "f16", "bf16"])
@@ -184,7 +184,7 @@ def test_lists_that_do_not_fit_are_told() -> None:
 def test_matmul_experts(dtype: DTypeLike) -> None:
     x, weights = normal(150, 9, dtype=dtype), normal(3, 11, 9, dtype=dtype, seed=1)
     experts = np.array([2, -1, 0], np.int32)
-    expected = grouped_reference.matmul_experts(x, weights, experts, grouped_products.ROWS)
+    expected = grouped_reference.matmul_experts(x, weights, experts, products.ROWS)
     assert_close(kernels.matmul_experts(x, weights, experts), expected)
 
 

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from tests.kernels.closeness import BFLOAT16, Array, normal
 
 from tileverify import kernels
-from tileverify.kernels.references import vectors as references
+from tileverify.kernels.references import layers as references
 from tileverify.system.errors import UsageError
 
 N, K, EPS = 19, 75, 1e-5

@@ -8,7 +8,7 @@ import numpy as np
 
 import tileverify
 from tileverify.kernels.device import join as device
-from tileverify.kernels.references import join as reference
+from tileverify.kernels.references import elements as reference
 
 Array = np.ndarray[Any, Any]
 LEFT, KEYS = (np.random.default_rng(seed).integers(-9, 9, count).astype(np.int32) for seed, count in ((0, 29), (1, 37)))

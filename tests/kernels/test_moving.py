@@ -9,7 +9,7 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal, unwri
 
 import tileverify
 from tileverify.kernels.device import moving as kernels
-from tileverify.kernels.references import moving as references
+from tileverify.kernels.references import elements as references
 
 M, N, TILE = 5, 37, 16
 TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float16, BFLOAT16], ids=["f32", "f16", "bf16"])

@@ -12,7 +12,7 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal, slope
 import tileverify
 from tileverify.kernels.device import norms
 from tileverify.kernels.device.moving import column_sums
-from tileverify.kernels.references import norms as references
+from tileverify.kernels.references import elements as references
 
 EPS = 1e-5
 M, N = 5, 37

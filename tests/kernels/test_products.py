@@ -9,7 +9,7 @@ import pytest
 
 import tileverify
 from tileverify.kernels.device import products as device
-from tileverify.kernels.references import products as reference
+from tileverify.kernels.references import layers as reference
 
 Array = np.ndarray[Any, Any]
 M, N, K = 37, 29, 41

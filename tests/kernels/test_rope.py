@@ -11,7 +11,7 @@ from tests.kernels.closeness import BFLOAT16, Array, assert_close, normal, slope
 
 import tileverify
 from tileverify.kernels.device import rope as kernels
-from tileverify.kernels.references import rope as references
+from tileverify.kernels.references import layers as references
 
 SEQUENCES, LENGTH, Q_HEADS, K_HEADS, HALF, PLACES = 3, 4, 5, 3, 8, 11
 WIDTH, TOKENS = 2 * HALF, SEQUENCES * LENGTH

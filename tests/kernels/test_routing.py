@@ -10,7 +10,7 @@ import pytest
 import tileverify
 from tileverify.kernels.device import routing as device
 from tileverify.kernels.device.grouped_products import matmul_experts
-from tileverify.kernels.references import routing as reference
+from tileverify.kernels.references import layers as reference
 
 Array = np.ndarray[Any, Any]
 TOKENS, EXPERTS, CHOSEN, ALIGN = 21, 6, 2, 8

@@ -9,7 +9,7 @@ import pytest
 
 import tileverify
 from tileverify.kernels.device import scans as device
-from tileverify.kernels.references import scans as reference
+from tileverify.kernels.references import elements as reference
 
 Array = np.ndarray[Any, Any]
 N, TILE, TILES = 101, 16, 7

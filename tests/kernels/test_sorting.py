@@ -9,7 +9,7 @@ import pytest
 
 import tileverify
 from tileverify.kernels.device import sorting as device
-from tileverify.kernels.references import sorting as reference
+from tileverify.kernels.references import elements as reference
 
 Array = np.ndarray[Any, Any]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import tileverify
 from tileverify.kernels.device import vectors as device
-from tileverify.kernels.references import vectors as reference
+from tileverify.kernels.references import layers as reference
 
 Array = np.ndarray[Any, Any]
 N, K = 19, 75

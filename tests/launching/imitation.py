@@ -14,7 +14,7 @@ import pytest
 
 from tileverify.backend.gpu.driver import DriverFailure
 from tileverify.backend.ledger import StreamId
-from tileverify.launching import tensors
+from tileverify.launching import launch_cache as tensors
 
 
 @dataclass(eq=False)

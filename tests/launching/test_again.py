@@ -16,10 +16,10 @@ from tests.launching.imitation import Device, Plan, Stream, Tensor, alive, imita
 
 from tileverify.backend.gpu.driver import DriverFailure
 from tileverify.backend.ledger import ByteAccess, InFlightConflict
-from tileverify.launching import remembered
+from tileverify.launching import launch_cache
 from tileverify.launching.in_flight import InFlight
-from tileverify.launching.journal import POLLED_EVERY, Use
-from tileverify.launching.remembered import Planned, Remembered
+from tileverify.launching.launch_cache import Planned, Remembered
+from tileverify.launching.launch_log import POLLED_EVERY, Use
 
 GRID = (8,)
 
@@ -111,7 +111,7 @@ def test_shapes_at_one_address_take_turns(kernel: Remembered) -> None:
 
 
 def test_where_torch_does_not_tell_everything_is_read(kernel: Remembered, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tileverify.launching.tensors._guards", lambda: None)
+    monkeypatch.setattr("tileverify.launching.launch_cache._guards", lambda: None)
     x = Tensor()
     plan = first(kernel, A, x)
     assert not kernel.again(A, GRID, (x,))
@@ -217,7 +217,7 @@ def test_a_stream_object_that_changes_is_seen(kernel: Remembered, device: Device
 
 
 def test_without_a_global_lock_threads_take_turns(work: InFlight, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "ALONE_BETWEEN_CALLS", False)
+    monkeypatch.setattr(launch_cache, "ALONE_BETWEEN_CALLS", False)
     kernel, x = Remembered(work), Tensor()
     plan = first(kernel, A, x)
     assert kernel.again(A, GRID, (x,))

@@ -12,7 +12,7 @@ from tests.launching.test_launcher import OnDevice, changed_meanwhile
 
 from tileverify.backend.guard import LaunchRefused
 from tileverify.corpus import ROOT
-from tileverify.launching.bundle.model import BundleRefused
+from tileverify.launching.bundle.manifest import BundleRefused
 from tileverify.launching.bundled import BundledKernel, load
 from tileverify.system.errors import UsageError
 

@@ -11,7 +11,7 @@ pytest.importorskip("IPython", reason="runs cells")
 
 import tileverify
 from tileverify.api import launcher
-from tileverify.launching.cell_magic import checked_cell
+from tileverify.launching.checking import checked_cell
 from tileverify.results import Verdict
 from tileverify.system.errors import TileVerifyError
 

@@ -12,11 +12,10 @@ pytest.importorskip("IPython", reason="runs cells")
 
 from tileverify.api import launcher
 from tileverify.frontend.sources.edited import edited_unit
-from tileverify.launching.cell_magic import checked_cell
-from tileverify.launching.checking import Checked
+from tileverify.launching.checking import Checked, checked_cell
 from tileverify.system import notebook_cells
 from tileverify.system.errors import SourceError, TileVerifyError
-from tileverify.system.paths import display_path
+from tileverify.system.printable import display_path
 
 IMPORTS = "import cuda.tile as ct\nimport tileverify\n"
 HALVE = """@ct.kernel

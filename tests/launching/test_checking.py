@@ -18,7 +18,8 @@ from tests.launching.checked_kernels import ARGS, COVER, described, double, move
 import tileverify  # noqa: E402
 from tileverify.contract.launch import KernelUnit  # noqa: E402
 from tileverify.launching import checking  # noqa: E402
-from tileverify.pipeline import CheckOptions, check_unit  # noqa: E402
+from tileverify.pipeline import CheckOptions  # noqa: E402
+from tileverify.pipeline.unit_check import check_unit  # noqa: E402
 from tileverify.results import KernelResult, Verdict  # noqa: E402
 from tileverify.system.errors import SpecError, UsageError  # noqa: E402
 

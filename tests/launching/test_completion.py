@@ -12,9 +12,8 @@ import pytest
 from tests.launching.imitation import Device, Stream, Tensor
 
 from tileverify.backend.ledger import ByteAccess, InFlightConflict
-from tileverify.launching.completion import Completion
-from tileverify.launching.in_flight import InFlight
-from tileverify.launching.journal import Use
+from tileverify.launching.in_flight import Completion, InFlight
+from tileverify.launching.launch_log import Use
 
 WAIT_S = 30
 

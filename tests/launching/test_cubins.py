@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tileverify.backend.assembler import Assembled, AssemblyError
-from tileverify.launching.cubins import CubinCache
+from tileverify.launching.launcher import CubinCache
 
 
 @dataclass

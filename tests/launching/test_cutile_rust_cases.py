@@ -17,8 +17,8 @@ from tests.launching.imitation import Device, Plan, Stream, Tensor, alive, imita
 from tileverify.backend.ledger import ByteAccess, InFlightConflict
 from tileverify.launching.graphs import Graph
 from tileverify.launching.in_flight import InFlight
-from tileverify.launching.journal import Use
-from tileverify.launching.remembered import Planned, Remembered
+from tileverify.launching.launch_cache import Planned, Remembered
+from tileverify.launching.launch_log import Use
 
 A, B = Stream(11), Stream(12)
 

@@ -19,10 +19,10 @@ from tileverify.contract.launch import DataFact, Number
 from tileverify.launching import contents, device_facts, fact_kernels
 from tileverify.launching.contents import Contents, host_bytes
 from tileverify.launching.device_facts import DeviceFacts
-from tileverify.launching.journal import Use
+from tileverify.launching.launch_cache import Planned
+from tileverify.launching.launch_log import Use
 from tileverify.launching.launcher import Launcher
 from tileverify.launching.proofs import broken_fact
-from tileverify.launching.remembered import Planned
 from tileverify.system.errors import UsageError
 
 Array = np.ndarray[Any, np.dtype[Any]]

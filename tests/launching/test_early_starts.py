@@ -13,7 +13,7 @@ import tileverify
 from tileverify.backend.gpu import driver
 from tileverify.launching.bundled import BundledKernel, load
 from tileverify.launching.in_flight import InFlight
-from tileverify.launching.remembered import Remembered
+from tileverify.launching.launch_cache import Remembered
 from tileverify.system.errors import UsageError
 
 KERNELS = """import cuda.tile as ct

@@ -15,8 +15,8 @@ from tileverify.backend.guard import LaunchRefused
 from tileverify.backend.ledger import ByteAccess, InFlightConflict, StreamId
 from tileverify.launching.graphs import BRANCHES, Graph, Node
 from tileverify.launching.in_flight import InFlight
-from tileverify.launching.journal import Use
-from tileverify.launching.remembered import Planned
+from tileverify.launching.launch_cache import Planned
+from tileverify.launching.launch_log import Use
 from tileverify.system.errors import UsageError
 
 

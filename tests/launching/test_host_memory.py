@@ -14,9 +14,8 @@ import pytest
 
 from tileverify.backend.gpu import driver
 from tileverify.backend.ledger import ByteAccess
-from tileverify.launching.interpreted import Interpreter
 from tileverify.launching.launcher import Launcher
-from tileverify.launching.turns import Turns
+from tileverify.launching.on_cpu import Interpreter, Turns
 from tileverify.system.errors import UsageError
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -11,9 +11,8 @@ import pytest
 from tests.launching.imitation import Device, Stream, alive
 
 from tileverify.backend.ledger import PER_THREAD, ByteAccess, InFlightConflict, StreamId
-from tileverify.launching.in_flight import InFlight
-from tileverify.launching.journal import MOST_BYTES, POLLED_EVERY, Use
-from tileverify.launching.marks import MARKED_EVERY
+from tileverify.launching.in_flight import MARKED_EVERY, InFlight
+from tileverify.launching.launch_log import MOST_BYTES, POLLED_EVERY, Use
 
 
 @dataclass(eq=False)

@@ -17,11 +17,11 @@ from tests.launching.imitation import Tensor, imitate
 from tests.profiles import tries
 
 from tileverify.backend.ledger import LEGACY, ByteAccess, InFlightConflict, StreamId
-from tileverify.launching import journal
+from tileverify.launching import launch_log
 from tileverify.launching.graphs import Graph
 from tileverify.launching.in_flight import InFlight
-from tileverify.launching.journal import Journal, Use
-from tileverify.launching.remembered import Planned, Remembered
+from tileverify.launching.launch_cache import Planned, Remembered
+from tileverify.launching.launch_log import Journal, Use
 
 pytestmark = pytest.mark.random
 
@@ -298,7 +298,7 @@ class Play:
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "POLLED_EVERY", BATCH)
+    monkeypatch.setattr(launch_log, "POLLED_EVERY", BATCH)
     imitate(monkeypatch)
 
 

@@ -19,10 +19,10 @@ import tileverify
 from tileverify.backend.guard import LaunchRefused
 from tileverify.launching import proofs
 from tileverify.launching.launcher import Launcher
-from tileverify.launching.on_cpu import RunStopped
+from tileverify.launching.on_cpu import RunStopped, turns
 from tileverify.launching.optouts import UnprovedLaunch, unproved, unproved_launches
-from tileverify.launching.turns import turns
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.system.errors import UsageError
 
 Array = np.ndarray[Any, np.dtype[Any]]

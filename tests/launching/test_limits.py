@@ -12,7 +12,8 @@ from tests.written_kernel import unit_at
 from tileverify.backend.guard import ArrayValue, Guard, LaunchRefused
 from tileverify.launching.bundled import load
 from tileverify.launching.proofs import proof_of
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 
 KERNEL = """
 import cuda.tile as ct

@@ -28,7 +28,7 @@ from tileverify.frontend.symbolic.execute import summarize
 from tileverify.launching.arguments import Touched, use_of
 from tileverify.launching.proofs import touched_by
 from tileverify.launching.reach import Reach
-from tileverify.pipeline import entry_of
+from tileverify.pipeline.unit_summary import entry_of
 from tileverify.results import Verdict
 
 LAUNCHES = tries(short=1, long=3)

@@ -23,14 +23,13 @@ from tileverify.backend.assembler import find_assembler
 from tileverify.backend.guard import LaunchRefused
 from tileverify.backend.ledger import ByteAccess, InFlightConflict
 from tileverify.corpus import ROOT
-from tileverify.launching.bundle.manifest import bundle_bytes, read_bundle
-from tileverify.launching.bundle.model import BundleRefused, Cubin
+from tileverify.launching.bundle.manifest import BundleRefused, Cubin, bundle_bytes, read_bundle
 from tileverify.launching.bundle.trust import trusted_cubin
 from tileverify.launching.bundled import BundledKernel, load
 from tileverify.launching.graphs import Graph
 from tileverify.launching.in_flight import InFlight
-from tileverify.launching.journal import Use
-from tileverify.launching.remembered import Planned
+from tileverify.launching.launch_cache import Planned
+from tileverify.launching.launch_log import Use
 
 Array = np.ndarray[Any, np.dtype[Any]]
 AXPY = f"{ROOT / 'race_free' / 'axpy.py'}::axpy::one-million"  # compiled for addresses that 16 divides

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.launching.imitation import Tensor
 
-from tileverify.launching.remembered import MOST_PLANS, Kinds, Planned, Remembered
+from tileverify.launching.launch_cache import MOST_PLANS, Kinds, Planned, Remembered
 
 
 @pytest.fixture(autouse=True)

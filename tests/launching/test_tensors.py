@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 from tests.launching.imitation import alive
 
-from tileverify.launching import tensors
+from tileverify.launching import launch_cache
 
 
 @pytest.fixture(autouse=True)
 def unasked() -> Iterator[None]:
-    tensors._guards.cache_clear()
+    launch_cache._guards.cache_clear()
     yield
-    tensors._guards.cache_clear()
+    launch_cache._guards.cache_clear()
 
 
 def test_torch_tells_tensors_apart() -> None:
     torch = pytest.importorskip("torch")
     x, y = torch.empty(8, 4), torch.empty(8, dtype=torch.int32)
-    same = tensors.sameness([x, y])
+    same = launch_cache.sameness([x, y])
     assert same is not None
     assert same(x, y)
     assert same(torch.empty(8, 4), torch.zeros(8, dtype=torch.int32))
@@ -93,10 +93,10 @@ def test_a_question_that_is_blind_for_something_is_not_asked(
     module = SimpleNamespace(guards=SimpleNamespace(TensorGuards=guards))
     fake = SimpleNamespace(_C=SimpleNamespace(_dynamo=module), empty=empty, float32="f32", float16="f16", int32="i32")
     monkeypatch.setitem(sys.modules, "torch", fake)
-    assert (tensors.sameness([empty((4,), "f32", "cpu")]) is not None) == trusted
+    assert (launch_cache.sameness([empty((4,), "f32", "cpu")]) is not None) == trusted
 
 
 def test_without_torch_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
-    assert tensors.sameness([object()]) is None
-    assert tensors.sameness([]) is None
+    assert launch_cache.sameness([object()]) is None
+    assert launch_cache.sameness([]) is None

@@ -12,7 +12,7 @@ from tests.command_line import CommandLine
 
 from tileverify.backend.gpu import driver
 from tileverify.corpus import ROOT
-from tileverify.launching import trust_warning
+from tileverify.launching import bundled
 from tileverify.launching.bundled import BundledKernel, load
 from tileverify.launching.launcher import Launcher
 from tileverify.pipeline import CheckOptions
@@ -33,7 +33,7 @@ class OnDevice:
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """One on which nothing is made."""
     plan = SimpleNamespace(plan=lambda *call, **options: SimpleNamespace(alive=()))
-    monkeypatch.setattr(trust_warning, "_told", set())
+    monkeypatch.setattr(bundled, "_told", set())
     monkeypatch.setattr(driver, "device_of", lambda address: 0)
     monkeypatch.setattr(driver, "architecture", lambda device: "sm_100")
     monkeypatch.setattr(Launcher, "_on", lambda *call: plan)
@@ -59,7 +59,7 @@ def test_the_first_launch_of_a_bundle_tells(tileverify: CommandLine) -> None:
     assert "assert-stops" in first[0]
     assert again == []
     hosts = np.zeros(16, np.int32), np.zeros((32, 64), np.float16), np.zeros((16, 64), np.float16)
-    trust_warning._told.clear()
+    bundled._told.clear()
     assert told(lambda: kernel.launch(None, None, hosts)) == [], "the interpreter ends the block alone"
 
 

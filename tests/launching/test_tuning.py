@@ -15,8 +15,8 @@ import pytest
 from tileverify.backend.assembler import CodeDiffers
 from tileverify.backend.guard import LaunchRefused
 from tileverify.backend.ledger import ByteAccess
-from tileverify.launching.journal import Use
-from tileverify.launching.remembered import Planned
+from tileverify.launching.launch_cache import Planned
+from tileverify.launching.launch_log import Use
 from tileverify.launching.tuning import LONG, SHORT, Tuner
 from tileverify.results.traffic import Amount, Traffic
 from tileverify.system.errors import UsageError

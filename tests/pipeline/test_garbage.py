@@ -16,7 +16,7 @@ import pytest
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 
 FILES = (
     "data/segments.py",

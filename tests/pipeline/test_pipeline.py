@@ -12,8 +12,9 @@ import pytest
 from tests.written_kernel import unit_at, written
 
 from tileverify.contract.launch import ArrayArgument, KernelUnit, LaunchSpec, Name, SameArray
-from tileverify.pipeline import CheckOptions, check_paths, check_unit
-from tileverify.reports.html.words import in_words
+from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.reports.html.kernel import in_words
 from tileverify.results import KernelResult, Verdict
 from tileverify.system.errors import NoKernelFound, SpecError, UnsupportedOperation, UsageError
 from tileverify.verifier.budgets import KERNEL_EFFORT

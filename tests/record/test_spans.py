@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from tileverify.hook.spans import DisjointSpans, Span
+from tileverify.hook.index_contents import DisjointSpans, Span
 
 from ..profiles import tries
 

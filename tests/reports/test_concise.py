@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tileverify.reports.concise import concise_report, statistics
+from tileverify.reports.ci_formats import concise_report, statistics
 from tileverify.results import Finding, KernelResult, Report, SourceSite, Suppression, SuppressionKind, Verdict
 
 STORE = SourceSite("k.py", 9, 4, "store", "out")

@@ -11,14 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.commands.watch.display import screen
+from tileverify.commands.watching import screen
 from tileverify.gating.gated import GatedKernel, GateResult
 from tileverify.gating.prompt import prompt_text
 from tileverify.launching.checking import Checked
 from tileverify.record.pytest_plugin.judged import LaunchCounts, judged
 from tileverify.reports.formats import FORMATS, TEXT, renderer
-from tileverify.reports.history import compare, history_text
-from tileverify.reports.history_markdown import history_markdown
+from tileverify.reports.history import compare, history_markdown, history_text
 from tileverify.reports.html.notebook import notebook_html
 from tileverify.reports.text import Detail, text_report
 from tileverify.results import KernelResult, Report, Verdict

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.reports.github import ANNOTATIONS, github_report, harmless
+from tileverify.reports.ci_formats import ANNOTATIONS, github_report, harmless
 from tileverify.results import Finding, KernelResult, Report, SourceSite, Verdict
 
 COMMAND = re.compile(r"::(?P<command>[a-z]+)(?: (?P<properties>[^:]*))?::(?P<data>.*)")

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from tests.command_line import command_line
 
-from tileverify.reports.history import Kind, compare
-from tileverify.reports.history_markdown import MARKER, history_markdown
+from tileverify.reports.history import MARKER, Kind, compare, history_markdown
 from tileverify.reports.html.report import html_report
 from tileverify.results import Finding, KernelResult, Report, Verdict
 from tileverify.results.json_report import json_report

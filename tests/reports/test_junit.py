@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from tileverify.reports.junit import junit_report
+from tileverify.reports.ci_formats import junit_report
 from tileverify.results import Finding, KernelResult, Report, Verdict
 
 SCHEMA = etree.XMLSchema(etree.parse(Path(__file__).parent / "schemas" / "junit-10.xsd"))

@@ -7,8 +7,8 @@ import pytest
 from tileverify.reports.html.report import html_report
 from tileverify.reports.text import Detail, text_report
 from tileverify.results import KernelResult, Report, Verdict
+from tileverify.results.conditional import short_names
 from tileverify.results.json_report import json_report
-from tileverify.results.kernel_names import short_names
 
 ROWS = "scale_rows_Kt1_f32_2_b16"
 OTHER = "scale_rows_Kt1_f16_2_b16"

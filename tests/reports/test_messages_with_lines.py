@@ -9,8 +9,7 @@ import pytest
 from tests.reports.pages.test_page import fragments
 
 from tileverify.reports.formats import FORMATS, renderer
-from tileverify.reports.history import compare
-from tileverify.reports.history_markdown import history_markdown
+from tileverify.reports.history import compare, history_markdown
 from tileverify.reports.html.notebook import notebook_html
 from tileverify.reports.text import text_report
 from tileverify.results import Finding, KernelResult, Report, Verdict

@@ -15,8 +15,7 @@ import pytest
 
 from tileverify.reports import sarif
 from tileverify.reports.editing import text_digest
-from tileverify.reports.sarif import sarif_report
-from tileverify.reports.sarif_rules import CONDITIONAL
+from tileverify.reports.sarif import CONDITIONAL, sarif_report
 from tileverify.results import Edit, Finding, Hint, KernelResult, Report, SourceSite, Verdict, Witness
 from tileverify.results.codes import CODES
 

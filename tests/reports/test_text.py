@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.cells import cell_len
 
-from tileverify.reports.concise import concise_report
+from tileverify.reports.ci_formats import concise_report
 from tileverify.reports.findings import values_text
 from tileverify.reports.text import Detail, fixable_line, summary_line, text_report
 from tileverify.results import (

@@ -37,7 +37,7 @@ from tileverify.frontend.bytecode.model import (
     Type,
     Value,
 )
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.system.errors import EncodeError
 

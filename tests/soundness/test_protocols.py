@@ -20,7 +20,9 @@ from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.builder import constant
 from tileverify.frontend.bytecode.model import Module, TileType
-from tileverify.pipeline import CheckOptions, check_unit, entry_of
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import entry_of
 from tileverify.results import KernelResult, Verdict
 
 from ..corpus.compiled import units

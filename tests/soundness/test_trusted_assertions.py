@@ -26,13 +26,13 @@ from tileverify.frontend.bytecode.builder import I1, I32, BodyBuilder, ModuleBui
 from tileverify.frontend.bytecode.model import Value
 from tileverify.frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from tileverify.launching.arguments import values_by_contract
-from tileverify.launching.bundle.build import build_bundle
-from tileverify.launching.bundle.manifest import bundle_bytes
-from tileverify.launching.bundle.model import BundleRefused
-from tileverify.launching.bundle.text import Belief, bundle_text
+from tileverify.launching.bundle.build import Belief, build_bundle, bundle_text
+from tileverify.launching.bundle.manifest import BundleRefused, bundle_bytes
 from tileverify.launching.bundled import load
 from tileverify.launching.proofs import proof_of
-from tileverify.pipeline import CheckOptions, check_unit, entry_of, solver_version
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import entry_of, solver_version
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.json_report import schema_text
 from tileverify.system.errors import SpecError

@@ -57,19 +57,19 @@ def test_usual_names_stay_as_they_are() -> None:
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "tileverify"
 HARMLESS = {
-    "pipeline/cache/verdicts.py": "a digest",
-    "pipeline/cache/known_files.py": "a digest",
+    "pipeline/verdict_cache.py": "a digest",
+    "pipeline/known_files.py": "a digest",
     "system/crash_report.py": "a digest; and numbers, of members of an archive",
-    "launching/cubins.py": "a digest",
+    "launching/launcher.py": "a digest",
     "hook/notes.py": "a digest",
     "record/recording.py": "digests, which the recorder wrote; names of kernels go through plain_stem",
     "verifier/certificate/scripts.py": "numbers of questions and lemmas",
     "record/pytest_plugin/children.py": "the number of a process",
     "frontend/sources/fixed_inputs.py": "only looked at, never written",
-    "serving/lsp/drawn.py": "a digest",
+    "serving/lsp/shown_sources.py": "a digest",
     "serving/lsp/concerned.py": "only looked for, beside a file that is there",
     "gating/runs/candidates.py": "only looked at, beside a file that is there",
-    "gating/runs/parquet_table.py": "beside the file that the user named",
+    "gating/runs/gate_run.py": "beside the file that the user named",
 }
 """Modules that put something into a file's name without asking `file_names`, and why nothing can come of it."""
 

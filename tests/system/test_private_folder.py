@@ -12,10 +12,10 @@ from tests.forked import Forked
 from tests.written_kernel import written
 
 from tileverify.backend.assembler import Assembled, Assembler
-from tileverify.launching.cubins import CubinCache
-from tileverify.pipeline.cache.verdicts import ResultCache
-from tileverify.system import private_folder
-from tileverify.system.private_folder import problem_of, read_private, write_private
+from tileverify.launching.launcher import CubinCache
+from tileverify.pipeline.verdict_cache import ResultCache
+from tileverify.system import atomic_file
+from tileverify.system.atomic_file import problem_of, read_private, write_private
 
 KERNEL = """import cuda.tile as ct
 
@@ -163,7 +163,7 @@ def test_machine_code_that_others_may_write_is_made_again(tmp_path: Path) -> Non
     cache.cubin(b"code", "sm_90", lambda made: None)
     assert Counting.made == 2
     folder.chmod(0o777)
-    private_folder._told.clear()  # as in another process
+    atomic_file._told.clear()  # as in another process
     cache.cubin(b"code", "sm_90", lambda made: None)
     assert Counting.made == 3
 

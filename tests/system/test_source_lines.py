@@ -10,15 +10,15 @@ from typing import Final
 import pytest
 
 from tileverify.system.own_files import PACKAGE
-from tileverify.system.source_lines import bare_lines, source_lines
+from tileverify.system.printable import bare_lines, source_lines
 
 ODD: Final = [chr(code) for code in range(0x3000) if len(f"a{chr(code)}b".splitlines()) == 2]
 OF_MESSAGES: Final = {
-    "backend/assembler.py", "backend/numbers/array_files.py", "commands/watch/watch.py",
-    "frontend/sources/tile_cpp.py", "gating/mcp/desk.py", "gating/runs/ray_workers.py", "gating/sandbox/sandbox.py",
-    "launching/run/explored.py", "launching/tuning.py", "record/pytest_plugin/children.py",
+    "backend/assembler.py", "backend/numbers/array_files.py", "commands/watching.py",
+    "frontend/sources/tile_cpp.py", "gating/mcp_tools.py", "gating/runs/workers.py", "gating/sandbox/sandbox.py",
+    "launching/run.py", "launching/tuning.py", "record/pytest_plugin/children.py",
     "record/recorded_command.py", "reports/causes.py", "reports/stability.py",
-    "serving/lsp/drawn.py", "serving/lsp/shown_sources.py",
+    "serving/lsp/shown_sources.py",
 }  # fmt: skip
 """Modules that split what programs say, and records of JSON: no line number points into that."""
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tileverify.backend.numbers.array_files import read_arrays
-from tileverify.launching.bundle.archive import NotAnArchive, read_archive, write_archive
+from tileverify.launching.bundle.manifest import NotAnArchive, read_archive, write_archive
 from tileverify.system.errors import UsageError
 
 

@@ -14,7 +14,7 @@ from tests.profiles import tries
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
-from tileverify.results.tiers import Tier
+from tileverify.results.codes import Tier
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 from tileverify.verifier.obligations.answers import Answer, Limits
 from tileverify.verifier.obligations.bit_vectors import MOST_BITS, bit_question

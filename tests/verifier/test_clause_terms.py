@@ -11,7 +11,8 @@ from tileverify.corpus import ROOT
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.summary import AccessSummary
-from tileverify.pipeline import check_unit, summary_of
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import summary_of
 from tileverify.system.errors import SpecError
 from tileverify.verifier.obligations.clause_terms import clause_terms
 

@@ -13,7 +13,7 @@ from tests.written_kernel import unit_at, written
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 from tileverify.verifier.attempt import Attempt
 from tileverify.verifier.budgets import QUESTION

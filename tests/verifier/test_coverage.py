@@ -12,7 +12,8 @@ from tests.corpus.written import written_elements
 from tests.written_kernel import unit_at
 
 from tileverify.contract.launch import KernelUnit
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict, WrittenArrays
 from tileverify.results.json_report import result_from_json, result_to_json
 

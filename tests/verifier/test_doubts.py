@@ -13,7 +13,7 @@ from tileverify.contract.terms import Term
 from tileverify.corpus import ROOT
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import summary_of
+from tileverify.pipeline.unit_summary import summary_of
 from tileverify.verifier.abduction.fact_trial import key_of
 from tileverify.verifier.attempt import Attempt, VerifyOptions
 from tileverify.verifier.obligations.footprint_overlap import PreparedSite

@@ -12,8 +12,9 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Scope, const, lt, var
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import CheckOptions, check_unit
-from tileverify.pipeline.under_way import UnderWay
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.options import UnderWay
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.abduction.generalised_proof import GeneralisedProof
 from tileverify.verifier.abduction.generalising import Level

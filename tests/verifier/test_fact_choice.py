@@ -13,7 +13,7 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import Term
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.summary import Promise, Site
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.abduction import fact_choice, of_recording
 from tileverify.verifier.abduction.nonvacuity import Nonvacuity

@@ -10,7 +10,7 @@ from tests.written_kernel import unit_at, written
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.abduction.generalised_proof import GeneralisedProof
 from tileverify.verifier.abduction.patience import Patience

@@ -17,7 +17,8 @@ from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import RawLaunch
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_paths, check_unit
+from tileverify.pipeline import check_paths
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 
 FILE = ROOT / "contract" / "every_array_of_list.py"

@@ -23,7 +23,8 @@ from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import check_unit, entry_of
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import entry_of
 from tileverify.results import KernelResult, Verdict, Witness
 from tileverify.results.claim import claim_from_json
 

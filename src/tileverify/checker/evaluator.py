@@ -28,18 +28,14 @@ from ..contract.terms import (
     unsigned,
     wrap,
 )
-from ..contract.terms.launch_wide import OWN, Opaque, opaque, scope_of
-from ..frontend.bytecode.inert import inert_assumptions
-from ..frontend.bytecode.liveness import used_values
+from ..contract.terms.launch_wide import OWN, opaque, scope_of
 from ..frontend.bytecode.model import Block, Entry, Module, Op, PointerType, ScalarType, TileType
 from ..frontend.bytecode.model import Value as SsaValue
-from ..frontend.bytecode.traverse import walk
+from ..frontend.bytecode.traverse import inert_assumptions, used_values, walk
 from ..frontend.symbolic.summary import AccessSummary, Loop, LoopForm, Origin, Promise, Site, earlier
 from ..results.codes import TV
-from .agreement import Comparing, Refutes
-from .checked_values import Address, Layout, Misread, NotFollowed, Tiling, Value, Waiting
-from .lane_moves import lanes
-from .sizes import Sizes
+from .agreement import Comparing, Refutes, Sizes
+from .checked_values import Address, Layout, Misread, NotFollowed, Tiling, Value, Waiting, lanes
 
 Step: TypeAlias = "Callable[[Evaluator, Op], Value | tuple[Value, ...] | None]"
 
@@ -368,7 +364,3 @@ def pointee(value: SsaValue) -> ScalarType:
     assert isinstance(value.type, TileType)
     assert isinstance(value.type.element, PointerType)
     return value.type.element.pointee
-
-
-def is_opaque(value: object) -> bool:
-    return isinstance(value, Opaque)

@@ -35,11 +35,10 @@ from ..contract.terms.launch_wide import OWN, Opaque
 from ..frontend.bytecode.model import Op
 from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.symbolic.summary import LoopForm, LoopValue, earlier
-from .checked_values import Address, Misread, NotFollowed, Value, Waiting
+from .checked_values import Address, Misread, NotFollowed, Value, Waiting, lanes
 from .evaluator import Evaluator, WayOut, shape
-from .lane_moves import lanes
+from .steps_accesses import must_await
 from .steps_tiles import either_value
-from .steps_tokens import must_await
 
 _MOST_RUNS: Final = 8
 """Iterations of a loop that are run one by one, where their number is known."""

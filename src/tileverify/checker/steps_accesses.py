@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from typing import Final
 
-from ..contract.terms import FALSE, TRUE, Term, and_
+from ..contract.terms import FALSE, TRUE, Term, and_, eq, ite, or_
 from ..frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from ..frontend.bytecode.model import Op, TokenType
 from ..frontend.bytecode.model import Value as SsaValue
-from ..frontend.symbolic.summary import Access, Footprint, Lane, Origin, OriginKind, PointerFootprint, Site
-from . import loaded_values
-from .checked_values import Misread, NotFollowed, Value, Waiting
+from ..frontend.symbolic.summary import Access, Footprint, Lane, Origin, OriginKind, PointerFootprint, Site, earlier
+from . import origins
+from .checked_values import Misread, NotFollowed, Value, Waiting, lanes
 from .evaluator import Evaluator, Step, pointee, shape, without_places
-from .lane_moves import lanes
 from .steps_pointers import tile_at
-from .steps_tokens import joined, must_await, this_one
 
 
 # ---------------------------------------------------------------------------------------------------- the ops
 def load_pointer(ev: Evaluator, op: Op) -> tuple[Value, ...]:
     mask = op.optional("mask")
-    value = loaded_values.of_pointer(ev, op, ev.address(op.value("ptr")), None if mask is None else ev.term(mask))
+    value = origins.of_pointer(ev, op, ev.address(op.value("ptr")), None if mask is None else ev.term(mask))
     return value, _at_pointer(ev, op, Access.READ, value)
 
 
@@ -43,7 +41,7 @@ def swap(ev: Evaluator, op: Op) -> tuple[Value, ...]:
 def load_view(ev: Evaluator, op: Op) -> tuple[Value, ...]:
     view = ev.tiling(op.value("view"))
     place = tile_at(ev, view, op.group("index"), op.attributes.get("inbounds") or ())
-    value = loaded_values.of_view(ev, op, view, place)
+    value = origins.of_view(ev, op, view, place)
     return value, _touch(ev, op, Access.READ, place, view.tile, value=value)
 
 
@@ -99,7 +97,7 @@ def _touch(
         ev.compare.impossible((guard,), f"{where} is left out")
         return after
     ev.done_sites[op.offset] = said
-    if access is not Access.READ and not loaded_values.may_be_written(ev, place.origin):
+    if access is not Access.READ and not origins.may_be_written(ev, place.origin):
         raise Misread(f"{where} writes memory that is said to stay as it is")
     _allowed(ev, op, access, place.origin)
     results = [result for result in op.results if not isinstance(result.type, TokenType)]
@@ -207,4 +205,68 @@ STEPS: Final[dict[str, Step]] = {
     "load_view_tko": load_view,
     "store_view_tko": _into_view(Access.WRITE, "tile"),
     "atomic_red_view_tko": _into_view(Access.ATOMIC, "value"),
+}
+
+
+# --------------------------------------------------------------------------------------------------------- steps tokens
+# Steps: tokens, and when two accesses of a block are ordered by them.
+#
+# A token is what it certainly awaits.  Claims are held against that from below: what is said to be awaited must be.
+
+
+def joined(tokens: Iterable[Waiting]) -> Waiting:
+    """What all of them await."""
+    awaits: dict[int, Term] = {}
+    for token in tokens:
+        for access, condition in token.awaits.items():
+            awaits[access] = or_(awaits.get(access, FALSE), condition)
+    return Waiting(awaits)
+
+
+def either(condition: Term, then: Waiting, otherwise: Waiting) -> Waiting:
+    accesses = dict.fromkeys((*then.awaits, *otherwise.awaits))
+    return Waiting(
+        {each: ite(condition, then.awaits.get(each, FALSE), otherwise.awaits.get(each, FALSE)) for each in accesses}
+    )
+
+
+def this_one(ev: Evaluator, op: Op) -> Waiting:
+    """The instance of an access that runs now."""
+    return Waiting({op.offset: and_(TRUE, *(eq(earlier(k), k) for k in ev.iterations))})
+
+
+def must_await(ev: Evaluator, path: Term, done: Waiting, said: Mapping[int, Term], what: str) -> None:
+    """Whatever instance is ``said`` to be awaited, is."""
+    for access, condition in said.items():
+        if condition is FALSE:
+            continue
+        facts = [(if_, then) for inside, if_, then in ev.facts if access in inside]
+        wanted = done.awaits.get(access, FALSE)
+        ev.compare.follows(and_(path, condition), wanted, f"{what} does not await all that it is said to await", facts)
+
+
+def make_token(ev: Evaluator, op: Op) -> Waiting:
+    return Waiting({})
+
+
+def join_tokens(ev: Evaluator, op: Op) -> Waiting:
+    return joined(ev.waiting(value) for value in op.group("tokens"))
+
+
+def passed_on(ev: Evaluator, op: Op) -> Waiting:
+    """Grid dependency control and fences touch no memory; their token awaits what they are given."""
+    return ev.waiting(op.optional("s" if "s" in op.operands else "token"))
+
+
+def print_tko(ev: Evaluator, op: Op) -> tuple[Waiting, ...]:
+    return (ev.waiting(op.optional("token")),) if op.results else ()
+
+
+TOKEN_STEPS: Final[dict[str, Step]] = {
+    "make_token": make_token,
+    "join_tokens": join_tokens,
+    "gdc_wait_tko": passed_on,
+    "gdc_launch_dependents_tko": passed_on,
+    "memory_fence_alias_tko": passed_on,
+    "print_tko": print_tko,
 }

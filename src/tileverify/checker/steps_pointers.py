@@ -32,9 +32,8 @@ from ..frontend.bytecode.model import (
 )
 from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.symbolic.summary import Origin, OriginKind, ViewFootprint
-from .checked_values import Address, Layout, NotFollowed, Tiling
+from .checked_values import Address, Layout, NotFollowed, Tiling, lane
 from .evaluator import Evaluator, Step, pointee, shape, width
-from .lane_moves import lane
 from .origins import first_byte, list_word
 from .steps_integers import read_unsigned, signed, stored
 

@@ -25,15 +25,14 @@ from ..contract.terms import (
 from ..contract.terms.launch_wide import Opaque, opaque
 from ..frontend.bytecode.model import Bounded, Constant, DivBy, Op, SameElements, ScalarType, TileType
 from ..frontend.bytecode.model import Value as SsaValue
-from ..frontend.bytecode.ops_arithmetic import FLOAT_OPS
+from ..frontend.bytecode.optable import FLOAT_OPS
 from ..frontend.symbolic.summary import Origin, OriginKind
 from ..results.codes import TV
-from .checked_values import Address, Layout, NotFollowed, Value, Waiting
+from .checked_values import Address, Layout, NotFollowed, Value, Waiting, lane, row_major, taken_from
 from .evaluator import Evaluator, Step, pointee, shape, width
-from .lane_moves import lane, row_major, taken_from
 from .origins import first_byte
+from .steps_accesses import either
 from .steps_integers import element, must_not_wrap, read_unsigned, signed, stored
-from .steps_tokens import either
 
 _CHOICES: Final = 64
 """Elements of a constant tile that are told apart one by one."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..backend.assembler import Assembler
     from ..contract.launch import KernelUnit
-    from ..launching.bundle.model import Bundle
+    from ..launching.bundle.manifest import Bundle
     from ..pipeline import CheckOptions
     from ..results import KernelResult
 
@@ -82,7 +82,8 @@ def build(
     the same bytes.
     """
     from ..backend.assembler import AssemblyError, CodeDiffers
-    from ..pipeline import CheckOptions, solver_version
+    from ..pipeline import CheckOptions
+    from ..pipeline.unit_summary import solver_version
     from ..results import Report, Verdict
 
     names = _architectures(architectures)
@@ -134,7 +135,7 @@ def _assembler() -> Assembler:
 
 def _checked(target: str, spec: Path | None, options: CheckOptions) -> list[tuple[KernelUnit, KernelResult]]:
     from ..frontend.sources.discover import SourceFailure, discover
-    from ..pipeline import check_unit
+    from ..pipeline.unit_check import check_unit
 
     checked = []
     for unit in list(discover([target], spec_file=spec)):
@@ -145,7 +146,7 @@ def _checked(target: str, spec: Path | None, options: CheckOptions) -> list[tupl
 
 
 def _files(units: Sequence[KernelUnit], output: Path | None) -> list[Path]:
-    from ..launching.bundle.model import SUFFIX
+    from ..launching.bundle.manifest import SUFFIX
     from ..system.file_names import FreeNames, plain_stem
 
     folder = output is not None and not output.is_file() and output.suffix != SUFFIX
@@ -166,7 +167,7 @@ def _files(units: Sequence[KernelUnit], output: Path | None) -> list[Path]:
 
 
 def _say_why_not(result: KernelResult) -> None:
-    from ..pipeline import solver_version
+    from ..pipeline.unit_summary import solver_version
     from ..reports.text import text_report
     from ..results import Report, Verdict
 
@@ -178,7 +179,7 @@ def _say_why_not(result: KernelResult) -> None:
 
 def _tell_repairs(unit: KernelUnit, options: CheckOptions) -> None:
     """What mends compiled code that differs, where something was tried with success."""
-    from ..pipeline import check_unit
+    from ..pipeline.unit_check import check_unit
 
     with Working(live=True):
         checked = check_unit(unit, options)
@@ -233,7 +234,7 @@ def show(file: Path, keys: tuple[Path, ...], assemble: bool, prove: bool, extrac
     """
     import json
 
-    from ..launching.bundle.text import Belief, bundle_json, bundle_text
+    from ..launching.bundle.build import Belief, bundle_json, bundle_text
     from ..launching.bundle.trust import can_verify, check_proof, signer, trusted_cubin, trusted_keys
 
     bundle = read_file(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -9,22 +10,17 @@ import click
 
 from ..contract.trustable import TRUSTABLE
 from ..reports.formats import FORMATS, TEXT
+from ..results import KernelResult, Report
 from ..system.errors import NoKernelFound, UsageError
-from ..system.plural import plural
+from ..system.printable import plural
 from ..system.version import __version__
-from .changed import changed_targets, nothing_to_check
-from .folders import checked_folders, write_playback
 from .mending import checked_options, make_fixes
-from .options import EXIT_CODES, architectures
-from .outputs import earlier_reports, outputs_of, pages, write_reports
-from .settings import Settings
-from .shell import INTERRUPTED, Working, emit, talk, use_color
+from .outputs import checked_folders, earlier_reports, mistakes_of, outputs_of, pages, write_beside, write_reports
+from .settings import Settings, changed_targets, nothing_to_check
+from .shell import EXIT_CODES, INTERRUPTED, Working, architectures, emit, talk, use_color
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from ..pipeline.options import CheckOptions
-    from ..results import KernelResult, Report
     from .outputs import Output
 
 
@@ -206,15 +202,15 @@ def check(
     checked_folders(playback, certificate, outputs[0])
     whole = not any("::" in path for path in paths)
     baseline = baseline or chosen.baseline
-    from ..reports.suppress.run import checked_baseline, suppressed
+    from ..reports.suppressions import checked_baseline, suppressed
 
     checked_baseline(baseline, update=update_baseline, whole=whole)
     from ..pipeline import CheckOptions as Options
-    from ..pipeline.cache.verdicts import default_folder
-    from ..pipeline.under_way import UnderWay
+    from ..pipeline.options import UnderWay
+    from ..pipeline.verdict_cache import default_folder
     from ..reports.text import Detail
     from ..results import EVERY_REFUTATION, MOST_REFUTATIONS
-    from ..results.denials import deny_undetermined as denied
+    from ..results.conditional import deny_undetermined as denied
     from ..system.crash_report import crash_folder
 
     under_way = UnderWay()
@@ -255,11 +251,11 @@ def check(
     detail = Detail.QUIET if quiet else Detail.VERBOSE if verbose else Detail.NORMAL
     if not diff:
         write_reports(report, outputs, detail, color, earlier)
-    _write_beside(report, statistics, playback, certificate)
+    write_beside(report, statistics, playback, certificate)
     if fix or diff:
         report = make_fixes(report, options, spec, unsafe=unsafe_fixes, diff=diff)
     if fix_spec:
-        from .spec_fixes import fix_specs
+        from .mending import fix_specs
 
         report = fix_specs(report, options, spec)
     if not no_worker:
@@ -274,8 +270,8 @@ def _checked(
 
     ``early``: findings are told when they are known, as nothing but a comment in the source can suppress them.
     """
-    from ..pipeline import check_paths, finished_report, solver_version
-    from ..results import Report
+    from ..pipeline import check_paths, finished_report
+    from ..pipeline.unit_summary import solver_version
 
     finished: list[KernelResult] = []
     with Working(live=True, under_way=options.under_way, told=told) as working:
@@ -283,7 +279,7 @@ def _checked(
 
         def progress(result: KernelResult) -> None:
             finished.append(result)
-            found = _found(result) if early and working.live else ()
+            found = mistakes_of(result) if early and working.live else ()
             working.progress(_name(result), places.get(result.file, ""), found)
 
         try:
@@ -298,41 +294,11 @@ def _checked(
 def _places(paths: Sequence[str], options: CheckOptions) -> dict[str, str]:
     """Of each file how far it is: ``file 3 of 40``; nothing where there is one."""
     from ..frontend.sources.discover import files_under, nothing
-    from ..system.paths import display_path
+    from ..system.printable import display_path
 
     files = files_under(paths, options.skip or nothing)
     names = [display_path(file) for file in files] if len(files) > 1 else []
     return {name: f"file {number} of {len(names)}" for number, name in enumerate(names, start=1)}
-
-
-def _found(result: KernelResult) -> Iterator[str]:
-    """The mistakes of a kernel that was just finished, a line each; the report at the end says all of them."""
-    if not result.findings:
-        return
-    from ..reports.causes import with_causes
-    from ..reports.concise import concise_lines
-    from ..reports.fingerprints import with_fingerprints
-    from ..reports.snippets import Snippets
-    from ..reports.suppress.apply import with_suppressions
-    from ..results import Report
-
-    finished = with_causes(with_fingerprints(result, Snippets()))
-    yield from concise_lines(with_suppressions(Report((finished,), "", ""), whole=False))
-
-
-def _write_beside(report: Report, statistics: bool, playback: str | None, certificate: Path | None) -> None:
-    """What is asked for beside the report."""
-    if statistics:
-        from ..reports.concise import statistics as counted
-
-        for line in counted(report) or ["no findings"]:
-            talk(line)
-    if playback is not None:
-        write_playback(report, playback)
-    if certificate is not None:
-        from ..verifier.certificate.files import write_certificates
-
-        talk(write_certificates(report.results, certificate))
 
 
 def _tell_finished(

@@ -7,44 +7,38 @@ from typing import Final
 
 import click
 
-from ..system.failures import TRACEBACK
+from ..system.errors import TRACEBACK
 from ..system.version import __version__
 from . import (
     bundles,
-    by_fingerprint,
     check,
-    clean,
     doctor,
     equal,
     explain,
     gate,
     init,
-    listing,
     looking,
-    lsp,
-    mcp,
     recheck,
     record,
     report,
     run,
+    services,
     stability,
-    warm_worker,
 )
-from .options import EXIT_CODES
-from .shell import Shell
+from .shell import EXIT_CODES, Shell
 
 _COMMANDS: Final = (
     check.check,
     init.init,
     looking.footprint,
     looking.dis,
-    listing.list_,
+    looking.list_,
     run.run,
-    by_fingerprint.replay,
+    recheck.replay,
     equal.equal,
     gate.gate,
-    mcp.mcp,
-    lsp.lsp,
+    services.mcp,
+    services.lsp,
     recheck.recheck,
     stability.stability,
     bundles.build,
@@ -54,8 +48,8 @@ _COMMANDS: Final = (
     explain.explain,
     explain.schema,
     doctor.doctor,
-    clean.clean,
-    warm_worker.worker,
+    doctor.clean,
+    services.worker,
 )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from ..contract.spec_files import SPEC_SUFFIX, spec_path
 from ..system.crash_report import CrashContents, command_words, crash_folder, write_crash
-from ..system.paths import display_path
+from ..system.printable import display_path
 
 _KERNELS: Final = (".py", ".cu", ".tileirbc", SPEC_SUFFIX)
 """How files end that are taken along: keys, settings and what else a command line names are not."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ..pipeline.verdict_cache import clear, default_folder
 from .shell import Working, emit, use_color
 
 _EXIT_CODES = """\b
@@ -46,3 +47,19 @@ def doctor(context: click.Context, format_: str, color: str) -> None:
             lines.append(f"{head} {each.name:14} {printable(each.found + advice)}\n")
         emit("".join(lines))
     context.exit(2 if any(each.state is HealthState.BROKEN for each in found) else 0)
+
+
+# ---------------------------------------------------------------------------------------------------------------- clean
+# The command ``clean``.
+
+
+@click.command()
+def clean() -> None:
+    """Remove kept verdicts, of this and of other versions, so that `check` proves everything anew.
+
+    They lie in TILEVERIFY_CACHE_DIR, or else in the user's cache folder (`doctor` says where); whatever else is there,
+    machine code of launches among it, stays.
+    """
+    folder = default_folder()
+    count, size = clear(folder)
+    emit(f"{folder}: {count} files removed, {size / (1 << 20):.1f} MB\n")

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ..system.errors import UsageError
-from .options import writable
 from .outputs import Output, outputs_of, pages
 from .run import pairs, whole
-from .shell import Working, emit, talk
+from .shell import Working, emit, talk, writable
 
 if TYPE_CHECKING:
     from ..equality.targets import JudgedKernel
@@ -80,10 +79,10 @@ def equal(
     writable(playback)
     page = pages(outputs)
     from ..equality.deciding import Decision
-    from ..equality.planned_launches import STEPS, Options
+    from ..equality.points import STEPS, Options
     from ..equality.targets import EqualOptions, judge
     from ..pipeline import CheckOptions
-    from ..pipeline.cache.verdicts import default_folder
+    from ..pipeline.verdict_cache import default_folder
 
     values = {name: whole(f"--size {name}", value) for name, value in pairs("--size", sizes)}
     options = EqualOptions(
@@ -109,8 +108,8 @@ def _rendered(judged: Sequence[JudgedKernel], output: Output) -> str:
         case "json":
             return f"{json.dumps(document(judged), indent=2)}\n"
         case "html":
-            from ..equality.answer_section import section_of
-            from ..pipeline import solver_version
+            from ..equality.difference_records import section_of
+            from ..pipeline.unit_summary import solver_version
             from ..reports.html.report import html_report
             from ..results import Report
             from ..system.version import __version__
@@ -121,7 +120,7 @@ def _rendered(judged: Sequence[JudgedKernel], output: Output) -> str:
 
 
 def _write_test(judged: Sequence[JudgedKernel], file: Path) -> None:
-    from ..equality.difference_test import test_of
+    from ..equality.difference_records import test_of
 
     text = next((text for each in judged if (text := test_of(each, file)) is not None), None)
     if text is None:

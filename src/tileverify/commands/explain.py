@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from ..corpus.examples import examples_of
-from ..reports.suppress.model import wrong_codes
+from ..reports.suppression_rules import wrong_codes
 from ..system.errors import UsageError
 from .shell import emit
 

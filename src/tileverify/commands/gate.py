@@ -14,7 +14,7 @@ from .shell import emit, talk
 if TYPE_CHECKING:
     from ..gating import GateResult
     from ..gating.runs.candidates import CandidateFile, OnStdin
-    from ..gating.runs.spreading import Workers
+    from ..gating.runs.workers import Workers
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -174,7 +174,7 @@ def gate(
 def _candidates(target: str, relative: bool) -> tuple[CandidateFile | OnStdin, ...]:
     """``relative``: names start at the folder, not here, so that a run can be continued from anywhere."""
     from ..gating.runs.candidates import OnStdin, candidates
-    from ..system.paths import display_path
+    from ..system.printable import display_path
 
     if target == "-":
         if sys.stdin.isatty():
@@ -195,14 +195,14 @@ def _candidates(target: str, relative: bool) -> tuple[CandidateFile | OnStdin, .
 def _workers(engine: str, jobs: int | None, ray_address: str | None, isolation: str, most: int) -> Workers:
     """Those of the engine, no more than ``most``."""
     if engine == "ray":
-        from ..gating.runs.ray_workers import RayWorkers
+        from ..gating.runs.workers import RayWorkers
 
         return RayWorkers(min(jobs or most, most), isolation, ray_address)
     if most == 1:
-        from ..gating.runs.judging import ThisProcess
+        from ..gating.runs.workers import ThisProcess
 
         return ThisProcess(isolation)
-    from ..gating.runs.local_workers import LocalWorkers
+    from ..gating.runs.workers import LocalWorkers
     from ..system.parallel import usable_processors
 
     return LocalWorkers(min(jobs or usable_processors(), most), isolation)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from ..system.errors import TileVerifyError, UsageError
-from ..system.plural import plural
-from .options import writable
-from .shell import Working, emit, talk
+from ..system.printable import plural
+from .shell import Working, emit, talk, writable
 
 if TYPE_CHECKING:
     from ..contract.launch import KernelUnit
@@ -42,7 +41,7 @@ def init(context: click.Context, paths: tuple[Path, ...], output: Path | None, f
     launch says what you promise.
     """
     from ..pipeline import CheckOptions
-    from ..pipeline.cache.verdicts import default_folder
+    from ..pipeline.verdict_cache import default_folder
 
     sources = _sources(paths, output, force)
     writable(output)
@@ -97,7 +96,7 @@ def _sources(paths: Sequence[Path], output: Path | None, force: bool) -> list[_S
 
 def _write(source: _Source, options: CheckOptions) -> bool:
     """Whether all of a file's kernels are written, and proved again where they were proved."""
-    from ..pipeline import check_unit
+    from ..pipeline.unit_check import check_unit
 
     units, failed = _inferred_units(source.file)
     if not units:
@@ -180,7 +179,7 @@ def _proved_again(source: _Source, text: str, options: CheckOptions) -> set[str]
     from ..contract.gather import SourceSpecs
     from ..contract.spec_files import launches_of_text
     from ..frontend.sources.discover import SourceFailure, discover
-    from ..pipeline import check_unit
+    from ..pipeline.unit_check import check_unit
 
     specs = SourceSpecs(launches_of_text(text, source.target), given=True)
     units = [each for each in discover([str(source.file)], specs=specs) if not isinstance(each, SourceFailure)]

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 from ..contract.descriptions import suggestion
 from ..reports.formats import FORMATS, PAGE, TEXT, renderer
+from ..results import Report
 from ..system.errors import UsageError
-from .options import writable
-from .shell import emit, talk, use_color
+from ..system.file_names import FreeNames
+from .shell import emit, talk, use_color, writable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..reports.text import Detail
-    from ..results import KernelResult, Report
+    from ..results import KernelResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,3 +118,76 @@ def write_reports(
     written = [str(output.file) for output in outputs if output.file is not None]
     if written and detail is not Detail.QUIET:
         talk(f"{summary_line(report)}; written to {', '.join(written)}")
+
+
+# -------------------------------------------------------------------------------------------------------------- folders
+# Folders that ``check`` fills beside its report: reproductions and certificates.
+
+
+def checked_folders(playback: str | None, certificate: Path | None, output: Output) -> None:
+    """What cannot be written is told before minutes of work: raises `UsageError`."""
+    if playback == "print" and output.format != TEXT and output.file is None:
+        raise UsageError(
+            f"--playback print and --format {output.format} both write to stdout; give --output or a folder"
+        )
+    if playback not in (None, "print") and Path(playback).exists() and not Path(playback).is_dir():
+        raise UsageError(f"--playback: '{playback}' is not a folder")
+    if certificate is not None:
+        _make_folder(certificate, "--certificate")
+
+
+def _make_folder(folder: Path, option: str) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{option}: cannot make the folder '{folder}': {error.strerror or error}") from None
+
+
+def write_playback(report: Report, where: str) -> None:
+    """Reproductions to stdout or into a folder; files of the same name get a number."""
+    names = FreeNames()
+    files = [file for result in report.results for file in result.playback]
+    texts = {f"{names.stem(file.name.removesuffix('.py'))}.py": file.text for file in files}
+    if where == "print":
+        emit("".join(f"# {name}\n{text}\n" for name, text in texts.items()))
+        return
+    if not texts:
+        talk("nothing is refuted: no reproduction was written")
+        return
+    folder = Path(where)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"--playback: cannot make '{where}': {error.strerror or error}") from None
+    for name, text in texts.items():
+        emit(text, folder / name)
+    talk(f"{len(texts)} reproduction{'s' if len(texts) > 1 else ''} in {where}; run them with: pytest {where}")
+
+
+def mistakes_of(result: KernelResult) -> Iterator[str]:
+    """The mistakes of a kernel that was just finished, a line each; the report at the end says all of them."""
+    if not result.findings:
+        return
+    from ..reports.causes import with_causes
+    from ..reports.ci_formats import concise_lines
+    from ..reports.fingerprints import with_fingerprints
+    from ..reports.snippets import Snippets
+    from ..reports.suppressions import with_suppressions
+
+    finished = with_causes(with_fingerprints(result, Snippets()))
+    yield from concise_lines(with_suppressions(Report((finished,), "", ""), whole=False))
+
+
+def write_beside(report: Report, statistics: bool, playback: str | None, certificate: Path | None) -> None:
+    """What is asked for beside the report."""
+    if statistics:
+        from ..reports.ci_formats import statistics as counted
+
+        for line in counted(report) or ["no findings"]:
+            talk(line)
+    if playback is not None:
+        write_playback(report, playback)
+    if certificate is not None:
+        from ..verifier.certificate.files import write_certificates
+
+        talk(write_certificates(report.results, certificate))

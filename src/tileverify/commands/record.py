@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..system.errors import UsageError
-from ..system.plural import plural
+from ..system.printable import plural
 from .shell import Working, talk
 
 

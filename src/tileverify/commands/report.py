@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from ..system.errors import UsageError
-from ..system.plural import plural
+from ..system.printable import plural
 from .shell import emit, talk
 
 _LIST_EXIT_CODES: Final = """\b
@@ -57,7 +57,7 @@ def opt_outs_(context: click.Context, paths: tuple[Path, ...], format_: str, str
 
     Every `tileverify.unproved(reason=...)` in the files and folders PATH, which are read and not run.
     """
-    from ..launching.opt_out_sources import opt_outs
+    from ..launching.optouts import opt_outs
 
     found = list(opt_outs(paths))
     if format_ == "json":
@@ -90,7 +90,7 @@ def diff(context: click.Context, reports: tuple[Path, ...], format_: str) -> Non
     *older, earlier, results = map(read_report, reports)
     history = compare(earlier, results, older, implied)
     if format_ == "markdown":
-        from ..reports.history_markdown import history_markdown
+        from ..reports.history import history_markdown
 
         emit(history_markdown(history, results))
     else:

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from ..system.errors import UsageError
-from .options import writable
-from .shell import Working, emit, talk
+from .shell import Working, emit, talk, writable
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -84,10 +83,9 @@ def run(
     elif save is not None and save.exists() and not save.is_dir():
         raise UsageError(f"--save: '{save}' is neither a .npz file nor a folder")
     from ..backend.numbers.array_files import read_array, read_arrays, write_arrays
-    from ..launching.run import KernelFault, RunOptions, run_target
-    from ..launching.run.text import run_text, saved_text, told_text
+    from ..launching.run import KernelFault, RunOptions, run_target, run_text, saved_text, told_text
     from ..pipeline import CheckOptions
-    from ..pipeline.cache.verdicts import default_folder
+    from ..pipeline.verdict_cache import default_folder
 
     arrays = {name: array for path in archives for name, array in read_arrays(path).items()}
     arrays |= {name: read_array(Path(path)) for name, path in pairs("--input", inputs)}
@@ -103,7 +101,7 @@ def run(
         check=CheckOptions(timeout_s=timeout, cache=None if no_cache else default_folder()),
     )
     if explore is not None:
-        from ..launching.run.explored import explore_target, explored_text
+        from ..launching.run import explore_target, explored_text
 
         with Working(live=False):
             explored = explore_target(target, options, explore)

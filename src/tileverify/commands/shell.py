@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import click
 
 from ..system.atomic_file import write_whole
-from ..system.errors import TileVerifyError, UsageError
-from ..system.failures import TRACEBACK, failure_sentence
+from ..system.errors import TRACEBACK, TileVerifyError, UsageError, failure_sentence
 from ..system.printable import printable
 
 if TYPE_CHECKING:
-    from ..pipeline.under_way import UnderWay
+    from ..pipeline.options import UnderWay
 
 PATIENCE: Final = 2.0
 """Seconds that people wait for a kernel before they are told what it is at."""
@@ -227,3 +226,36 @@ class Working:
 def _restore_stdout(saved: int) -> None:
     os.dup2(saved, 1)
     os.close(saved)
+
+
+# -------------------------------------------------------------------------------------------------------------- options
+# What several commands share: exit codes and checks of options.
+
+
+EXIT_CODES: Final = """\b
+Exit codes:
+  0  everything proved
+  1  something refuted, or undetermined (TV403) or a size limit (TV304) where that is denied
+  2  bad usage, a kernel, spec or suppression with an error, or a failure of the tool
+  3  something undecided, nothing refuted
+  4  no kernel found
+"""
+
+
+def writable(output: Path | None, option: str = "--output") -> None:
+    """A wrong --output is said before minutes of work, not after."""
+    if output is not None and not output.parent.is_dir():
+        raise UsageError(f"{option}: there is no folder '{output.parent}'")
+
+
+def architectures(compiled: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of ``--compiled``, for which an assembler has to be here."""
+    if not compiled:
+        return ()
+    from ..backend.assembler import ARCHITECTURES, find_assembler
+
+    for name in compiled:
+        if name not in ARCHITECTURES:
+            raise UsageError(f"--compiled: '{name}' is not one of {', '.join(ARCHITECTURES)}")
+    find_assembler()
+    return tuple(dict.fromkeys(compiled))

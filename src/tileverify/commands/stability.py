@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..system.version import __version__
-from .options import writable
-from .shell import Working, emit, talk
+from .shell import Working, emit, talk, writable
 
 if TYPE_CHECKING:
     from ..pipeline.stability import Stability
@@ -67,8 +66,9 @@ def stability(
     writable(output)
     from ..contract.launch import KernelUnit
     from ..frontend.sources.discover import discover
-    from ..pipeline import CheckOptions, solver_version
+    from ..pipeline import CheckOptions
     from ..pipeline.stability import stability_of
+    from ..pipeline.unit_summary import solver_version
     from ..reports.stability import SCHEMA, StabilityDocument, stability_json, stability_text
 
     rows, broken = [], False

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Final
 
 from ..system.errors import SpecError
-from ..system.source_lines import source_lines
+from ..system.printable import source_lines
 from .written_keys import WrittenKey, written_keys
 
 _TOKEN: Final = re.compile(

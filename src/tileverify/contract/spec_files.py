@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..system.errors import SpecError, UsageError
+from ..system.printable import bare_lines
 from ..system.readings import read
-from ..system.source_lines import bare_lines
 from .combinations import EACH, Uncombined, combined
 from .descriptions import suggestion
 from .written_calls import keys_of_call

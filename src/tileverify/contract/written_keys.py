@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ..system.source_lines import bare_lines
+from ..system.printable import bare_lines
 
 _KEY: Final = re.compile(
     r"""\s*(?P<quote>["']?)(?P<name>[A-Za-z_][\w-]*)(?P=quote)(?P<more>(\s*\.\s*["']?[\w-]+["']?)*)\s*="""

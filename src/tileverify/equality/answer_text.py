@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .deciding import Decision, ExactAnswer
-from .launch_outcomes import UnequalElement
-from .rounding_error import ArrayError, RoundingSeen
+from .launch_outcomes import ArrayError, RoundingSeen, UnequalElement
+from .points import sizes_text
 from .targets import JudgedKernel
 
 _FEW: Final = 12
@@ -107,11 +107,6 @@ def _contents(found: UnequalElement) -> str:
 
 def _count(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
-
-
-def sizes_text(values: Mapping[str, int]) -> str:
-    """The sizes of one launch."""
-    return ", ".join(f"{name} = {value}" for name, value in values.items()) or "the only launch"
 
 
 def document(judged: Sequence[JudgedKernel]) -> dict[str, object]:

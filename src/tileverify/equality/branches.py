@@ -1,7 +1,7 @@
 """Which way comparisons come out: what was never seen is no part of an answer.
 
-Comparisons of floats are all told, and what other functions ask of theirs (`kinks`).  Of integers there are many that
-say whether a lane lies in an array; told are those that a branch may hang on (`integer_branches`).
+Comparisons of floats are all told, and what other functions ask of theirs (`decision_points`).  Of integers there are
+many that say whether a lane lies in an array; told are those that a branch may hang on (`decision_points`).
 
 A way was taken where a lane went it that *reaches* something: what is stored, a branch, an address or a mask; and of
 floats, where a variable was compared.  Padding behind the end of an array, and contents that are numbers, tell nothing.
@@ -16,8 +16,8 @@ from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
+from ..frontend.bytecode.location import in_toolkit
 from ..frontend.bytecode.model import Op, Value
-from ..frontend.symbolic.locations import in_toolkit
 from .field import Array
 
 

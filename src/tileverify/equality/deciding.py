@@ -5,41 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from math import isfinite
 from typing import Final, Protocol, TypeAlias, TypedDict, runtime_checkable
 
 import numpy as np
 
 from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
 from ..backend.numbers.conditions import ContractInNumbers
-from ..backend.numbers.elements import Array
+from ..backend.numbers.elements import numbers
 from ..backend.numbers.extents import cost, extent
-from ..backend.numbers.trial_launches import (
-    Constants,
-    constants_of,
-)
+from ..backend.numbers.inputs import view
+from ..backend.numbers.small_launches import smallest
+from ..backend.numbers.trial_launches import Constants, constants_of
 from ..backend.numbers.turning_contents import with_turning_points
 from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..system.errors import UsageError
 from .exact_arrays import presented
+from .field import Array, NearTie
 from .influence import idle_of
-from .launch_outcomes import UnequalElement, arrays_of, outcome
-from .planned_launches import Options, PlannedLaunches, planned, words
+from .launch_outcomes import Compared, RoundingSeen, UnequalElement, arrays_of, outcome
+from .op_rules import ExactKernel, run_exactly
 from .points import (
     FILLINGS,
     GIVEN,
     SCALARS,
     WHOLE,
+    Options,
+    PlannedLaunches,
     TrialPoint,
     drawn_point,
     given_point,
     other_float_scalars,
+    planned,
+    sizes_text,
     to_search,
 )
-from .rounding_error import RoundingSeen
-from .running import ExactKernel, run_exactly
-from .sameness import Compared
-from .shrinking import shrunk
-from .undecided import NearTie
+from .primitives import is_numbers
 
 Other: TypeAlias = Callable[[TrialPoint, Mapping[str, Array], Mapping[str, object]], Mapping[str, Array]]
 """(point, arrays by name before the launch, all other arguments) -> arrays that change, by name."""
@@ -135,7 +136,7 @@ class LaunchTally:
     """Why launches were left out, where that is all that there is to say."""
 
     def leave(self, values: Mapping[str, int], reason: str) -> None:
-        self.left_out.append(f"{words(values)} ({reason})")
+        self.left_out.append(f"{sizes_text(values)} ({reason})")
 
     def refuse(self, values: Mapping[str, int], reason: str) -> None:
         self.leave(values, reason)
@@ -144,9 +145,9 @@ class LaunchTally:
     def take(self, values: Mapping[str, int], seen: SeenPoints) -> bool:
         """Count the launch in, if its points make it equal; tells whether they do."""
         if shortfall := seen.shortfall():
-            self.reasons.append(f"{shortfall} ({words(values)})")
+            self.reasons.append(f"{shortfall} ({sizes_text(values)})")
             return False
-        self.left_out += [f"{words(values)}: {reason}" for reason in seen.opened]
+        self.left_out += [f"{sizes_text(values)}: {reason}" for reason in seen.opened]
         self.done.append(values)
         self.points, self.bits = self.points + seen.equal, min(self.bits, seen.bits)
         return True
@@ -185,7 +186,7 @@ def decide(
             tally.refuse(values, error.message)
             continue
         except InterpreterStop as stop:
-            reason = f"{stop} ({words(values)})"
+            reason = f"{stop} ({sizes_text(values)})"
             return ExactAnswer(Decision.NOT_DECIDED, tuple(tally.done), tally.points, reason=reason)
         if found is not None:
             return _different(trial, found, launches)
@@ -404,3 +405,153 @@ def _where_unequal(ask: Callable[..., Compared | UnequalElement]) -> Callable[..
         return found if isinstance(found, UnequalElement) else None
 
     return seen
+
+
+# ------------------------------------------------------------------------------------------------------------ shrinking
+# A difference made small: the sizes of its launch first, then contents, 0 and 1 where that still shows it.
+
+
+SIZE_TRIES: Final = 24
+CONTENT_TRIES: Final = 96
+MOST_ELEMENTS_CHANGED: Final = 1 << 12
+"""Of all arrays, beyond which contents stay as they were drawn."""
+
+
+class ShownDifference(Protocol):
+    """What is known of a difference: an element with two values, and the point."""
+
+    @property
+    def array(self) -> str: ...
+
+    @property
+    def kernel(self) -> float: ...
+
+    @property
+    def reference(self) -> float: ...
+
+    @property
+    def point(self) -> TrialPoint: ...
+
+
+Seen = Callable[[TrialPoint], ShownDifference | None]
+
+
+@dataclass(slots=True)
+class Shrunk:
+    """``inputs``: arrays and scalars by name, which show the difference; ``None``: those of the point do."""
+
+    found: ShownDifference
+    inputs: Mapping[str, Array] | None
+
+
+def shrunk(
+    found: ShownDifference,
+    contract: ContractInNumbers,
+    at: Callable[[Mapping[str, int], str], ShownDifference | None],
+    at_point: Seen,
+) -> Shrunk:
+    """``at``: the difference at a launch with contents of a kind; ``at_point``: at one point.
+
+    A difference of finite numbers stays one: infinities and NaN that a smaller input makes are another thing.
+    """
+    found = _small_launch(found, contract, at)
+    inputs = inputs_of(found.point)
+    if sum(np.size(array) for array in inputs.values()) > MOST_ELEMENTS_CHANGED:
+        return Shrunk(found, None)
+    search = _Contents(found, contract, at_point, inputs)
+    if not search.keeps(inputs):
+        return Shrunk(found, None)
+    search.run()
+    return Shrunk(search.found, search.inputs)
+
+
+def _small_launch(
+    found: ShownDifference, contract: ContractInNumbers, at: Callable[[Mapping[str, int], str], ShownDifference | None]
+) -> ShownDifference:
+    tries, filling = SIZE_TRIES, found.point.filling
+
+    def seen_at(values: Mapping[str, int]) -> ShownDifference | None:
+        return _asked(lambda: at(values, filling))
+
+    while True:
+        for values in smallest(contract, found.point.inputs.values):
+            if not tries:
+                return found
+            tries -= 1
+            again = seen_at(values)
+            if again is not None and _alike(again, found):
+                found = again
+                break
+        else:
+            return found
+
+
+def _asked(ask: Callable[[], ShownDifference | None]) -> ShownDifference | None:
+    try:
+        return ask()
+    except (InterpreterStop, UsageError):
+        return None
+
+
+def _alike(again: ShownDifference, found: ShownDifference) -> bool:
+    finite = [isfinite(each.kernel) and isfinite(each.reference) for each in (found, again)]
+    return again.array == found.array and (finite[1] or not finite[0])
+
+
+def inputs_of(point: TrialPoint) -> dict[str, Array]:
+    """What the arrays hold in float64, or as integers, and the float scalars."""
+    memory: dict[str, Array] = {**point.inputs.memory, **point.contents}
+    result: dict[str, Array] = {}
+    for name, array in point.inputs.launch.named_arrays():
+        held = view(memory[array.allocation], array.shape, array.strides)
+        result[name] = held["s"].copy() if is_numbers(held) else numbers(held, array.dtype).copy()
+    return {**result, **{name: np.asarray(value["s"]) for name, value in point.floats.items()}}
+
+
+@dataclass(slots=True)
+class _Contents:
+    found: ShownDifference
+    contract: ContractInNumbers
+    at_point: Seen
+    inputs: dict[str, Array]
+    tries: int = field(default=CONTENT_TRIES)
+    done: list[tuple[str, slice]] = field(default_factory=list)
+
+    def keeps(self, inputs: dict[str, Array]) -> bool:
+        """Whether the difference shows with these inputs, which are then the ones to go on from."""
+        self.tries -= 1
+        values = self.found.point.inputs.values
+        again = _asked(lambda: self.at_point(given_point(self.contract, values, inputs)))
+        if again is None or not _alike(again, self.found):
+            return False
+        self.found, self.inputs = again, inputs
+        return True
+
+    def run(self) -> None:
+        names = [name for name, array in self.inputs.items() if array.dtype.kind == "f"]
+        whole = {name: np.round(array, 1) if name in names else array for name, array in self.inputs.items()}
+        self.keeps(whole)
+        for name in names:
+            for part in self._parts(self.inputs[name].size, name):
+                if self.tries <= 0:
+                    return
+                if any(self._keeps_with(name, part, value) for value in (0.0, 1.0)):
+                    self.done.append((name, part))
+
+    def _parts(self, size: int, name: str) -> Iterator[slice]:
+        """The whole array, its halves, and so on; nothing inside of a part that is done."""
+        width = size
+        while width:
+            for start in range(0, size, width):
+                part = slice(start, min(start + width, size))
+                if not any(n == name and p.start <= part.start and part.stop <= p.stop for n, p in self.done):
+                    yield part
+            width = 0 if width == 1 else -(-width // 2)
+
+    def _keeps_with(self, name: str, part: slice, value: float) -> bool:
+        array = self.inputs[name].copy()
+        flat = array.reshape(-1)
+        if (flat[part] == value).all():
+            return True
+        flat[part] = value
+        return self.keeps({**self.inputs, name: flat.reshape(array.shape)})

@@ -21,14 +21,12 @@ from typing import Final
 import numpy as np
 
 from . import field
-from .field import LANES, SLOTS, Array
-from .undecided import NearTie, ShadowLost, Undecided
+from .field import LANES, SLOTS, Array, NearTie, ShadowLost, Undecided
 
 NUMBER: Final[np.dtype[np.void]] = np.dtype(
     [("r", np.uint32, (SLOTS,)), ("dead", np.uint16), ("n", np.float32), ("d", np.float32), ("s", np.float64)]
 )
 _BITS: Final = (1 << np.arange(SLOTS)).astype(np.uint16)
-ALL_DEAD: Final = np.uint16((1 << SLOTS) - 1)
 LOST: Final = np.uint16(1 << 15)
 """The bit of ``dead`` of a number whose shadow is not its own."""
 CLOSE: Final = 1e-11

@@ -10,10 +10,8 @@ import numpy as np
 
 from . import constants, exact, field
 from .exact import NUMBER, Parts, built, packed, parts, unpacked
-from .field import LEVELS, SLOTS, Array
-from .logarithms import logarithm
-from .reference_ways import note_rounding
-from .undecided import NearTie, Undecided
+from .field import LEVELS, SLOTS, Array, NearTie, Undecided, logarithm
+from .reference_code import note_rounding
 
 VANISHING: Final = -3000.0
 """``exp`` of what lies below it is 0: so masks of -1e4, -1e9 or -3e38 do what -inf does, as they do in floats.  No

@@ -19,22 +19,18 @@ from ..backend.interpreter.machine import uniform_ops
 from ..backend.interpreter.values import Tile
 from ..backend.numbers.conditions import ContractInNumbers
 from ..backend.numbers.trial_launches import Constants
-from ..frontend.bytecode.liveness import operands
 from ..frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
-from ..frontend.bytecode.traverse import walk
+from ..frontend.bytecode.traverse import operands, walk
 from ..system.errors import UsageError
 from . import exact
 from .branches import WaysTaken, line_of
+from .decision_points import NATURES, Nature, floor_remainders, of_numbers
 from .exact import NUMBER
-from .field import LEVELS, MODULI, Array, level
-from .integer_branches import floor_remainders, of_numbers
-from .kinks import NATURES, Nature
-from .planned_launches import Options
-from .points import TrialPoint, drawn_point
+from .field import LEVELS, MODULI, Array, NearTie, level
+from .launch_outcomes import matched
+from .op_rules import ExactKernel, run_once
+from .points import Options, TrialPoint, drawn_point
 from .primitives import is_numbers
-from .running import ExactKernel, run_once
-from .sameness import matched
-from .undecided import NearTie
 
 if TYPE_CHECKING:
     from ..backend.interpreter.machine import BlockRun, Result, Rule

@@ -26,18 +26,14 @@ from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import KernelUnit
 from ..system.errors import UsageError
 from . import field
-from .asked_reference import AskedReference
 from .deciding import MOST_ELEMENTS, SHARE, ExactAnswer, Other, arguments_of
 from .exact import certain
-from .field import Array
-from .launch_outcomes import arrays_of
-from .narrow_sums import NarrowSum, narrow_sums
-from .planned_launches import Options
-from .points import TrialPoint, drawn_point, given_point
+from .field import Array, NearTie
+from .launch_outcomes import ArrayError, NarrowSum, RoundingSeen, arrays_of, error_of, narrow_sums
+from .op_rules import ExactKernel
+from .points import Options, TrialPoint, drawn_point, given_point
 from .primitives import lifted
-from .rounding_error import ArrayError, RoundingSeen, error_of
-from .running import ExactKernel
-from .undecided import NearTie
+from .reference_runs import AskedReference
 
 CONTENTS: Final = ("normal", "wide")
 

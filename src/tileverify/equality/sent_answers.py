@@ -10,15 +10,12 @@ import numpy as np
 from ..backend.interpreter import InterpreterStop
 from ..system.errors import UsageError
 from .deciding import Decision, ExactAnswer, LaunchTally, Other, SeenPoints, note
-from .launch_outcomes import UnequalElement, arrays_of, outcome
-from .named import other_of
-from .narrow_sums import NarrowSum
-from .planned_launches import words
-from .points import SEARCHING, TrialPoint
-from .rounding_error import ArrayError, RoundingSeen
+from .field import NearTie
+from .kernel_runs import NoPoints, SentEnd, SentGap, SentPoint, arguments_at, messages, received
+from .launch_outcomes import ArrayError, NarrowSum, RoundingSeen, UnequalElement, arrays_of, outcome
+from .points import SEARCHING, TrialPoint, sizes_text
+from .reference_runs import other_of
 from .rounding_runs import errors_at, rounding_seen
-from .sent_points import NoPoints, SentEnd, SentGap, SentPoint, arguments_at, messages, received
-from .undecided import NearTie
 
 
 @dataclass(slots=True)
@@ -77,7 +74,7 @@ def _looked_at(message: SentPoint, other: Other, launch: _Launch) -> ExactAnswer
     except (InterpreterStop, UsageError) as stop:
         reason = stop.message if isinstance(stop, UsageError) else str(stop)
         if not searching and not isinstance(stop, NearTie):
-            return ExactAnswer(Decision.NOT_DECIDED, reason=f"{reason} ({words(message.values)})")
+            return ExactAnswer(Decision.NOT_DECIDED, reason=f"{reason} ({sizes_text(message.values)})")
         if not searching:
             launch.seen.opened.append(f"{reason} (contents: {point.filling})")
             launch.ties += 1

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import exact, formulas
-from .field import Array
+from .field import Array, Undecided
 from .primitives import Index, cast, combine_at, filled, is_numbers, lifted, triangle, truth
 from .torch_rules import Dim, Rule, scaled
-from .undecided import Undecided
 
 _UNWRITTEN: Final = float("nan")
 """Nothing that is computed of it is equal to anything."""

@@ -7,16 +7,15 @@ operators are.  Nothing here needs torch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import sqrt
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import exact, formulas, reducing
-from .field import Array
-from .primitives import ELEMENTWISE, clip, larger, lifted, truth
-from .reducing import Axis
-from .undecided import Undecided
+from . import exact, formulas, primitives
+from .field import Array, Undecided
+from .primitives import ELEMENTWISE, Axis, clip, larger, lifted, truth
 
 Rule: TypeAlias = Callable[..., object]
 
@@ -122,7 +121,7 @@ def variance(x: ArrayLike, dim: Dim = None, correction: float | None = None, kee
     found = lifted(x)
     if not found.size:
         raise Undecided("aten.var of no elements")
-    return reducing.variance(found, axes(dim), keepdim, int(ddof))
+    return primitives.variance(found, axes(dim), keepdim, int(ddof))
 
 
 def _std(x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False) -> Array:
@@ -142,7 +141,7 @@ def _with_mean(name: str, spread: Callable[..., Array]) -> Rule:
         x: ArrayLike, dim: Dim = None, correction: float | None = None, keepdim: bool = False
     ) -> tuple[Array, Array]:
         found = finite(x, name)
-        return spread(found, dim, correction, keepdim), reducing.mean(found, axes(dim), keepdim)
+        return spread(found, dim, correction, keepdim), primitives.mean(found, axes(dim), keepdim)
 
     return rule
 
@@ -156,7 +155,7 @@ def _extreme(function: Callable[..., Array]) -> Rule:
             return function(found, None, False)
         if not found.ndim:
             return found, np.zeros((), np.int64)
-        return function(found, dim, keepdim), reducing.place_of(found, dim, keepdim, function)
+        return function(found, dim, keepdim), primitives.place_of(found, dim, keepdim, function)
 
     return rule
 
@@ -173,7 +172,7 @@ def _of_conditions(function: Callable[..., Array]) -> Rule:
 
 def _sort(x: ArrayLike, dim: int = -1, descending: bool = False, stable: bool | None = None) -> tuple[Array, Array]:
     found = lifted(x)
-    order = reducing.ranked(exact.negative(found) if descending else found, dim)
+    order = primitives.ranked(exact.negative(found) if descending else found, dim)
     if descending and np.isnan(found["s"]).any():  # which torch takes for the largest
         numbers = ~np.isnan(np.take_along_axis(found, order, dim)["s"])
         order = np.take_along_axis(order, np.argsort(numbers, axis=dim, kind="stable"), dim)
@@ -193,26 +192,26 @@ def _topk(x: ArrayLike, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def log_sum_exp(x: ArrayLike, dim: Dim, keepdim: bool = False) -> Array:
     """``log(sum(exp(x - m))) + m`` with ``m`` the largest, so that no power goes beyond float64."""
     found = lifted(x)
-    top = reducing.largest(found, axes(dim), True)
+    top = primitives.largest(found, axes(dim), True)
     top = np.where(np.isfinite(top["s"]), top, formulas.integers(0))
-    whole = exact.add(formulas.log(reducing.total(formulas.exp(exact.subtract(found, top)), axes(dim), True)), top)
-    return whole if keepdim else reducing.total(whole, axes(dim), False)
+    whole = exact.add(formulas.log(primitives.total(formulas.exp(exact.subtract(found, top)), axes(dim), True)), top)
+    return whole if keepdim else primitives.total(whole, axes(dim), False)
 
 
 def _vector_norm(x: ArrayLike, ord: float = 2, dim: Dim = None, keepdim: bool = False, dtype: object = None) -> Array:
     found = terms(x, dtype)
     if ord == 2:
-        return formulas.sqrt(reducing.total(exact.multiply(found, found), axes(dim), keepdim))
+        return formulas.sqrt(primitives.total(exact.multiply(found, found), axes(dim), keepdim))
     if ord == 1:
-        return reducing.total(formulas.absolute(found), axes(dim), keepdim)
+        return primitives.total(formulas.absolute(found), axes(dim), keepdim)
     if ord == float("inf"):
-        return reducing.largest(formulas.absolute(found), axes(dim), keepdim)
+        return primitives.largest(formulas.absolute(found), axes(dim), keepdim)
     raise Undecided(f"aten.linalg_vector_norm of order {ord} has no exact rule")
 
 
 # ---------------------------------------------------------------------------------------------- products
 def product(x: ArrayLike, y: ArrayLike) -> Array:
-    return reducing.matmul(lifted(x), lifted(y))
+    return primitives.matmul(lifted(x), lifted(y))
 
 
 def _added_product(x: ArrayLike, y: ArrayLike, z: ArrayLike, beta: ArrayLike = 1, alpha: ArrayLike = 1) -> Array:
@@ -246,23 +245,226 @@ RULES: Final[dict[str, Rule]] = {
     "masked_fill": lambda x, mask, value: np.where(truth(mask), lifted(value), lifted(x)),
     "logical_and": lambda x, y: truth(x) & truth(y), "logical_or": lambda x, y: truth(x) | truth(y),
     "logical_xor": lambda x, y: truth(x) ^ truth(y), "nonzero": lambda x: np.argwhere(truth(x)),
-    "sum": _reduction(reducing.total), "mean": _reduction(reducing.mean), "amax": _reduction(reducing.largest),
-    "amin": _reduction(reducing.smallest), "prod": _reduction(reducing.product), "var": variance, "std": _std,
+    "sum": _reduction(primitives.total), "mean": _reduction(primitives.mean), "amax": _reduction(primitives.largest),
+    "amin": _reduction(primitives.smallest), "prod": _reduction(primitives.product), "var": variance, "std": _std,
     "var_mean": _with_mean("var_mean", variance), "std_mean": _with_mean("std_mean", _std),
-    "max": _extreme(reducing.largest), "min": _extreme(reducing.smallest),
-    "argmax": lambda x, dim=None, keepdim=False: reducing.place_of(lifted(x), dim, keepdim, reducing.largest),
-    "argmin": lambda x, dim=None, keepdim=False: reducing.place_of(lifted(x), dim, keepdim, reducing.smallest),
+    "max": _extreme(primitives.largest), "min": _extreme(primitives.smallest),
+    "argmax": lambda x, dim=None, keepdim=False: primitives.place_of(lifted(x), dim, keepdim, primitives.largest),
+    "argmin": lambda x, dim=None, keepdim=False: primitives.place_of(lifted(x), dim, keepdim, primitives.smallest),
     "any": _of_conditions(np.any), "all": _of_conditions(np.all),
     "count_nonzero": lambda x, dim=None: np.asarray(np.count_nonzero(truth(x), axis=axes(dim))),
     "sort": _sort, "topk": _topk, "logsumexp": log_sum_exp, "linalg_vector_norm": _vector_norm,
     "norm": lambda x, p=2, dim=None, keepdim=False, dtype=None: (
         _vector_norm(x, 2 if p is None else p, dim, keepdim, dtype)
     ),
-    "cumsum": lambda x, dim, dtype=None: reducing.running_total(terms(x, dtype), dim),
+    "cumsum": lambda x, dim, dtype=None: primitives.running_total(terms(x, dtype), dim),
     "cumprod": lambda x, dim, dtype=None: (
-        reducing.accumulated(terms(x, dtype), dim % max(lifted(x).ndim, 1), exact.multiply)
+        primitives.accumulated(terms(x, dtype), dim % max(lifted(x).ndim, 1), exact.multiply)
     ),
     **dict.fromkeys(("mm", "bmm", "mv", "dot", "vdot", "matmul"), product),
     **dict.fromkeys(("addmm", "baddbmm", "addmv"), _added_product),
     "outer": lambda x, y: exact.multiply(lifted(x)[:, None], lifted(y)[None]),
+}  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------------- torch layers
+# What torch's operators for networks do to arrays of numbers: activations, softmax, normalisations and losses.
+
+
+def _times(*factors: ArrayLike) -> Array:
+    result = lifted(factors[0])
+    for factor in factors[1:]:
+        result = exact.multiply(result, lifted(factor))
+    return result
+
+
+# ------------------------------------------------------------------------------------------- activations
+def _gelu(x: ArrayLike, approximate: str = "none") -> Array:
+    found = lifted(x)
+    if approximate == "tanh":
+        cube = _times(0.044715, found, found, found)
+        inner = formulas.tanh(exact.multiply(lifted(sqrt(2 / np.pi)), exact.add(found, cube)))
+    else:
+        inner = formulas.erf(exact.multiply(found, lifted(sqrt(0.5))))
+    return _times(0.5, found, exact.add(formulas.ONE, inner))
+
+
+def _softplus(x: ArrayLike, beta: ArrayLike = 1, threshold: ArrayLike = 20) -> Array:
+    found = scaled(x, beta)
+    low = exact.order(found, lifted(threshold)) != 1
+    near = np.where(low, found, formulas.integers(0))
+    return np.where(low, exact.divide(formulas.log1p(formulas.exp(near)), lifted(beta)), lifted(x))
+
+
+def _log_sigmoid(x: ArrayLike) -> tuple[Array, Array]:
+    found = lifted(x)
+    apart = formulas.exp(exact.negative(formulas.absolute(found)))
+    return exact.subtract(formulas.minimum(found, formulas.integers(0)), formulas.log1p(apart)), apart
+
+
+def _glu(x: ArrayLike, dim: int = -1) -> Array:
+    first, second = np.split(lifted(x), 2, dim)
+    return exact.multiply(first, formulas.sigmoid(second))
+
+
+# ------------------------------------------------------------------------------------------------ softmax
+def softmax(x: ArrayLike, dim: int, half_to_float: bool = False) -> Array:
+    """Shifted by an integer near the largest: over the reals any shift gives the same, and an integer has no ties."""
+    found = lifted(x)
+    if not found.size:
+        return found
+    with np.errstate(all="ignore"):
+        near = np.rint(found["s"].max(axis=dim, keepdims=True, initial=-np.inf))
+    if np.isposinf(near).any():
+        raise Undecided("a softmax of infinite numbers")
+    shift = exact.of_integers(np.where(np.abs(near) < 2**52, near, 0).astype(np.int64))
+    powers = formulas.exp(exact.subtract(found, shift))
+    return exact.divide(powers, primitives.total(powers, dim, True))
+
+
+def _log_softmax(x: ArrayLike, dim: int, half_to_float: bool = False) -> Array:
+    found = lifted(x)
+    top = primitives.largest(found, dim, True)
+    top = np.where(np.isfinite(top["s"]), top, formulas.integers(0))
+    apart = exact.subtract(found, top)
+    return exact.subtract(apart, formulas.log(primitives.total(formulas.exp(apart), dim, True)))
+
+
+def _softmax_backward(dy: ArrayLike, y: ArrayLike, dim: int, input_dtype: object = None) -> Array:
+    both = _times(dy, y)
+    return exact.subtract(both, exact.multiply(lifted(y), primitives.total(both, dim, True)))
+
+
+# ----------------------------------------------------------------------------------------- normalisations
+def _normalised(x: Array, axes: tuple[int, ...], eps: ArrayLike) -> tuple[Array, Array, Array]:
+    mean = primitives.mean(x, axes, True)
+    rstd = formulas.rsqrt(exact.add(primitives.variance(x, axes, True), lifted(eps)))
+    return exact.multiply(exact.subtract(x, mean), rstd), mean, rstd
+
+
+def _affine(x: Array, weight: ArrayLike | None, bias: ArrayLike | None, shape: tuple[int, ...]) -> Array:
+    x = x if weight is None else exact.multiply(x, lifted(weight).reshape(shape))
+    return x if bias is None else exact.add(x, lifted(bias).reshape(shape))
+
+
+def _layer_norm(
+    x: ArrayLike, size: Sequence[int], weight: ArrayLike, bias: ArrayLike, eps: ArrayLike
+) -> tuple[Array, Array, Array]:
+    found = finite(x, "native_layer_norm")
+    axes = tuple(range(found.ndim - len(size), found.ndim))
+    scaled_, mean, rstd = _normalised(found, axes, eps)
+    return _affine(scaled_, weight, bias, tuple(size)), mean, rstd
+
+
+def _group_norm(
+    x: ArrayLike,
+    weight: ArrayLike | None,
+    bias: ArrayLike | None,
+    rows: int,
+    channels: int,
+    length: int,
+    groups: int,
+    eps: ArrayLike,
+) -> tuple[Array, Array, Array]:
+    found = finite(x, "native_group_norm")
+    scaled_, mean, rstd = _normalised(found.reshape(rows, groups, -1), (2,), eps)
+    shape = (1, channels, *(1,) * (found.ndim - 2))
+    return _affine(scaled_.reshape(found.shape), weight, bias, shape), mean[..., 0], rstd[..., 0]
+
+
+def _fused_rms_norm(
+    x: ArrayLike, size: Sequence[int], weight: ArrayLike | None, eps: ArrayLike | None
+) -> tuple[Array, Array]:
+    found = lifted(x)
+    axes = tuple(range(found.ndim - len(size), found.ndim))
+    mean = primitives.mean(exact.multiply(found, found), axes, True)
+    rstd = formulas.rsqrt(exact.add(mean, lifted(2.0**-23 if eps is None else eps)))
+    return _affine(exact.multiply(found, rstd), weight, None, tuple(size)), rstd
+
+
+# ------------------------------------------------------------------------------------------------- losses
+def _reduced(x: Array, reduction: int) -> Array:
+    return x if reduction == 0 else primitives.mean(x) if reduction == 1 else primitives.total(x)
+
+
+def _nll(logs: ArrayLike, target: Array, weight: ArrayLike | None, reduction: int, ignore: int) -> tuple[Array, Array]:
+    """Of rows (N, C) or one row (C,); ``target`` holds classes."""
+    found = lifted(logs)
+    rows, classes = (found, target) if found.ndim == 2 else (found[None], np.atleast_1d(target))
+    live = classes != ignore
+    place = np.where(live, classes, 0)
+    weights = formulas.ONE if weight is None else lifted(weight)[place]
+    weights = np.where(live, weights, formulas.integers(0))
+    loss = exact.negative(exact.multiply(np.take_along_axis(rows, place[:, None], 1)[:, 0], weights))
+    loss = np.where(live, loss, formulas.integers(0))
+    total = primitives.total(weights)
+    if reduction == 0:
+        return loss if found.ndim == 2 else loss[0], total
+    whole = primitives.total(loss)
+    return (exact.divide(whole, total) if reduction == 1 else whole), total
+
+
+def _xlogy(x: ArrayLike, y: ArrayLike) -> Array:
+    zero = exact.same(lifted(x), formulas.integers(0)) & ~np.isnan(lifted(y)["s"])
+    return np.where(zero, formulas.integers(0), exact.multiply(lifted(x), formulas.log(lifted(y))))
+
+
+# --------------------------------------------------------------------------------------------- convolution
+def _convolution(
+    x: ArrayLike,
+    weight: ArrayLike,
+    bias: ArrayLike | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Array:
+    """Sums of products over windows, one offset in the window after the other."""
+    if transposed:
+        raise Undecided("aten.convolution of transposed kind has no exact rule")
+    found, kernel = lifted(x), lifted(weight)
+    axes = kernel.ndim - 2
+    stride, padding, dilation = ((list(each) * axes)[:axes] for each in (stride, padding, dilation))
+    wide = formulas.zeros((*found.shape[:2], *(n + 2 * p for n, p in zip(found.shape[2:], padding, strict=True))))
+    inner: tuple[slice, ...] = tuple(slice(p, p + n) for p, n in zip(padding, found.shape[2:], strict=True))
+    wide[(slice(None), slice(None), *inner)] = found
+    sizes = [
+        (n - d * (k - 1) - 1) // s + 1
+        for n, k, s, d in zip(wide.shape[2:], kernel.shape[2:], stride, dilation, strict=True)
+    ]
+    rows, members = wide.shape[0], kernel.shape[1]
+    result = formulas.zeros((rows, groups, kernel.shape[0] // groups, int(np.prod(sizes))))
+    for offset in np.ndindex(*kernel.shape[2:]):
+        window: tuple[slice, ...] = tuple(
+            slice(o * d, o * d + s * (n - 1) + 1, s) for o, d, s, n in zip(offset, dilation, stride, sizes, strict=True)
+        )
+        seen = wide[(slice(None), slice(None), *window)].reshape(rows, groups, members, -1)
+        place: tuple[slice | int, ...] = (slice(None), slice(None), *offset)
+        part = kernel[place].reshape(groups, -1, members)
+        result = exact.add(result, exact.matmul(part[None], seen))
+    found = result.reshape(rows, kernel.shape[0], *sizes)
+    return found if bias is None else exact.add(found, lifted(bias).reshape(-1, *(1,) * axes))
+
+
+LAYER_RULES: Final[dict[str, Rule]] = {
+    "gelu": _gelu, "silu": lambda x: _times(x, formulas.sigmoid(lifted(x))), "softplus": _softplus,
+    "log_sigmoid_forward": _log_sigmoid, "glu": _glu,
+    "leaky_relu": lambda x, slope=0.01: (
+        np.where(exact.order(lifted(x), formulas.integers(0)) == 1, lifted(x), _times(x, slope))
+    ),
+    "threshold_backward": lambda dy, x, threshold: (
+        np.where(exact.order(lifted(x), lifted(threshold)) > 0, lifted(dy), formulas.integers(0))  # or NaN
+    ),
+    "relu6": lambda x: formulas.minimum(larger(lifted(x), formulas.integers(0)), formulas.integers(6)),
+    "_softmax": softmax, "_log_softmax": _log_softmax, "_softmax_backward_data": _softmax_backward,
+    "_log_softmax_backward_data": lambda dy, y, dim, input_dtype=None: (
+        exact.subtract(lifted(dy), _times(formulas.exp(lifted(y)), primitives.total(lifted(dy), dim, True)))
+    ),
+    "logsumexp": log_sum_exp, "native_layer_norm": _layer_norm, "native_group_norm": _group_norm,
+    "_fused_rms_norm": _fused_rms_norm, "nll_loss_forward": _nll, "xlogy": _xlogy, "convolution": _convolution,
+    "mse_loss": lambda x, y, reduction=1: (
+        _reduced(ELEMENTWISE["square"](exact.subtract(lifted(x), lifted(y))), reduction)
+    ),
 }  # fmt: skip

@@ -17,16 +17,14 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter, tree_map
 
-from . import constants, torch_layers, torch_moving, torch_rules
+from . import constants, exact, formulas, torch_moving, torch_rules
 from .exact import NUMBER
 from .exact_arrays import presented
-from .field import Array
+from .field import Array, Undecided
 from .primitives import cast, is_numbers, lifted, plain
-from .scalar_numbers import ScalarNumber
 from .torch_rules import Rule
-from .undecided import Undecided
 
-RULES: Final = {**torch_rules.RULES, **torch_moving.RULES, **torch_layers.RULES}
+RULES: Final = {**torch_rules.RULES, **torch_moving.RULES, **torch_rules.LAYER_RULES}
 FORMATS: Final = {
     "f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "tf32": torch.float32, "f64": torch.float64,
     "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2,
@@ -274,3 +272,113 @@ def _given(value: object, dtype: str, scalars: dict[float, Array]) -> object:
             return ScalarNumber(plain(value), scalars)
         return ExactTensor(plain(value), FORMATS.get(dtype, torch.float32))
     return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+
+
+# ------------------------------------------------------------------------------------------------------- scalar numbers
+# Float scalars of a launch as torch takes them: floats of Python that are recognised where an operator gets them.
+#
+# torch hands the float on, without the class.  It is found again by its value, which was drawn, so that no constant of
+# a program has it.
+
+
+def _combined(
+    one: ScalarNumber, other: float, rule: Callable[[Array, Array], Array], swapped: bool = False
+) -> ScalarNumber:
+    if not isinstance(other, int | float):
+        return NotImplemented
+    mine, others = one.number, other.number if isinstance(other, ScalarNumber) else lifted(other)
+    return ScalarNumber(np.asarray(rule(others, mine) if swapped else rule(mine, others)), one.known)
+
+
+def _operator(
+    rule: Callable[[Array, Array], Array], swapped: bool = False
+) -> Callable[[ScalarNumber, float], ScalarNumber]:
+    return lambda self, other: _combined(self, other, rule, swapped)
+
+
+class ScalarNumber(float):
+    """The shadow of a number; arithmetic with other scalars gives one again."""
+
+    number: Array
+    known: dict[float, Array]
+
+    def __new__(cls, number: Array, known: dict[float, Array]) -> ScalarNumber:
+        made = super().__new__(cls, float(exact.certain(number)))
+        made.number, made.known = number, known
+        before = known.setdefault(float(made), number)
+        if not bool(exact.same(before, number)):
+            raise Undecided("two different scalars are equal in float64")
+        return made
+
+    __add__ = __radd__ = _operator(exact.add)
+    __mul__ = __rmul__ = _operator(exact.multiply)
+    __sub__, __rsub__ = _operator(exact.subtract), _operator(exact.subtract, swapped=True)
+    __truediv__, __rtruediv__ = _operator(exact.divide), _operator(exact.divide, swapped=True)
+
+    def __pow__(self, other: float, modulus: None = None) -> ScalarNumber:
+        return _combined(self, other, formulas.power)
+
+    def __neg__(self) -> ScalarNumber:
+        return ScalarNumber(exact.negative(self.number), self.known)
+
+
+# ---------------------------------------------------------------------------------------------------------- torch plain
+# A reference in torch on ordinary tensors of the CPU.  This module imports torch; it is imported late.
+
+
+_CASTS: Final = frozenset({torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16})
+
+
+class _InFloat64(TorchFunctionMode):
+    """While it is open, all types of floats that a program names are float64."""
+
+    def __torch_function__(
+        self, func: Callable[..., object], types: Sequence[type], args: Given = (), kwargs: Named | None = None
+    ) -> object:
+        own = torch.Tensor.double if func in _CASTS else func
+        return own(*tree_map(_wide, args), **tree_map(_wide, dict(kwargs or {})))
+
+
+def _wide(value: object) -> object:
+    return torch.float64 if isinstance(value, torch.dtype) and value.is_floating_point else value
+
+
+def run_in_float64(function: Callable[..., object], arguments: Mapping[str, object]) -> object:
+    """What ``function`` returns; its tensors are the arrays of ``arguments``, which change where it changes them."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with _InFloat64():
+            return _arrays(function(**tree_map(_tensor, dict(arguments))))
+    finally:
+        torch.set_default_dtype(before)
+
+
+def run_in_types(function: Callable[..., object], arguments: Mapping[str, object], dtypes: Mapping[str, str]) -> object:
+    """The same with tensors of the element types ``dtypes``."""
+    taken = {name: _tensor(value) for name, value in arguments.items()}
+    for name, value in taken.items():
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            taken[name] = value.to(FORMATS.get(dtypes.get(name, "f32"), torch.float32))
+    result = _arrays(function(**taken))
+    for name, value in taken.items():
+        given = arguments[name]
+        if isinstance(given, np.ndarray):
+            given[...] = _arrays(value)
+    return result
+
+
+def _tensor(value: object) -> object:
+    return torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+
+
+def _arrays(result: object) -> object:
+    """Tensors as arrays, floats as float64."""
+
+    def array(each: object) -> object:
+        if not isinstance(each, torch.Tensor):
+            return each
+        found: Array = (each.detach().to(torch.float64) if each.is_floating_point() else each.detach()).numpy()
+        return found
+
+    return tree_map(array, tuple(result) if isinstance(result, list) else result)

@@ -13,9 +13,8 @@ from ..results import KernelResult
 from ..system.errors import UsageError
 from .answer_text import sentence
 from .deciding import Decision
-from .planned_launches import Options
-from .rival_kernels import float_scalars
-from .targets import EqualOptions, compared, rival_of
+from .points import Options
+from .targets import EqualOptions, compared, float_scalars, rival_of
 
 ProvedUnit: TypeAlias = tuple[KernelUnit, KernelResult]
 """A kernel with the numbers of one launch as its contract, and the proof that covers it."""

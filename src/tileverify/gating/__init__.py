@@ -21,7 +21,7 @@ the bundle, which holds that very bytecode and checks the contract at each launc
 from .gate import Submission, judge
 from .gated import GatedKernel, GateOptions, GateResult, IsolationUnavailable, Limits, Reason, SandboxFailure
 from .sandbox.sandbox import Sandbox
-from .screen.screen import screen
+from .screen import screen
 
 __all__ = [
     "GateOptions",

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Final
 
-from ..pipeline.repair import edits
+from ..pipeline.repair import kernel_source
 from ..results import WARNINGS, Finding, Hint, SourceSite, Witness
 from ..results.codes import TV
 from ..results.conditional import proved_if
-from ..system.plural import plural
-from ..system.printable import printable
+from ..system.printable import plural, printable
 from .gated import GatedKernel, GateResult
 
 LONGEST: Final = 1500
@@ -138,4 +137,4 @@ def _hint(hint: Hint, source: bytes) -> Iterator[str]:
 
 def changed_lines(source: bytes, hint: Hint, most: int) -> list[str]:
     """``-12: before`` and ``+12: after`` for each line that the hint changes, ``most`` of them at most."""
-    return list(islice(edits.changed_lines(source.decode("utf-8", errors="replace"), hint.edits), most))
+    return list(islice(kernel_source.changed_lines(source.decode("utf-8", errors="replace"), hint.edits), most))

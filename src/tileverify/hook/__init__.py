@@ -11,22 +11,18 @@ import os
 from pathlib import Path
 from types import ModuleType
 
-from . import cuda_core_stand_ins, cupy_modules
+from . import cuda_core, cupy_modules
 from .compilers import watch_nvcc
-from .cuda_core import CudaCore
-from .cuda_core_stand_ins import Imitated
-from .driver_calls import DriverCalls
-from .driver_stand_ins import DriverStandIns
-from .imports import AfterImport
+from .cuda_core import CudaCore, Imitated, RuntimeStandIns
+from .driver_calls import DriverCalls, DriverStandIns
+from .foreign import AfterImport
 from .interpreting import Interpreting
 from .launch_hooks import LaunchHooks
-from .module_launches import ModuleLaunches
 from .modules import Modules
 from .no_driver import NoDriver
 from .notes import Notes
 from .pointer_owners import PointerOwners
-from .recorder import Most, Recorder
-from .runtime_stand_ins import RuntimeStandIns
+from .recorder import ModuleLaunches, Most, Recorder
 
 # Multiprocessors and names of the devices that are imitated, by compute capability.
 _DEVICES = {
@@ -107,7 +103,7 @@ def watch_modules(after: AfterImport, launches: ModuleLaunches, device: Imitated
         if device is None:
             CudaCore(core, launches).install()
         else:
-            cuda_core_stand_ins.install(core, launches, device)
+            cuda_core.install(core, launches, device)
 
     def runtime_imported(runtime: ModuleType) -> None:
         if device is not None:

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from . import dlpack
-from .cuda_core_stand_ins import Imitated
+from . import described_launch
+from .cuda_core import Imitated
 
 MEMORY_BYTES = 180 << 30
 MILLISECONDS = 1.0
@@ -40,10 +40,10 @@ class ndarray(np.ndarray[Any, Any]):  # noqa: N801 (as CuPy calls it)
         return {name: known[name] for name in ("shape", "typestr", "data", "strides")} | {"version": 3, "stream": 1}
 
     def __dlpack__(self, **options: Any) -> Any:
-        return dlpack.move_to_cuda(super().__dlpack__())
+        return described_launch.move_to_cuda(super().__dlpack__())
 
     def __dlpack_device__(self) -> tuple[int, int]:  # type: ignore[override]
-        return dlpack.KDL_CUDA, 0
+        return described_launch.KDL_CUDA, 0
 
     @property
     def data(self) -> Any:

@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from .cuda_core import content_of, packed_all, three_axes
-from .module_launches import ModuleLaunches
 from .modules import NotedEntry
+from .recorder import ModuleLaunches
 
 
 def install(cupy: ModuleType, launches: ModuleLaunches) -> None:

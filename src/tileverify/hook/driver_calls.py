@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any, Protocol, SupportsInt
 
-from .module_launches import ModuleLaunches
-from .modules import NotedEntry
-from .packed_arguments import kernel_parameters
+from .modules import NotedEntry, kernel_parameters
+from .no_driver import DRIVER_VERSION, NoDriver
+from .pointer_owners import host_memory
+from .recorder import ModuleLaunches
 
 Answer = tuple[Any, ...]
 """What a function of the driver returns: the result code, then what it gives."""
@@ -176,3 +177,189 @@ def launched(
         return kernel_parameters(parameters, entry["parameters"])
 
     launches.launched(int(function), [int(axis) for axis in grid], arguments, "driver")
+
+
+# ----------------------------------------------------------------------------------------------------- driver stand ins
+# ``cuda.bindings.driver`` on a machine without a GPU: one device, modules of Tile IR, memory of the host.
+#
+# Kernels do not run.  A function that has no stand-in says so when it is called.
+
+
+_CONTEXT = 0x1000
+_STREAM = 0x2000
+_EVENT = 0x3000
+MILLISECONDS = 1.0
+"""Between any two events."""
+
+
+class DriverStandIns:
+    """``name``: of the device; ``device``: who answers for its attributes."""
+
+    def __init__(self, driver: ModuleType, launches: ModuleLaunches, device: NoDriver, name: str) -> None:
+        self._driver = driver
+        self._launches = launches
+        self._device = device
+        self._name = name
+        self._success = driver.CUresult.CUDA_SUCCESS
+
+    def install(self) -> None:
+        """Every function of the module gets a stand-in, or one that tells that it has none."""
+        known = self._answers()
+        for name in [each for each in vars(self._driver) if each.startswith("cu") and each[2:3].isupper()]:
+            if callable(getattr(self._driver, name)):
+                setattr(self._driver, name, known.get(name) or missing(name, "cuda.bindings.driver"))
+
+    def _answers(self) -> dict[str, Callable[..., Answer]]:
+        driver = self._driver
+        nothing = (
+            "cuInit cuCtxSetCurrent cuCtxPushCurrent cuCtxSynchronize cuCtxDestroy cuDevicePrimaryCtxRelease "
+            "cuStreamSynchronize cuStreamDestroy cuStreamWaitEvent cuStreamQuery cuEventRecord cuEventSynchronize "
+            "cuEventDestroy cuEventQuery cuModuleUnload cuLibraryUnload cuFuncSetAttribute cuKernelSetAttribute "
+            "cuFuncSetCacheConfig cuFuncLoad"
+        )
+        return {
+            **{name: self._always() for name in nothing.split()},
+            "cuDriverGetVersion": self._always(DRIVER_VERSION),
+            "cuDeviceGet": self._always(driver.CUdevice(0)),
+            "cuDeviceGetCount": self._always(1),
+            "cuDeviceGetName": self._always(self._name.encode()),
+            "cuDeviceGetAttribute": self._attribute,
+            "cuCtxGetCurrent": self._always(driver.CUcontext(_CONTEXT)),
+            "cuCtxCreate": self._always(driver.CUcontext(_CONTEXT)),
+            "cuCtxPopCurrent": self._always(driver.CUcontext(_CONTEXT)),
+            "cuDevicePrimaryCtxRetain": self._always(driver.CUcontext(_CONTEXT)),
+            "cuCtxGetDevice": self._always(driver.CUdevice(0)),
+            "cuStreamCreate": self._always(driver.CUstream(_STREAM)),
+            "cuStreamCreateWithPriority": self._always(driver.CUstream(_STREAM)),
+            "cuStreamIsCapturing": self._always(driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE),
+            "cuEventCreate": self._always(driver.CUevent(_EVENT)),
+            "cuEventElapsedTime": self._always(MILLISECONDS),
+            "cuGetErrorName": self._always(b"CUDA_SUCCESS"),
+            "cuGetErrorString": self._always(b"no error"),
+            "cuModuleLoadData": self._load(driver.CUmodule),
+            "cuModuleLoadDataEx": self._load(driver.CUmodule),
+            "cuModuleLoadFatBinary": self._load(driver.CUmodule),
+            "cuLibraryLoadData": self._load(driver.CUlibrary),
+            "cuModuleLoad": self._load_file(driver.CUmodule),
+            "cuLibraryLoadFromFile": self._load_file(driver.CUlibrary),
+            "cuLibraryGetModule": lambda library: (self._success, driver.CUmodule(int(library))),
+            "cuModuleGetFunction": self._get(driver.CUfunction),
+            "cuLibraryGetKernel": self._get(driver.CUkernel),
+            "cuKernelGetFunction": lambda kernel: (self._success, driver.CUfunction(int(kernel))),
+            "cuModuleGetFunctionCount": self._count,
+            "cuLibraryGetKernelCount": self._count,
+            "cuModuleEnumerateFunctions": self._list(driver.CUfunction),
+            "cuLibraryEnumerateKernels": self._list(driver.CUkernel),
+            "cuFuncGetName": self._name_of,
+            "cuKernelGetName": self._name_of,
+            "cuMemAlloc": self._allocate,
+            "cuMemAllocAsync": self._allocate,
+            "cuMemAllocManaged": self._allocate,
+            "cuMemFree": self._free,
+            "cuMemFreeAsync": self._free,
+            "cuMemcpyHtoD": self._copy,
+            "cuMemcpyHtoDAsync": self._copy,
+            "cuMemcpyDtoH": self._copy,
+            "cuMemcpyDtoHAsync": self._copy,
+            "cuMemcpyDtoD": self._copy,
+            "cuMemcpyDtoDAsync": self._copy,
+            "cuMemcpy": self._copy,
+            "cuMemcpyAsync": self._copy,
+            "cuMemsetD8": self._fill,
+            "cuMemsetD8Async": self._fill,
+            "cuLaunchKernel": self._launch,
+            "cuLaunchKernelEx": self._launch_with,
+        }
+
+    def _always(self, *values: object) -> Callable[..., Answer]:
+        return lambda *arguments, **named: (self._success, *values)
+
+    def _attribute(self, attribute: SupportsInt, device: SupportsInt) -> Answer:
+        return self._success, self._device.attribute(int(attribute))
+
+    # -------------------------------------------------------------------------------------------- modules
+    def _load(self, kind: type) -> Callable[..., Answer]:
+        return lambda image, *rest: (self._success, kind(self._launches.load(image_bytes(image))))
+
+    def _load_file(self, kind: type) -> Callable[..., Answer]:
+        def load(name: str | bytes, *rest: object) -> Answer:
+            with open(name, "rb") as file:
+                return self._success, kind(self._launches.load(file.read()))
+
+        return load
+
+    def _get(self, kind: type) -> Callable[..., Answer]:
+        def get(module: SupportsInt, name: object) -> Answer:
+            entries = self._launches.entries(int(module))
+            if entries and text(name) not in entries:
+                return self._driver.CUresult.CUDA_ERROR_NOT_FOUND, None
+            return self._success, kind(self._launches.kernel(int(module), text(name)))
+
+        return get
+
+    def _count(self, module: SupportsInt) -> Answer:
+        return self._success, len(self._launches.entries(int(module)))
+
+    def _list(self, kind: type) -> Callable[..., Answer]:
+        def listed(count: int, module: SupportsInt) -> Answer:
+            symbols = list(self._launches.entries(int(module)))[: int(count)]
+            return self._success, [kind(self._launches.kernel(int(module), symbol)) for symbol in symbols]
+
+        return listed
+
+    def _name_of(self, kernel: SupportsInt) -> Answer:
+        symbol = self._launches.symbol(int(kernel))
+        if symbol is None:
+            return self._driver.CUresult.CUDA_ERROR_INVALID_HANDLE, None
+        return self._success, symbol.encode()
+
+    # --------------------------------------------------------------------------------- memory and launches
+    def _allocate(self, size: int, *rest: object) -> Answer:
+        address, keeper = host_memory(int(size))
+        self._launches.owners.note_allocated(address, int(size), keeper)
+        return self._success, self._driver.CUdeviceptr(address)
+
+    def _free(self, address: SupportsInt, *rest: object) -> Answer:
+        self._launches.owners.note_freed(int(address))
+        return (self._success,)
+
+    def _copy(self, target: SupportsInt, source: SupportsInt, size: int, *stream: object) -> Answer:
+        ctypes.memmove(address_of(target), address_of(source), int(size))
+        return (self._success,)
+
+    def _fill(self, target: SupportsInt, value: int, size: int, *stream: object) -> Answer:
+        ctypes.memset(address_of(target), int(value), int(size))
+        return (self._success,)
+
+    def _launch(self, function: SupportsInt, *rest: object) -> Answer:
+        launched_in_order(self._launches, function, rest)
+        return (self._success,)
+
+    def _launch_with(
+        self, config: LaunchConfig, function: SupportsInt, parameters: object, extra: SupportsInt = 0
+    ) -> Answer:
+        grid = (config.gridDimX, config.gridDimY, config.gridDimZ)
+        launched(self._launches, function, grid, parameters, extra)
+        return (self._success,)
+
+
+def address_of(memory: SupportsInt | bytes | bytearray) -> int:
+    """Of a number of the driver, an array of NumPy, or any object with a buffer."""
+    if hasattr(memory, "ctypes"):
+        return int(memory.ctypes.data)
+    if isinstance(memory, bytes):
+        return int(ctypes.cast(ctypes.c_char_p(memory), ctypes.c_void_p).value or 0)
+    if isinstance(memory, bytearray):
+        return ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    if isinstance(memory, ctypes.Array):
+        return ctypes.addressof(memory)
+    return int(memory)
+
+
+def missing(name: str, module: str) -> Callable[..., Answer]:
+    """What says that the function has no stand-in, when it is called."""
+
+    def called(*arguments: object, **named: object) -> Answer:
+        raise NotImplementedError(f"record --no-gpu has no stand-in for {name} of {module}")
+
+    return called

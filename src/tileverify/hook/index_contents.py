@@ -9,13 +9,12 @@ from __future__ import annotations
 import ctypes
 import itertools
 import sys
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from math import prod
 from typing import NamedTuple
 
 from .described_launch import Described, DescribedArray
-from .spans import Span, meet
-from .unfilled import User, Writer, is_from_empty, note_given, other_writers
 
 MOST_ELEMENTS = 1 << 17
 """Larger arrays are not read."""
@@ -135,3 +134,148 @@ def _from_device(array: object) -> bytes | None:
         return None
     host = array.detach().cpu().contiguous()
     return ctypes.string_at(host.data_ptr(), host.numel() * host.element_size())
+
+
+# ---------------------------------------------------------------------------------------------------------------- spans
+# Spans of memory that do not meet, each found by bisection: a program makes thousands of arrays, and each asks.
+
+
+Span = tuple[int, int]
+"""First byte and the one behind the last."""
+
+
+class DisjointSpans:
+    """None of them is empty."""
+
+    def __init__(self) -> None:
+        self._starts: list[int] = []  # in order, and so are the ends
+        self._ends: list[int] = []
+
+    def meets(self, span: Span) -> bool:
+        """Whether a byte of ``span`` is in one of them."""
+        first, behind = self._met(span)
+        return first < behind
+
+    def drop(self, span: Span) -> None:
+        """Take away all that ``span`` meets, each as a whole."""
+        met = slice(*self._met(span))
+        del self._starts[met], self._ends[met]
+
+    def cut(self, span: Span) -> None:
+        """Take away what ``span`` has of them."""
+        met = slice(*self._met(span))
+        rests = [
+            (start, end)
+            for first, last in zip(self._starts[met], self._ends[met], strict=True)
+            for start, end in without((first, last), span)
+        ]
+        self._starts[met] = [start for start, _ in rests]
+        self._ends[met] = [end for _, end in rests]
+
+    def add(self, span: Span) -> None:
+        """Put in a span that is not empty; what it has of others is in it from now on."""
+        self.cut(span)
+        place = bisect_left(self._starts, span[0])
+        self._starts.insert(place, span[0])
+        self._ends.insert(place, span[1])
+
+    def _met(self, span: Span) -> tuple[int, int]:
+        """The number of the first that ``span`` meets, and of the one behind the last."""
+        return bisect_right(self._ends, span[0]), bisect_left(self._starts, span[1])
+
+
+def meet(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def without(span: Span, taken: Span) -> list[Span]:
+    """What is left of ``span``."""
+    if not meet(span, taken):
+        return [span]
+    return [(start, end) for start, end in ((span[0], taken[0]), (taken[1], span[1])) if start < end]
+
+
+# ------------------------------------------------------------------------------------------------------------- unfilled
+# Memory of an imitated GPU that holds zeros only because nobody has filled it.
+#
+# Kernels do not run there.  What an array holds is known where the program itself put it in: numbers that differ were
+# computed on the host; equal numbers may be what ``empty`` gave, or what should have been overwritten by a kernel.
+
+
+Writer = tuple[int, str]
+"""The number that the notes have for a specialisation, and one of its parameters."""
+
+
+class User(NamedTuple):
+    """A kernel with a parameter.  ``writers``: through which of its parameters it would write there, if it does;
+    ``None``: through others than the notes have, too."""
+
+    kernel: Hashable
+    parameter: str
+    writers: frozenset[Writer] | None = None
+
+
+_from_empty = DisjointSpans()
+_users: dict[Span, set[User]] = {}
+"""Who was given memory since the program filled it."""
+
+
+def note_empty(start: int, size: int) -> None:
+    """``empty`` gave this memory."""
+    note_filled(start, size)
+    if size:
+        _from_empty.add((start, start + size))
+
+
+def note_filled(start: int, size: int) -> None:
+    """The program asked for this memory with numbers in it: whoever had it before has let it go."""
+    filled = start, start + size
+    _from_empty.drop(filled)
+    for span in [span for span in _users if meet(span, filled)]:
+        del _users[span]
+
+
+def note_put(start: int, size: int, *, known: bool) -> None:
+    """The program put numbers into this part of some memory; ``known``: not such as are unknown themselves."""
+    put = start, start + size
+    for span in [span for span in _users if meet(span, put)]:
+        users = _users.pop(span)
+        for rest in without(span, put):
+            _users.setdefault(rest, set()).update(users)
+    _from_empty.cut(put)
+    if size and not known:
+        _from_empty.add(put)
+
+
+def note_given(span: Span, user: User) -> None:
+    """``user`` may have been meant to write there."""
+    _users.setdefault(span, set()).add(user)
+
+
+def forget_numbers() -> None:
+    """The notes begin anew, as they do in a fork."""
+    for span, users in _users.items():
+        _users[span] = {user._replace(writers=None) for user in users}
+
+
+def is_from_empty(span: Span) -> bool:
+    return _from_empty.meets(span)
+
+
+def is_unknown(span: Span) -> bool:
+    """Part of this memory came from ``empty``, or a kernel may have been meant to write there."""
+    return is_from_empty(span) or any(meet(span, used) for used in _users)
+
+
+def other_writers(span: Span, user: User) -> frozenset[Writer] | None:
+    """Through which parameters memory of this span may have been written, by another kernel than the user's or
+    through another parameter of it; ``None``: through any."""
+    found: set[Writer] = set()
+    for used, users in _users.items():
+        if meet(span, used):
+            for other in users:
+                if other[:2] != user[:2]:
+                    if other.writers is None:
+                        return None
+                    found |= other.writers
+    return frozenset(found)

@@ -33,8 +33,8 @@ class Interpreting:
         self._launch: Interpret | None = None
 
     def __call__(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object]) -> None:
-        """Run all blocks of a launch; raises what `launching.interpreted` raises, and `CannotInterpret`."""
-        with self._lock, _without_imitation():
+        """Run all blocks of a launch; raises what `launching.on_cpu` raises, and `CannotInterpret`."""
+        with self._lock, without_imitation():
             if self._launch is None:
                 self._launch = self._load()
             self._launch(kernel, grid, arguments)
@@ -48,7 +48,7 @@ class Interpreting:
             raise CannotInterpret("interpreting launches needs NumPy in the program; use --no-gpu alone") from None
         if "tileverify" not in sys.modules and importlib.util.find_spec("tileverify") is None:
             _import_from(self._package)
-        launch: Interpret = importlib.import_module("tileverify.launching.interpreted").Interpreter().launch
+        launch: Interpret = importlib.import_module("tileverify.launching.on_cpu").Interpreter().launch
         return launch
 
 
@@ -63,7 +63,8 @@ def _import_from(package: Path) -> None:
     spec.loader.exec_module(module)
 
 
-def _without_imitation() -> AbstractContextManager[object]:
+def without_imitation() -> AbstractContextManager[object]:
+    """Tensors say that they lie on the CPU, which a verified launch asks for."""
     torch = sys.modules.get("torch")
     around: AbstractContextManager[object] = (
         contextlib.nullcontext() if torch is None else torch._C.DisableTorchFunction()

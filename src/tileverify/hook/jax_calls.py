@@ -16,8 +16,7 @@ from math import prod
 from types import ModuleType
 from typing import Any
 
-from .described_launch import Described, DescribedArray, describe, spec_dtype
-from .dlpack import contiguous_strides
+from .described_launch import Described, DescribedArray, contiguous_strides, describe, spec_dtype
 from .foreign import Interpret
 
 Traced = Callable[[Any, Any, Any, Sequence[Described], Sequence[Sequence[str]]], None]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Protocol, TypeGuard
 
-from . import dlpack
+from . import described_launch
 from .described_launch import Described
 from .foreign import Grid, Interpret, JitSignature, Observer, TileKernel
+from .interpreting import without_imitation
 from .jax_calls import JaxCalls
 
 Function = Callable[..., object]
@@ -131,7 +131,7 @@ class LaunchHooks:
         ) -> object:
             if grid is not None and hasattr(kernel, "_annotated_function"):
                 self._record(kernel, grid, arguments, "tileverify")
-            with contextlib.nullcontext() if self._runs else _as_they_are():
+            with contextlib.nullcontext() if self._runs else without_imitation():
                 return planned(launcher, stream, grid, kernel, arguments, **options)
 
         return recorded_plan
@@ -199,15 +199,6 @@ def _one_launch(kernel: TileKernel, arguments: Sequence[object]) -> Sequence[obj
     return launches[0] if several and len(arguments) != count else arguments
 
 
-def _as_they_are() -> AbstractContextManager[object]:
-    """Tensors say that they lie on the CPU, which a verified launch asks for."""
-    torch = sys.modules.get("torch")
-    around: AbstractContextManager[object] = (
-        contextlib.nullcontext() if torch is None else torch._C.DisableTorchFunction()
-    )
-    return around
-
-
 class _WithDLPack(Protocol):
     def __dlpack__(self) -> object: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
@@ -224,10 +215,10 @@ class _DLPackOnCuda:
         self._array = array
 
     def __dlpack__(self, **options: object) -> object:
-        return dlpack.move_to_cuda(self._array.__dlpack__())
+        return described_launch.move_to_cuda(self._array.__dlpack__())
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return dlpack.KDL_CUDA, 0
+        return described_launch.KDL_CUDA, 0
 
 
 class _NumpyArray(Protocol):
@@ -266,7 +257,9 @@ def host_as_cuda(value: object) -> object:
         return tuple(host_as_cuda(item) for item in value)
     if type(value).__module__.partition(".")[0] in ("numpy", "torch") or not _has_dlpack(value):
         return numpy_as_cuda(value)
-    on_host = not hasattr(value, "__cuda_array_interface__") and int(value.__dlpack_device__()[0]) == dlpack.KDL_CPU
+    on_host = (
+        not hasattr(value, "__cuda_array_interface__") and int(value.__dlpack_device__()[0]) == described_launch.KDL_CPU
+    )
     return _DLPackOnCuda(value) if on_host else value
 
 

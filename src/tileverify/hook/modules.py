@@ -7,16 +7,21 @@ the compiler has noted the bytecode (``compilers``).
 from __future__ import annotations
 
 import atexit
+import ctypes
 import hashlib
 import json
 import os
+import struct
 import subprocess
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, SupportsInt, TypedDict
 
+from .described_launch import Described, DescribedArray
 from .notes import Notes
+from .pointer_owners import Owner, PointerOwners
 
 MAGIC = b"\x7fTileIR\0"
 """How Tile IR bytecode begins."""
@@ -135,3 +140,154 @@ class Modules:
             text=True,
             encoding="utf-8",
         )
+
+
+# ----------------------------------------------------------------------------------------------------- packed arguments
+# The arguments of a launch as the driver takes them, bytes, and what they mean to an entry.
+#
+# What a program passes decides the bytes; what the kernel reads of them its entry says, whatever the program thought.
+
+
+_POINTER_BYTES = 8
+_LARGEST_I32 = 2**31 - 1
+
+
+class UnknownArgument(ValueError):
+    """An argument that cannot be written down."""
+
+
+def packed(value: object) -> bytes:
+    """The bytes of one argument of ``cuda.core.launch`` or of CuPy: a scalar of Python, ctypes or NumPy, or an object
+    with an address."""
+    if isinstance(value, bool):
+        return struct.pack("<?", value)
+    if isinstance(value, int):
+        return struct.pack("<Q", value % 2**64)
+    if isinstance(value, float):
+        return struct.pack("<d", value)
+    if isinstance(value, complex):
+        return struct.pack("<dd", value.real, value.imag)
+    if isinstance(value, (ctypes._SimpleCData, ctypes.Structure, ctypes.Array)):
+        return bytes(memoryview(value).cast("B"))
+    if hasattr(value, "__array_interface__") and getattr(value, "ndim", 0) > 0:  # NumPy's array for one on the GPU
+        return packed(int(value.__array_interface__["data"][0]))
+    if hasattr(value, "__cuda_array_interface__"):
+        return packed(int(value.__cuda_array_interface__["data"][0]))
+    if hasattr(value, "tobytes") and hasattr(value, "dtype"):  # a scalar of NumPy
+        content: bytes = value.tobytes()
+        return content
+    handle = getattr(value, "handle", value)  # a buffer of cuda.core; a handle of the driver
+    if hasattr(handle, "__int__"):
+        number: SupportsInt = handle
+        return packed(int(number))
+    if hasattr(handle, "getPtr"):
+        raise UnknownArgument(f"an argument of type {type(value).__name__} is a structure, which is not followed")
+    raise UnknownArgument(f"an argument of type {type(value).__name__} has no bytes that are known")
+
+
+def kernel_parameters(given: object, parameters: Sequence[NotedParameter]) -> list[bytes]:
+    """The arguments of ``cuLaunchKernel``: ``kernelParams`` as cuda.bindings takes it, a pair of values and ctypes, or
+    the address (also that of a buffer) of as many addresses as there are parameters."""
+    if given is None or (isinstance(given, int) and given == 0):
+        return []
+    if isinstance(given, tuple) and len(given) == 2:
+        values, types = given
+        return [_of_type(value, kind) for value, kind in zip(values, types, strict=True)]
+    start = given if isinstance(given, int) else _buffer_address(given)
+    addresses = (ctypes.c_void_p * len(parameters)).from_address(start)
+    return [ctypes.string_at(at or 0, width(each)) for at, each in zip(addresses, parameters, strict=True)]
+
+
+def _of_type(value: Any, kind: Callable[[object], object] | None) -> bytes:
+    if kind is None:
+        if hasattr(value, "getPtr"):
+            return ctypes.string_at(value.getPtr(), _POINTER_BYTES)
+        return packed(value)
+    if isinstance(value, ctypes._SimpleCData):
+        value = value.value
+    if kind is ctypes.c_void_p:
+        return packed(int(value or 0))
+    return packed(kind(value))
+
+
+def _buffer_address(given: object) -> int:
+    if hasattr(given, "ctypes"):  # of NumPy
+        return int(given.ctypes.data)
+    if isinstance(given, (ctypes.Array, ctypes._Pointer)):
+        return ctypes.addressof(given) if isinstance(given, ctypes.Array) else ctypes.addressof(given.contents)
+    raise UnknownArgument(f"kernelParams of type {type(given).__name__} are not known")
+
+
+def width(parameter: NotedParameter) -> int:
+    """Bytes of a parameter."""
+    return _POINTER_BYTES if parameter["is_pointer"] else max(1, parameter["bits"] // 8)
+
+
+def described(
+    parameters: Sequence[NotedParameter], arguments: Sequence[bytes], owners: PointerOwners
+) -> tuple[list[Described], list[object]]:
+    """What the arguments mean to an entry, and the arrays behind them, as far as these are known.
+
+    Raises `UnknownArgument` for too few arguments, bytes of the wrong width, and addresses that belong to nobody.
+    """
+    if len(arguments) != len(parameters):
+        raise UnknownArgument(f"{len(arguments)} arguments for an entry that takes {len(parameters)}")
+    found: list[Described] = []
+    arrays: list[object] = []
+    for number, (parameter, content) in enumerate(zip(parameters, arguments, strict=True)):
+        if len(content) < width(parameter):
+            raise UnknownArgument(
+                f"argument {number} ({parameter['name']}) has {len(content)} bytes, and the kernel reads "
+                f"{width(parameter)}"
+            )
+        if not parameter["is_pointer"]:
+            found.append(_scalar(parameter, content[: width(parameter)]))
+            arrays.append(None)
+            continue
+        address = int.from_bytes(content[:_POINTER_BYTES], "little")
+        owner = owners.of(address) if address else Owner(0, (0,), (1,), max(1, parameter["bits"] // 8), 0)
+        if owner is None:
+            raise UnknownArgument(
+                f"argument {number} ({parameter['name']}) is the address {address:#x}, which belongs to no array of "
+                "torch, NumPy or CuPy and to no allocation that was seen"
+            )
+        if address and owner.aligned < parameter["divisor"] and address % parameter["divisor"]:
+            raise UnknownArgument(
+                f"argument {number} ({parameter['name']}) begins at an address that is no multiple of "
+                f"{parameter['divisor']}, which the kernel takes for granted"
+            )
+        found.append(_array(parameter, owner))
+        arrays.append(owner.array)
+    return found, arrays
+
+
+def _scalar(parameter: NotedParameter, content: bytes) -> Described:
+    """Integers are read as signed, as the entry's type does not say otherwise."""
+    dtype = parameter["dtype"]
+    if dtype[0] in "iu":
+        return {"kind": "scalar", "dtype": dtype, "value": int.from_bytes(content, "little", signed=dtype[0] == "i")}
+    if dtype == "bool":
+        return {"kind": "scalar", "dtype": dtype, "value": content[0] & 1}
+    formats = {"f16": "<e", "f32": "<f", "f64": "<d"}
+    value = repr(struct.unpack(formats[dtype], content)[0]) if dtype in formats else content.hex()
+    return {"kind": "scalar", "dtype": dtype, "value": value}
+
+
+def _array(parameter: NotedParameter, owner: Owner) -> DescribedArray:
+    """In elements of the kernel's type: the owner's own shape where its elements are as wide, else one run of them."""
+    bits = parameter["bits"]
+    shape, strides = list(owner.shape), list(owner.strides)
+    if bits != 8 * owner.item_bytes or not shape:
+        last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
+        size = (last + 1) * owner.item_bytes if all(shape) else 0
+        shape, strides = [size * 8 // bits], [1]
+    return {
+        "kind": "array",
+        "dtype": parameter["dtype"],
+        "bits": bits,
+        "shape": shape,
+        "strides": strides,
+        "address": owner.address,
+        "index_bits": 32 if all(each <= _LARGEST_I32 for each in (*shape, *strides)) else 64,
+        "aligned": owner.aligned,
+    }

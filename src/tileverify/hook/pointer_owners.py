@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from .described_launch import geometry
-from .dlpack import strides_in_elements
+from .described_launch import geometry, strides_in_elements
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -6,23 +6,38 @@ proof; on the host, it runs in the interpreter.  Those of torch and JAX have gra
 
 from __future__ import annotations
 
-from .activations import dropout, gelu, gelu_mul, relu, silu, silu_mul
-from .attending import attention, decode_attention
+from .activations import add_rms_norm, dropout, gelu, gelu_mul, layer_norm, relu, rms_norm, silu, silu_mul
+from .attending import (
+    attention,
+    cache_update,
+    decode_attention,
+    decode_heads,
+    decode_normed_heads,
+    prefill_heads,
+    prefill_normed_heads,
+    qk_norm,
+    rope,
+    rope_from,
+    rope_in_place,
+)
 from .choosing import argmax, head_argmax, sample, sample_top, top_k
-from .distributions import cross_entropy, log_softmax, softmax
-from .grouped_products import matmul_experts, matmul_list, matmul_segments
-from .heads import cache_update, decode_heads, decode_normed_heads, prefill_heads, prefill_normed_heads, qk_norm
-from .joining import join
 from .moving import cast, embedding, fill, from_stack, gather_rows, swap_heads, to_stack, transpose
-from .norms import add_rms_norm, layer_norm, rms_norm
 from .prepared import use
-from .products import matmul, matmul_scaled
-from .reductions import column_sums, row_maxima, row_means, row_sums
-from .rotary import rope, rope_from, rope_in_place
+from .products import (
+    matmul,
+    matmul_experts,
+    matmul_list,
+    matmul_scaled,
+    matmul_segments,
+    matvec,
+    matvec_experts,
+    matvec_gated,
+    matvec_normed,
+    matvec_normed_gated,
+)
+from .reductions import column_sums, cross_entropy, log_softmax, row_maxima, row_means, row_sums, softmax
 from .routing import Placed, combine, dispatch, place_tokens, route
-from .scans import array_maximum, array_sum, histogram, prefix_sums
-from .sorting import radix_pass, sort
-from .vectors import matvec, matvec_experts, matvec_gated, matvec_normed, matvec_normed_gated
+from .sorting import array_maximum, array_sum, histogram, join, prefix_sums, radix_pass, sort
 
 __all__ = [
     "Placed", "add_rms_norm", "argmax", "array_maximum", "array_sum", "attention", "cache_update", "cast",

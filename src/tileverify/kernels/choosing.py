@@ -9,13 +9,25 @@ from math import prod
 from typing import Final, overload
 
 from ..system.errors import UsageError
-from .array_types import A, AnyArray, Array, ArrayOf, Float32s, Int32s, NumPyArray
-from .arrays import contiguous, empty, need
+from .arrays import (
+    A,
+    AnyArray,
+    Array,
+    ArrayOf,
+    Float32s,
+    Int32s,
+    NumPyArray,
+    as_rows,
+    contiguous,
+    empty,
+    need,
+    need_axes,
+    need_number,
+    need_type,
+    takes_jax,
+)
 from .gradients import no_gradient
-from .jax_arrays import takes_jax
-from .needs import need_axes, need_number, need_type
 from .prepared import launch
-from .rows import as_rows
 
 HEAD: Final = (8, 4, 256)
 """Vectors that share a reading of the weights, and rows and columns of these in a tile."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..backend.guard import LaunchRefused
 from ..launching.bundled import BundledKernel
-from ..launching.given import Arguments, LaunchedKernel
+from ..launching.launch_types import Arguments, LaunchedKernel
 from ..launching.launcher import of_this_process
 from . import prepared
 

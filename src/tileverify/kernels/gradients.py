@@ -8,8 +8,7 @@ from functools import cache, partial
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from ..system.errors import UsageError
-from .array_types import A, AnyArray, Array, ArrayOf
-from .jax_arrays import differentiable, is_jax
+from .arrays import A, AnyArray, Array, ArrayOf, differentiable, is_jax
 
 P = ParamSpec("P")
 R = TypeVar("R")

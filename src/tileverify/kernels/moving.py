@@ -7,11 +7,25 @@ from math import prod
 from typing import Final, overload
 
 from ..system.errors import UsageError
-from .array_types import A, AnyArray, Array, ArrayOf, NumPyArray
-from .arrays import contiguous, dtype_of, empty, need, value_of
+from .arrays import (
+    A,
+    AnyArray,
+    Array,
+    ArrayOf,
+    NumPyArray,
+    contiguous,
+    dtype_of,
+    empty,
+    need,
+    need_axes,
+    need_number,
+    need_packed,
+    need_type,
+    need_writable,
+    takes_jax,
+    value_of,
+)
 from .gradients import Gradients, OfOne, Saved, no_gradient, with_gradient
-from .jax_arrays import takes_jax
-from .needs import need_axes, need_number, need_packed, need_type, need_writable
 from .prepared import launch
 
 TILE: Final = 2048

@@ -16,13 +16,13 @@ from typing import Final
 from ..backend.guard import LaunchRefused
 from ..backend.guard.buffers import array_value
 from ..contract.launch import Argument, ArrayArgument, ConstantArgument, ListArgument
-from ..launching.bundle.model import SUFFIX
+from ..launching.arguments import same_constant
+from ..launching.bundle.manifest import SUFFIX
 from ..launching.bundled import BundledKernel, load
-from ..launching.given import Arguments, GivenOptions, LaunchedKernel, Stream
+from ..launching.launch_types import Arguments, GivenOptions, LaunchedKernel, Stream
 from ..launching.launcher import of_this_process
-from ..launching.same_constant import same_constant
 from ..system.errors import UsageError
-from ..system.paths import display_path
+from ..system.printable import display_path
 from .arrays import stream_of
 
 ALIGNED: Final = 16

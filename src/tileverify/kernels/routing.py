@@ -15,14 +15,25 @@ from __future__ import annotations
 from typing import Final, Generic, NamedTuple, overload
 
 from ..system.errors import UsageError
-from .array_types import A, AnyArray, Array, ArrayOf, Float32s, Int32s, NumPyArray
-from .arrays import contiguous, empty, filled, need
+from .arrays import (
+    A,
+    AnyArray,
+    Array,
+    ArrayOf,
+    Float32s,
+    Int32s,
+    NumPyArray,
+    contiguous,
+    empty,
+    filled,
+    need,
+    need_axes,
+    need_type,
+    takes_jax,
+)
 from .gradients import no_gradient
-from .grouped_products import ROWS
-from .jax_arrays import takes_jax
-from .needs import need_axes, need_type
 from .prepared import launch
-from .products import FLOATS
+from .products import FLOATS, ROWS
 
 CHOICE: Final = (16, 128, 8)
 """Tokens of a tile, experts at most, and how many of them are chosen at most."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import gcd
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 from ..backend.gpu import driver
@@ -14,10 +15,9 @@ from ..backend.ledger import ByteAccess
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import Argument, ConstantArgument, ListArgument, TupleArgument
 from ..system.errors import UsageError
-from .given import Arguments
-from .journal import Use
+from .launch_log import Use
+from .launch_types import Arguments
 from .reach import Reach, Reached, within
-from .same_constant import same_constant
 
 
 class Touched(NamedTuple):
@@ -152,3 +152,26 @@ def span(array: ArrayValue) -> tuple[int, int]:
     last = sum((size - 1) * stride for size, stride in zip(array.shape, array.strides, strict=True))
     bits = ELEMENT_TYPES[array.dtype].bits
     return array.address, array.address + ((last + 1) * bits + 7) // 8
+
+
+# -------------------------------------------------------------------------------------------------------- same constant
+# What is compiled into a kernel, held against what a launch gives for it.
+
+
+def same_constant(compiled: object, given: object) -> bool:
+    """Whether the kernel that was compiled for one is the kernel for the other.
+
+    ``compiled``: as a spec or a certificate has it, a tuple as a list in JSON.  1, 1.0 and True are three constants, as
+    kernels compute in their types, and so are 0.0 and -0.0; nan is one.
+    """
+    if isinstance(compiled, tuple | list):
+        return (
+            isinstance(given, tuple | list) and len(compiled) == len(given) and all(map(same_constant, compiled, given))
+        )
+    if isinstance(compiled, bool) or isinstance(given, bool):
+        return compiled is given
+    if isinstance(compiled, int):
+        return isinstance(given, Integral) and int(given) == compiled
+    if isinstance(compiled, float):
+        return isinstance(given, Real) and not isinstance(given, Integral) and float(given).hex() == compiled.hex()
+    return isinstance(given, type(compiled)) and given == compiled

@@ -15,21 +15,19 @@ from ..backend.guard import Guard, compile_guard
 from ..backend.guard.arguments import ArrayValue, Grid, Value
 from ..backend.guard.lists import lengths_of, spelled_out
 from ..contract.launch import KernelUnit, LaunchSpec
-from ..contract.trustable import trusted_text
-from ..pipeline.cache.verdicts import default_folder
+from ..contract.trustable import launched_text, trusted_text
+from ..pipeline.verdict_cache import default_folder
 from ..system.errors import UsageError
-from . import on_cpu, trust_warning
+from . import on_cpu
 from .arguments import Touched, device_of, use_of, values_by_contract
-from .bundle.manifest import read_bundle
-from .bundle.model import Bundle
+from .bundle.manifest import Bundle, read_bundle
 from .bundle.trust import check_proof, trusted_cubin, trusted_keys
 from .calls import grid_of
 from .contents import contents_of
-from .given import Arguments, GivenGrid, GivenOptions, Stream
+from .launch_cache import Again, Planned, Remembered, never
+from .launch_types import Arguments, GivenGrid, GivenOptions, Stream, options_of
 from .on_cpu import HOST, HostPlan
-from .options import options_of
 from .proofs import arrays_ahead, look_at, touched_by
-from .remembered import Again, Planned, Remembered, never
 
 MOST_LENGTHS: Final = 64
 """Lengths of lists for which the guard of a kernel is kept."""
@@ -180,7 +178,7 @@ class BundledKernel:
             run = partial(on_cpu.run, self.unit, admission.plain(named), lists, axes, self._touched.written, look)
             plan = HostPlan(self, self.bundle.bytecode, axes, run)
         else:
-            trust_warning.tell(self.name, self.file, self.bundle.certificate.launch.trust)
+            tell(self.name, self.file, self.bundle.certificate.launch.trust)
             early = said.programmatic_dependent_launch and self._ahead == frozenset()
             plan = self._on(device).plan(axes, named, lists, early=early)
         return Planned(plan, use, again=not guard.data, ahead=None if on_host else self._ahead, look=look)
@@ -245,3 +243,17 @@ def load(
     if kernel.trusted:
         warnings.warn(f"the proof in '{file}' trusts {' and '.join(kernel.trusted)}", stacklevel=2)
     return kernel
+
+
+# -------------------------------------------------------------------------------------------------------- trust warning
+# What a proof takes for granted beyond what every proof does is told where its kernel is launched.
+
+
+_told: set[tuple[str, str]] = set()
+
+
+def tell(kernel: str, file: str, trust: Sequence[str]) -> None:
+    """Warn of the first launch of a kernel on a GPU; in the interpreter a failed assertion ends its block alone."""
+    if trust and (kernel, file) not in _told:
+        warnings.warn(f"{kernel} is proved under a trust: {launched_text(trust)}", RuntimeWarning, 5)
+        _told.add((kernel, file))

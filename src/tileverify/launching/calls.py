@@ -31,7 +31,7 @@ from ..hook.described_launch import Described, DescribedArray, describe
 from ..hook.foreign import JitSignature
 from ..hook.no_driver import NoDriver, stand_in
 from ..system.errors import UsageError
-from .given import Arguments, GivenGrid, GivenKernel, LaunchedKernel, is_kernel
+from .launch_types import Arguments, GivenGrid, GivenKernel, LaunchedKernel, is_kernel
 
 IMITATED: Final = (10, 0)
 """The compute capability of the device that a machine without one is said to have."""

@@ -13,7 +13,7 @@ from ..backend.gpu import driver
 from ..backend.guard import ArrayValue
 from ..backend.guard.arguments import Value
 from ..contract.launch import DataFact, Expression
-from .given import Stream
+from .launch_types import Stream
 
 _TYPES = {f"{kind}{bits}": np.dtype(f"{kind}{bits // 8}") for kind in "iu" for bits in (8, 16, 32, 64)}
 

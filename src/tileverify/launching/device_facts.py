@@ -20,9 +20,9 @@ from ..contract.facts.counting import Count, Counted, counts
 from ..contract.facts.statements import NumberedFact, Value
 from ..contract.launch import DataFact
 from ..system.errors import TileVerifyError
-from .given import Arguments, DeviceArray, GivenGrid, Interface, Key, Stream
-from .journal import Use
-from .remembered import Planned
+from .launch_cache import Planned
+from .launch_log import Use
+from .launch_types import Arguments, DeviceArray, GivenGrid, Interface, Key, Stream
 
 FETCHED: Final = 1 << 16
 """Elements of arrays that are rather fetched."""

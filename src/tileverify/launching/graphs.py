@@ -24,11 +24,11 @@ from ..backend.guard import LaunchRefused
 from ..backend.ledger import ByteAccess, InFlightConflict, WrittenBytes, unordered_conflicts
 from ..backend.ledger import GraphNode as Footprint
 from ..system.errors import UsageError
-from .given import Arguments, GivenGrid, Stream
 from .in_flight import InFlight, in_flight
-from .journal import Noted, Use, complain, leaves
+from .launch_cache import Planned
+from .launch_log import Noted, Use, complain, leaves
+from .launch_types import Arguments, GivenGrid, Stream
 from .on_cpu import HOST, HostPlan
-from .remembered import Planned
 
 BRANCHES: Final = 32
 """Launches of a graph that wait for nothing and begin at once; the next one waits for the first of them, and so on.

@@ -1,8 +1,8 @@
 """What the launches of this process still use on GPUs: nothing touches it unordered, frees it, or moves it.
 
-Launches on one stream are in order, so that as long as only one stream has work they are only noted (`journal`).  While
-another one has some, every launch goes through the ledger (`backend.ledger`): one that conflicts with unordered work
-of another stream makes its own stream wait for that one first, or is refused (TV504) in strict mode.
+Launches on one stream are in order, so that as long as only one stream has work they are only noted (`launch_log`).
+While another one has some, every launch goes through the ledger (`backend.ledger`): one that conflicts with unordered
+work of another stream makes its own stream wait for that one first, or is refused (TV504) in strict mode.
 How a program orders its streams by other means than `InFlight.record` and `InFlight.wait`, by events of torch say, is
 not seen; the worst that comes of it is a wait too many, or in strict mode a refusal.
 
@@ -13,19 +13,147 @@ launch on several streams.  An array whose memory was moved meanwhile is found t
 from __future__ import annotations
 
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from ..backend.gpu import driver
 from ..backend.ledger import PER_THREAD, EventMark, Ledger, Order, StreamId, Work
-from .completion import ASKED_FIRST_S, ASKED_LAST_S, Completion
-from .given import Arguments, Stream, TorchStream
-from .journal import MOST_BYTES, Journal, Noted, Repeated, Use, complain
-from .marks import MARKED_EVERY, Events, Marks
+from .launch_log import MOST_BYTES, Journal, Noted, Repeated, Use, complain
+from .launch_types import Arguments, Stream, TorchStream
+
+# ---------------------------------------------------------------------------------------------------------------- marks
+# Events behind the launches on several streams: they say what has finished, and what another stream has to wait for.
+#
+# An event costs the host as much as a third of a launch, so that not every launch has one:
+#
+# * of a stream that is `lasting`, every `MARKED_EVERY`-th launch has one, the first one that nobody knows to have
+# finished, and whichever is waited for: that event is recorded when the wait is needed, behind all that the stream was
+# given by then.  An event that is there is taken where it lies behind what is waited for. * of every other stream each
+# launch has one, which is recorded at once and in the thread of the launch.  Nothing is asked of the stream itself
+# later on: it may be gone, or its handle mean another one in another thread.
+
+
+MARKED_EVERY: Final = 64
+
+
+class Events(Protocol):
+    """What is asked of the driver; an event is whatever ``record`` gives."""
+
+    def record(self, stream: StreamId) -> object:
+        """An event behind all that ``stream`` was given."""
+
+    def done(self, event: Any) -> bool:
+        """Whether the device has come past ``event``."""
+
+    def synchronize(self, event: Any) -> None:
+        """The host waits for ``event``."""
+
+
+class Mark(NamedTuple):
+    """An event, what it stands for, and the launches before it and behind the last one that the ledger has not."""
+
+    stands_for: EventMark
+    event: object
+    again: int
+
+
+@dataclass(eq=False, slots=True)
+class _Given:
+    """Of one stream: events, the earliest first, and the launches behind the last one; ``again``: those among them that
+    the ledger was not told of."""
+
+    marks: deque[Mark] = field(default_factory=deque)
+    unmarked: int = 0
+    again: int = 0
+
+
+@dataclass(eq=False)
+class Marks:
+    """The events of all streams.  What they lie behind, ``order`` says."""
+
+    order: Order
+    _given: dict[StreamId, _Given] = field(default_factory=dict)
+
+    def launched(self, events: Events, stream: StreamId, *, always: bool = False, again: bool = False) -> None:
+        """``stream`` was given a launch; ``always``: it gets an event in any case; ``again``: one that is there."""
+        given = self._given.get(stream)
+        if given is None:
+            given = self._given[stream] = _Given()
+        given.unmarked += 1
+        given.again += again
+        if given.unmarked >= MARKED_EVERY or not given.marks or always or not stream.lasting:
+            self.mark(events, stream)
+
+    def mark(self, events: Events, stream: StreamId) -> Mark:
+        """An event behind all that a stream was given, which still has something in flight."""
+        given = self._given[stream]
+        mark = Mark(self.order.record(stream), events.record(stream), given.again)
+        given.marks.append(mark)
+        given.unmarked = given.again = 0
+        return mark
+
+    def behind(self, work: Work) -> Mark | None:
+        """The earliest event that stands for ``work``, if there is one."""
+        stream, number = work
+        found = None
+        for mark in reversed(self._given[stream].marks):
+            if mark.stands_for.clock[stream] < number:
+                break
+            found = mark
+        return found
+
+    def all(self, events: Events) -> None:
+        """Every launch lies before an event."""
+        for stream, given in self._given.items():
+            if given.unmarked:
+                self.mark(events, stream)
+
+    def passed(self, events: Events, *, recording: bool) -> bool:
+        """Tell the order what the device has come past; whether there was anything.
+
+        ``recording``: launches that no event is left for get one.
+        """
+        found = False
+        for stream, given in list(self._given.items()):
+            latest = None
+            while given.marks and events.done(given.marks[0].event):
+                latest = given.marks.popleft()
+            if latest is not None:
+                self.order.synchronize(latest.stands_for)
+                found = True
+            if not given.marks and given.unmarked and recording:
+                self.mark(events, stream)
+            elif not given.marks and not given.unmarked:
+                del self._given[stream]
+        return found
+
+    def synchronize(self, events: Events) -> None:
+        """Wait for everything, and tell the order."""
+        self.all(events)
+        for given in self._given.values():
+            events.synchronize(given.marks[-1].event)
+            self.order.synchronize(given.marks[-1].stands_for)
+        self._given.clear()
+
+    @property
+    def streams(self) -> int:
+        """Streams with launches that nobody knows to have finished."""
+        return len(self._given)
+
+    @property
+    def again(self) -> int:
+        """Launches that the ledger was not told of."""
+        return sum(given.again + sum(mark.again for mark in given.marks) for given in self._given.values())
+
+
+# ------------------------------------------------------------------------------------------------------------ in flight
+
 
 SETTLED: Final = 32
 """Launches in a row on one stream, after which it may be the only one with work."""
@@ -105,7 +233,7 @@ class InFlight:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """No other thread launches anything inside, not even what it launches without a word elsewhere (`journal`)."""
+        """No other thread launches anything inside, not even what it only notes elsewhere (`launch_log`)."""
         with self.lock:
             self.journal.seal()
             yield
@@ -335,3 +463,88 @@ def in_flight() -> InFlight:
     from ..backend.gpu.driver import CudaDevice
 
     return InFlight(CudaDevice())
+
+
+# ----------------------------------------------------------------------------------------------------------- completion
+# When work in flight is done, told to whoever asked: one thread for all, which lives as long as somebody waits.
+
+
+E = TypeVar("E")  # the event of a driver
+
+ASKED_FIRST_S: Final = 20e-6
+ASKED_LAST_S: Final = 1e-3
+"""Seconds between two questions to the driver, growing from the first to the last."""
+
+
+@dataclass(eq=False, slots=True)
+class _Awaited(Generic[E]):
+    event: E
+    settle: Callable[[], None]
+    future: Future[None]
+
+
+@dataclass(eq=False)
+class Completion(Generic[E]):
+    """``done(event)`` asks the driver.  An event is asked now and then, so that no launch needs a thread of its own."""
+
+    done: Callable[[E], bool]
+    _awaited: list[_Awaited[E]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _thread: threading.Thread | None = None
+
+    def future(self, event: E, settle: Callable[[], None]) -> Future[None]:
+        """Done behind ``event`` and ``settle()``, whose error is its own; callbacks run in the thread that asks."""
+        future: Future[None] = Future()
+        with self._lock:
+            self._awaited.append(_Awaited(event, settle, future))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._ask, name="tileverify: work in flight", daemon=True)
+                self._thread.start()
+        return future
+
+    def _ask(self) -> None:
+        pause = ASKED_FIRST_S
+        while True:
+            with self._lock:
+                waiting = list(self._awaited)
+                if not waiting:
+                    self._thread = None
+                    return
+            ready = [each for each in waiting if each.future.cancelled() or _over(self.done, each)]
+            with self._lock:
+                self._awaited = [each for each in self._awaited if each not in ready]
+            for each in ready:
+                if not each.future.cancelled():
+                    _tell(each)
+            if ready:
+                pause = ASKED_FIRST_S
+            else:
+                time.sleep(pause)
+                pause = min(2 * pause, ASKED_LAST_S)
+
+
+def _over(done: Callable[[E], bool], each: _Awaited[E]) -> bool:
+    """Also where the driver reports an error, which `_tell` meets again."""
+    try:
+        return done(each.event)
+    except Exception as error:
+        each.settle = _raising(error)
+        return True
+
+
+def _raising(error: Exception) -> Callable[[], None]:
+    def settle() -> None:
+        raise error
+
+    return settle
+
+
+def _tell(each: _Awaited[E]) -> None:
+    if not each.future.set_running_or_notify_cancel():
+        return
+    try:
+        each.settle()
+    except Exception as error:
+        each.future.set_exception(error)
+    else:
+        each.future.set_result(None)

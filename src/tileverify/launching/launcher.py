@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import threading
 import weakref
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
-from typing import Unpack
+from pathlib import Path
+from typing import Final, Unpack
 
-from ..backend.assembler import CodeDiffers, find_assembler
+from ..backend.assembler import Assembled, Assembler, CodeDiffers, find_assembler
 from ..backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
 from ..backend.gpu import driver
 from ..backend.gpu.loaded import GpuKernel, Plan
 from ..backend.guard import LaunchRefused
-from ..backend.guard.arguments import Grid
-from ..contract.launch import KernelUnit
+from ..backend.guard.arguments import Grid, Value
+from ..contract.launch import KernelUnit, LaunchSpec
+from ..hook.described_launch import Described
+from ..hook.foreign import JitSignature
+from ..hook.launch_hooks import numpy_as_cuda
 from ..pipeline import CheckOptions
-from ..pipeline.cache.verdicts import default_folder
+from ..pipeline.verdict_cache import default_folder
+from ..system.atomic_file import is_private, read_private, write_private
 from ..system.errors import UsageError
-from ..system.paths import display_path
-from . import calls, on_cpu, trust_warning
-from .arguments import use_of
-from .asked import Asked
+from ..system.printable import display_path
+from . import bundled, calls, on_cpu
+from .arguments import device_of, use_of
 from .bundle.manifest import parameter_types
 from .bundled import BundledKernel
 from .calls import Kernel
-from .cubins import CubinCache
-from .given import Arguments, GivenGrid, GivenOptions, Key, Stream
+from .contents import Contents, contents_of
+from .launch_cache import Planned, Remembered, never
+from .launch_types import Arguments, GivenGrid, GivenOptions, Key, LaunchOptions, Stream, options_of
 from .on_cpu import HOST, HostPlan
-from .options import options_of
 from .optouts import OptOut, current, note
 from .proofs import BrokenFact, LaunchProof, Request, Specialisation
-from .remembered import Planned, Remembered, never
 
 
 @dataclass
@@ -127,7 +133,7 @@ class Launcher:
             run = partial(on_cpu.run, unit, tuple(named.values()), lists, axes, touched.written, look)
             plan = HostPlan(specialisation, unit.bytecode, axes, run)
         else:
-            trust_warning.tell(known.name, str(known.file), () if proof is None else proof.launch.trust)
+            bundled.tell(known.name, str(known.file), () if proof is None else proof.launch.trust)
             early = (
                 asked.said.programmatic_dependent_launch and proof is not None and specialisation.ahead == frozenset()
             )
@@ -228,3 +234,127 @@ def _with_command(error: CodeDiffers, unit: KernelUnit, architecture: str) -> Co
 def of_this_process() -> Launcher:
     """The launcher that all of a process shares, so that it knows of each launch what it must not meet."""
     return Launcher()
+
+
+# ---------------------------------------------------------------------------------------------------------------- asked
+# A launch as a program asks for it: its arguments are looked at once, and nothing is decided yet.
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """``signature``: what cuda.tile compiles for these arguments.  ``named``: what a guard is told of them.
+
+    ``device``: the GPU that they lie on, ``None`` for the host's memory.
+    """
+
+    kernel: Kernel
+    signature: JitSignature
+    descriptions: Sequence[Described]
+    named: Mapping[str, Value]
+    contents: Contents
+    device: int | None
+    said: LaunchOptions
+
+    @classmethod
+    def of(cls, kernel: Kernel, arguments: Arguments, said: LaunchOptions, stream: Stream) -> Asked:
+        """Raises `UsageError` and `LaunchRefused` for arguments that make no launch."""
+        given = tuple(map(on_cpu.host_arrays, arguments))
+        on_host = on_cpu.lies_on_host(kernel.name, given)
+        seen = tuple(map(numpy_as_cuda, given))
+        signature = calls.signature_of(kernel, seen)
+        descriptions = calls.described(seen, signature)
+        named = dict(calls.named_values(kernel.parameters, descriptions))
+        arrays = (array for _, array in calls.named_arrays(kernel.parameters, descriptions))
+        device = None if on_host else device_of(kernel.name, arrays)
+        return cls(kernel, signature, descriptions, named, contents_of(named, on_host, stream), device, said)
+
+    @property
+    def architecture(self) -> str | None:
+        """Of its GPU."""
+        return None if self.device is None else driver.architecture(self.device)
+
+    def spec(self, axes: Grid | None) -> LaunchSpec:
+        """The launch with its own numbers as its contract; any grid for ``None``."""
+        data = (*self.kernel.facts(), *self.said.data)
+        return calls.spec_of(self.kernel, self.descriptions, self.contents, data, self.said.vouch, axes)
+
+    def compiled(self, axes: Grid | None) -> KernelUnit:
+        """The kernel for it, under that contract."""
+        return calls.compiled(self.kernel, self.signature, self.spec(axes), self.architecture)
+
+
+# --------------------------------------------------------------------------------------------------------------- cubins
+# Machine code that this machine's assembler made, kept on disk.
+#
+# One file for each bytecode, architecture and version of ``tileiras``, with its own hash in front: a file that is
+# damaged counts as absent, and so does everything where others may write.  Files are written whole, so that processes
+# may share the folder; the oldest ones go when all of them take too much space.
+
+
+MOST_BYTES: Final = 512 << 20
+_HASH: Final = 32
+_LOOKED_AT: Final = "1"
+"""How cubins are looked at before they are kept; those of other numbers are not found."""
+
+
+@dataclass
+class CubinCache:
+    """``folder`` is made when something is put into it.  Threads that want the same cubin wait for one of them."""
+
+    folder: Path
+    assembler: Assembler
+    most_bytes: int = MOST_BYTES
+    _locks: dict[str, threading.Lock] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def cubin(self, bytecode: bytes, architecture: str, look: Callable[[Assembled], None]) -> bytes:
+        """The machine code of ``bytecode``; raises `AssemblyError`, as ``look`` may, which sees what is new."""
+        words = f"{_LOOKED_AT}\0{architecture}\0{self.assembler.version}\0"
+        key = hashlib.sha256(words.encode() + bytecode).hexdigest()
+        with self._lock:
+            one_at_a_time = self._locks.setdefault(key, threading.Lock())
+        with one_at_a_time:
+            known = self._read(key)
+            if known is not None:
+                return known
+            made = self.assembler.assembled(bytecode, architecture)
+            look(made)
+            self._write(key, made.cubin)
+            return made.cubin
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}.cubin"
+
+    def _read(self, key: str) -> bytes | None:
+        path = self._path(key)
+        if not is_private(self.folder):
+            return None
+        try:
+            data = read_private(path)
+        except OSError:
+            return None
+        with contextlib.suppress(OSError):
+            path.touch()
+        digest, cubin = data[:_HASH], data[_HASH:]
+        return cubin if hashlib.sha256(key.encode() + cubin).digest() == digest else None
+
+    def _write(self, key: str, cubin: bytes) -> None:
+        if not is_private(self.folder):
+            return
+        with contextlib.suppress(OSError):
+            write_private(self._path(key), hashlib.sha256(key.encode() + cubin).digest() + cubin)
+            self._shrink()
+
+    def _shrink(self) -> None:
+        found = []
+        for path in self.folder.glob("*.cubin"):
+            with contextlib.suppress(FileNotFoundError):  # another process makes room, too
+                status = path.stat()
+                found.append((status.st_mtime, status.st_size, path))
+        found.sort()
+        total = sum(size for _, size, _ in found)
+        for _, size, path in found[:-1]:  # the newest stays, however large it is
+            if total <= self.most_bytes:
+                break
+            path.unlink(missing_ok=True)
+            total -= size

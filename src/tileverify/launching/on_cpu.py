@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeGuard
 
 import numpy as np
@@ -15,19 +18,21 @@ from ..backend.guard import ArrayValue
 from ..backend.guard.arguments import Grid, Value
 from ..backend.interpreter.values import RUN
 from ..backend.ledger import ByteAccess
+from ..backend.ledger.ordered_work import conflicts
 from ..backend.numbers.blocks import execute_launch
 from ..contract.concrete import ConcreteArray, ConcreteLaunch
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import Argument, ArrayArgument, KernelUnit, ScalarArgument, flat
 from ..frontend.bytecode.model import Entry, Module
-from ..hook.dlpack import HOST_MEMORY
-from ..pipeline import entry_of
+from ..hook.described_launch import HOST_MEMORY
+from ..hook.launch_hooks import host_as_cuda
+from ..pipeline.unit_summary import entry_of
 from ..system.errors import TileVerifyError, UsageError
+from . import calls
 from .arguments import span
-from .decoded import decoded
-from .given import Arguments, Stream
-from .journal import leaves
-from .turns import turns
+from .launch_log import leaves
+from .launch_types import Arguments, GivenGrid, Key, Stream
+from .reach import decoded
 
 Bytes = NDArray[np.uint8]
 Look = Callable[[], None]
@@ -257,3 +262,116 @@ def _bytes_at(low: int, high: int) -> Bytes:
 
 def _name(low: int) -> str:
     return f"memory at {low:#x}"
+
+
+# ---------------------------------------------------------------------------------------------------------------- turns
+# Launches on host arrays that touch the same bytes take turns, in the order in which they were made.
+#
+#     launch L waits for W   iff   W began to wait or run before L, has not ended, and an access of W and one of L share
+#                                  a byte that at least one of both writes
+#
+# Who waits for somebody waits for an earlier one alone, so nobody waits for ever.
+
+
+@dataclass(eq=False, slots=True)
+class _Turn:
+    accesses: Sequence[ByteAccess]
+
+
+@dataclass
+class Turns:
+    """Threads share one object."""
+
+    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _all: list[_Turn] = field(default_factory=list)  # in the order in which they came
+
+    @contextmanager
+    def turn(self, accesses: Sequence[ByteAccess]) -> Iterator[None]:
+        """Nobody who conflicts with ``accesses`` runs inside."""
+        mine = _Turn(accesses)
+        with self._changed:
+            self._all.append(mine)
+        try:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._waits(mine))
+            yield
+        finally:
+            with self._changed:
+                self._all.remove(mine)
+                self._changed.notify_all()
+
+    def _waits(self, mine: _Turn) -> bool:
+        before = self._all[: self._all.index(mine)]
+        return any(next(conflicts(mine.accesses, other.accesses), None) is not None for other in before)
+
+
+_turns = Turns()
+
+
+def turns() -> Turns:
+    """Those of this process."""
+    return _turns
+
+
+def _in_child() -> None:
+    """Threads that held a turn are not there in a child."""
+    global _turns
+    _turns = Turns()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
+
+
+# ---------------------------------------------------------------------------------------------------------- interpreted
+# Launches without a GPU and without a proof: what ``cuda.tile`` would compile, run by the interpreter on host arrays.
+#
+# Programs that are recorded or tested without a GPU get the results that they wait for.
+
+
+@dataclass
+class Interpreter:
+    """Kernels are compiled once for each signature."""
+
+    _units: dict[Key, KernelUnit] = field(default_factory=dict)
+
+    def launch(self, kernel: object, grid: GivenGrid, arguments: Arguments) -> None:
+        """Run all blocks in the order of their ids.
+
+        Raises `UsageError` for what cannot be launched, `SourceError` for what does not compile, and
+        `on_cpu.RunStopped` where a block cannot go on.
+        """
+        known = calls.Kernel.of(kernel)
+        seen = tuple(map(host_as_cuda, arguments))
+        signature = calls.signature_of(known, seen)
+        descriptions = calls.described(seen, signature)
+        named = dict(calls.named_values(known.parameters, descriptions))
+        lists = dict(calls.lists_of(known.parameters, descriptions))
+        _in_memory(known.name, [*named.values(), *(array for of in lists.values() for array in of)])
+        axes = calls.grid_of(grid)
+        spec = calls.spec_of(known, descriptions, {}, (), False, axes)
+        key = (known.object._annotated_function.pyfunc, repr(known.object._compiler_options), signature.symbol)
+        if key not in self._units:
+            self._units[key] = calls.compiled(known, signature, spec)
+        run(replace(self._units[key], launch=spec), tuple(named.values()), lists, axes)
+
+
+def _in_memory(kernel: str, values: Iterable[Value]) -> None:
+    """Raises `UsageError` for an array that no memory of this process belongs to; looks where the system can be asked.
+
+    An array may say that it lies on a GPU where there is none.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    with open("/proc/self/mem", "rb", buffering=0) as memory:
+        for array in values:
+            if isinstance(array, ArrayValue) and 0 not in array.shape:
+                low, high = span(array)
+                try:
+                    for address in (low, high - 1):
+                        memory.seek(address)
+                        memory.read(1)
+                except (OSError, ValueError, OverflowError):
+                    raise UsageError(
+                        f"'{kernel}' cannot be interpreted: an array at {low:#x} is not in this program's memory"
+                    ) from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from ..backend.guard import LaunchRefused
 from ..system.errors import UsageError
-from .given import Arguments, GivenGrid, LaunchedKernel, Stream
+from .launch_types import Arguments, GivenGrid, LaunchedKernel, Stream
 
 if TYPE_CHECKING:
     from .launcher import Launcher

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Final
 
-from ..backend.early_start import reads_ahead
 from ..backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
 from ..backend.guard.arguments import Grid, Value
 from ..backend.numbers.fact_checks import violation
@@ -22,18 +21,19 @@ from ..contract.expressions import GRID_NAMES, evaluate
 from ..contract.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray
 from ..contract.operators import Undefined
 from ..frontend.symbolic.summary import OriginKind
-from ..pipeline import CheckOptions, check_unit, entry_of, summary_of
-from ..pipeline.failing import NO_SOLVER
+from ..pipeline import CheckOptions
+from ..pipeline.error_findings import NO_SOLVER
+from ..pipeline.unit_check import check_unit
+from ..pipeline.unit_summary import entry_of, summary_of
 from ..reports.causes import mistakes
 from ..results import KernelResult, Verdict
 from ..system.errors import SpecError, UnsupportedOperation, UsageError
 from ..system.notebook_cells import shown_place
-from ..system.paths import display_path
+from ..system.printable import display_path
 from ..verifier.obligations.layout import IndexFootprint, place
 from .arguments import Touched
 from .contents import Contents
-from .decoded import decoded
-from .reach import Reach
+from .reach import Reach, decoded, reads_ahead
 
 MOST_REFUSALS: Final = 256
 """Refused launches of a specialisation that are remembered."""
@@ -298,7 +298,7 @@ def touched_by(unit: KernelUnit) -> Touched:
 def arrays_ahead(unit: KernelUnit) -> frozenset[str] | None:
     """The arrays that a kernel reads before it waits for the one ahead of it; ``None`` if it may not be started early.
 
-    That it reads none means that it may always be, and else where nothing writes them (`backend.early_start`).
+    That it reads none means that it may always be, and else where nothing writes them (`launching.reach`).
     """
     module = decoded(unit)
     reads = reads_ahead(entry_of(module, unit))

@@ -3,23 +3,29 @@
     [low, high)  holds every byte that any block touches   (low and high relative to the array's first byte)
 
 Block ids run over the grid, lanes over their tiles, iterations as far as the path says; the interval of an address over
-all of them is that of its term (`frontend.symbolic.bounds`), which is never too small.  Lanes of a view are clipped to
+all of them is that of its term (`frontend.symbolic.machine`), which is never too small.  Lanes of a view are clipped to
 its shape.  What an address has no interval for, because it was loaded, say, reaches the whole array.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from ..backend.guard import ArrayValue
 from ..backend.guard.arguments import Grid, Value
 from ..contract import terms as t
+from ..contract.launch import KernelUnit
 from ..contract.terms import Scope, Sort, Term, TermKind
 from ..contract.variables import BID, GRID
-from ..frontend.symbolic.bounds import Bounds
+from ..frontend.bytecode import decode
+from ..frontend.bytecode.model import Entry, Module, Op, TokenType
+from ..frontend.bytecode.model import Value as BytecodeValue
+from ..frontend.bytecode.traverse import walk
+from ..frontend.symbolic.machine import Bounds
 from ..frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
 
 MOST_SITES: Final = 64
@@ -164,3 +170,76 @@ def within(reached: Span | None, size: int) -> Span:
     """What of it lies in an array of ``size`` bytes, as everything does that was proved; equal ends for nothing."""
     low, high = reached or (0, 0)
     return max(0, low), min(size, high)
+
+
+# -------------------------------------------------------------------------------------------------------------- decoded
+# What is launched, decoded once for all who look at it: what it touches, what it reads ahead, the interpreter.
+
+
+def decoded(unit: KernelUnit) -> Module:
+    """The module of the unit's bytecode; nobody may change it."""
+    return _decoded(unit.bytecode, str(unit.file))
+
+
+@lru_cache(maxsize=256)
+def _decoded(bytecode: bytes, file: str) -> Module:
+    return decode(bytecode, file=file)
+
+
+# ---------------------------------------------------------------------------------------------------------- early start
+# Kernels that may be started before the one ahead of them on their stream has ended (programmatic dependent launch).
+#
+# Such a kernel runs beside its predecessor up to its ``gdc_wait``, which waits until that one has ended and all that it
+# wrote is visible (PTX, ``griddepcontrol.wait``).  Nothing that a launch touches depends on the early start if
+#
+#     every block passes a gdc_wait          it stands at the top of the entry, behind nothing that could end the block
+#     every access waits for it by tokens    token of the access <- ... <- token of the gdc_wait
+#
+# The first also keeps the order of all that follows: such a kernel ends behind its predecessor.  Tokens that a loop or
+# a branch hands on count for nothing here; cuTile joins that of the wait to every one of them.
+#
+# Reads that do not wait, of weights that are loaded ahead, are fine where it is known that nothing writes there as long
+# as any kernel may still run that the launch did not wait for: in a graph, whose launches are known
+# (`launching.graphs`).
+
+
+_WAIT = "gdc_wait_tko"
+_READ = "read"
+
+
+def waits_first(entry: Entry) -> bool:
+    """Whether an early start of the entry cannot be told from a start in order."""
+    return reads_ahead(entry) == frozenset()
+
+
+def reads_ahead(entry: Entry) -> frozenset[int] | None:
+    """The reads, by their offsets in the bytecode, that need not wait; ``None`` where anything else need not.
+
+    If nothing writes what they read, an early start of the entry cannot be told from a start in order.
+    """
+    behind: set[BytecodeValue] = set()
+    ahead: set[int] = set()
+    for op in entry.body.ops:
+        if op.name == _WAIT:
+            break
+        if op.regions:
+            return None
+    else:
+        return None
+    for op in walk(entry.body):
+        waits = any(token in behind for token in _awaited(op))
+        if op.declaration.touches_memory and not waits:
+            if op.declaration.effect != _READ:
+                return None
+            ahead.add(op.offset)
+        if op.name == _WAIT or (waits and not op.regions):
+            behind.update(value for value in op.results if isinstance(value.type, TokenType))
+    return frozenset(ahead)
+
+
+def _awaited(op: Op) -> Iterator[BytecodeValue]:
+    """The tokens that an op takes."""
+    for operand in op.operands.values():
+        for value in operand if isinstance(operand, tuple) else (operand,):
+            if isinstance(value, BytecodeValue) and isinstance(value.type, TokenType):
+                yield value

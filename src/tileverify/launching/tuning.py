@@ -25,18 +25,23 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from ..backend.assembler import CodeDiffers
 from ..backend.guard import LaunchRefused
 from ..backend.ledger import WrittenBytes
 from ..results.traffic import Traffic
 from ..system.errors import TileVerifyError, UsageError
-from .given import AnyPlan, Arguments, GivenGrid, Stream
-from .journal import leaves
+from .bundled import BundledKernel
+from .launch_cache import Planned
+from .launch_log import leaves
+from .launch_types import AnyPlan, Arguments, GivenGrid, Stream
 from .on_cpu import HostPlan, SavedHostMemory
-from .remembered import Planned
+
+if TYPE_CHECKING:
+    from .launcher import Launcher
 
 SHORT: Final = 7
 """Timed launches of each variant."""
@@ -333,3 +338,26 @@ class _Record:
             self._cut_off = False
         except OSError as error:
             raise TileVerifyError(f"cannot write the record '{self._file}': {error.strerror or error}") from None
+
+
+# ---------------------------------------------------------------------------------------------------------------- moved
+# The bytes that a launch of a program moves, counted from the kernel as it is compiled for it.
+
+
+def counting(launcher: Launcher, called: Called) -> Callable[[], Traffic] | None:
+    """What counts when it is called, and once; ``None`` for a kernel of a bundle or a grid that is left open.
+
+    It keeps the kernel and the sizes, not the arrays.
+    """
+    grid, kernel, arguments = called
+    if grid is None or isinstance(kernel, BundledKernel):
+        return None
+    unit = launcher.unit_of(grid, kernel, arguments)
+
+    @cache
+    def count() -> Traffic:
+        from ..pipeline.unit_traffic import unit_traffic
+
+        return unit_traffic(unit, {}, numbers_only=True)
+
+    return count

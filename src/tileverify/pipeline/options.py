@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..results import MOST_REFUTATIONS
 
 if TYPE_CHECKING:
     from ..frontend.sources.discover import Skip
+    from ..verifier.effort import Effort
     from .configuration import FileSettings
-    from .under_way import UnderWay
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +28,13 @@ class CheckOptions:
     ``quick_repairs``: the same with the likeliest few, as far as they cost little.  ``witnesses``: refute what is not
     proved; without them it is undecided, and nobody is told why.
     ``details``: collect what pages show of every kernel.  ``complete``: look which arrays a proved kernel writes whole.
-    ``audit``: compare what is proved with runs of the interpreter (`auditing`).  ``compiled``: and the code that the
-    assembler makes of it for these architectures (`comparing_code`).  ``per_file``: other limits for some
-    files.  ``skip``: which files in folders are none of our business.  ``effort``: how many times the usual account
-    (`verifier.effort`) pays for the proof of each kernel.  ``under_way`` is told what is being verified.
-    ``trust``: words of `contract.trustable`, for every launch.  ``seed`` of the solver and how many times the usual
-    ``limits`` each of its questions has: what `stability` varies.  ``archives``: the folder for what is needed to
-    report a failure of the tool (`system.crash_report`), None: none.  ``refutations``: so many faults of a kernel are
-    looked for."""
+    ``audit``: compare what is proved with runs of the interpreter (`second_readings`).  ``compiled``: and the code that
+    the assembler makes of it for these architectures (`second_readings`).  ``per_file``: other limits for some files.
+    ``skip``: which files in folders are none of our business.  ``effort``: how many times the usual account
+    (`verifier.effort`) pays for the proof of each kernel.  ``under_way`` is told what is being verified. ``trust``:
+    words of `contract.trustable`, for every launch.  ``seed`` of the solver and how many times the usual ``limits``
+    each of its questions has: what `stability` varies.  ``archives``: the folder for what is needed to report a failure
+    of the tool (`system.crash_report`), None: none.  ``refutations``: so many faults of a kernel are looked for."""
 
     timeout_s: float | None = None
     deny_requires: bool = False
@@ -81,3 +83,60 @@ class CheckOptions:
         varied = {"effort": (self.effort, 1), "seed": (self.seed, 0), "limits": (self.limits, 1)}
         varied["refutations"] = (self.refutations, MOST_REFUTATIONS)
         return key | {name: value for name, (value, usual) in varied.items() if value != usual}
+
+
+USUAL: Final = CheckOptions()
+
+
+# ------------------------------------------------------------------------------------------------------------ under way
+# What is being verified at this moment, for people who wait.
+
+
+@dataclass
+class UnderWay:
+    """Written by who works, read by another thread: ``kernel``, empty if none is under way, ``since`` when (of
+    `time.monotonic`), and the account that says what its proof is at."""
+
+    kernel: str = ""
+    since: float = 0.0
+    effort: Effort | None = None
+
+    @contextmanager
+    def at(self, kernel: str) -> Iterator[None]:
+        """Meanwhile it is this kernel."""
+        self.begin(kernel)
+        try:
+            yield
+        finally:
+            self.end()
+
+    def begin(self, kernel: str) -> None:
+        """From now on it is this kernel."""
+        self.effort, self.since, self.kernel = None, time.monotonic(), kernel
+
+    def end(self) -> None:
+        """From now on it is none."""
+        self.kernel = ""
+
+    def proves(self, effort: Effort) -> None:
+        """Its proof has begun, and is paid from this account."""
+        self.effort = effort
+
+    def words(self) -> str:
+        """``kernel.py::add [0]: 3 s, clauses for the contract, TV101, the store of `out` at line 12``; empty if nothing
+        is under way."""
+        kernel, since, effort = self.kernel, self.since, self.effort
+        if not kernel:
+            return ""
+        at = [f"{kernel}: {time.monotonic() - since:.0f} s"]
+        if effort is not None:
+            from ..verifier.messages import short
+
+            stage, obligation = effort.stage, effort.obligation
+            at += [each for each in (stage, short(obligation) if obligation is not None else "") if each]
+        return ", ".join(at)
+
+    @property
+    def seconds(self) -> float:
+        """For how long the kernel has been under way; 0 if none is."""
+        return time.monotonic() - self.since if self.kernel else 0.0

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from ..contract.launch import KernelUnit
 from ..results import KernelResult, Verdict
-from ..system.paths import display_path
-from . import check_unit
+from ..system.printable import display_path
 from .options import CheckOptions
+from .unit_check import check_unit
 
 
 @dataclass(frozen=True, slots=True)

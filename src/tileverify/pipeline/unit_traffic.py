@@ -11,7 +11,7 @@ from ..frontend.bytecode import decode
 from ..results.traffic import AccessRemarks, Traffic, not_counted
 from ..system.errors import SpecError, TileVerifyError, UsageError
 from ..verifier.messages import source_site
-from . import entry_of, summary_of
+from .unit_summary import entry_of, summary_of
 
 
 def unit_traffic(unit: KernelUnit, at: Mapping[str, int], *, numbers_only: bool = False) -> Traffic:

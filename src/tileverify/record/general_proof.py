@@ -16,7 +16,9 @@ from ..frontend.bytecode import decode
 from ..hook.described_launch import ConstraintWords, Described, DescribedArray
 from ..launching.calls import named_values
 from ..launching.proofs import proof_of, touched_by
-from ..pipeline import CheckOptions, check_unit, entry_of
+from ..pipeline import CheckOptions
+from ..pipeline.unit_check import check_unit
+from ..pipeline.unit_summary import entry_of
 from ..results import Verdict
 from ..system.errors import TileVerifyError, UsageError
 from .generalise import GeneralLaunch, general_launches, items_of

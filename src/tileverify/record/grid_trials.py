@@ -36,7 +36,7 @@ from ..contract.expressions import GRID_NAMES, evaluate, free_names
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..frontend.bytecode import decode
 from ..frontend.bytecode.model import Module
-from ..pipeline import entry_of
+from ..pipeline.unit_summary import entry_of
 from ..system.errors import TileVerifyError, UsageError
 from .generalise import FittingGrid, GeneralLaunch
 from .recorded import GeneralWords

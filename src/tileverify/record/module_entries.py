@@ -14,10 +14,9 @@ from ..contract.element_types import ELEMENT_TYPES
 from ..frontend.bytecode import decode
 from ..frontend.bytecode.model import DivBy, Entry
 from ..frontend.bytecode.traverse import walk
-from ..frontend.sources.entry_launch import parameter_types, spec_type
-from ..frontend.sources.parameter_names import parameter_names
+from ..frontend.sources.entry_launch import parameter_names, parameter_types, spec_type
 from ..hook.modules import NotedEntries, NotedEntry, NotedParameter
-from ..results.kernel_names import plain_name
+from ..results.conditional import plain_name
 from ..system.errors import TileVerifyError
 
 

@@ -19,7 +19,7 @@ from ..hook.described_launch import (
     DescribedScalar,
     FieldNames,
 )
-from ..hook.noted import Source
+from ..hook.notes import Source
 from .fitting import Column
 
 Sized: TypeAlias = int | str

@@ -17,7 +17,7 @@ from types import FrameType
 
 from ..system.errors import NoKernelFound, UsageError
 from ..system.own_files import PACKAGE
-from ..system.plural import plural
+from ..system.printable import plural
 from .recorded import Gpu, LaunchFailure
 from .recording import INDEX, Recording, read_index
 
@@ -127,7 +127,7 @@ def record(
 
 def _generalise(recording: Recording) -> None:
     from ..pipeline import CheckOptions
-    from ..pipeline.cache.verdicts import default_folder
+    from ..pipeline.verdict_cache import default_folder
     from .general_proof import generalise
 
     generalise(recording.specialisations, recording.bytecode, CheckOptions(cache=default_folder()))

@@ -22,7 +22,7 @@ from ..contract.facts.columns import Array
 from ..contract.facts.facts_of_contents import observed_facts
 from ..contract.overlap import overlaps
 from ..contract.spec_files import SPEC_SUFFIX
-from ..hook import noted
+from ..hook import notes
 from ..hook.described_launch import Described, DescribedArray
 from ..system.errors import UsageError
 from ..system.file_names import plain_stem
@@ -51,7 +51,7 @@ class _ProcessNotes:
     numbered: dict[int, list[RecordedLaunch]] = field(default_factory=dict)
     _read: int = 0
 
-    def events(self) -> Iterator[noted.Event]:
+    def events(self) -> Iterator[notes.Event]:
         """The new ones; a line that is not whole, cut short by the process's death or still being written, is left."""
         with self.path.open("rb") as file:
             file.seek(self._read)
@@ -59,7 +59,7 @@ class _ProcessNotes:
                 if not line.endswith(b"\n"):
                     return
                 self._read += len(line)
-                event: noted.Event = json.loads(line)
+                event: notes.Event = json.loads(line)
                 yield event
 
 
@@ -113,7 +113,7 @@ class Recording:
         return list(made.values())
 
     def _made(
-        self, event: noted.NotedLaunch | noted.Again | noted.ArrayContents, stem: str, notes: _ProcessNotes, limit: int
+        self, event: notes.NotedLaunch | notes.Again | notes.ArrayContents, stem: str, notes: _ProcessNotes, limit: int
     ) -> RecordedLaunch:
         """The launch that the event is about, which is added if it is a new one."""
         numbered = notes.numbered.setdefault(event["key"], [])
@@ -124,7 +124,7 @@ class Recording:
         numbered.append(_add_launch(entry, _launch(entry["parameters"], event), limit))
         return numbered[-1]
 
-    def _known(self, event: noted.ArrayContents, notes: _ProcessNotes) -> dict[str, str]:
+    def _known(self, event: notes.ArrayContents, notes: _ProcessNotes) -> dict[str, str]:
         """The contents that no earlier launch has overwritten."""
 
         def written(number: int, parameter: str) -> bool:
@@ -146,7 +146,7 @@ class Recording:
 
     def _add_event(
         self,
-        event: noted.NotedSpecialisation | noted.LeftOut | noted.LaunchError | noted.Imported,
+        event: notes.NotedSpecialisation | notes.LeftOut | notes.LaunchError | notes.Imported,
         notes: _ProcessNotes,
         folder: Path,
     ) -> None:
@@ -248,7 +248,7 @@ def _tables(entry: RecordedSpecialisation, kernel: str, *, constants: bool, pref
             yield text
 
 
-def _entry(stem: str, event: noted.NotedSpecialisation) -> RecordedSpecialisation:
+def _entry(stem: str, event: notes.NotedSpecialisation) -> RecordedSpecialisation:
     return {
         "kernel": event["kernel"]["qualname"],
         "source": event["kernel"],
@@ -266,7 +266,7 @@ def _entry(stem: str, event: noted.NotedSpecialisation) -> RecordedSpecialisatio
     }
 
 
-def _failure(event: noted.LaunchError) -> LaunchFailure:
+def _failure(event: notes.LaunchError) -> LaunchFailure:
     source = event["kernel"]
     return {
         "kernel": None if source is None else source["qualname"],
@@ -279,7 +279,7 @@ def _failure(event: noted.LaunchError) -> LaunchFailure:
     }
 
 
-def _launch(parameters: list[str], event: noted.NotedLaunch) -> RecordedLaunch:
+def _launch(parameters: list[str], event: notes.NotedLaunch) -> RecordedLaunch:
     pairs = overlaps(parameters, event["arguments"])
     alias: WhatThereIs = {"alias": event["alias"]} if event["alias"] else {}
     return {

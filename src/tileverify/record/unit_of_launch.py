@@ -11,7 +11,7 @@ from ..contract.spec import build_launch
 from ..contract.spec_files import raw_launch
 from ..frontend.bytecode import decode
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
-from ..pipeline import summary_of
+from ..pipeline.unit_summary import summary_of
 from ..system.errors import TileVerifyError
 from .recorded import GeneralWords, RecordedLaunch, RecordedSpecialisation
 

@@ -7,11 +7,12 @@ same store has a part in each, or where accesses leave their arrays by the same 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
-from ..results import Finding, KernelResult
-from ..results.families import BOUNDS, CONFLICTS
+from ..results import Finding, KernelResult, Verdict
+from ..results.codes import BOUNDS, CODES, CONFLICTS, Family
 
 
 def with_causes(result: KernelResult) -> KernelResult:
@@ -86,3 +87,32 @@ def _indices(finding: Finding) -> set[str]:
     return {
         site.expression.removeprefix(site.array) for site in finding.sites if site.expression and site.line is not None
     }
+
+
+# -------------------------------------------------------------------------------------------------------------- checked
+# What was proved of a kernel, in words: the kinds of obligations, each with the codes that stood for it.
+
+
+_KINDS: Final[Mapping[Family, str]] = {
+    Family.BETWEEN_BLOCKS: "races between blocks",
+    Family.INSIDE_BLOCK: "order inside a block",
+    Family.BOUNDS: "bounds",
+    Family.PROMISE: "promises and arithmetic",
+}
+
+
+def checked(result: KernelResult) -> str:
+    """``races between blocks (TV101, TV102), bounds (TV301)``; nothing where nothing was proved.
+
+    Of a proved kernel it is said, too, why there was no race to ask for.
+    """
+    return ", ".join(_kinds(result)) if result.proved_codes else ""
+
+
+def _kinds(result: KernelResult) -> Iterator[str]:
+    for family, words in _KINDS.items():
+        codes = [code for code in result.proved_codes if CODES[code].family is family]
+        if codes:
+            yield f"{words} ({', '.join(codes)})"
+        elif family is Family.BETWEEN_BLOCKS and result.verdict is Verdict.PROVED:
+            yield f"{words} (they meet in atomics of their scope, or not at all)"

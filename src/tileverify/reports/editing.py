@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..results import Edit
-from ..system.source_lines import bare_lines, source_lines
+from ..system.printable import bare_lines, source_lines
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:

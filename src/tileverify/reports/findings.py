@@ -12,11 +12,11 @@ from rich.text import Text
 
 from ..results import COMBINATIONS, TILE_INDEX, Finding, FindingLevel, Hint, SideValue, SourceSite, Witness
 from ..results.codes import CODES, TV, Family
+from ..results.conditional import suppressed_because
 from ..system.notebook_cells import shown_place
 from ..system.printable import printable
 from .causes import also
 from .editing import changed_lines, text_digest
-from .reasons import suppressed_because
 from .snippets import Snippet, Snippets, source_text
 
 _LABEL_COLUMN: Final = 100

@@ -14,11 +14,11 @@ TEXT: Final = "text"
 
 _RENDERERS: Final = {
     "json": ("..results.json_report", "json_report"),
-    "github": (".github", "github_report"),
+    "github": (".ci_formats", "github_report"),
     "sarif": (".sarif", "sarif_report"),
-    "junit": (".junit", "junit_report"),
+    "junit": (".ci_formats", "junit_report"),
     "html": (".html.report", "html_report"),
-    "concise": (".concise", "concise_report"),
+    "concise": (".ci_formats", "concise_report"),
 }
 """Format -> module of this package and its function from a `Report` to the whole text.  Text itself takes options."""
 

@@ -6,18 +6,22 @@ import enum
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
-from ..results import HoldsFor, KernelResult, Verdict
+from ..contract.as_terms import ANY_GRID
+from ..contract.descriptions import parse_description, split_top_level
+from ..contract.expression_parser import parse_condition, parse_size
+from ..contract.expressions import print_expression, substitute
+from ..contract.launch import Apply, ArrayArgument, Expression, Name, SameArray, ScalarArgument
+from ..results import Finding, HoldsFor, KernelResult, Verdict
 from ..results.conditional import is_conditional, remarks, verdict_word
 from ..results.documents import SCHEMA, Json
 from ..results.json_report import result_from_json
-from ..system.errors import UsageError
+from ..system.errors import SpecError, UsageError
 from ..system.printable import printable
-from .contract_change import Implied, contract_changes, has_fewer
 
 HISTORY_SCHEMA: Final = "tileverify/history/1"
 
@@ -111,7 +115,7 @@ def read_report(path: Path) -> tuple[KernelResult, ...]:
 
 
 def _embedded(text: str) -> str:
-    from .html.packing import unpacked
+    from .html import unpacked
 
     found = _EMBEDDED.search(text)
     if found is None:
@@ -236,3 +240,198 @@ def _as_json(change: Change) -> Json:
         "details": list(change.details),
         **({"before": [each.value if each else None for each in change.before]} if change.before else {}),
     }
+
+
+# ----------------------------------------------------------------------------------------------------- history markdown
+# What changed between two reports, as the comment on a pull request.
+
+
+MARKER: Final = "<!-- tileverify -->"
+"""The first line: by it, the comment that is to be updated is found again."""
+
+LONGEST: Final = 60_000
+"""Characters; GitHub takes 65,536."""
+
+_SIGNS: Final = {
+    Verdict.PROVED: "✅ proved",
+    Verdict.REFUTED: "❌ refuted",
+    Verdict.UNDECIDED: "❔ undecided",
+    Verdict.ERROR: "⚠️ error",
+}
+
+
+def history_markdown(history: History, results: Sequence[KernelResult]) -> str:
+    """A sentence, a table of the changes, and the findings of what changed; ``results``: the new ones."""
+    lines = [MARKER, f"### tileverify: {history.sentence}", ""]
+    if history.changes:
+        lines += ["| | kernel | verdict | |", "|---|---|---|---|", *map(_row, history.changes), ""]
+    lines += _findings(history, results)
+    text, kept = "", 0
+    for line in lines:
+        if len(text) + len(line) > LONGEST:
+            text += f"\n{len(lines) - kept} more lines are left out.\n"
+            break
+        text, kept = f"{text}{line}\n", kept + 1
+    return text
+
+
+def _row(change: Change) -> str:
+    verdicts = dict.fromkeys(verdict for verdict in (change.old, change.new) if verdict is not None)
+    shown = " → ".join(_SIGNS[verdict] for verdict in verdicts)
+    name = f"{_code(f'{change.file}::{change.kernel}')} {_text(change.launch)}"
+    return f"| {change.kind.value} | {name} | {shown} | {'<br>'.join(map(_code, change.told))} |"
+
+
+def _findings(history: History, results: Sequence[KernelResult]) -> Iterator[str]:
+    changed = {(each.file, each.kernel, each.launch) for each in history.changes}
+    for result in results:
+        found = [finding for finding in result.findings if finding.suppression is None]
+        if found and (result.file, result.kernel, result.launch) in changed:
+            yield f"<details><summary>{_text(f'{result.kernel or result.file} {result.launch}'.strip())}</summary>"
+            yield ""
+            for finding in found:
+                yield f"- **{_text(finding.code)}** {_text(finding.sentence)}{_places(finding)}"
+                yield from (f"  <br>{_code(line)}" for line in finding.example)
+            yield ""
+            yield "</details>"
+
+
+def _places(finding: Finding) -> str:
+    places = dict.fromkeys(f"{site.file}:{site.line}" for site in finding.sites if site.file and site.line)
+    return "".join(f" {'at' if number == 0 else 'and'} {_code(place)}" for number, place in enumerate(places))
+
+
+def _code(text: str) -> str:
+    """``text`` as code that ends neither its span nor its cell."""
+    return f"<code>{_text(text)}</code>"
+
+
+def _text(text: str) -> str:
+    """``text`` without a meaning in Markdown or HTML: what reports say comes from strangers' files."""
+    line = printable(" ".join(text.split()))
+    return re.sub(r"[^\w\s.,:;=+/()%-]", lambda found: f"&#{ord(found[0])};", line)
+
+
+# ------------------------------------------------------------------------------------------------------ contract change
+# What became of a launch's contract between two reports: does it have fewer launches, more, or others?
+#
+# The lines of a contract become conditions on what a launch passes, so that the solver can compare them, and a size may
+# have another name:
+#
+#     x = "f32[N]", out = "f32[2 * N]"      out.shape[0] == 2 * x.shape[0]
+#     grid = (cdiv(N, 64))                  grid.x == cdiv(x.shape[0], 64)
+#     N % 4 == 0                            x.shape[0] % 4 == 0
+#
+# Other lines (``injective(idx)``) count as they stand.
+
+
+Implied: TypeAlias = Callable[[str, Sequence[str]], bool]
+"""Whether a clause holds wherever others do, as `verifier.implied_clauses` asks the solver."""
+
+_OVERLAP: Final = " may overlap"
+"""The end of a line that lets a contract have more launches, not fewer."""
+
+
+def has_fewer(old: KernelResult, new: KernelResult, implied: Implied) -> bool:
+    """Whether ``new`` speaks of fewer launches than ``old``, by its contract or by a clause that tileverify added."""
+    before, after = _readings(old, new)
+    return _lacks(before, after, before.clauses, after.clauses, implied)
+
+
+def contract_changes(old: KernelResult, new: KernelResult, implied: Implied) -> Iterator[str]:
+    """``the contract is narrower: `N % 4 == 0` was added``, and who vouches for it, where that changed."""
+    if old.contract != new.contract:
+        yield f"contract {old.contract} -> {new.contract}"
+    before, after = _readings(old, new)
+    gone = [line for line in before.lines if line not in after.lines]
+    added = [line for line in after.lines if line not in before.lines]
+    if gone or added:
+        narrower, wider = _lacks(before, after, (), (), implied), _lacks(after, before, (), (), implied)
+        word = (
+            "another" if narrower and wider else "narrower" if narrower else "wider" if wider else "the same, rewritten"
+        )
+        changes = [*(f"`{line}` was added" for line in added), *(f"`{line}` was dropped" for line in gone)]
+        yield f"the contract is {word}: {', '.join(changes)}"
+
+
+def _lacks(before: _Reading, after: _Reading, known: Sequence[str], clauses: Sequence[str], implied: Implied) -> bool:
+    """Whether ``after``, with ``clauses``, lacks launches of ``before`` with those that are ``known``."""
+    given = (*before.conditions, *known)
+    return bool(before.overlaps - after.overlaps) or not all(implied(e, given) for e in (*after.conditions, *clauses))
+
+
+def _readings(old: KernelResult, new: KernelResult) -> tuple[_Reading, _Reading]:
+    """Both contracts; reports of earlier versions do not say what launches pass."""
+    described = bool(old.arguments and new.arguments)
+    return _Reading(old, described), _Reading(new, described)
+
+
+class _Reading:
+    """One contract: its ``lines``, and these as ``conditions``; ``clauses`` are those that tileverify added,
+    ``overlaps`` the lines that let arguments share memory."""
+
+    def __init__(self, result: KernelResult, described: bool) -> None:
+        arguments = [line.split(" = ", 1) for line in result.arguments] if described else []
+        self.lines = (*map(" = ".join, arguments), *result.stated)
+        self.overlaps = frozenset(line for line in result.stated if line.endswith(_OVERLAP))
+        read = [(name, _described(name, text) or text) for name, text in arguments]
+        self._names: dict[str, Expression] = {}
+        for _, argument in read:
+            if isinstance(argument, ArrayArgument):
+                for parameter, value in _numbers(argument):
+                    if isinstance(value, Name) and "." not in value.name:
+                        self._names.setdefault(value.name, Name(parameter))
+        self.conditions = [condition for name, argument in read for condition in self._of_argument(name, argument)]
+        for line in result.stated:
+            if line not in self.overlaps and line.partition(";")[0] != ANY_GRID:
+                self.conditions += self._of_line(line)
+        self.clauses = list(map(self._renamed, result.clauses))
+
+    def _renamed(self, clause: str) -> str:
+        """``clause`` in terms of what the launch passes; as it stands, where it is no condition."""
+        try:
+            condition = parse_condition(clause)
+        except SpecError:
+            return clause
+        return clause if isinstance(condition, SameArray) else print_expression(substitute(condition, self._names))
+
+    def _of_line(self, line: str) -> Iterator[str]:
+        if line.startswith("grid = (") and line.endswith(")"):
+            axes = split_top_level(line.removeprefix("grid = (")[:-1], ",")
+            for axis, size in zip("xyz", [*axes, "1", "1"][:3], strict=True):
+                yield from self._equation(f"grid.{axis}", parse_size(size))
+        else:
+            yield self._renamed(line)
+
+    def _of_argument(self, name: str, argument: ArrayArgument | ScalarArgument | str) -> Iterator[str]:
+        match argument:
+            case ArrayArgument(dtype=dtype, shape=shape, strides=strides):
+                layout = "contiguous" if strides is None else "strided"
+                yield f"{name}: {dtype}, {len(shape)} axes, i{argument.index_bits}, {layout}, {argument.partition}"
+                for parameter, value in _numbers(argument):
+                    yield from self._equation(parameter, value)
+            case ScalarArgument(dtype=dtype, value=value):
+                yield f"{name}: {dtype}"
+                yield from () if value is None else self._equation(name, value)
+            case str():
+                yield self._renamed(f"{name} == {argument}")  # a constant, a list, a tuple
+
+    def _equation(self, name: str, value: Expression) -> Iterator[str]:
+        known = substitute(value, self._names)
+        if known != Name(name):
+            yield print_expression(Apply("==", (Name(name), known)))
+
+
+def _described(name: str, text: str) -> ArrayArgument | ScalarArgument | None:
+    """The array or scalar of a line; ``None`` for any other argument."""
+    if not text.startswith('"'):
+        return None
+    try:
+        return parse_description(name, text[1:-1])
+    except SpecError:
+        return None
+
+
+def _numbers(array: ArrayArgument) -> Iterator[tuple[str, Expression]]:
+    for part, values in (("shape", array.shape), ("strides", array.strides or ())):
+        yield from ((f"{array.name}.{part}[{axis}]", value) for axis, value in enumerate(values))

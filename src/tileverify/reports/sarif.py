@@ -17,6 +17,8 @@ from typing import Final, TypeAlias
 from urllib.parse import quote
 
 from ..results import (
+    WARNINGS,
+    Edit,
     Finding,
     FindingLevel,
     KernelResult,
@@ -27,13 +29,13 @@ from ..results import (
     Verdict,
     Witness,
 )
+from ..results.codes import CODES, Code, Family
 from ..results.conditional import is_conditional, remarks
 from ..results.documents import Json
 from ..system.printable import printable
-from .explanation import action, explanation, from_repository, sides, title, two_blocks
-from .sarif_fixes import fixes
-from .sarif_rules import CONDITIONAL, RULES, rules
-from .snippets import Snippets
+from .ci_formats import action, explanation, from_repository, sides, title, two_blocks
+from .editing import text_digest
+from .snippets import Snippets, source_text, utf16_units
 
 MOST_RESULTS: Final = 25_000
 """Of one run; a file with more is refused."""
@@ -279,3 +281,106 @@ def _artifact(file: str) -> Json:
     if not path.is_absolute() and ".." not in path.parts:
         return {"uri": quote(str(path), errors="surrogatepass"), "uriBaseId": _ROOT}
     return {"uri": "file://" + quote(Path(file).resolve().as_posix(), errors="surrogatepass")}
+
+
+# ---------------------------------------------------------------------------------------------------------- sarif rules
+# The rules of the SARIF report: one for every code, with all that `explain` tells.
+
+
+CONDITIONAL: Final = "proved-if"
+"""The rule of notes on conditional proofs, which have no code: they are no findings."""
+
+RULES: Final = {code: number for number, code in enumerate((*CODES, CONDITIONAL))}
+"""Code -> its index among the rules, the same in every report of this version."""
+
+
+def level_of(code: str) -> FindingLevel:
+    """``error`` for what is wrong, ``warning`` for what is undecided, which does not pass either, and for what leaves a
+    proof a proof."""
+    known = CODES.get(code)
+    undecided = known is not None and known.family is Family.UNDECIDED
+    return FindingLevel.WARNING if undecided or code in WARNINGS else FindingLevel.ERROR
+
+
+def rules() -> list[Json]:
+    """SARIF's ``reportingDescriptor`` objects, in the order of `RULES`."""
+    return [*map(_rule, CODES.values()), _RULE_OF_CONDITIONS]
+
+
+_MEANING: Final = (
+    "The kernel is proved for the launches that satisfy the condition, and not for the others. Nobody wrote the "
+    "condition: tileverify added it to a contract that it made up itself."
+)
+_ADVICE: Final = "Write a launch spec: `tileverify init FILE`. `check --deny-requires` makes conditions errors."
+_RULE_OF_CONDITIONS: Final[Json] = {
+    "id": CONDITIONAL,
+    "name": "ProvedIf",
+    "shortDescription": {"text": "A kernel is proved under a condition that nobody wrote."},
+    "fullDescription": {"text": _MEANING},
+    "help": {"text": f"{_MEANING}\n\nWhat to do: {_ADVICE}\n"},
+    "defaultConfiguration": {"level": FindingLevel.NOTE},
+    "properties": {"tags": [CONDITIONAL, "gpu", "cuda-tile"], "precision": "very-high"},
+}
+
+
+def _rule(code: Code) -> Json:
+    level = level_of(code.code)
+    return {
+        "id": code.code,
+        "name": "".join(part.capitalize() for part in code.name.split("-")),
+        "shortDescription": {"text": _sentence(code.fault)},
+        "fullDescription": {"text": code.meaning},
+        "help": {
+            "text": f"{code.meaning}\n\nFormula: {code.formula}\n\nWhat to do: {code.fix}\n",
+            "markdown": f"{code.meaning}\n\n**Formula**\n\n{code.formula}\n\n**What to do**\n\n{code.fix}\n",
+        },
+        "defaultConfiguration": {"level": level},
+        "properties": {
+            "tags": [code.name, code.family.value.replace(" ", "-"), "gpu", "cuda-tile"],
+            "precision": "very-high",
+            "problem.severity": level,
+        },
+    }
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+# ---------------------------------------------------------------------------------------------------------- sarif fixes
+# Proved repairs as SARIF has them: `fixes` of a result (SARIF 2.1.0, 3.55 to 3.57).
+
+
+def fixes(finding: Finding, file: str, artifact: Json) -> list[Json]:
+    """One for each hint of ``finding`` with edits of ``file``, whose SARIF location is ``artifact``; none where the
+    file is not the text that they are for."""
+    proved = [hint for hint in finding.hints if hint.edits]
+    lines = source_text(file) if proved else None
+    if lines is None:
+        return []
+    digest = text_digest("\n".join(lines))
+    return [
+        {
+            "description": {"text": printable(f"{hint.text} [{hint.applicability}]")},
+            "artifactChanges": [
+                {"artifactLocation": artifact, "replacements": list(_replacements(hint.edits, lines))},
+            ],
+        }
+        for hint in proved
+        if hint.source_sha256 in ("", digest)
+    ]
+
+
+def _replacements(edits: tuple[Edit, ...], lines: tuple[str, ...]) -> Iterator[Json]:
+    for edit in edits:
+        line, column = _place(edit.line, edit.column, lines)
+        end_line, end_column = _place(edit.end_line, edit.end_column, lines)
+        region = {"startLine": line, "startColumn": column, "endLine": end_line, "endColumn": end_column}
+        yield {"deletedRegion": region, "insertedContent": {"text": edit.text}}
+
+
+def _place(line: int, column: int, lines: tuple[str, ...]) -> tuple[int, int]:
+    """Line and column from 1, columns in UTF-16 code units; behind the last line is its end."""
+    if line > len(lines):
+        return len(lines), utf16_units(lines[-1]) + 1
+    return line, utf16_units(lines[line - 1][:column]) + 1

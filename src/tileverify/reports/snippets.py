@@ -14,9 +14,8 @@ from rich.cells import cell_len
 from ..contract.spec_files import SPEC_SUFFIX
 from ..results import SourceSite
 from ..system.notebook_cells import cell_lines, cell_name
-from ..system.printable import printable
+from ..system.printable import printable, syntax_tree
 from ..system.readings import text_of
-from ..system.source_lines import syntax_tree
 
 LINES_BEFORE: Final = 2
 LINES_OF_SPAN: Final = 4
@@ -91,7 +90,7 @@ class Snippets:
             return None
         line = source.lines[site.line - 1]
         start, last, end = _span(source, site)
-        column, end_column = _utf16(line[:start]) + 1, _utf16(line[:end]) + 1
+        column, end_column = utf16_units(line[:start]) + 1, utf16_units(line[:end]) + 1
         if last != site.line:
             return SnippetRegion(site.line, column, last, None)
         return SnippetRegion(site.line, column, last, max(end_column, column + 1) if line[start:] else None)
@@ -117,7 +116,8 @@ class Snippets:
         return source if source is not None and 1 <= site.line <= len(source.lines) else None
 
 
-def _utf16(text: str) -> int:
+def utf16_units(text: str) -> int:
+    """The length in units of UTF-16."""
     return len(text.encode("utf-16-le", errors="surrogatepass")) // 2
 
 

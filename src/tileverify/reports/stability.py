@@ -14,8 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..results.documents import to_json
-from ..system.plural import plural
-from ..system.printable import printable
+from ..system.printable import plural, printable
 
 SCHEMA: Final = "tileverify/stability/1"
 _WIDTH: Final = 120

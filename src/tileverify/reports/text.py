@@ -16,16 +16,20 @@ from rich.text import Text
 
 from ..results import Finding, KernelResult, Report, SuppressionKind, Times, Verdict, WrittenArrays
 from ..results.codes import CODES, Family
-from ..results.conditional import behind_verdict, is_conditional, proved_words, verdict_word
-from ..results.kernel_names import Names, short_names
+from ..results.conditional import (
+    Names,
+    behind_verdict,
+    is_conditional,
+    proved_words,
+    short_names,
+    undetermined,
+    verdict_word,
+)
 from ..results.second_reading import reading_lines
 from ..system.notebook_cells import shown_file
-from ..system.plural import plural
-from ..system.printable import printable
-from .causes import cards
-from .checked import checked
+from ..system.printable import plural, printable
+from .causes import cards, checked
 from .findings import finding_lines
-from .reasons import undetermined
 from .snippets import Snippets
 
 _STYLES: Final = {

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from ..contract.expressions import GRID_NAMES
 from ..results.traffic import AccessRemarks, AccessTraffic, Amount, ArrayTraffic, Bounds, Traffic
-from ..system.paths import display_path
-from ..system.plural import plural
+from ..system.printable import display_path, plural
 
 _UNITS: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 NO_EXPRESSION: Final = "no expression in the sizes was found"

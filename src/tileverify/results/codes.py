@@ -445,3 +445,41 @@ _ALL: Final = (
 
 CODES: Final[Mapping[str, Code]] = MappingProxyType({code.code: code for code in _ALL})
 """All codes in numeric order."""
+
+
+# ------------------------------------------------------------------------------------------------------------- families
+# The obligations that refute a kernel, by what goes wrong: those that ask for a kind of fault ask here.
+
+
+def _refuting(family: Family) -> tuple[TV, ...]:
+    """The obligations of one family that refute a kernel."""
+    return tuple(code.code for code in CODES.values() if code.broken and code.family is family)
+
+
+BETWEEN_BLOCKS: Final = _refuting(Family.BETWEEN_BLOCKS)
+INSIDE_BLOCK: Final = _refuting(Family.INSIDE_BLOCK)
+CONFLICTS: Final = (*BETWEEN_BLOCKS, *INSIDE_BLOCK)
+"""Two accesses or lanes meet in an element."""
+BOUNDS: Final = _refuting(Family.BOUNDS)
+"""An access goes where it may not."""
+EVENTS: Final = (*BOUNDS, *_refuting(Family.PROMISE))
+"""What happens at one op: a run of one block shows it."""
+
+
+# ---------------------------------------------------------------------------------------------------------------- tiers
+# By which theory it was found that conditions contradict each other, as reports and certificates name it.
+
+
+class Tier(enum.StrEnum):
+    """From the cheapest to the dearest; a question is decided by the first that can."""
+
+    STRUCTURAL = "structural"  # equations and bounds, without a solver
+    AS_WRITTEN = "as written"  # a condition is a fact, or what a fact excludes
+    EXAMPLE = "example"  # numbers of an earlier answer satisfy it
+    LINEAR = "linear integers"  # products, quotients, operations on bits: congruent functions, known by lemmas alone
+    BIT_VECTORS = "bit-vectors"  # all on words so wide that nothing in the question overflows
+    NONLINEAR = "non-linear integers"  # products and quotients are the solver's own
+
+
+THEORIES: Final = (Tier.LINEAR, Tier.BIT_VECTORS, Tier.NONLINEAR)
+"""Those by which a solver proves."""

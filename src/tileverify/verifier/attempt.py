@@ -20,7 +20,7 @@ from ..contract.launch import LaunchSpec
 from ..contract.terms import Term
 from ..frontend.symbolic.summary import AccessSummary
 from ..results import MOST_REFUTATIONS, Finding, HoldsFor, ObligationCount, Verdict
-from ..results.tiers import Tier
+from ..results.codes import Tier
 from .abduction.clauses import Clause
 from .budgets import KERNEL_EFFORT
 from .effort import Effort

@@ -21,8 +21,7 @@ from typing import Final, NamedTuple
 from ..contract import terms as t
 from ..contract.terms import Sort, Term, TermKind
 from ..results import Finding, Hint
-from ..results.codes import TV
-from ..results.families import BETWEEN_BLOCKS, INSIDE_BLOCK
+from ..results.codes import BETWEEN_BLOCKS, INSIDE_BLOCK, TV
 from . import messages
 from .abduction.limit_proof import Needed
 from .budgets import CLAUSE_LIMITS

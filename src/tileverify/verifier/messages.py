@@ -15,9 +15,8 @@ from ..contract.trustable import ON_A_GPU
 from ..frontend.bytecode.location import Location
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import COMBINATIONS, Finding, Hint, SourceSite
-from ..results.codes import CODES, TV
-from ..results.families import CONFLICTS
-from ..results.kernel_names import plain_name
+from ..results.codes import CODES, CONFLICTS, TV
+from ..results.conditional import plain_name
 from .budgets import KERNEL_EFFORT
 from .effort import Effort
 from .obligations.fact_instances import loaded_values

@@ -19,8 +19,7 @@ from ..contract.launch import LaunchSpec
 from ..contract.terms import Term
 from ..frontend.symbolic.summary import AccessSummary, Origin, Promise, Site
 from ..results import ObligationCount
-from ..results.codes import TV
-from ..results.tiers import Tier
+from ..results.codes import TV, Tier
 from . import messages
 from .abduction.abduce import Closes, OfferedFacts
 from .abduction.clause_wording import plain

@@ -20,11 +20,13 @@ from tileverify.corpus import ROOT
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Op, Value
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.symbolic import integers, loops, memory, rules, views
+from tileverify.frontend.symbolic import execute, integers, loops, memory, pointers
 from tileverify.frontend.symbolic.machine import Machine
 from tileverify.frontend.symbolic.summary import ViewFootprint
 from tileverify.frontend.symbolic.tokens import EMPTY, Token
-from tileverify.pipeline import CheckOptions, check_unit, entry_of, summary_of
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import entry_of, summary_of
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.second_reading import SecondReading, reading_lines
 
@@ -94,13 +96,13 @@ def _dropped_guard(patch: pytest.MonkeyPatch) -> None:
 
 def _wrong_stride(patch: pytest.MonkeyPatch) -> None:
     """Rows of a view lie one element further apart."""
-    plain = views.footprint
+    plain = pointers.footprint
 
     def wider(*args: Any) -> ViewFootprint:
         place = plain(*args)
         return replace(place, strides=(*(add(stride, ONE) for stride in place.strides[:-1]), place.strides[-1]))
 
-    patch.setattr(views, "footprint", wider)
+    patch.setattr(pointers, "footprint", wider)
 
 
 def _lost_token(patch: pytest.MonkeyPatch) -> None:
@@ -125,7 +127,7 @@ def _loop_one_short(patch: pytest.MonkeyPatch) -> None:
 
 def _sign(patch: pytest.MonkeyPatch) -> None:
     """Differences are read as sums."""
-    patch.setitem(rules.RULES, "subi", integers.RULES["addi"])
+    patch.setitem(execute.RULES, "subi", integers.RULES["addi"])
 
 
 PLANTED: dict[Callable[[pytest.MonkeyPatch], None], tuple[str, str, str]] = {

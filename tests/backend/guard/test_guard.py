@@ -21,7 +21,7 @@ from tileverify.contract.launch import ArrayArgument, ListArgument, ScalarArgume
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import RawLaunch
 from tileverify.corpus import corpus_launches
-from tileverify.hook.dlpack import _tensor_of, read_element
+from tileverify.hook.described_launch import _tensor_of, read_element
 from tileverify.results import Verdict
 from tileverify.system.errors import UsageError
 

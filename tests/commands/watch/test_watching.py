@@ -14,11 +14,8 @@ from pathlib import Path
 import pytest
 from tests.command_line import CommandLine, interruptible
 
-from tileverify.commands.watch import watch as rounds_of_watch
-from tileverify.commands.watch.affected import affected, folders_of
-from tileverify.commands.watch.display import screen
-from tileverify.commands.watch.round_process import ran
-from tileverify.commands.watch.watch import Round, Watch
+from tileverify.commands import watching as rounds_of_watch
+from tileverify.commands.watching import Round, Watch, affected, folders_of, ran, screen
 from tileverify.reports.text import summary_line
 from tileverify.results import Finding, KernelResult, Report, Verdict
 

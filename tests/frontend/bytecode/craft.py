@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tileverify.frontend.bytecode.container import MAGIC, Section
-from tileverify.frontend.bytecode.writer import Writer, write_table
+from tileverify.frontend.bytecode.container import MAGIC, Section, Writer, write_table
 
 Version = tuple[int, int]
 

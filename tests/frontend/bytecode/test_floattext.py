@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify.frontend.bytecode.floattext import FORMATS, float_text, is_finite, is_nan, magnitude
+from tileverify.frontend.bytecode.assembly_text import FORMATS, float_text, is_finite, is_nan, magnitude
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))

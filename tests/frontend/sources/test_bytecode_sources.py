@@ -18,7 +18,7 @@ from tileverify.frontend.sources.bytecode_file import is_bytecode
 from tileverify.frontend.sources.importing import import_file
 from tileverify.pipeline import check_paths
 from tileverify.results import Verdict
-from tileverify.results.kernel_names import plain_name
+from tileverify.results.conditional import plain_name
 from tileverify.system.errors import DecodeError, SourceError, SpecError
 
 from .compiling import KERNELS, failed, results, unit

@@ -10,7 +10,7 @@ from tileverify.contract.descriptions import print_description
 from tileverify.contract.expressions import print_expression
 from tileverify.contract.launch import KernelUnit, SameArray
 from tileverify.frontend.sources.discover import discover
-from tileverify.frontend.sources.parameter_names import parameter_names
+from tileverify.frontend.sources.entry_launch import parameter_names
 
 needs_nvcc = pytest.mark.assembler("nvcc")
 

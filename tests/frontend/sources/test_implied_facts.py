@@ -16,7 +16,7 @@ from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import Apply, ArrayArgument, Expression, LaunchSpec, Name, Number, SameArray
 from tileverify.contract.operators import Undefined
 from tileverify.contract.strides import may_overlap_itself
-from tileverify.frontend.sources.compiled_facts import array_facts, spec_divisors
+from tileverify.frontend.sources.abi import array_facts, spec_divisors
 from tileverify.system.errors import SpecError
 
 

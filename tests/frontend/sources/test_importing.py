@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tileverify.frontend.sources.fixed_inputs import scan_python
 from tileverify.frontend.sources.importing import import_file, import_text
-from tileverify.frontend.sources.python_scan import scan_python
 from tileverify.system.errors import SourceError
 
 

@@ -25,7 +25,9 @@ from tileverify.frontend.sources.bytecode_file import bytecode_entries, entry_un
 from tileverify.launching.bundle.build import build_bundle
 from tileverify.launching.bundle.manifest import bundle_bytes
 from tileverify.launching.bundled import load
-from tileverify.pipeline import CheckOptions, check_unit, solver_version
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import solver_version
 from tileverify.results import Verdict
 from tileverify.system.errors import SpecError
 from tileverify.verifier.certificate.launches import essence, launch_from_json, launch_to_json

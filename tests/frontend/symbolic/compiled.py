@@ -11,7 +11,7 @@ from tileverify.frontend.bytecode.model import Entry, Module
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.summary import AccessSummary
-from tileverify.pipeline import entry_of
+from tileverify.pipeline.unit_summary import entry_of
 
 KERNELS = Path(__file__).parent / "kernels"
 

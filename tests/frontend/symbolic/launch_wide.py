@@ -25,12 +25,10 @@ from tileverify.contract.terms.launch_wide import Opaque, is_launch_wide
 from tileverify.contract.variables import BID
 from tileverify.frontend.bytecode.model import Block, Entry, Module, Op, Value
 from tileverify.frontend.bytecode.traverse import walk
-from tileverify.frontend.symbolic.entry_state import bind
+from tileverify.frontend.symbolic.execute import RULES, bind
 from tileverify.frontend.symbolic.machine import Machine
-from tileverify.frontend.symbolic.numbering import number
-from tileverify.frontend.symbolic.rules import RULES
 from tileverify.frontend.symbolic.values import Pointer
-from tileverify.frontend.symbolic.written import find_written
+from tileverify.frontend.symbolic.written import find_written, number
 
 from ...grids import blocks_of
 

@@ -10,7 +10,7 @@ from tileverify.contract.terms import Term
 from tileverify.contract.variables import BID
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.symbolic.summary import AccessSummary, Footprint, PointerFootprint
-from tileverify.pipeline import summary_of
+from tileverify.pipeline.unit_summary import summary_of
 
 
 def mentioned(summary: AccessSummary) -> Iterator[Term]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tileverify.contract.terms import Scope, Term, add, and_, const, eq, floordiv, le, lt, mul, scale, sub, var
-from tileverify.frontend.symbolic.bounds import Bounds
+from tileverify.frontend.symbolic.machine import Bounds
 
 K = var("k", Scope.ITERATION, 0)
 N = var("n", Scope.LAUNCH, 0, 100)

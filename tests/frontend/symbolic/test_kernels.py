@@ -7,9 +7,8 @@ import pytest
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Function, Scope, Term, TermKind
 from tileverify.contract.variables import BID, GRID
-from tileverify.frontend.bytecode.location import Location
+from tileverify.frontend.bytecode.location import Location, user_frame
 from tileverify.frontend.symbolic.execute import summarize
-from tileverify.frontend.symbolic.locations import user_frame
 from tileverify.frontend.symbolic.summary import Access, OriginKind, PointerFootprint, Site, ViewFootprint, earlier
 
 from .compiled import decoded, summary

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tileverify.contract.terms import Term, TermKind, add, postorder, scale, substitute
 from tileverify.contract.terms.evaluate import evaluate
-from tileverify.frontend.symbolic.lanes import CoordinateMap, lane, lanes_of, permuted, reshaped
+from tileverify.frontend.symbolic.values import CoordinateMap, lane, lanes_of, permuted, reshaped
 
 
 def numbered(shape: Sequence[int]) -> Term:

@@ -18,7 +18,7 @@ from tileverify.contract.terms.launch_wide import Opaque, opaque
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Module
-from tileverify.frontend.symbolic import contents, control, loops, machine, pointers, recurrences, tiles, values
+from tileverify.frontend.symbolic import control, loops, machine, memory, pointers, recurrences, tiles, values
 from tileverify.frontend.symbolic.values import SymbolicValue
 
 from ...profiles import tries
@@ -101,7 +101,7 @@ def _carried_alike_if_begun_alike(patch: pytest.MonkeyPatch) -> None:
 
 def _own_memory_as_the_launch_left_it(patch: pytest.MonkeyPatch) -> None:
     """What nobody writes is the same for all, also memory that a block makes for itself."""
-    patch.setattr(contents, "_stable", lambda m, op, origin: not m.written.may_write(origin))
+    patch.setattr(memory, "_stable", lambda m, op, origin: not m.written.may_write(origin))
 
 
 def _own_memory_at_one_address(patch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import F32, I32, BodyBuilder, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Value
 from tileverify.frontend.sources.bytecode_file import bytecode_entries, entry_unit
-from tileverify.pipeline import check_unit
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 
 from ...tiles import tile_of

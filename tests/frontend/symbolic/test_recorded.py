@@ -11,10 +11,9 @@ from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import EntryParameter, Role
 from tileverify.contract.terms import Scope, TermKind, const, eq, floormod, lt, postorder, scale, sub, var
 from tileverify.frontend.bytecode import decode
+from tileverify.frontend.bytecode.location import user_frame
 from tileverify.frontend.bytecode.model import Entry, Module
-from tileverify.frontend.symbolic.execute import summarize
-from tileverify.frontend.symbolic.locations import user_frame
-from tileverify.frontend.symbolic.printed import footprint_text
+from tileverify.frontend.symbolic.execute import footprint_text, summarize
 from tileverify.frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, earlier
 
 from .agreement import compare

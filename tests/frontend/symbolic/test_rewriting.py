@@ -10,8 +10,8 @@ from tests.profiles import tries
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
-from tileverify.frontend.symbolic.bounds import Bounds
 from tileverify.frontend.symbolic.invariants import content
+from tileverify.frontend.symbolic.machine import Bounds
 from tileverify.frontend.symbolic.tokens import entails, weaken
 
 from ...verifier.expressions import VARIABLES, Tree, assignments, conditions, term, trees

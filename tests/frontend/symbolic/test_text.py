@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tileverify.frontend.symbolic.printed import footprint_text
+from tileverify.frontend.symbolic.execute import footprint_text
 
 from .compiled import summary
 

@@ -10,17 +10,20 @@ import pytest
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Function, Scope, Sort, Term
 from tileverify.contract.terms.evaluate import evaluate
-from tileverify.frontend.symbolic.carried_tokens import CarriedLoop, CarriedTokens, left_by_break, taken_for_granted
 from tileverify.frontend.symbolic.summary import earlier
 from tileverify.frontend.symbolic.tokens import (
     EMPTY,
     Carried,
+    CarriedLoop,
+    CarriedTokens,
     Key,
     Token,
     either_way,
     entails,
     join,
+    left_by_break,
     own,
+    taken_for_granted,
     weaken,
 )
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tileverify.gating.mcp.desk import LONGEST
+from tileverify.gating.mcp_tools import LONGEST
 
 SOURCE = Path(__file__).resolve().parents[3] / "src"
 RACY = """\
@@ -157,8 +157,8 @@ def test_hostile_sources_touch_nothing(tmp_path: Path) -> None:
 
 
 def test_without_the_sdk_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tileverify.gating.mcp.desk import Desk
-    from tileverify.gating.mcp.server import server
+    from tileverify.gating.mcp_server import server
+    from tileverify.gating.mcp_tools import Desk
     from tileverify.system.errors import UsageError
 
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
@@ -283,7 +283,7 @@ class Written:
 def test_the_end_is_kept_back_while_an_answer_is_owed(why: str) -> None:
     """Not for one that was cancelled, which may be left without an answer, nor for readers that are gone."""
     anyio = pytest.importorskip("anyio", reason="needs the extra 'mcp'")
-    from tileverify.gating.mcp.stdio import Answers
+    from tileverify.gating.mcp_server import Answers
 
     reader, writer = os.pipe()
 

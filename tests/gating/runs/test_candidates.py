@@ -14,8 +14,7 @@ import pytest
 from tileverify.gating import GatedKernel, GateOptions, GateResult
 from tileverify.gating.runs.candidates import CandidateFile, OnStdin, answered_name, candidates, tasks
 from tileverify.gating.runs.gate_run import GatePlan, open_table, stream, tabulate
-from tileverify.gating.runs.judging import ThisProcess, judged
-from tileverify.gating.runs.spreading import Workers
+from tileverify.gating.runs.workers import ThisProcess, Workers, judged
 from tileverify.results import KernelResult, Verdict
 
 OPTIONS = GateOptions(hints=False)

@@ -18,8 +18,7 @@ from tileverify.commands.shell import INTERRUPTED
 from tileverify.gating import GateOptions, GateResult, Submission
 from tileverify.gating.runs.candidates import CandidateFile, OnStdin, Task, candidates
 from tileverify.gating.runs.gate_run import GatePlan, longest_s, open_table, stream, tabulate
-from tileverify.gating.runs.local_workers import LocalWorkers
-from tileverify.gating.runs.spreading import Failed, Ready, WorkerAnswer, Workers, stopped
+from tileverify.gating.runs.workers import Failed, LocalWorkers, Ready, WorkerAnswer, Workers, stopped
 
 SOURCE = Path(__file__).resolve().parents[3] / "src"
 OPTIONS = ("--trust-specs", "--no-hints")
@@ -198,7 +197,7 @@ def _candidates(folder: Path) -> tuple[CandidateFile, ...]:
 
 
 def _inline(most: int) -> Workers:
-    from tileverify.gating.runs.judging import ThisProcess
+    from tileverify.gating.runs.workers import ThisProcess
 
     return ThisProcess()
 
@@ -282,7 +281,7 @@ def test_ray_gives_the_same_table(folder: Path, tmp_path: Path) -> None:
 
 
 def test_without_ray_it_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tileverify.gating.runs.ray_workers import RayWorkers
+    from tileverify.gating.runs.workers import RayWorkers
     from tileverify.system.errors import UsageError
 
     monkeypatch.setitem(sys.modules, "ray", None)

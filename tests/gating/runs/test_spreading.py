@@ -9,7 +9,7 @@ import pytest
 
 from tileverify.gating import GateOptions, GateResult, IsolationUnavailable, SandboxFailure, Submission
 from tileverify.gating.runs.candidates import Task
-from tileverify.gating.runs.spreading import (
+from tileverify.gating.runs.workers import (
     ATTEMPTS,
     MOST_FAILED_STARTS,
     Failed,
@@ -134,7 +134,7 @@ def test_one_that_came_up_goes_on_without_those_that_do_not() -> None:
 
 
 def test_workers_that_say_nothing_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tileverify.gating.runs.spreading.LONGEST_START_S", -1.0)
+    monkeypatch.setattr("tileverify.gating.runs.workers.LONGEST_START_S", -1.0)
     assert run(OneComesUp(fail=False), 20) == dict.fromkeys(range(20), "answer")
 
     class Silent(Played):

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from tileverify.gating import GateOptions
-from tileverify.gating.runs.answer_rows import AnswerRow, AnswerTable, Counts
-from tileverify.gating.runs.gate_run import open_table
+from tileverify.gating.runs.gate_run import AnswerRow, AnswerTable, Counts, open_table
 from tileverify.system.errors import UsageError
 
 OPTIONS = GateOptions()

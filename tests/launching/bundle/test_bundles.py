@@ -20,12 +20,11 @@ from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, fi
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.launching.bundle.archive import write_archive
 from tileverify.launching.bundle.build import build_bundle
-from tileverify.launching.bundle.manifest import bundle_bytes, read_bundle
-from tileverify.launching.bundle.model import Bundle, BundleRefused, Cubin
+from tileverify.launching.bundle.manifest import Bundle, BundleRefused, Cubin, bundle_bytes, read_bundle, write_archive
 from tileverify.launching.bundle.trust import sign, signer, trusted_cubin, trusted_keys
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.system.errors import UsageError
 from tileverify.verifier.certificate.document import certificate_text
 

@@ -14,14 +14,15 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.contract.launch import KernelUnit
-from tileverify.frontend.bytecode.identity import semantic_sha256
+from tileverify.frontend.bytecode.decoder import semantic_sha256
 from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.build import build_bundle
-from tileverify.launching.bundle.manifest import bundle_bytes
-from tileverify.launching.bundle.model import Bundle, BundleRefused, Signature
+from tileverify.launching.bundle.manifest import Bundle, BundleRefused, Signature, bundle_bytes
 from tileverify.launching.bundle.trust import sign
 from tileverify.launching.bundled import load
-from tileverify.pipeline import CheckOptions, check_unit, solver_version
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.pipeline.unit_summary import solver_version
 from tileverify.system.errors import UsageError
 from tileverify.verifier.certificate.document import certificate_text
 from tileverify.verifier.certificate.model import Certificate

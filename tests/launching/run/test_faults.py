@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.launching.run import run as run_module
-from tileverify.pipeline import check_unit
+from tileverify.launching import run as run_module
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 
 KERNELS = """\

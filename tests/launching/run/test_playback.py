@@ -19,7 +19,8 @@ from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.playback import FaultNotSeen, bytecode, replay, replay_report
 from tileverify.reports.playback.device import no_device
 from tileverify.results.claim import claim_from_json, claim_to_json

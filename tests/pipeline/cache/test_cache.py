@@ -28,7 +28,7 @@ from tileverify.contract.launch import (
     Number,
     Role,
 )
-from tileverify.pipeline.cache.verdicts import ResultCache, _looked_at, default_folder
+from tileverify.pipeline.verdict_cache import ResultCache, _looked_at, default_folder
 from tileverify.results import Finding, KernelResult, Verdict
 from tileverify.system.own_files import own_sources
 

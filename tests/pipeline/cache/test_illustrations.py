@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.pipeline import CheckOptions, check_paths
-from tileverify.pipeline.cache import known_files, verdicts
-from tileverify.pipeline.cache.illustrations import SUFFIX, Illustration, load_illustrations, store_illustrations
-from tileverify.pipeline.cache.verdicts import ResultCache
+from tileverify.pipeline import CheckOptions, check_paths, known_files, verdict_cache
+from tileverify.pipeline.verdict_cache import SUFFIX, Illustration, ResultCache, load_illustrations, store_illustrations
 from tileverify.reports.details import collect
 from tileverify.results import KernelResult, PlaybackFile, Verdict
 from tileverify.results.details import IrLine, KernelDetails
@@ -148,11 +146,11 @@ def test_drawings_of_what_a_time_limit_left_undecided_are_not_kept(tmp_path: Pat
     assert collected == ["copy", "copy"]
 
 
-@pytest.mark.parametrize("module", [known_files, verdicts])
+@pytest.mark.parametrize("module", [known_files, verdict_cache])
 def test_a_page_of_other_code_is_not_seen(racy: Path, monkeypatch: pytest.MonkeyPatch, module: object) -> None:
     """The folder is named by all modules, and so by those that draw."""
     check(racy)
-    for each in (known_files, verdicts):
+    for each in (known_files, verdict_cache):
         monkeypatch.setattr(each, "generation", lambda solver: "0" * 32)
     assert not check(racy).cached
 
@@ -228,7 +226,7 @@ def test_a_file_whose_entry_was_written_by_another_run(racy: Path, collected: li
     for path in (path for path in of_files(racy) if path.suffix == ".json"):
         entry = json.loads(path.read_text())
         entry["results"][0]["time_ms"]["prove"] += 1
-        entry["digest"] = verdicts.digest_of([entry["state"], entry["results"]])
+        entry["digest"] = verdict_cache.digest_of([entry["state"], entry["results"]])
         path.write_text(json.dumps(entry))
     assert check(racy, page=False).cached
     for path in racy.rglob(f"*{SUFFIX}"):

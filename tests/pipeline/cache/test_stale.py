@@ -20,7 +20,8 @@ from tests.forked import Forked
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.sources.fixed_inputs import fixed_inputs
-from tileverify.pipeline import CheckOptions, check_paths, check_unit
+from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 
 SOURCE = Path(__file__).resolve().parents[3] / "src"

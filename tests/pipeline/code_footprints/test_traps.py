@@ -12,9 +12,9 @@ import pytest
 from tests.written_kernel import unit_at, written
 
 from tileverify.backend.assembler import Assembled, find_assembler
-from tileverify.pipeline import check_unit
 from tileverify.pipeline.code_footprints.code_proof import CodeProof, code_proof
-from tileverify.pipeline.comparing_code import proved_entry
+from tileverify.pipeline.second_readings import proved_entry
+from tileverify.pipeline.unit_check import check_unit
 
 KERNEL = """
 import cuda.tile as ct

@@ -12,8 +12,7 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify import pipeline
-from tileverify.pipeline.configuration import configuration
-from tileverify.pipeline.configuration.patterns import file_pattern, name_pattern
+from tileverify.pipeline.configuration import configuration, file_pattern, name_pattern
 from tileverify.results import Finding, KernelResult, Report, SourceSite, Verdict
 from tileverify.system.errors import ConfigError
 

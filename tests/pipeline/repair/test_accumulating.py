@@ -6,9 +6,8 @@ from textwrap import indent
 
 import pytest
 
-from tileverify.pipeline.repair.accumulating import accumulations, as_atomic
+from tileverify.pipeline.repair.accumulating import accumulations, as_atomic, summed_by_atomic
 from tileverify.pipeline.repair.kernel_source import KernelSource
-from tileverify.pipeline.repair.partial_sums import summed_by_atomic
 from tileverify.reports.editing import edited
 
 HEAD = "import cuda.tile as ct\n\n\n@ct.kernel\ndef kernel(x, out, other, n, T):\n"

@@ -16,13 +16,11 @@ from tileverify.contract.expressions import print_expression
 from tileverify.contract.launch import ConstantArgument, KernelUnit
 from tileverify.pipeline.options import CheckOptions
 from tileverify.pipeline.repair.catalogue import ADVICE
-from tileverify.pipeline.repair.edits import edited
 from tileverify.pipeline.repair.fixing import fixed, judge_of
-from tileverify.pipeline.repair.kernel_source import KernelSource
-from tileverify.pipeline.repair.other_tiles import OtherTiles, other_launches
+from tileverify.pipeline.repair.kernel_source import KernelSource, edited
 from tileverify.pipeline.repair.proposals import proposals
+from tileverify.pipeline.repair.repairing import OtherTiles, compared_equal, other_launches
 from tileverify.pipeline.repair.small_runs import SmallRuns
-from tileverify.pipeline.repair.trial_outcomes import compared_equal
 from tileverify.reports.editing import text_digest
 from tileverify.results import Edit, Finding, Hint, KernelResult, SourceSite, Verdict
 from tileverify.results.codes import TV
@@ -242,7 +240,7 @@ def test_a_kernel_whose_code_is_not_compared_again_is_not_mended(
     kernels: Path, monkeypatch: pytest.MonkeyPatch, launches: int, mended: int
 ) -> None:
     after = replace(PROVED, compared_code=(replace(EQUAL, launches=launches),))
-    monkeypatch.setattr("tileverify.pipeline.check_unit", lambda unit, options: after)
+    monkeypatch.setattr("tileverify.pipeline.unit_check.check_unit", lambda unit, options: after)
     text = kernels.read_text()
     hint = Hint("update-by-atomic", "safe", "by an atomic", (Edit(1, 0, 1, 0, ""),), text_digest(text))
     finding = replace(differs_at(line_of("def halve_and_add") + 2), hints=(hint,))

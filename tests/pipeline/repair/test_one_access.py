@@ -193,7 +193,7 @@ args = { x = "f32[4, N]", parts = "f32[4, N]", arrived = "i32[cdiv(N, 64)]", out
 
 def test_a_suppressed_finding_is_left_alone(tmp_path: Path) -> None:
     from tileverify.pipeline.repair.fixing import ALL, fixed
-    from tileverify.reports.suppress.apply import with_suppressions
+    from tileverify.reports.suppressions import with_suppressions
     from tileverify.results import Report
 
     kernel = ALL_BLOCKS_STORE.replace("ct.store(total, (0,), n)", "ct.store(total, (0,), n)  # tileverify: IGNORE")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.pipeline.repair.offered import Offer
 
+from tileverify.pipeline.repair.guards import combined_by, fills, modes
 from tileverify.pipeline.repair.kernel_source import KernelSource
-from tileverify.pipeline.repair.padding import combined_by, fills, modes
 
 ROW = """
 grid = ["M"]

@@ -12,7 +12,7 @@ from tileverify.corpus import ROOT
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.pipeline.repair import repairing
 from tileverify.pipeline.repair.catalogue import KINDS
-from tileverify.pipeline.repair.edits import edited
+from tileverify.pipeline.repair.kernel_source import edited
 from tileverify.results import Hint, KernelResult, Verdict
 from tileverify.system.pace import KernelTimeout
 

@@ -8,7 +8,7 @@ import pytest
 from tileverify.backend.interpreter.memory import Provenance
 from tileverify.corpus import ROOT
 from tileverify.pipeline import CheckOptions, check_paths
-from tileverify.reports.details.boxes import MOST_BOXES, boxes_of
+from tileverify.reports.details.drawings import MOST_BOXES, boxes_of
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.details import Drawing, KernelDetails, State
 

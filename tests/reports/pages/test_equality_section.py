@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 from tests.command_line import command_line
 
-from tileverify.equality.answer_section import section_of
+from tileverify.equality.difference_records import section_of
 from tileverify.equality.targets import judge
-from tileverify.reports.html.equality import difference_json
-from tileverify.reports.html.report import html_report
+from tileverify.reports.html.report import difference_json, html_report
 from tileverify.results import KernelResult, Report, Verdict
-from tileverify.results.equality_section import DrawnDifference, EqualitySection, UnequalValues
+from tileverify.results.details import DrawnDifference, EqualitySection, UnequalValues
 
 from .checked import blocks
 from .conftest import Open

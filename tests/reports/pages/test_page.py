@@ -32,6 +32,7 @@ from tileverify.results import (
     Verdict,
     Witness,
 )
+from tileverify.results.codes import Tier
 from tileverify.results.compared_code import ComparedCode
 from tileverify.results.details import (
     AccessDetail,
@@ -45,7 +46,6 @@ from tileverify.results.details import (
     Track,
 )
 from tileverify.results.json_report import json_report
-from tileverify.results.tiers import Tier
 
 from .checked import blocks, page, report
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tileverify.reports.html.words import in_words
+from tileverify.reports.html.kernel import in_words
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from tests.reports.suppress.conftest import SOURCE, race, report, result
 
-from tileverify.reports.suppress.baseline import read_baseline
-from tileverify.reports.suppress.run import checked_baseline, suppressed
+from tileverify.reports.suppressions import checked_baseline, read_baseline, suppressed
 from tileverify.results import Finding, KernelResult, SourceSite, Verdict
 from tileverify.system.errors import ConfigError, UsageError
 

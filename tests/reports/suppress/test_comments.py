@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.reports.suppress.conftest import SOURCE, race, report, result
 
-from tileverify.reports.suppress.apply import with_reasons, with_suppressions
-from tileverify.reports.suppress.model import PLACEHOLDER
+from tileverify.reports.suppression_rules import PLACEHOLDER
+from tileverify.reports.suppressions import with_reasons, with_suppressions
 from tileverify.results import Finding, KernelResult, SourceSite, SuppressionKind, Verdict
 
 TODAY = date(2026, 11, 22)

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 
 from tileverify.serving.worker import client
-from tileverify.serving.worker.place import WorkerPlace
+from tileverify.serving.worker.client import WorkerPlace
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 SYS_CREATE_RULESET, SYS_RESTRICT_SELF, SYS_SECCOMP = 444, 446, 317 if os.uname().machine == "x86_64" else 277
@@ -72,12 +72,12 @@ WAYS: Mapping[str, Callable[[], None]] = {
 
 def main() -> None:
     way, folder, key, project, file = sys.argv[1:]
-    client.place = lambda of=None: WorkerPlace(folder, key, project)  # type: ignore[attr-defined, assignment]
-    client.may_do_the_same = lambda connection: True  # type: ignore[attr-defined]
+    client.place = lambda of=None: WorkerPlace(folder, key, project)  # type: ignore[assignment]
+    client.may_do_the_same = lambda connection: True
     if way in WAYS:
         WAYS[way]()
     elif way != "not_at_all":
-        client.seal_of = lambda process: way  # type: ignore[attr-defined]
+        client.seal_of = lambda process: way
     try:
         with client.ask(("check", "--no-cache", file), (0, 1, 2)) as request:
             print("exit", request.wait())

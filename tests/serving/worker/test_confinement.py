@@ -11,7 +11,7 @@ from tests.serving.worker import confined
 from tests.serving.worker.worker import Workers, workers
 
 from tileverify import corpus
-from tileverify.serving.worker import confinement, place
+from tileverify.serving.worker import client
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are for Linux")
 
@@ -53,11 +53,11 @@ def test_who_has_not_looked_into_the_worker_is_not(warm: Workers) -> None:
 
 
 def test_a_confined_process_has_a_worker_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = place.place("/")
+    here = client.place("/")
     assert here is not None
-    status = confinement._status
-    monkeypatch.setattr(confinement, "_status", lambda process: {**status(process), "NoNewPrivs": "1"})
-    there = place.place("/")
+    status = client._status
+    monkeypatch.setattr(client, "_status", lambda process: {**status(process), "NoNewPrivs": "1"})
+    there = client.place("/")
     assert there is not None
     assert there.key != here.key
 
@@ -74,5 +74,5 @@ def test_a_confined_process_has_a_worker_of_its_own(monkeypatch: pytest.MonkeyPa
 def test_filters_that_nobody_can_compare(
     monkeypatch: pytest.MonkeyPatch, own: dict[str, str], first: dict[str, str], readable: bool
 ) -> None:
-    monkeypatch.setattr(confinement, "_status", lambda process: first if process == 1 else own)
-    assert confinement.readable() is readable
+    monkeypatch.setattr(client, "_status", lambda process: first if process == 1 else own)
+    assert client.readable() is readable

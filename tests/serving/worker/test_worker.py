@@ -19,7 +19,7 @@ from tests.pipeline.cache.test_stale import IN_PLACE, KERNEL, WAYS, Way, plant
 from tests.serving.worker.worker import Workers, workers
 
 from tileverify import corpus
-from tileverify.serving.worker import client, place
+from tileverify.serving.worker import client
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are for Linux")
 
@@ -189,17 +189,17 @@ def test_what_belongs_to_others_is_not_believed(tmp_path: Path, monkeypatch: pyt
     open_to_all = tmp_path / "open"
     open_to_all.mkdir()
     open_to_all.chmod(0o755)
-    assert not place.is_own_folder(str(open_to_all))
+    assert not client.is_own_folder(str(open_to_all))
     (tmp_path / "link").symlink_to(tmp_path)
-    assert not place.is_own_folder(str(tmp_path / "link"))
+    assert not client.is_own_folder(str(tmp_path / "link"))
     private = tmp_path / "private"
-    assert place.is_own_folder(str(private), make=True)
+    assert client.is_own_folder(str(private), make=True)
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    assert not place.is_own_folder(str(private))
+    assert not client.is_own_folder(str(private))
 
 
 def test_an_answer_of_another_user_is_not_believed(cold: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
-    at = place.WorkerPlace(str(cold.runtime), "0" * 32, "/")
+    at = client.WorkerPlace(str(cold.runtime), "0" * 32, "/")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(at.address)
         listener.listen()

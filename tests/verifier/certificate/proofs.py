@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.certificate.document import digest_of
 

@@ -14,8 +14,7 @@ from tests.command_line import CommandLine
 
 from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, find_assembler
 from tileverify.commands.bundles import read_file
-from tileverify.launching.bundle.manifest import bundle_bytes
-from tileverify.launching.bundle.model import Bundle
+from tileverify.launching.bundle.manifest import Bundle, bundle_bytes
 from tileverify.results.compared_code import ComparedCode
 from tileverify.verifier.certificate.document import certificate_text, read_certificate
 
@@ -108,7 +107,7 @@ def test_without_the_assembler_it_is_not_confirmed(
     def none_here() -> Assembler:
         raise AssemblyError("there is no tileiras here")
 
-    monkeypatch.setattr("tileverify.pipeline.comparing_again.find_assembler", none_here)
+    monkeypatch.setattr("tileverify.pipeline.second_readings.find_assembler", none_here)
     ran = tileverify("recheck", str(SCALE))
     assert ran.code == 3
     assert "not confirmed  proofs/scale.0.tvcert.json" in ran.out

@@ -12,7 +12,8 @@ from tests.written_kernel import judged, unit_at
 import tileverify.verifier.own_proof as prover
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Function, Scope
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 from tileverify.verifier.certificate.model import Certificate, CertificateError
 from tileverify.verifier.certificate.recheck import recheck

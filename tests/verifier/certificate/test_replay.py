@@ -12,7 +12,7 @@ from tests.command_line import CommandLine
 
 from tileverify.contract.terms import ONE, sub
 from tileverify.corpus import ROOT
-from tileverify.frontend.symbolic import views
+from tileverify.frontend.symbolic import pointers
 from tileverify.frontend.symbolic.summary import ViewFootprint
 
 from .proofs import forged
@@ -23,13 +23,13 @@ TRANSPOSE = str(ROOT / "showcase" / "transpose.py")
 @pytest.fixture
 def misread(monkeypatch: pytest.MonkeyPatch) -> None:
     """The symbolic executor takes each tile to lie one element to the front, which no question of the proof shows."""
-    plain = views.footprint
+    plain = pointers.footprint
 
     def moved(*args: Any) -> ViewFootprint:
         place = plain(*args)
         return replace(place, coordinates=tuple(sub(coordinate, ONE) for coordinate in place.coordinates))
 
-    monkeypatch.setattr(views, "footprint", moved)
+    monkeypatch.setattr(pointers, "footprint", moved)
 
 
 def test_a_proof_is_replayed(tileverify: CommandLine) -> None:

@@ -8,8 +8,9 @@ import pytest
 from tests.corpus.compiled import corpus_kernels
 
 from tileverify.corpus import ROOT
-from tileverify.pipeline import CheckOptions, check_unit
-from tileverify.results.tiers import THEORIES, Tier
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
+from tileverify.results.codes import THEORIES, Tier
 from tileverify.verifier.certificate.document import certificate_text, read_certificate
 from tileverify.verifier.certificate.launches import essence, launch_from_json, launch_to_json
 from tileverify.verifier.certificate.recheck import Rechecking, recheck

@@ -21,7 +21,7 @@ pytest.importorskip("cvc5")
 
 WITHOUT_EXECUTOR = """
 import sys
-for name in ("execute", "machine", "rules"):
+for name in ("execute", "machine", "loops"):
     sys.modules["tileverify.frontend.symbolic." + name] = None
 sys.modules["z3"] = None
 from tileverify.commands.cli import main

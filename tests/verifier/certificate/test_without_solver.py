@@ -29,7 +29,7 @@ sys.exit(main())
 WITHOUT_Z3_BUT_AN_ASSEMBLER = WITHOUT_Z3.replace(
     "sys.exit",
     """from types import SimpleNamespace
-import tileverify.pipeline.comparing_again as again
+import tileverify.pipeline.second_readings as again
 again.find_assembler = lambda: SimpleNamespace(version="13.4.92")
 sys.exit""",
 )

@@ -14,9 +14,10 @@ from tileverify.contract.launch import Apply, KernelUnit, Number
 from tileverify.contract.terms import Term
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline import CheckOptions, check_unit
+from tileverify.pipeline import CheckOptions
+from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
-from tileverify.results.tiers import Tier
+from tileverify.results.codes import Tier
 from tileverify.verifier import prover
 from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver

@@ -12,14 +12,14 @@ import numpy as np
 from ...contract.concrete import Block, ConcreteLaunch
 from ...contract.launch import EntryParameter, LaunchSpec
 from ...contract.terms import FALSE, Term
-from ...frontend.bytecode.liveness import operands
 from ...frontend.bytecode.model import Block as OpList
 from ...frontend.bytecode.model import Entry, Module, Op, TokenType, Value
+from ...frontend.bytecode.traverse import operands
 from ...frontend.symbolic.summary import Access, AccessSummary, Loop, OriginKind, Site, ViewFootprint, earlier
-from ...results.families import EVENTS
+from ...results.codes import EVENTS
 from ...results.second_reading import ReadingTally, SecondReading
 from ...system.errors import SpecError, UsageError
-from ...system.paths import display_path
+from ...system.printable import display_path
 from ..interpreter import Budget, InterpreterStop, bind_launch
 from ..interpreter.access_log import DynamicAccess
 from ..interpreter.values import Array

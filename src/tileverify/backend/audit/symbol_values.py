@@ -20,7 +20,7 @@ from ...contract.concrete import Block
 from ...contract.terms import Function, Sort, Term, TermKind
 from ...contract.terms.evaluate import MEANINGS
 from ...frontend.bytecode.model import Entry, Op, PointerType, TileType, Value
-from ...frontend.symbolic.numbering import number
+from ...frontend.symbolic.written import number
 from ..interpreter import BlockLog, BoundLaunch, Budget, Memory, MemoryImage
 from ..interpreter.grid_runs import run_schedule
 from ..interpreter.machine import BlockRun

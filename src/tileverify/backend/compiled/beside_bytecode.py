@@ -4,7 +4,7 @@
     times    each element is updated by atomics, and touched by scoped accesses, as often
     order    what meets in a byte inside a block is ordered (`thread_races`), and each read sees the writes that tokens
              let it see: as many as before it in the bytecode
-    scopes   scoped accesses order as much, and among as many (`memory_orders`)
+    scopes   scoped accesses order as much, and among as many (`both_runs`)
     values   memory holds the same after the launch, but for roundings
 
 A read that races is none where its value is thrown away: many threads load an element that one of them stores.  So the
@@ -23,12 +23,11 @@ import numpy as np
 from ...frontend.bytecode.model import Op
 from ..interpreter.access_log import BlockLog, DynamicAccess
 from ..interpreter.values import OVERFLOWED, UNSPECIFIED
-from .both_runs import CodeDifference, DifferenceKind, Reference, machine_for
+from .both_runs import CodeDifference, DifferenceKind, Reference, broken_hand_overs, machine_for, weaker_orders
 from .machine.casts import from_eight_bits
 from .machine.machine import ThreadMachine
 from .machine.run import Hang, Stopped, WentOutside, run
 from .machine.storage import UNKNOWN, Array, GlobalMemory, ThreadAccess, from_bf16
-from .memory_orders import broken_hand_overs, weaker_orders
 from .ptx import PtxEntry, PtxModule
 from .thread_races import ThreadRace, races
 

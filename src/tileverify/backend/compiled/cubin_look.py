@@ -14,12 +14,11 @@ from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.traverse import walk
 from ...results.codes import TV
 from ...system.errors import UsageError
-from ..assembler import Assembled, CodeDiffers
+from ..assembler import Assembled, CodeDiffers, split_loads, why_split
 from ..audit.legal_launches import covering
 from ..interpreter import InterpreterStop
 from ..numbers.conditions import ContractInNumbers
 from ..numbers.inputs import Inputs
-from ..split_loads import split_loads, why_split
 from .beside_bytecode import compared
 from .both_runs import CodeDifference, DifferenceKind, Reference, reference
 from .hidden_parameters import HostSide

@@ -1,1 +1,1 @@
-"""Proved machine code on a GPU: `driver` speaks to CUDA, `packing` lays out parameters, `kernel` launches."""
+"""Proved machine code on a GPU: `driver` speaks to CUDA, `loaded` lays out parameters, `kernel` launches."""

@@ -50,7 +50,7 @@ _INVALID_CONTEXT: Final = 201
 class Plan:
     """A launch that was checked; it may be made again and again, on any stream of its device.
 
-    ``early``: it may start before the kernel ahead of it on its stream has ended (`backend.early_start`).
+    ``early``: it may start before the kernel ahead of it on its stream has ended (`launching.reach`).
     """
 
     kernel: GpuKernel
@@ -159,7 +159,7 @@ class GpuKernel:
 def _cu_launch_kernel_ex() -> Callable[..., int]:
     """The driver's own entry point: a binding in between would cost as much.
 
-    The interpreter's lock is held during the call, as ``cuda.tile.launch`` does: what `journal` rests on.
+    The interpreter's lock is held during the call, as ``cuda.tile.launch`` does: what `launch_log` rests on.
     """
     found: Callable[..., int] = ctypes.PyDLL("libcuda.so.1").cuLaunchKernelEx
     return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from ...hook.dlpack import contiguous_strides, read_capsule, read_element, strides_in_elements
+from ...hook.described_launch import contiguous_strides, read_capsule, read_element, strides_in_elements
 from ...system.errors import UsageError
 from .arguments import ArrayValue
 

@@ -32,7 +32,7 @@ from ...contract.launch import (
 from ...contract.operators import OPERATORS, power
 from ...contract.standing import NumberRange, array_ranges, grid_ranges, scalar_range
 from ...contract.strides import apart, may_overlap_itself
-from ...hook.dlpack import contiguous_strides
+from ...hook.described_launch import contiguous_strides
 from ...results.codes import TV
 from ...system.errors import SpecError, UsageError
 from .arguments import ArrayValue, Grid, LaunchRefused, Value

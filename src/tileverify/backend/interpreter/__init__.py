@@ -1,7 +1,7 @@
 """Reference interpreter: Tile IR executed block by block in NumPy, with a log of every access.
 
 It shares no reasoning with the prover: it reads the decoded module, runs concrete numbers through machine arithmetic
-and watches what happens.  One module per op family gives the rules; `table` collects them.
+and watches what happens.  One module per op family gives the rules; `control` collects them.
 """
 
 from .access_log import BlockLog, DynamicAccess

@@ -9,10 +9,9 @@ from typing import Final, Protocol, TypeAlias
 
 import numpy as np
 
-from ...frontend.bytecode.address_uses import beside_addresses
-from ...frontend.bytecode.inert import inert_assumptions
+from ...frontend.bytecode.entry_uses import beside_addresses
 from ...frontend.bytecode.model import Block, Entry, Module, Op, TileType, Value
-from ...frontend.bytecode.traverse import walk
+from ...frontend.bytecode.traverse import inert_assumptions, walk
 from ...results.codes import TV
 from .access_log import BlockLog
 from .memory import Memory

@@ -15,8 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ...frontend.bytecode.model import Op
-from ...results.codes import TV
-from ...results.families import BETWEEN_BLOCKS
+from ...results.codes import BETWEEN_BLOCKS, TV
 from .access_log import DynamicAccess, Event, Footprint, Trace
 from .conflicts import (
     AccessColumns,

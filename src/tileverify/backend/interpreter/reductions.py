@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from ...frontend.bytecode.model import Block, FloatAttribute, IntegerAttribute, Op
-from ...frontend.bytecode.ops_arithmetic import FLOAT_OPS, INTEGER_OPS
+from ...frontend.bytecode.optable import FLOAT_OPS, INTEGER_OPS
 from .floats import lanes_of
 from .machine import OP_COST
 from .rounding import from_bits, raw_to_storage, round_to

@@ -11,9 +11,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from ...frontend.bytecode.entry_uses import CONSTANT, NOWHERE, ValueOrigin, ValueUse, origins_of, uses_of
 from ...frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
 from ...frontend.bytecode.traverse import walk
-from ...frontend.bytecode.uses import CONSTANT, NOWHERE, ValueOrigin, ValueUse, origins_of, uses_of
 
 STEPPING: Final = frozenset({"remi", "divi", "shri", "andi", "ori", "xori", "mulhii", "trunci", "exti", "cmpi"})
 _STEERING: Final = ValueUse.BRANCH | ValueUse.BOUND

@@ -18,8 +18,8 @@ from ...contract.contiguous import strides_of
 from ...contract.expressions import GRID_NAMES
 from ...contract.launch import GRID_MAX, Apply, EntryParameter, Expression, Name
 from ...contract.operators import Undefined
+from ...frontend.bytecode.entry_uses import NOWHERE, ValueUse, uses_of
 from ...frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
-from ...frontend.bytecode.uses import NOWHERE, ValueUse, uses_of
 from .bounded_loads import bounded_loads
 from .conditions import ContractInNumbers
 from .elements import Array

@@ -10,7 +10,7 @@ from ...frontend.bytecode.location import Location
 from ...frontend.bytecode.model import Entry
 from ...frontend.bytecode.traverse import walk
 from ...system.errors import TileVerifyError
-from ...system.paths import display_path
+from ...system.printable import display_path
 from ..interpreter.values import OpenUse, UndefinedBehaviour, UndefinedStop, UnspecifiedUse
 from .blocks import Executed, Told
 

@@ -17,8 +17,7 @@ from ...contract.concrete import Block, ConcreteLaunch
 from ...frontend.bytecode.model import GatherScatterViewType, Op
 from ...results import Elements
 from ...results.claim import Claim, Confirmation, Touch
-from ...results.codes import TV
-from ...results.families import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK
+from ...results.codes import BETWEEN_BLOCKS, EVENTS, INSIDE_BLOCK, TV
 from ..interpreter import BlockLog, Budget, DynamicAccess, MemoryImage, UndefinedBehaviour
 from ..interpreter.access_log import Footprint, Runs
 from ..interpreter.accesses import element_of

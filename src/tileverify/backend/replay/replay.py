@@ -6,7 +6,7 @@ confirmed that way; for entries with atomics the blocks therefore also run one a
 memory.  Other blocks of the grid do not run: what a block does before any of them starts, it may do.  Blocks that wait
 for others need them: last, small launches run whole (`whole_launch`).
 
-What decides about no address, mask or branch is not computed (`address_uses`): wide tiles cost what their accesses do.
+What decides about no address, mask or branch is not computed (`entry_uses`): wide tiles cost what their accesses do.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from typing import Final
 
 from ...contract.concrete import Block, ConcreteLaunch
 from ...contract.launch import EntryParameter
-from ...frontend.bytecode.address_uses import beside_addresses
+from ...frontend.bytecode.entry_uses import beside_addresses
 from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...frontend.bytecode.traverse import walk
 from ...results.claim import Claim, Confirmation, Shown, Touch
-from ...results.codes import TV
-from ...results.families import BETWEEN_BLOCKS, CONFLICTS, EVENTS
+from ...results.codes import BETWEEN_BLOCKS, CONFLICTS, EVENTS, TV
 from ..interpreter import (
     BlockLog,
     BoundLaunch,

@@ -17,8 +17,7 @@ import numpy as np
 from ...contract.concrete import Block
 from ...frontend.bytecode.model import Op
 from ...results.claim import Claim
-from ...results.codes import TV
-from ...results.families import BETWEEN_BLOCKS, EVENTS
+from ...results.codes import BETWEEN_BLOCKS, EVENTS, TV
 from ..interpreter import BlockLog, BoundLaunch, Budget, DynamicAccess, MemoryImage
 from ..interpreter.conflicts import Conflict, doubled_lanes, races, unordered
 from ..interpreter.grid_runs import ScheduledRun, run_schedule

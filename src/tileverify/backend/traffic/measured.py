@@ -19,8 +19,8 @@ from ...contract.launch import Apply, EntryParameter, Expression, LaunchSpec, Na
 from ...contract.terms import Term, TermKind, postorder
 from ...contract.terms.sums import linear_parts
 from ...contract.variables import BID, GRID
+from ...frontend.bytecode.location import user_frame
 from ...frontend.bytecode.model import Entry, Module
-from ...frontend.symbolic.locations import user_frame
 from ...frontend.symbolic.summary import Access, AccessSummary, ViewFootprint
 from ...results.traffic import AccessTraffic, Amount, ArrayTraffic, Bounds, Traffic, not_counted
 from ...system.errors import UsageError

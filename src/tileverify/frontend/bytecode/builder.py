@@ -37,9 +37,8 @@ from .model import (
 )
 from .optable import BY_NAME, Version
 from .rules_memory import view_of
-from .structure import RegionScope, check_terminator, enclose
 from .tables import SCALARS
-from .typing_rules import check_op
+from .typing_rules import RegionScope, check_op, check_terminator, enclose
 from .wellformed import IllFormed
 
 _SCALARS: Final = {scalar.name: scalar for scalar, _ in SCALARS.values()}

@@ -57,7 +57,7 @@ class FlagDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class AttributeDeclaration:
-    """``kind`` is an enum of `enums.ENUMS` or one of the encodings that `attributes` and `body` read.
+    """``kind`` is an enum of `enums.ENUMS` or one of the encodings that `body` reads.
 
     ``flag`` is set for an attribute that is present only with that flag; ``usual`` is its value in files older
     than ``since``, and where a builder is given none.

@@ -6,22 +6,51 @@ is canonical: tables in order of first use, sections in the order of cuTile Pyth
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from ...system.errors import EncodeError
-from .attributes import HINTS
-from .attributewriter import AttributeWriter
-from .container import MAGIC, PRODUCER_SINCE, Section
-from .debugwriter import debug_from_locations
+from .body import ARRAY, BOOL, BOUNDED, DICTIONARY, DIV_BY, FLOAT, INTEGER, MASK64, SAME_ELEMENTS, TYPE
+from .body import HINTS_TAG as HINTS
+from .body import STRING_TAG as STRING
+from .container import MAGIC, PRODUCER_SINCE, Section, Writer, write_table
 from .declaration import COUNT, AttributeDeclaration
-from .decoder import GLOBAL_ATTRIBUTES_SINCE
-from .file_layout import DebugLayout, EntryLayout, ModuleLayout, SectionLayout
-from .functions import ENTRY, KERNEL_HEADER_SINCE
-from .functions import HINTS as HAS_HINTS
-from .interning import InterningTables
-from .model import Entry, FunctionType, Module, Op, Region, Value
+from .decoder import (
+    CALL_SITE,
+    COMPILE_UNIT,
+    ENTRY,
+    FILE,
+    GLOBAL_ATTRIBUTES_SINCE,
+    KERNEL_HEADER_SINCE,
+    LOCATION,
+    SUBPROGRAM,
+    SUBPROGRAM_FLAGS_SINCE,
+)
+from .decoder import HINTS as HAS_HINTS
+from .enums import ENUMS
+from .location import Location
+from .model import (
+    Bounded,
+    DebugLayout,
+    DivBy,
+    Entry,
+    EntryLayout,
+    FloatAttribute,
+    FunctionType,
+    IntegerAttribute,
+    Module,
+    ModuleLayout,
+    Op,
+    Region,
+    SameElements,
+    ScalarType,
+    SectionLayout,
+    TileType,
+    Value,
+)
 from .optable import VERSIONS, Version
-from .writer import Writer, write_table
+from .tables import InterningTables
+from .traverse import walk
 
 CANONICAL_ORDER: Final = (
     SectionLayout(Section.FUNCTION, 8),
@@ -252,3 +281,170 @@ def _debug_section(debug: DebugLayout | None) -> Writer | None:
             writer.fixed(index, 8)
     write_table(writer, debug.records, 4)
     return writer
+
+
+# ------------------------------------------------------------------------------------------------------ attributewriter
+# Writes attributes: the mirror image of `body` and of the attribute kinds in op declarations.
+
+
+class AttributeWriter:
+    """Writes attribute payloads; strings, types and constants go to ``tables``."""
+
+    def __init__(self, tables: InterningTables) -> None:
+        self._tables = tables
+        self._kinds: dict[str, Callable[[Writer, Any], None]] = {
+            "constant": lambda writer, value: writer.varint(tables.constant(value)),
+            "string": lambda writer, value: writer.varint(tables.string(value)),
+            "global": lambda writer, value: writer.varint(tables.string(value)),
+            "varint": Writer.varint,
+            "u8": Writer.byte,
+            "bools": _bools,
+            "i32s": lambda writer, value: writer.fixed_list(value, 4),
+            "hints": self.dictionary,
+            "attributes": self.array,
+            "predicate_attribute": self.tagged,
+        }
+
+    def write(self, writer: Writer, kind: str, value: Any) -> None:
+        """The payload of an attribute declared with ``kind``."""
+        names = ENUMS.get(kind)
+        if names is None:
+            self._kinds[kind](writer, value)
+        elif value in names:
+            writer.varint(names.index(value))
+        else:
+            raise EncodeError(f"{value!r} is no {kind.replace('_', ' ')}")
+
+    def array(self, writer: Writer, items: Sequence[Any]) -> None:
+        writer.varint(len(items))
+        for item in items:
+            self.tagged(writer, item)
+
+    def dictionary(self, writer: Writer, items: Mapping[str, Any]) -> None:
+        writer.varint(len(items))
+        for key, item in items.items():
+            writer.varint(self._tables.string(key))
+            self.tagged(writer, item)
+
+    def tagged(self, writer: Writer, value: Any) -> None:
+        """A self-describing attribute: its tag, then its payload."""
+        match value:
+            case bool():
+                writer.varint(BOOL)
+                writer.byte(value)
+            case str():
+                writer.varint(STRING)
+                writer.varint(self._tables.string(value))
+            case tuple():
+                writer.varint(ARRAY)
+                self.array(writer, value)
+            case dict():
+                writer.varint(DICTIONARY)
+                self.dictionary(writer, value)
+            case IntegerAttribute() | FloatAttribute():
+                self._number(writer, value)
+            case DivBy() | Bounded() | SameElements():
+                _predicate(writer, value)
+            case ScalarType() | TileType():
+                writer.varint(TYPE)
+                writer.varint(self._tables.type(value))
+            case _:
+                raise EncodeError(f"{value!r} is no attribute")
+
+    def _number(self, writer: Writer, value: IntegerAttribute | FloatAttribute) -> None:
+        writer.varint(INTEGER if isinstance(value, IntegerAttribute) else FLOAT)
+        writer.varint(self._tables.type(value.type))
+        if isinstance(value, IntegerAttribute):
+            writer.varint(value.value & ((1 << value.type.bits) - 1))
+        elif value.type.bits <= 8:
+            writer.byte(value.bits)
+        else:
+            # Zigzag of the pattern as a signed 64-bit number; an overlong one has a 65th bit that readers drop.
+            signed = value.bits - (1 << 64) if value.bits >> 63 else value.bits
+            zigzag = (signed << 1) ^ (signed >> 63)
+            writer.varint(zigzag & MASK64 | (1 << 64 if value.overlong else 0))
+
+
+def _bools(writer: Writer, values: Sequence[bool]) -> None:
+    writer.varint(len(values))
+    writer.take(bytes(values))
+
+
+def _predicate(writer: Writer, value: DivBy | Bounded | SameElements) -> None:
+    if isinstance(value, DivBy):
+        writer.varint(DIV_BY)
+        writer.varint(value.divisor)
+        writer.byte(0 if value.every is None else 3)
+        if value.every is not None and value.along is not None:
+            writer.signed_varint(value.every)
+            writer.signed_varint(value.along)
+    elif isinstance(value, Bounded):
+        writer.varint(BOUNDED)
+        writer.byte((value.lower is not None) | (value.upper is not None) << 1)
+        for bound in (value.lower, value.upper):
+            if bound is not None:
+                writer.signed_varint(bound)
+    else:
+        writer.varint(SAME_ELEMENTS)
+        writer.fixed_list(value.groups, 8)
+
+
+# ---------------------------------------------------------------------------------------------------------- debugwriter
+# Debug records for a module made by hand, from the locations of its ops.
+
+
+def debug_from_locations(module: Module, tables: InterningTables) -> DebugLayout | None:
+    """One slice per entry, or ``None`` when nothing in the module has a location."""
+    slices = [[entry.location, *(op.location for op in walk(entry.body))] for entry in module.entries]
+    if not any(location for positions in slices for location in positions):
+        return None
+    records = _Records(module, tables)
+    functions = tuple(
+        tuple(records.location(position, entry) for position in positions)
+        for entry, positions in zip(module.entries, slices, strict=True)
+    )
+    return DebugLayout(functions, tuple(records.records) or (b"\x00",))
+
+
+class _Records:
+    """Interned debug attributes; ids count from 1."""
+
+    def __init__(self, module: Module, tables: InterningTables) -> None:
+        self._version = module.version
+        self._tables = tables
+        self.records: list[bytes] = []
+        self._ids: dict[bytes, int] = {}
+
+    def location(self, position: Location | None, entry: Entry) -> int:
+        """The id of a position: nested call sites, the innermost frame as the first callee."""
+        if position is None:
+            return 0
+        frames = tuple(position.chain())
+        made = self._frame(frames[-1], entry, entry.name)
+        for frame in reversed(frames[:-1]):
+            made = self._record(CALL_SITE, self._frame(frame, entry, None), made)
+        return made
+
+    def _frame(self, frame: Location, entry: Entry, linkage: str | None) -> int:
+        """One position in its subprogram; that of the outermost frame must bear the entry's symbol."""
+        directory, _, name = frame.file.rpartition("/")
+        text = self._tables.string
+        file = self._record(FILE, text(name), text(directory or ("/" if frame.file.startswith("/") else "")))
+        unit = self._record(COMPILE_UNIT, file)
+        function = frame.function or entry.name
+        line = entry.location.line if entry.location and frame.file == entry.location.file else 1
+        fields = [file, line, text(function), text(linkage or function), unit, line]
+        if self._version >= SUBPROGRAM_FLAGS_SINCE:
+            fields.append(0)
+        scope = self._record(SUBPROGRAM, *fields)
+        return self._record(LOCATION, scope, text(frame.file), frame.line, frame.column)
+
+    def _record(self, tag: int, *fields: int) -> int:
+        writer = Writer()
+        for number in (tag, *fields):
+            writer.varint(number)
+        made = bytes(writer.data)
+        index = self._ids.setdefault(made, len(self.records) + 1)
+        if index > len(self.records):
+            self.records.append(made)
+        return index

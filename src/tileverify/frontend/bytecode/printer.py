@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from .assembly_text import Names, attribute_text, constant_text, hints_text, string_text, symbol_text, type_text
 from .location import Location
 from .model import Block, Entry, Global, Module, Op, PointerType, TensorViewType, TileType, Type, Value
-from .naming import Names
-from .typetext import attribute_text, constant_text, hints_text, string_text, symbol_text, type_text
 
 _FLAGS: Final = {
     "ftz": " flush_to_zero",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...contract.launch import EntryParameter, KernelUnit, LaunchSpec
-from ...results.kernel_names import plain_name
+from ...results.conditional import plain_name
 from ...system.errors import SourceError
 from ...system.readings import plain_file, read
 from .abi import entry_types, fitting_parameters

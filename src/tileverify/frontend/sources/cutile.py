@@ -5,30 +5,42 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import io
+import re
 import sys
 import time
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 from ...contract.decorator import DecoratedLaunch, decorated_launches
-from ...contract.launch import KernelUnit, LaunchSpec
+from ...contract.element_types import ELEMENT_TYPES
+from ...contract.launch import (
+    Argument,
+    ArrayArgument,
+    ConstantArgument,
+    KernelUnit,
+    LaunchSpec,
+    ListArgument,
+    ScalarArgument,
+    TupleArgument,
+)
 from ...contract.parameters import KernelParameter
 from ...contract.spec_files import RawLaunch, raw_launches
-from ...contract.written_places import mistake_in
+from ...contract.written_places import keys_of_launch, mistake_in, place_of
 from ...system.errors import SourceError, SpecError, TileVerifyError
-from .abi import entry_parameters
+from ...system.printable import syntax_tree
+from ...system.readings import text_of
+from .abi import ArrayFacts, array_facts, element_facts, entry_parameters, spec_divisors
+from .fixed_inputs import PythonScan
+from .import_purity import remember
 from .importing import import_file
-from .python_scan import PythonScan
-from .refused import described, unexplained
-from .signature import compiled_array_facts, kernel_signature
-from .tampering import remember
 
 BYTECODE_VERSIONS = ("13.3", "13.4")
 """Tile IR bytecode versions in the order they are tried: 13.3 is the oldest that needs no GPU architecture."""
@@ -264,3 +276,169 @@ def _parameter(name: str, node: Any) -> KernelParameter:
         static_shape=() if array is None else array.static_shape_dims,
         static_strides=() if array is None else array.static_stride_dims,
     )
+
+
+# ------------------------------------------------------------------------------------------------------------ signature
+# From a launch spec to the signature that cuda.tile compiles a kernel for.
+
+
+def compiled_array_facts(spec: LaunchSpec, parameters: Sequence[KernelParameter]) -> dict[str, ArrayFacts]:
+    """What is compiled in for every array (by name; a list's name stands for its elements)."""
+    divisors = spec_divisors(spec)
+    facts: dict[str, ArrayFacts] = {}
+
+    def collect(argument: Argument, parameter: KernelParameter | None) -> None:
+        match argument:
+            case ArrayArgument(name=name):
+                facts[name] = array_facts(argument, parameter or KernelParameter(name), divisors)
+            case ListArgument(name=name):
+                facts[name] = element_facts(argument, divisors)
+            case TupleArgument(items=items):
+                for index, item in enumerate(items):
+                    collect(item, parameter.item(index) if parameter else None)
+
+    for argument, parameter in zip(spec.arguments, parameters, strict=True):
+        collect(argument, parameter)
+    return facts
+
+
+def kernel_signature(spec: LaunchSpec, facts: Mapping[str, ArrayFacts], symbol: str) -> Any:
+    """The ``cuda.tile.compilation.KernelSignature`` of a spec.
+
+    Alias groups come from ``alias`` alone: of an ``overlap`` the compiler is not told, as in the JIT.
+    """
+    from cuda.tile.compilation import CallingConvention, KernelSignature
+
+    groups: dict[str, tuple[str, ...]] = {}
+    for number, group in enumerate(spec.alias):
+        for name in sorted(group):
+            groups[name] = (*groups.get(name, ()), f"alias{number}")
+    constraints = [_constraint(argument, facts, groups) for argument in spec.arguments]
+    return KernelSignature(constraints, CallingConvention.cutile_python_v2(), symbol)
+
+
+def _constraint(argument: Argument, facts: Mapping[str, ArrayFacts], groups: Mapping[str, tuple[str, ...]]) -> Any:
+    from cuda.tile.compilation import ListConstraint, ScalarConstraint, TupleConstraint
+
+    match argument:
+        case ArrayArgument(name=name):
+            return _array_constraint(argument, facts[name], groups.get(name, ()))
+        case ScalarArgument(dtype=dtype):
+            return ScalarConstraint(_data_type(dtype))
+        case ConstantArgument(name=name, value=value):
+            return _constant_constraint(name, value)
+        case ListArgument(name=name, element=element):
+            constraint = _array_constraint(element, facts[name], groups.get(name, ()))
+            return ListConstraint(constraint, alias_groups=(), elements_may_alias=True)
+        case TupleArgument(items=items, fields=None):
+            return TupleConstraint([_constraint(item, facts, groups) for item in items])
+        case TupleArgument(name=name):
+            raise SpecError(f"'{name}' is a dataclass, which this version of cuda-tile cannot take as a parameter")
+
+
+def _array_constraint(array: ArrayArgument, facts: ArrayFacts, groups: tuple[str, ...]) -> Any:
+    import cuda.tile
+    from cuda.tile.compilation import ArrayConstraint
+
+    return ArrayConstraint(
+        _data_type(array.dtype),
+        len(array.shape),
+        index_dtype=cuda.tile.int64 if array.index_bits == 64 else cuda.tile.int32,
+        stride_lower_bound_incl=0,
+        alias_groups=groups,
+        may_alias_internally=facts.may_alias_internally,
+        stride_constant=facts.stride_constant,
+        shape_constant=facts.shape_constant,
+        stride_divisible_by=facts.stride_divisible_by,
+        shape_divisible_by=facts.shape_divisible_by,
+        base_addr_divisible_by=facts.address_divisible_by,
+    )
+
+
+def _constant_constraint(name: str, value: Any) -> Any:
+    import cuda.tile
+    from cuda.tile.compilation import ConstantConstraint, TupleConstraint
+
+    if isinstance(value, tuple):
+        return TupleConstraint([_constant_constraint(f"{name}[{i}]", item) for i, item in enumerate(value)])
+    if isinstance(value, str) and value.startswith("ct."):
+        data_type = getattr(cuda.tile, value.removeprefix("ct."), None)
+        if not isinstance(data_type, cuda.tile.DType):
+            raise SpecError(f"constant '{name}': cuda.tile has no data type '{value}'")
+        value = data_type
+    try:
+        return ConstantConstraint(value)
+    except TypeError:
+        raise SpecError(
+            f"constant '{name}': this version of cuda-tile takes only bool, int and float constants, not {value!r}"
+        ) from None
+
+
+def _data_type(name: str) -> Any:
+    import cuda.tile
+
+    return getattr(cuda.tile, ELEMENT_TYPES[name].cutile)
+
+
+# -------------------------------------------------------------------------------------------------------------- refused
+# Where a launch spec says what cuTile refuses: the constant, data type or rank that its message names.
+
+
+Place: TypeAlias = tuple[str, int, int | None]
+"""File, line from 1, column from 0."""
+
+_RANK: Final = re.compile(r"\brank (\d+)")
+
+
+def described(spec: LaunchSpec, file: str, line: int | None, column: int | None, message: str) -> tuple[Place, ...]:
+    """The lines of ``spec`` for what is refused at a place of the kernel: of parameters that stand there, and of which
+    ``message`` names the value, the data type or the rank."""
+    if not spec.file or spec.line is None or line is None or column is None:
+        return ()
+    standing = set(_names_at(file, line, column))
+    keys = keys_of_launch(spec.file, spec.line)
+    named = [each.name for each in spec.arguments if each.name in standing and _is_named(each, message)]
+    found = (place_of(keys, f"args.{name}", "") for name in named)
+    return tuple((spec.file, *place) for place in dict.fromkeys(found) if place is not None)
+
+
+def unexplained(error: Exception, file: str, line: int | None, column: int | None) -> str:
+    """What is wrong where cuTile's compiler fails without a message: it has no code for a loop that is never left."""
+    loops = (node for node in _nodes(file) if isinstance(node, ast.While) and node.lineno == line)
+    if any(not any(isinstance(node, ast.Break | ast.Return) for node in ast.walk(loop)) for loop in loops):
+        return "this `while` loop is never left; give it a condition that becomes false, or a `break`"
+    cause = type(error.__cause__ or error).__name__
+    return f"its compiler fails here without a message ({cause}); write this line in another way"
+
+
+def _nodes(file: str) -> Iterator[ast.AST]:
+    try:
+        tree = syntax_tree(text_of(Path(file)))
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return
+    yield from ast.walk(tree)
+
+
+def _names_at(file: str, line: int, column: int) -> Iterator[str]:
+    """The names in what begins at a place."""
+    for node in _nodes(file):
+        if isinstance(node, ast.expr) and (node.lineno, node.col_offset) == (line, column):
+            yield from (part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
+def _is_named(argument: Argument, message: str) -> bool:
+    match argument:
+        case ConstantArgument(value=value):
+            values = value if isinstance(value, tuple) else (value,)
+            return any(_has_word(str(each).removeprefix("ct."), message) for each in values)
+        case ScalarArgument(dtype=dtype):
+            return _has_word(ELEMENT_TYPES[dtype].cutile, message)
+        case ArrayArgument(dtype=dtype, shape=shape):
+            return _has_word(ELEMENT_TYPES[dtype].cutile, message) or str(len(shape)) in _RANK.findall(message)
+        case ListArgument(element=element):
+            return _is_named(element, message)
+    return False
+
+
+def _has_word(word: str, text: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(word)}(?![\w.])", text) is not None

@@ -21,7 +21,7 @@ from ...contract.spec import build_launch
 from ...contract.spec_files import RawLaunch
 from ...system.errors import NoKernelFound, SourceError, TileVerifyError, UsageError
 from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, is_bytecode, read_bytecode
-from .python_scan import PythonScan, scan_python
+from .fixed_inputs import PythonScan, scan_python
 
 if TYPE_CHECKING:
     from .cutile import CutileKernel

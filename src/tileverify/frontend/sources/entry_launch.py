@@ -9,9 +9,12 @@ it comes out as a clause.
 from __future__ import annotations
 
 import contextlib
+import keyword
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
+from typing import Any, Final
 
 from ...contract.descriptions import print_description
 from ...contract.element_types import ELEMENT_TYPES
@@ -25,22 +28,23 @@ from ...contract.launch import (
     Expression,
     KernelUnit,
     LaunchSpec,
+    ListArgument,
     Name,
     Number,
     Role,
     ScalarArgument,
+    TupleArgument,
 )
 from ...contract.terms import ONE, ZERO, Scope, Term, TermKind, linear_parts, mul, postorder, transform
 from ...contract.terms.rendering import unsigned_reading
-from ...results.kernel_names import plain_name
+from ...results.conditional import plain_name
 from ...system.errors import SpecError, TileVerifyError
+from ...system.readings import read
 from ..bytecode import decode
 from ..bytecode.model import Entry, Module, PointerType, TileType
 from ..symbolic.execute import summarize
 from ..symbolic.summary import Footprint, OriginKind, PointerFootprint, Site, ViewFootprint
 from .bytecode_file import BytecodeEntry, entry_unit, noted_source, unit_of
-from .parameter_names import parameter_names
-from .symbol_launch import is_mangled, launch_of_symbol
 
 _DTYPES = {
     spelled: element.name
@@ -249,3 +253,149 @@ def _scaled(factor: int, term: Term) -> Expression:
 
 def _joined(op: str, parts: Iterable[Expression]) -> Expression:
     return reduce(lambda left, right: Apply(op, (left, right)), parts)
+
+
+# -------------------------------------------------------------------------------------------------------- symbol launch
+# A launch spec from a symbol that cuTile mangled: the symbol says what every parameter of the kernel was.
+#
+# Names, sizes and grid stay unknown, so the parameters are called ``p0``, ``p1``, ... by their position and their sizes
+# ``p0_0``, ``p0_1``, ...  Divisibility and alignment in the symbol are promises of the launch that it was compiled for;
+# they are no part of the spec.
+
+
+_NAMES = {element.cutile: element.name for element in ELEMENT_TYPES.values()}
+
+
+class _Unknown(Exception):
+    """The symbol speaks of something that launch specs have no words for."""
+
+
+def is_mangled(symbol: str) -> bool:
+    """Whether cuTile made the symbol of a kernel's name and signature."""
+    return "_Kt" in symbol
+
+
+def launch_of_symbol(symbol: str, kernel: str) -> LaunchSpec | None:
+    """The launch that a mangled symbol describes, or ``None`` for any other symbol or without cuda.tile."""
+    if not is_mangled(symbol):
+        return None
+    try:
+        from cuda.tile.compilation import demangle_kernel_name
+
+        _, signature = demangle_kernel_name(symbol)
+        arguments = [_argument(f"p{i}", constraint) for i, constraint in enumerate(signature.parameters)]
+    except (ImportError, ValueError, TypeError, _Unknown):
+        return None
+    known = tuple(argument for argument in arguments if argument is not None)
+    written = "; ".join(f"{argument.name} = {print_description(argument)}" for argument in known)
+    return LaunchSpec(
+        kernel=kernel,
+        name=INFERRED,
+        arguments=known,
+        origin="inferred",
+        notes=(f"no launch spec: the symbol says {written or 'no arguments'}; any grid",),
+    )
+
+
+def _argument(name: str, constraint: Any) -> Argument | None:
+    """The argument, or ``None`` for a constant, which takes no parameter of the entry."""
+    match type(constraint).__name__:
+        case "ConstantConstraint":
+            return None
+        case "ScalarConstraint":
+            return ScalarArgument(name, _element_type(constraint.dtype))
+        case "ArrayConstraint":
+            return _array(name, constraint)
+        case "ListConstraint":
+            return ListArgument(name, _array(name, constraint.element), Name(f"{name}_length"))
+        case "TupleConstraint":
+            items = [_argument(f"{name}[{i}]", item) for i, item in enumerate(constraint.items)]
+            return TupleArgument(name, tuple(item for item in items if item is not None))
+    raise _Unknown
+
+
+def _array(name: str, constraint: Any) -> ArrayArgument:
+    """Row-major where the last stride alone was compiled in, as 1; other strides get names."""
+    if constraint.alias_groups or constraint.may_alias_internally:
+        raise _Unknown
+    plain = name.replace("[", "_").replace("]", "")
+
+    def named(stem: str, values: tuple[int | None, ...]) -> tuple[Expression, ...]:
+        return tuple(Name(f"{stem}{dim}") if value is None else Number(value) for dim, value in enumerate(values))
+
+    strides = constraint.stride_constant
+    contiguous = strides in ((), (*[None] * (len(strides) - 1), 1))
+    return ArrayArgument(
+        name,
+        _element_type(constraint.dtype),
+        named(f"{plain}_", constraint.shape_constant),
+        None if contiguous else named(f"{plain}_stride", strides),
+        constraint.index_dtype.bitwidth,
+    )
+
+
+def _element_type(dtype: Any) -> str:
+    if dtype.name not in _NAMES:
+        raise _Unknown
+    return _NAMES[dtype.name]
+
+
+# ------------------------------------------------------------------------------------------------------ parameter names
+# The names of a C++ function's parameters, read from its source: bytecode does not have them.
+
+
+_NEAR: Final = 12
+"""Lines between the one that the compiler gives a function and its name: attributes and templates stand there."""
+_COMMENT_OR_TEXT: Final = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'""", re.DOTALL)
+_LAST_WORD: Final = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$")
+_CLOSING: Final = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_NOT_NAMES: Final = frozenset({"grid", "int", "unsigned", "long", "short", "char", "float", "double", "bool", "const"})
+
+
+def parameter_names(source: Path, function: str, line: int) -> tuple[str, ...]:
+    """The names of the parameters of ``function``, whose definition stands near ``line`` (1-based) of ``source``.
+
+    A name that is a keyword to launch specs gets an underscore behind it (``in_``).  Empty where the source cannot be
+    read, or does not give every parameter a name of its own.
+    """
+    try:
+        text = read(source).decode("utf-8", "replace")
+    except OSError:
+        return ()
+    plain = _COMMENT_OR_TEXT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+    def distance(match: re.Match[str]) -> int:
+        return abs(plain.count("\n", 0, match.start()) + 1 - line)
+
+    near = [match for match in re.finditer(rf"\b{re.escape(function)}\s*\(", plain) if distance(match) <= _NEAR]
+    if not near:
+        return ()
+    names = [_name(part) for part in _parts(plain, min(near, key=distance).end())]
+    return tuple(names) if all(names) and len(set(names)) == len(names) else ()
+
+
+def _parts(text: str, start: int) -> list[str]:
+    """What stands between the commas of a list that begins at ``start``, up to its closing parenthesis."""
+    parts, begin, open_brackets = [], start, [")"]
+    for position in range(start, len(text)):
+        character = text[position]
+        if character == open_brackets[-1]:
+            open_brackets.pop()
+            if not open_brackets:
+                parts.append(text[begin:position])
+                return parts if any(map(str.strip, parts)) else []
+        elif character in _CLOSING:
+            open_brackets.append(_CLOSING[character])
+        elif character == "," and len(open_brackets) == 1:
+            parts.append(text[begin:position])
+            begin = position + 1
+    return []
+
+
+def _name(parameter: str) -> str:
+    """The name that a parameter's declaration gives it; empty where it gives none."""
+    match = _LAST_WORD.search(parameter.partition("=")[0].rstrip())
+    name = match[1] if match else ""
+    if not name.isidentifier() or not name.isascii() or name in _NOT_NAMES or match is None or not match.start():
+        return ""
+    return f"{name}_" if keyword.iskeyword(name) else name

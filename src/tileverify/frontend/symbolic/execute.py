@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Final
 
-from ...contract.launch import EntryParameter
-from ...contract.terms import FALSE
-from ...system.errors import UnsupportedOperation
-from ..bytecode.model import Entry, Module
-from .block_numbers import read_axes
-from .entry_state import Binding, bind
-from .loop_forms import without
-from .machine import Machine
-from .numbering import Numbering, number
+from ...contract.launch import EntryParameter, Role
+from ...contract.terms import FALSE, TRUE, ZERO, Sort, Term, boolean, const, render
+from ...contract.terms.launch_wide import launch_variable, opaque
+from ...system.errors import SpecError, UnsupportedOperation
+from ..bytecode.location import user_frame
+from ..bytecode.model import Entry, Module, PointerType, ScalarType, TileType, Value
+from ..bytecode.traverse import read_values
+from . import control, integers, loops, memory, pointers, tiles
+from .loops import without
+from .machine import Machine, Rule, scalar_of
 from .open_values import OpenValues, leaves_open
-from .rules import RULES
-from .summary import AccessSummary, OriginKind, Wait
-from .values import Pointer
-from .written import ANYTHING, Written, find_written
+from .summary import AccessSummary, Footprint, Loop, Origin, OriginKind, Promise, Site, ViewFootprint, Wait
+from .values import Pointer, SymbolicValue
+from .written import ANYTHING, Numbering, Written, find_written, number, read_axes
 
 
 def summarize(
@@ -112,3 +114,224 @@ def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written)
         open_uses=() if machine.open_values is None else machine.open_values.promises(),
         order_bound=() if machine.open_values is None else machine.open_values.order_bound(),
     )
+
+
+# ---------------------------------------------------------------------------------------------------------------- rules
+# The table of all rules: what every op of Tile IR does to a symbolic state.
+
+
+RULES: Final[dict[str, Rule]] = {
+    **control.RULES,
+    **integers.RULES,
+    **loops.RULES,
+    **memory.RULES,
+    **pointers.RULES,
+    **tiles.RULES,
+    **pointers.VIEW_RULES,
+}
+
+
+# ---------------------------------------------------------------------------------------------------------- entry state
+# What the parameters of an entry are when a launch begins.
+
+
+@dataclass(slots=True)
+class Binding:
+    """``values``: each entry parameter's value; ``origins``: arrays and lists by name; ``elements``: what they hold."""
+
+    values: dict[Value, SymbolicValue] = field(default_factory=dict)
+    origins: dict[str, Origin] = field(default_factory=dict)
+    pointees: dict[str, ScalarType] = field(default_factory=dict)
+
+
+def bind(entry: Entry, parameters: Sequence[EntryParameter]) -> Binding:
+    """Give every entry parameter its meaning.
+
+    Without ``parameters`` (bytecode that nobody described) a pointer is an array ``arg0`` of unknown layout and a
+    scalar is a variable ``arg1``.
+
+    Raises:
+        SpecError: the description does not fit the entry's parameters.
+    """
+    described = parameters or [_undescribed(i, value) for i, value in enumerate(entry.parameters)]
+    if len(described) != len(entry.parameters):
+        raise SpecError(
+            f"kernel '{entry.name}' has {len(entry.parameters)} parameters in its bytecode, but the launch describes "
+            f"{len(described)}: give one entry for every parameter of the kernel, in order"
+        )
+    pairs = list(zip(entry.parameters, described, strict=True))
+    _check_partitions(pairs, read_values(entry))
+    binding = Binding()
+    layouts = {Role.SHAPE: _dimensions(pairs, Role.SHAPE), Role.STRIDE: _dimensions(pairs, Role.STRIDE)}
+    for value, parameter in pairs:
+        element = _element(entry, value, parameter)
+        if isinstance(element, PointerType):
+            origin = Origin(
+                OriginKind.LIST if parameter.role is Role.LIST_POINTER else OriginKind.PARAMETER,
+                parameter.argument,
+                element.pointee.bytes,
+                layouts[Role.SHAPE].get(parameter.argument, ()),
+                layouts[Role.STRIDE].get(parameter.argument, ()),
+            )
+            binding.origins[parameter.argument] = origin
+            binding.pointees[parameter.argument] = element.pointee
+            binding.values[value] = Pointer(origin, ZERO)
+        else:
+            binding.values[value] = _scalar(parameter, element)
+    return binding
+
+
+def _check_partitions(pairs: Sequence[tuple[Value, EntryParameter]], read: frozenset[Value]) -> None:
+    """What comes with a partition is no fact of the launch: a kernel that reads it is not followed."""
+    for value, parameter in pairs:
+        if parameter.role is Role.PARTITION and value in read:
+            raise SpecError(
+                f"args.{parameter.argument}: the kernel reads number {parameter.dim} of those that come with a "
+                "partition, and what they mean to it is not known; describe the tensor without '&mut' and '@', and"
+                " these numbers as scalars behind it"
+            )
+
+
+def _undescribed(index: int, value: Value) -> EntryParameter:
+    assert isinstance(value.type, TileType)
+    role = Role.POINTER if isinstance(value.type.element, PointerType) else Role.SCALAR
+    return EntryParameter(role, f"arg{index}")
+
+
+def _element(entry: Entry, value: Value, parameter: EntryParameter) -> ScalarType | PointerType:
+    assert isinstance(value.type, TileType)
+    element = value.type.element
+    pointer = parameter.role in (Role.POINTER, Role.LIST_POINTER)
+    if pointer != isinstance(element, PointerType):
+        kind = "a pointer" if isinstance(element, PointerType) else f"an {element.name}"
+        raise SpecError(
+            f"'{parameter.argument}' of kernel '{entry.name}' is described as a {parameter.role.value}, but the "
+            f"entry's parameter is {kind}: give the arguments in the order of the kernel's parameters"
+        )
+    return element
+
+
+def _dimensions(pairs: Sequence[tuple[Value, EntryParameter]], role: Role) -> dict[str, tuple[Term, ...]]:
+    """Sizes or strides by array, in order of the dimensions."""
+    found: dict[str, dict[int, Term]] = {}
+    for value, parameter in pairs:
+        if parameter.role is role:
+            assert parameter.dim is not None
+            term = _scalar(parameter, scalar_of(value))
+            assert isinstance(term, Term)
+            found.setdefault(parameter.argument, {})[parameter.dim] = term
+    return {name: tuple(term for _, term in sorted(dims.items())) for name, dims in found.items()}
+
+
+def _scalar(parameter: EntryParameter, element: ScalarType) -> SymbolicValue:
+    """A size, stride, length or runtime scalar.
+
+    Standing facts of every launch (``docs/specs.md``): sizes and strides are not negative and fit their type.
+    """
+    if element.is_float:
+        return opaque()
+    if parameter.static is not None:
+        return const(parameter.static) if element.bits > 1 else boolean(bool(parameter.static))
+    half = 1 << (element.bits - 1)
+    match parameter.role:
+        case Role.SHAPE:
+            return launch_variable(f"{parameter.argument}.shape[{parameter.dim}]", 0, half - 1)
+        case Role.STRIDE:
+            return launch_variable(f"{parameter.argument}.strides[{parameter.dim}]", 0, half - 1)
+        case Role.LIST_LENGTH:
+            return launch_variable(f"{parameter.argument}.length", 0, half - 1)
+        case Role.PARTITION:  # nobody reads it
+            return launch_variable(f"{parameter.argument}.partition[{parameter.dim}]", -half, half - 1)
+        case _:
+            if element.bits == 1:
+                return launch_variable(parameter.argument, sort=Sort.BOOL)
+            return launch_variable(parameter.argument, -half, half - 1)
+
+
+# -------------------------------------------------------------------------------------------------------------- printed
+# An access summary as text for people: ``tileverify footprint``.
+
+
+def footprint_text(summary: AccessSummary) -> str:
+    """One paragraph for each access, then what the kernel promised; ends with a newline."""
+    blocks = [_heading(summary), *(_site(summary, site) for site in summary.sites)]
+    if summary.promises:
+        blocks.append(["promises", *(f"  {_promise(promise)}" for promise in summary.promises)])
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def _heading(summary: AccessSummary) -> list[str]:
+    count = len(summary.sites)
+    lines = [f"{summary.entry}: {count} access{'' if count == 1 else 'es'}"]
+    if summary.stable_arrays:
+        lines.append(f"  never written: {', '.join(sorted(summary.stable_arrays))}")
+    if summary.order_ops:
+        lines.append(f"  orders memory beyond tokens: {', '.join(summary.order_ops)}")
+    return lines
+
+
+def _site(summary: AccessSummary, site: Site) -> list[str]:
+    place = user_frame(site.location)
+    where = f"  {place.file}:{place.line}" if place else ""
+    manner = site.ordering if site.scope is None else f"{site.ordering}, {site.scope}"
+    operation = f"{site.access.value} {site.mode}" if site.mode else site.access.value
+    lines = [f"#{site.number} {operation} {origin_text(site.origin)} ({manner}){where}"]
+    lines.extend(f"  {line}" for line in _footprint(site.footprint))
+    if site.lanes:
+        lines.append("  lanes: " + ", ".join(f"{render(lane.variable)} < {lane.size}" for lane in site.lanes))
+    lines.extend(_loop(summary, loop) for loop in site.loops)
+    if site.guard is not TRUE:
+        lines.append(f"  if: {render(site.guard)}")
+    if site.waits:
+        waits = (
+            f"#{wait.site}" if wait.condition is TRUE else f"#{wait.site} if {render(wait.condition)}"
+            for wait in site.waits
+        )
+        lines.append("  waits for: " + "; ".join(waits))
+    return lines
+
+
+def _loop(summary: AccessSummary, loop: Loop) -> str:
+    name = render(loop.iteration)
+    text = f"  loop: {name}, {summary.names.get(name, 'its iteration')}"
+    return text if loop.value in (None, loop.iteration) else f"{text}; value {render(loop.value)}"
+
+
+def origin_text(origin: Origin) -> str:
+    """The name of what is accessed."""
+    match origin.kind:
+        case OriginKind.PARAMETER:
+            return origin.name
+        case OriginKind.LIST_ELEMENT:
+            assert origin.index is not None
+            return f"{origin.name}[{render(origin.index)}]"
+        case OriginKind.UNKNOWN:
+            return "unknown memory"
+        case _:
+            return f"{origin.kind.value} {origin.name}"
+
+
+def _footprint(place: Footprint) -> Iterator[str]:
+    if not isinstance(place, ViewFootprint):
+        yield f"bytes: {render(place.offset)} .. +{place.element_bytes - 1}"
+        return
+    yield "element: [" + ", ".join(render(coordinate) for coordinate in place.coordinates) + "]"
+    layout = f"layout: shape ({_list(place.shape)}), strides ({_list(place.strides)})"
+    yield layout if place.base is ZERO else f"{layout}, from byte {render(place.base)}"
+    parts = []
+    for index, space, inside in zip_longest(place.index, place.index_space, place.inbounds, fillvalue=None):
+        assert index is not None
+        limit = "" if space is None else f" of {render(space)}"
+        parts.append(f"{render(index)}{limit}{' (promised inside)' if inside else ''}")
+    yield "tile: " + ", ".join(parts)
+
+
+def _list(terms: tuple[Term, ...]) -> str:
+    return ", ".join(render(term) for term in terms)
+
+
+def _promise(promise: Promise) -> str:
+    place = user_frame(promise.location)
+    where = f" ({place.file}:{place.line})" if place else ""
+    guard = "" if promise.guard is TRUE else f", if {render(promise.guard)}"
+    return f"{promise.code} {promise.text}: {render(promise.condition)}{guard}{where}"

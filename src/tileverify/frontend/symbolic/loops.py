@@ -7,7 +7,7 @@ the carried values are the forms at the trip count, or at the iteration that bro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -28,29 +28,31 @@ from ...contract.terms import (
     eq,
     implies,
     le,
+    linear_parts,
     lt,
     maximum,
     mul,
+    not_,
     or_,
+    postorder,
+    product,
+    scale,
     simplified,
     sub,
     substitute,
+    transform,
     var,
 )
 from ...contract.terms.launch_wide import OWN, Opaque, scope_of
 from ...results.codes import TV
 from ..bytecode.model import Block, Op, TileType, Value
-from .carried_tokens import CarriedLoop, CarriedTokens, left_by_break, previous_to
-from .integers import from_number, number, zero_extended
-from .lanes import lane_terms
-from .loop_counters import counters
-from .loop_forms import note_form
+from .integers import fits, from_number, number, zero_extended
 from .machine import Exit, Exits, Machine, Rule, element_bits
 from .pointers import near
 from .recurrences import Recurrence, Recurrences, placeholder
-from .summary import Loop, LoopValue, Origin
-from .tokens import Carried, Token, weaken
-from .values import Pointer, SymbolicValue, choose, unknown_origin
+from .summary import Loop, LoopForm, LoopValue, Origin
+from .tokens import Carried, CarriedLoop, CarriedTokens, Token, left_by_break, previous_to, weaken
+from .values import Pointer, SymbolicValue, choose, lane_terms, mentions_lanes, unknown_origin
 
 _NARROWINGS: Final = 2
 """How often a `loop` gets another first pass with better known ranges of its carried values."""
@@ -448,3 +450,116 @@ def _left(value: SymbolicValue, loop: CarriedLoop, last: Term) -> SymbolicValue:
 
 
 RULES: Final[dict[str, Rule]] = {"for": for_loop, "loop": endless_loop}
+
+
+# -------------------------------------------------------------------------------------------------------- loop counters
+# Counters of loops that end where they reach a limit: whether they can wrap on the way.
+#
+# ``while i < n: i += d`` has ``i(k) = wrap(i(0) + k * d)``.  That the last iteration went on says nothing of the ones
+# before once the counter has wrapped, so the condition under which iteration k runs gets this beside it:
+#
+#     total(0) does not fit  or  total(k) fits  or  there is f <= k: total(f - 1) fits, total(f) does not,
+#                                                   and the loop went on in iteration f - 1 with total(f - 1)
+#
+# It holds whenever iteration k runs: a total goes one way, so if total(0) fits and total(k) does not, there is a first
+# f that does not.  Whoever knows that the limit lies a step inside the type can refute the third case, and so the wrap.
+
+
+_NOT_WRAPPED: Final = var("the counter, not wrapped", Scope.ITERATION)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopCounter:
+    """``wrapped = wrap_N(total)``, where the total goes by ``distance`` from iteration k to the next."""
+
+    wrapped: Term
+    distance: Term
+    k: Term
+
+    def exact(self, f: Term, continued: Term, time: Term) -> Term:
+        """The formula above at ``time``; ``f`` is a symbol of the block, ``continued``: iteration k went on."""
+        first, now, then = (self._total(at) for at in (ZERO, time, f))
+        before = sub(then, self.distance)
+        went_on = transform(continued, lambda part: _NOT_WRAPPED if part is self.wrapped else None)
+        went_on = substitute(went_on, {self.k: previous_to(f), _NOT_WRAPPED: before})
+        overflow = and_(le(f, time), self._fits(before), not_(self._fits(then)), went_on)
+        return or_(not_(self._fits(first)), self._fits(now), overflow)
+
+    def _total(self, time: Term) -> Term:
+        return substitute(self.wrapped.args[0], {self.k: time})
+
+    def _fits(self, total: Term) -> Term:
+        return fits(total, self.wrapped.payload)
+
+
+def counters(condition: Term, k: Term) -> Iterator[LoopCounter]:
+    """The counters that ``condition``, of iteration ``k``, looks at."""
+    for part in postorder(condition):
+        if part.kind is TermKind.WRAP and not mentions_lanes(part):
+            summands = [(c, *_without(k, summand)) for c, summand in linear_parts(part.args[0])[1]]
+            if all(k not in rest.free for _, _, rest in summands) and any(counts for _, counts, _ in summands):
+                yield LoopCounter(part, add(*(scale(c, rest) for c, counts, rest in summands if counts)), k)
+
+
+def _without(k: Term, summand: Term) -> tuple[bool, Term]:
+    """Whether a summand is a product with k, and what k is multiplied with."""
+    factors = list(summand.args) if summand.kind is TermKind.PRODUCT else [summand]
+    if k not in factors:
+        return False, summand
+    factors.remove(k)
+    return True, product(factors)
+
+
+# ----------------------------------------------------------------------------------------------------------- loop forms
+# What is noted of a loop for a checker: its carried values at any time, as the execution found them.
+
+
+def note_form(m: Machine, body: Body, solution: Solution | None = None, left: Sequence[SymbolicValue] = ()) -> None:
+    """Note the forms of ``solution``, and what tokens of ``left`` await behind the loop; not while rehearsing."""
+    if not m.recording:
+        return
+    offsets = {number: op.offset for op, number in m.numbering.site.items()}
+    time = var(f"t{body.number}", Scope.ITERATION, 0)
+    values = () if solution is None else solution.at(time, solution.tokens.at(time))
+    m.loop_forms.append(
+        LoopForm(
+            body.op.offset,
+            body.loop.iteration,
+            time,
+            tuple(_form(value, offsets) for value in values),
+            tuple(_awaits(value, offsets) if isinstance(value, Token) else None for value in left),
+            body.loop.reached,
+            body.loop.last,
+        )
+    )
+
+
+def without(form: LoopForm, dead: Set[int]) -> LoopForm:
+    """``form`` without what it says of accesses that never happen."""
+    if not dead:
+        return form
+
+    def living(awaits: Mapping[int, Term]) -> Mapping[int, Term]:
+        return {offset: condition for offset, condition in awaits.items() if offset not in dead}
+
+    return replace(
+        form,
+        carried=tuple(living(each) if isinstance(each, Mapping) else each for each in form.carried),
+        left=tuple(each if each is None else living(each) for each in form.left),
+    )
+
+
+def _form(value: SymbolicValue, offsets: Mapping[int, int]) -> Term | tuple[Origin, Term] | Mapping[int, Term] | None:
+    match value:
+        case Term():
+            return value
+        case Pointer(origin, offset):
+            return origin, offset
+        case Token():
+            return _awaits(value, offsets)
+        case _:
+            return None
+
+
+def _awaits(token: Token, offsets: Mapping[int, int]) -> Mapping[int, Term]:
+    return {offsets[key]: condition for key, condition in token.awaits.items() if isinstance(key, int)}

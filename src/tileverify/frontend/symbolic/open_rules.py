@@ -41,9 +41,9 @@ from ...contract.terms import (
 from ..bytecode.model import Op, TileType, Value
 from .combining import has_one_result
 from .integers import zero_extended
-from .lanes import lane, moved, permuted, reshaped
 from .machine import element_bits, shape_of
 from .summary import Site, ViewFootprint
+from .values import lane, moved, permuted, reshaped
 
 if TYPE_CHECKING:
     from .open_values import OpenValues

@@ -42,10 +42,9 @@ from ...contract.terms import (
     wrap,
 )
 from ...contract.terms.launch_wide import carried_alike, carried_scope
-from .carried_tokens import previous_to
-from .invariants import Invariant, invariants
-from .lanes import CoordinateMap
-from .periodic import State, closed_groups, find_cycle
+from .invariants import Invariant, State, closed_groups, find_cycle, invariants
+from .tokens import previous_to
+from .values import CoordinateMap
 
 Form: TypeAlias = Callable[[Term], Term]
 """Time -> value when the iteration of that number begins, over the canonical lanes of the value's shape."""

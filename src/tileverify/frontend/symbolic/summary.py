@@ -255,7 +255,7 @@ class AccessSummary:
     ``stable_arrays``: parameters that no block of this launch writes; their contents are launch functions.
     ``order_ops``: names of ops that order memory beyond tokens (gdc_wait_tko ...), for reports.
     ``notes``: facts that the obligations leave out on purpose, in words.
-    ``read_axes``: the grid axes whose block number the kernel reads (see `block_numbers`).
+    ``read_axes``: the grid axes whose block number the kernel reads (see `written`).
     ``open_uses``: places where a value that the specification leaves open may have an effect (TV403, `open_values`).
     ``order_bound``: reductions and scans whose result may depend on the order (`combining`); no obligations.
     ``assertions``: trusted to stop their block, so that later guards rest on them; ``text``: their message.  They are

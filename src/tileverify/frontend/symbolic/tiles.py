@@ -29,14 +29,25 @@ from ...contract.terms import (
 from ...contract.terms.launch_wide import Opaque, opaque
 from ...results.codes import TV
 from ..bytecode.model import Bounded, Constant, DivBy, Op, PointerType, SameElements, ScalarType, TileType, Value
-from ..bytecode.ops_arithmetic import FLOAT_OPS
+from ..bytecode.optable import FLOAT_OPS
 from .combining import plain_sum
 from .integers import constant_element, from_number, overflow_promises, zero_extended
 from .integers import number as signed_number
-from .lanes import CoordinateMap, lane, moved, permuted, reshaped
 from .machine import Machine, Rule, element_bits, pointee, shape_of
 from .origin_addresses import address_of
-from .values import Lanewise, Pointer, SymbolicValue, TensorView, choose, move
+from .values import (
+    CoordinateMap,
+    Lanewise,
+    Pointer,
+    SymbolicValue,
+    TensorView,
+    choose,
+    lane,
+    move,
+    moved,
+    permuted,
+    reshaped,
+)
 
 _LOOKUP_LIMIT: Final = 64
 """A constant tile up to this size that is no arithmetic progression becomes a chain of choices."""

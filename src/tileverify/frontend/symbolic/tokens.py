@@ -9,11 +9,34 @@ keys (see `carried_tokens`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TypeAlias
 
-from ...contract.terms import FALSE, TRUE, Term, TermKind, and_, conjuncts, eq, ite, linear_parts, or_, sub
+from ...contract.terms import (
+    FALSE,
+    TRUE,
+    ZERO,
+    Term,
+    TermKind,
+    add,
+    and_,
+    assuming,
+    conjuncts,
+    const,
+    eq,
+    ite,
+    le,
+    linear_parts,
+    literals,
+    lt,
+    not_,
+    or_,
+    sub,
+    substitute,
+    transform,
+)
 from .summary import earlier
 
 
@@ -131,3 +154,245 @@ def _entails_order(a: Term, b: Term) -> bool:
         if not parts and gap + (1 if a.kind is TermKind.LT else 0) >= least:
             return True
     return False
+
+
+# ------------------------------------------------------------------------------------------------------- carried tokens
+# What the tokens that a loop carries wait for, as functions of the iteration number.
+#
+# With ``T_j(k)`` the token j when iteration k begins and ``next[j]`` its value when iteration k ends (over `Carried`
+# keys), ``T_j(0) = init[j]`` and ``T_j(k+1) = next[j](k)``.  `CarriedTokens.at` gives ``L_j`` with ``L_j(t)`` included
+# in ``T_j(t)`` for every ``t >= 0`` that is reached.
+
+
+_MINUS_ONE = const(-1)
+
+
+def previous_to(time: Term) -> Term:
+    """The iteration before ``time``."""
+    return add(time, _MINUS_ONE)
+
+
+@dataclass(frozen=True, slots=True)
+class CarriedLoop:
+    """The loop as far as its tokens matter.
+
+    ``number`` and ``positions`` make up its `Carried` keys: token j is carried value ``positions[j]``.  ``inside``: the
+    sites whose instances belong to an iteration of this loop.  ``outer``: iteration variables of the loops around it.
+    """
+
+    number: int
+    iteration: Term
+    positions: tuple[int, ...]
+    inside: frozenset[int]
+    outer: tuple[Term, ...] = ()
+
+
+class CarriedTokens:
+    """Solves the carried tokens of one loop together.
+
+    A token that holds itself unconditionally (*accumulating*) awaits ``init[j]`` and, for every ``k' < t``, all that
+    ``next[j](k')`` added: two witnesses are tried for k', ``t - 1`` and, for a site of this loop, the iteration of the
+    instance, ``earlier(k)``.  Any other token awaits ``init[j]`` for ``t = 0`` and ``next[j](t - 1)`` for ``t > 0``.
+    A carried key inside ``next[j]`` is replaced by what is already known of that token, starting from nothing: by
+    induction over the rounds every ``L`` stays included in its ``T``.  A round never knows less than the one before,
+    so what comes out is inductive as it stands, and whoever reads it can check that by itself.
+
+    What a token holds only by way of others (cuTile's "last store" takes over "last access", or stays itself) does not
+    show that way.  Therefore every token is also tried with all that the accumulating ones hold: a guess is kept if it
+    holds of ``init`` and if, with all guesses in place of the carried tokens, ``next`` holds it for ``k + 1``.
+    """
+
+    def __init__(self, loop: CarriedLoop, inits: Sequence[Token], nexts: Sequence[Token]) -> None:
+        self.loop = loop
+        self.inits = tuple(inits)
+        self.nexts = tuple(nexts)
+        self._added = self._solve()
+        self._guesses = self._proved_guesses()
+        self._now = self.at(loop.iteration)
+
+    def at(self, time: Term) -> tuple[Token, ...]:
+        """``L_j(time)`` for every j; ``time`` is the iteration variable, or the trip count behind the loop."""
+        k = self.loop.iteration
+        return tuple(
+            join([self._one(j, time), self._guesses[j].map(lambda term: substitute(term, {k: time}))])
+            for j in range(len(self.inits))
+        )
+
+    def settle(self, token: Token) -> Token:
+        """``token`` of the current iteration with this loop's carried tokens replaced by what is known of them."""
+        return _expanded(token, {self._key(j): now for j, now in enumerate(self._now)})
+
+    def left_by_exhaustion(self, trips: Term) -> tuple[Token, ...]:
+        """The tokens behind a `for` that made ``trips`` iterations: each instance inside has ``earlier(k) < trips``."""
+        known = lt(earlier(self.loop.iteration), trips)
+
+        def behind(key: Key, condition: Term) -> Term:
+            condition = taken_for_granted(condition, known, self.loop.outer)
+            return self._where_it_ran(condition, trips) if key in self.loop.inside else condition
+
+        return tuple(token.map_items(behind) for token in self.at(trips))
+
+    def _where_it_ran(self, condition: Term, trips: Term) -> Term:
+        """``condition`` on an instance inside, with what its existence says.
+
+        If the instance belongs to the same iteration of all loops around, then ``trips`` is not 0.  So where it is 0,
+        the condition may be widened, on those instances, by what it would be otherwise.
+        """
+        none = eq(trips, ZERO)
+        without = assuming(condition, literals(none))
+        otherwise = assuming(condition, literals(not_(none)))
+        if without is otherwise:
+            return condition
+        same = {earlier(k): k for k in self.loop.outer}
+        together = and_(*(eq(instance, k) for instance, k in same.items()), substitute(otherwise, same))
+        return ite(none, weaken(without, together), otherwise)
+
+    # -------------------------------------------------------------------------------------------- solving
+    def _key(self, j: int) -> Carried:
+        return Carried(self.loop.number, self.loop.positions[j])
+
+    def _accumulates(self, j: int) -> bool:
+        return self.nexts[j].awaits.get(self._key(j)) is TRUE
+
+    def _solve(self) -> list[Token]:
+        """What ``next[j]`` adds in the current iteration, with carried tokens resolved as far as they are known."""
+        self._added = [self._resolved(j, [EMPTY] * len(self.inits)) for j in range(len(self.inits))]
+        for _ in self.inits:
+            known = [self._one(j, self.loop.iteration) for j in range(len(self.inits))]
+            better = [self._resolved(j, known) for j in range(len(self.inits))]
+            if better == self._added:
+                break
+            self._added = better
+        return self._added
+
+    def _resolved(self, j: int, known: Sequence[Token]) -> Token:
+        """``next[j]`` with the carried tokens replaced; an accumulating one leaves itself out."""
+        values = {self._key(i): token for i, token in enumerate(known)}
+        if self._accumulates(j):
+            values[self._key(j)] = EMPTY
+        return _expanded(self.nexts[j], values)
+
+    def _one(self, j: int, time: Term) -> Token:
+        init, added = self.inits[j], self._added[j]
+        if self._accumulates(j):
+            seen: dict[tuple[bool, Term], Term] = {}  # most sites are awaited under one and the same condition
+            past: dict[Key, Term] = {}
+            for key, condition in added.awaits.items():
+                inside = key in self.loop.inside
+                if (inside, condition) not in seen:
+                    seen[inside, condition] = self._earlier_than(inside, condition, time)
+                past[key] = seen[inside, condition]
+            return join([init, Token({key: term for key, term in past.items() if term is not FALSE})])
+        awaits = {
+            key: self._after(init.awaits.get(key, FALSE), added.awaits.get(key, FALSE), time)
+            for key in dict.fromkeys([*init.awaits, *added.awaits])
+        }
+        return Token({key: term for key, term in awaits.items() if term is not FALSE})
+
+    def _after(self, before: Term, last: Term, time: Term) -> Term:
+        """``before`` at time 0, then ``last`` of the iteration before; one term where that gives ``before`` anyway."""
+        after = substitute(last, {self.loop.iteration: previous_to(time)})
+        if substitute(last, {self.loop.iteration: _MINUS_ONE}) is before:
+            return after
+        return ite(eq(time, ZERO), before, after)
+
+    def _earlier_than(self, inside: bool, condition: Term, time: Term) -> Term:
+        """Some ``k' < time`` satisfies ``condition``, by either of the two witnesses.
+
+        Which one tells more depends on the case, so each has its own; where a case speaks of k, but not of the
+        instance being of this iteration, it has both.  So of a condition is never known less than of a part of it.
+        """
+        k, instance = self.loop.iteration, earlier(self.loop.iteration)
+        found = FALSE
+        for case in _cases(condition, k):
+            same = eq(instance, k) in _parts(case)
+            if inside and k in case.free:
+                found = weaken(found, and_(substitute(case, {k: instance}), lt(instance, time)))
+            if not (inside and same):
+                found = weaken(found, self._after(FALSE, case, time))
+        return found
+
+    # -------------------------------------------------------------------------------------------- guessing
+    def _proved_guesses(self) -> list[Token]:
+        k = self.loop.iteration
+        known = [self._one(j, k) for j in range(len(self.inits))]
+        most = join(known[j] for j in range(len(self.inits)) if self._accumulates(j))
+        guesses = [
+            {} if self._accumulates(j) else {
+                key: condition
+                for key, condition in most.awaits.items()
+                if not entails(condition, known[j].awaits.get(key, FALSE))
+            }
+            for j in range(len(self.inits))
+        ]  # fmt: skip
+        later = {k: add(k, const(1))}
+        while True:
+            assumed = [join([known[j], Token(guess)]) for j, guess in enumerate(guesses)]
+            refuted = [
+                (j, key)
+                for j, guess in enumerate(guesses)
+                if guess
+                for step in [_expanded(self.nexts[j], {self._key(i): token for i, token in enumerate(assumed)})]
+                for key, condition in guess.items()
+                if not entails(substitute(condition, {k: ZERO}), self.inits[j].awaits.get(key, FALSE))
+                or not entails(substitute(condition, later), step.awaits.get(key, FALSE))
+            ]
+            if not refuted:
+                return [Token(guess) for guess in guesses]
+            for j, key in refuted:
+                del guesses[j][key]
+
+
+def _cases(condition: Term, k: Term) -> Iterator[Term]:
+    """Conditions without a choice that depends on ``k``, of which one holds where ``condition`` does."""
+    parts = _parts(condition)
+    choice = next((p for p in parts if p.kind in (TermKind.OR, TermKind.ITE) and k in p.free), None)
+    if choice is None:
+        yield condition
+        return
+    if choice.kind is TermKind.OR:
+        sides = choice.args
+    else:
+        test, then, otherwise = choice.args
+        sides = and_(test, then), and_(not_(test), otherwise)
+    rest = and_(*(part for part in parts if part is not choice))
+    for side in sides:
+        yield from _cases(and_(rest, side), k)
+
+
+def _parts(condition: Term) -> tuple[Term, ...]:
+    return condition.args if condition.kind is TermKind.AND else (condition,)
+
+
+def _expanded(token: Token, values: Mapping[Carried, Token]) -> Token:
+    """``token`` with carried keys replaced by what they hold."""
+    plain = {key: condition for key, condition in token.awaits.items() if key not in values}
+    return join(
+        [Token(plain)] + [guarded(token.awaits[key], value) for key, value in values.items() if key in token.awaits]
+    )
+
+
+def left_by_break(token: Token, loop: CarriedLoop, last: Term) -> Token:
+    """A break operand seen from behind the `loop` that ended in iteration ``last``.
+
+    Every instance inside has ``earlier(k) <= last``.
+    """
+    k = loop.iteration
+    known = le(earlier(k), k)
+    return token.map(lambda term: substitute(taken_for_granted(term, known, loop.outer), {k: last}))
+
+
+def taken_for_granted(condition: Term, known: Term, outer: Sequence[Term]) -> Term:
+    """``condition`` without ``known``, which holds of every instance of the same iteration of the loops around.
+
+    It is dropped only where the condition itself asks for that same iteration.
+    """
+    same = {eq(earlier(k), k) for k in outer}
+    if condition.kind is TermKind.ITE:
+        test, *sides = condition.args
+        then, otherwise = (taken_for_granted(side, known, outer) for side in sides)
+        return ite(test, then, otherwise)
+    if condition.kind is TermKind.OR:
+        return reduce(weaken, (taken_for_granted(part, known, outer) for part in condition.args))
+    asked = set(condition.args if condition.kind is TermKind.AND else (condition,))
+    return transform(condition, {known: TRUE}.get) if same <= asked else condition

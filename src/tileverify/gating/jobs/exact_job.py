@@ -6,24 +6,26 @@ from typing import Final
 
 from ...backend.numbers.conditions import ContractInNumbers
 from ...backend.numbers.trial_launches import NARROW
-from ...equality.kernel_runs import runs
-from ...equality.planned_launches import Options
-from ...equality.running import ExactKernel
-from ...equality.sent_points import SentEnd, SentGap, framed
+from ...equality.kernel_runs import SentEnd, SentGap, framed, runs
+from ...equality.op_rules import ExactKernel
+from ...equality.points import Options
 from ...frontend.bytecode import decode
-from ...pipeline import entry_of
-from ..screen.plain_values import harmless_text
-from .compile_job import specs_of
-from .compiled import claims_of
-from .prove_job import Send, unit_of
-from .requests import TrialRequest
+from ...pipeline.unit_summary import entry_of
+from ..plain_values import harmless_text
+from .compile_job import (
+    Send,
+    claims_of,
+    specs_of,
+)
+from .job_messages import TrialRequest
+from .prove_job import unit_of
 
 STEPS: Final = 1 << 23
 LAUNCHES: Final = 24
 
 
 def run_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
-    """Send a message for each point (`sent_points`)."""
+    """Send a message for each point (`kernel_runs`)."""
     items, file = claims_of(compiled).items or (), request.submission.file
     unit = unit_of(items[request.index], specs_of(request.submission), file)
     module = decode(unit.bytecode, file=file)

@@ -1,12 +1,4 @@
-"""Clauses of a proof that take launches away which somebody vouched for.
-
-A proof may add what a launch spec leaves open: the grid where it has none, strides that are names of their own, the
-alignment of addresses.  What a launch of numbers obeys leaves nothing out.  Size limits stand apart from clauses.
-Anything else is a narrower contract than the one that was written.
-
-The prover goes by the same rule and asks the solver (`verifier.obligations.limits`); here clauses are looked at by
-form.
-"""
+"""Clauses of a proof that take launches away which somebody vouched for."""
 
 from __future__ import annotations
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 
@@ -21,21 +22,31 @@ from ...contract.spec import build_launch
 from ...contract.spec_files import RawLaunch
 from ...frontend.sources.abi import entry_parameters, mismatch
 from ...frontend.sources.bytecode_file import bytecode_entries
-from ...frontend.sources.signature import compiled_array_facts
-from ...pipeline import CheckOptions, check_unit, solver_version
+from ...frontend.sources.cutile import compiled_array_facts
+from ...pipeline import CheckOptions
+from ...pipeline.repair.kernel_source import KernelSource
+from ...pipeline.repair.proposals import proposals
+from ...pipeline.unit_check import check_unit
+from ...pipeline.unit_summary import solver_version
 from ...results import Finding, KernelResult, SourceSite, Verdict
 from ...results.codes import TV
-from ...results.json_report import result_to_json
+from ...results.json_report import result_from_json, result_to_json
 from ...system.errors import SourceError, SpecError, TileVerifyError
 from ..gated import Reason
-from ..screen.plain_values import NotPlain, harmless_table, harmless_text, heard_table, text, whole
-from .compile_job import raw_of, specs_of
-from .compiled import Claimed, CompiledUnit, claims_of, failure_of, parameter_of, unit_claimed
+from ..plain_values import NotPlain, harmless_table, harmless_text, heard_table, text, whole
+from .compile_job import (
+    Claimed,
+    CompiledUnit,
+    Send,
+    claims_of,
+    failure_of,
+    parameter_of,
+    raw_of,
+    specs_of,
+    unit_claimed,
+)
+from .job_messages import ProofAnswer, ProofHead, ProposalRequest, SubmissionRequest
 from .narrower_contract import narrowing
-from .proved import ProofAnswer, ProofHead
-from .requests import SubmissionRequest
-
-Send: TypeAlias = Callable[[bytes], None]
 
 _MOST_REASONS: Final = 20
 _MOST_NOTES: Final = 20
@@ -215,3 +226,17 @@ def _look_at_places(raw: RawLaunch, parameters: Sequence[KernelParameter]) -> No
             f"the parameters of '{harmless_text(raw.kernel)}' are ({there}), but the launch spec has ({asked}): "
             "a launch passes its arguments by place, so write them in the order of the spec"
         )
+
+
+# ---------------------------------------------------------------------------------------------------------- propose job
+# In the sandbox, in a process that never runs the submission: edits that might mend what is wrong with it.
+#
+# An untrusted text is parsed here and nowhere else; what comes of it is read by `gate` as it reads any answer.
+
+
+def propose_edits(request: ProposalRequest, source: bytes, send: Callable[[bytes], None]) -> None:
+    """Send, for each finding of the request's result, `Proposal`s."""
+    text = KernelSource(source.decode("utf-8"))
+    findings = result_from_json(request.result).findings
+    found = [list(islice(proposals(text, finding, findings), request.most)) for finding in findings]
+    send(msgspec.json.encode(found))

@@ -4,7 +4,7 @@
 NumPy, which it may change, and numbers.  It returns what is in the arguments after the launch: a table by name, or one
 array for the one that it does not take, or nothing if it changed its arrays in place.
 
-Messages (`frames`): a `ReferenceRequest` loads it or has it compared, a `ReferenceAnswer` says what came of it.  What
+Messages (`sandbox`): a `ReferenceRequest` loads it or has it compared, a `ReferenceAnswer` says what came of it.  What
 the reference takes beyond its memory, or its time, costs one submission its answer and no run its end.
 """
 
@@ -23,17 +23,16 @@ import numpy as np
 
 from ...backend.numbers.elements import Array, numbers
 from ...equality.answer_text import difference, fields
+from ...equality.kernel_runs import NoPoints
+from ...equality.reference_runs import loaded
 from ...equality.sent_answers import answer_to
-from ...equality.sent_points import NoPoints
-from ...frontend.sources.importing import import_file
 from ...system.errors import TileVerifyError, UsageError
 from ..gated import Reason
-from ..sandbox.frames import BrokenFrame, read_frame, write_frame
-from ..screen.plain_values import whole
+from ..plain_values import whole
+from ..sandbox.sandbox import BrokenFrame, read_frame, write_frame
 from .comparing import NotComparable, Reference, disagreements
-from .reference_messages import ReferenceAnswer, ReferenceRequest
+from .job_messages import ReferenceAnswer, ReferenceRequest, Tried, read_trial
 from .trial_contents import SPECIAL, ZEROS
-from .tried import Tried, read_trial
 
 LARGEST_PAYLOAD: Final = 1 << 30
 _LONGEST: Final = 500
@@ -57,7 +56,7 @@ def main(parent: int, memory: int) -> None:
         request, payload = asked
         if request.load is not None:
             try:
-                reference = _loaded(request.load)
+                reference = loaded(request.load)
                 write_frame(answers, ReferenceAnswer())
             except TileVerifyError as error:
                 write_frame(answers, ReferenceAnswer(usage=whole(error.message)))
@@ -80,16 +79,6 @@ def _limit_memory(more: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     wanted = taken + more
     resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
-
-
-def _loaded(text: str) -> Reference:
-    file, separator, function = text.partition("::")
-    if not separator or not function or not Path(file).is_file():
-        raise UsageError(f"--reference {text}: write FILE.py::FUNCTION, with a file that is there")
-    found: object = getattr(import_file(Path(file)), function, None)
-    if not callable(found):
-        raise UsageError(f"--reference {text}: the file has no function '{function}'")
-    return found
 
 
 def _compared(reference: Reference, payload: bytes) -> ReferenceAnswer:

@@ -7,10 +7,10 @@ kernel that has one result by proof, all of another one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import prod
 from time import process_time
-from typing import Final, TypeAlias, TypeGuard
+from typing import Final, TypeGuard
 
 import msgspec
 import numpy as np
@@ -33,17 +33,13 @@ from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.traverse import walk
-from ...pipeline import entry_of
+from ...pipeline.unit_summary import entry_of
 from ...system.errors import UsageError
-from ..screen.plain_values import harmless_text
-from .compile_job import specs_of
-from .compiled import claims_of
+from ..plain_values import harmless_text
+from .compile_job import Send, claims_of, specs_of
+from .job_messages import ArrayBytes, LaunchLine, TrialEnd, TrialRequest, said
 from .prove_job import unit_of
-from .requests import TrialRequest
 from .trial_contents import EXTREME, RUNS, fillings_of, inputs_of
-from .tried import ArrayBytes, LaunchLine, TrialEnd, said
-
-Send: TypeAlias = Callable[[bytes], None]
 
 LARGE: Final = 1 << 16
 """Elements of a launch that is tried with one filling alone."""

@@ -18,20 +18,20 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import os
 import resource
 import shutil
 import signal
+import struct
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from ..gated import IsolationUnavailable
-from .landlock import give_up_rights, landlock_version
-from .seccomp import forbid_system_calls, supported_architecture
 
 
 class Isolation(StrEnum):
@@ -229,3 +229,197 @@ def _hoards() -> None:
     except MemoryError:
         return
     raise AssertionError
+
+
+# ------------------------------------------------------------------------------------------------------------- landlock
+# Landlock (landlock(7)): give up every right to files, sockets and signals of others that the kernel can take away.
+#
+# The rule set is empty, so nothing is granted back.  Three system calls without a dependency, as in `seccomp`.
+
+
+_CREATE_RULESET: Final = 444
+_RESTRICT_SELF: Final = 446
+_VERSION: Final = 1  # LANDLOCK_CREATE_RULESET_VERSION
+_PR_SET_NO_NEW_PRIVS: Final = 38
+
+_FILE_RIGHTS: Final = ((1, 13), (2, 14), (3, 15), (5, 16))
+"""(version, number of rights): each version of the interface adds its rights at the end."""
+_NETWORK_RIGHTS: Final = (4, 0b11)  # bind and connect TCP
+_SCOPES: Final = (6, 0b11)  # abstract sockets, signals
+
+
+def landlock_version() -> int:
+    """The version of the kernel's interface, 0 where there is none (or it is switched off)."""
+    version: int = ctypes.CDLL(None, use_errno=True).syscall(_CREATE_RULESET, None, 0, _VERSION)
+    return max(version, 0)
+
+
+def give_up_rights(version: int) -> None:
+    """Confine this thread, and what it starts, for good; raises OSError where the kernel refuses."""
+    files = max(count for since, count in _FILE_RIGHTS if since <= version)
+    fields = [(1 << files) - 1]
+    fields += [rights for since, rights in (_NETWORK_RIGHTS, _SCOPES) if since <= version]
+    attributes = struct.pack(f"={len(fields)}Q", *fields)
+    libc = ctypes.CDLL(None, use_errno=True)
+    ruleset = libc.syscall(_CREATE_RULESET, attributes, len(attributes), 0)
+    if ruleset < 0:
+        raise OSError(ctypes.get_errno(), "landlock_create_ruleset")
+    try:
+        if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+            raise OSError(ctypes.get_errno(), "prctl(PR_SET_NO_NEW_PRIVS)")
+        if libc.syscall(_RESTRICT_SELF, ruleset, 0):
+            raise OSError(ctypes.get_errno(), "landlock_restrict_self")
+    finally:
+        os.close(ruleset)
+
+
+# -------------------------------------------------------------------------------------------------------------- seccomp
+# A filter of system calls: what is not allowed ends the process (seccomp(2), classic BPF).
+#
+# Written out here because it is forty lines without a dependency: a gate that needs a library to be a gate would
+# be missing where it is needed most.
+
+
+_LOAD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
+_EQUAL: Final = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
+_AT_LEAST: Final = 0x35  # BPF_JMP | BPF_JGE | BPF_K
+_RETURN: Final = 0x06  # BPF_RET | BPF_K
+_NUMBER_AT: Final = 0  # struct seccomp_data: int nr; u32 arch; ...
+_ARCHITECTURE_AT: Final = 4
+_KILL_PROCESS: Final = 0x8000_0000
+_ERRNO: Final = 0x0005_0000
+_ALLOW: Final = 0x7FFF_0000
+
+_PR_SET_SECCOMP: Final = 22
+_MODE_FILTER: Final = 2
+
+
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def supported_architecture() -> bool:
+    """Whether there is a table of system calls for this machine."""
+    return os.uname().machine in TABLES
+
+
+def forbid_system_calls() -> None:
+    """Confine this thread, and what it starts, for good; raises OSError where the kernel refuses.
+
+    Sets ``no_new_privs`` first, without which only root may set a filter.
+    """
+    program = b"".join(_instructions(TABLES[os.uname().machine]))
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_NO_NEW_PRIVS)")
+    if libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(_Program(len(program) // 8, program)), 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_SECCOMP)")
+
+
+def _instructions(table: Table) -> Iterator[bytes]:
+    """``if arch != audit or nr >= first_foreign: kill; for each known nr: return its answer; kill``"""
+    yield _instruction(_LOAD, _ARCHITECTURE_AT)
+    yield _instruction(_EQUAL, table.audit, if_true=1)
+    yield _instruction(_RETURN, _KILL_PROCESS)
+    yield _instruction(_LOAD, _NUMBER_AT)
+    yield _instruction(_AT_LEAST, table.first_foreign, if_false=1)
+    yield _instruction(_RETURN, _KILL_PROCESS)
+    answers = dict.fromkeys(sorted(table.allowed), _ALLOW) | {
+        number: _ERRNO | code for number, code in table.refused.items()
+    }
+    for number, answer in answers.items():
+        yield _instruction(_EQUAL, number, if_false=1)
+        yield _instruction(_RETURN, answer)
+    yield _instruction(_RETURN, _KILL_PROCESS)
+
+
+def _instruction(code: int, operand: int, *, if_true: int = 0, if_false: int = 0) -> bytes:
+    """``struct sock_filter``; jumps count the instructions that are skipped."""
+    return struct.pack("=HBBI", code, if_true, if_false, operand)
+
+
+# ------------------------------------------------------------------------------------------------------------- syscalls
+# System calls that a confined process may make, by architecture.
+#
+# The numbers are those of the kernel's own tables (``arch/x86/entry/syscalls/syscall_64.tbl`` and
+# ``include/uapi/asm-generic/unistd.h``, which arm64 uses); they never change.
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """``audit``: the architecture as the filter sees it.  ``first_foreign``: numbers from here on belong to another ABI
+    of the same architecture.  ``allowed``; ``refused``: number -> errno.  Every other call ends the process."""
+
+    audit: int
+    first_foreign: int
+    allowed: frozenset[int]
+    refused: Mapping[int, int]
+
+
+ALLOWED: Final = (
+    "read", "write", "writev", "close", "fstat", "lseek", "pread64",
+    "mmap", "mprotect", "munmap", "mremap", "madvise", "brk",
+    "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "restart_syscall",
+    "sched_yield", "sched_getaffinity", "getcpu", "futex", "set_robust_list", "set_tid_address", "rseq", "membarrier",
+    "nanosleep", "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday", "getitimer", "setitimer",
+    "getpid", "getppid", "gettid", "getuid", "geteuid", "getgid", "getegid",
+    "uname", "sysinfo", "getcwd", "getrusage", "getrandom", "exit", "exit_group",
+)  # fmt: skip
+"""Memory, time, the pipe to the supervisor, and itself: nothing that names a file, a host or another process."""
+
+REFUSED: Final[Mapping[str, int]] = {
+    # To the confined process no file exists, so that a module that is looked for late is merely not found.
+    **dict.fromkeys(
+        ("open", "openat", "openat2", "stat", "lstat", "newfstatat", "statx", "access", "faccessat", "faccessat2",
+         "readlink", "readlinkat", "chdir", "statfs", "getdents64"),
+        errno.ENOENT,
+    ),
+    "ioctl": errno.ENOTTY,
+    "fcntl": errno.EINVAL,
+    "prctl": errno.EPERM,
+    "prlimit64": errno.EPERM,
+    "getrlimit": errno.EPERM,
+}  # fmt: skip
+"""Calls that library code makes by habit: they fail, but do not end the process."""
+
+_X86_64: Final[Mapping[str, int]] = {
+    "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "fstat": 5, "lstat": 6, "lseek": 8, "mmap": 9,
+    "mprotect": 10, "munmap": 11, "brk": 12, "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "ioctl": 16,
+    "pread64": 17, "writev": 20, "access": 21, "sched_yield": 24, "mremap": 25, "madvise": 28, "nanosleep": 35,
+    "getitimer": 36, "setitimer": 38, "getpid": 39, "exit": 60, "uname": 63, "fcntl": 72, "getcwd": 79, "chdir": 80,
+    "readlink": 89, "gettimeofday": 96, "getrlimit": 97, "getrusage": 98, "sysinfo": 99, "getuid": 102, "getgid": 104,
+    "geteuid": 107, "getegid": 108, "getppid": 110, "sigaltstack": 131, "statfs": 137, "prctl": 157, "gettid": 186,
+    "futex": 202, "sched_getaffinity": 204, "getdents64": 217, "set_tid_address": 218, "restart_syscall": 219,
+    "clock_gettime": 228, "clock_getres": 229, "clock_nanosleep": 230, "exit_group": 231, "openat": 257,
+    "newfstatat": 262, "readlinkat": 267, "faccessat": 269, "set_robust_list": 273, "prlimit64": 302, "getcpu": 309,
+    "getrandom": 318, "membarrier": 324, "statx": 332, "rseq": 334, "openat2": 437, "faccessat2": 439,
+}  # fmt: skip
+
+_GENERIC: Final[Mapping[str, int]] = {
+    "getcwd": 17, "fcntl": 25, "ioctl": 29, "statfs": 43, "faccessat": 48, "chdir": 49, "openat": 56, "close": 57,
+    "getdents64": 61, "lseek": 62, "read": 63, "write": 64, "writev": 66, "pread64": 67, "readlinkat": 78,
+    "newfstatat": 79, "fstat": 80, "exit": 93, "exit_group": 94, "set_tid_address": 96, "futex": 98,
+    "set_robust_list": 99, "nanosleep": 101, "getitimer": 102, "setitimer": 103, "clock_gettime": 113,
+    "clock_getres": 114, "clock_nanosleep": 115, "sched_getaffinity": 123, "sched_yield": 124, "restart_syscall": 128,
+    "sigaltstack": 132, "rt_sigaction": 134, "rt_sigprocmask": 135, "rt_sigreturn": 139, "uname": 160, "getrlimit": 163,
+    "getrusage": 165, "prctl": 167, "getcpu": 168, "gettimeofday": 169, "getpid": 172, "getppid": 173, "getuid": 174,
+    "geteuid": 175, "getgid": 176, "getegid": 177, "gettid": 178, "sysinfo": 179, "brk": 214, "munmap": 215,
+    "mremap": 216, "mmap": 222, "mprotect": 226, "madvise": 233, "prlimit64": 261, "getrandom": 278, "membarrier": 283,
+    "statx": 291, "rseq": 293, "openat2": 437, "faccessat2": 439,
+}  # fmt: skip
+
+
+def _table(audit: int, numbers: Mapping[str, int], first_foreign: int) -> Table:
+    return Table(
+        audit=audit,
+        first_foreign=first_foreign,
+        allowed=frozenset(numbers[name] for name in ALLOWED),
+        refused={numbers[name]: code for name, code in REFUSED.items() if name in numbers},
+    )
+
+
+TABLES: Final[Mapping[str, Table]] = {
+    "x86_64": _table(0xC000003E, _X86_64, first_foreign=0x4000_0000),
+    "aarch64": _table(0xC00000B7, _GENERIC, first_foreign=0x4000_0000),
+}
+"""By `os.uname().machine`.  On x86-64 the numbers from 0x40000000 on are those of x32; on arm64 there are none."""

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Final
 
 from ...equality import formulas
-from ...system.source_lines import source_lines
-from ..jobs.compile_job import compiled_items
-from ..jobs.compiled import items_bytes
+from ...system.printable import source_lines
+from ..jobs.compile_job import compiled_items, items_bytes
+from ..jobs.job_messages import SubmissionRequest
 from ..jobs.prove_job import prove_submission
-from ..jobs.requests import SubmissionRequest
 
 _PACKAGES: Final = (
     "contract", "results", "frontend", "verifier", "backend", "launching.bundle", "launching.run", "gating.jobs",
-    "gating.screen", "pipeline.repair",
+    "gating.screen", "gating.plain_values", "pipeline.repair",
 )  # fmt: skip
+"""Packages with all that is in them, and modules."""
 _LEFT_OUT: Final = ("second_solver", "tileverify.backend.gpu")
 """What needs an extra or a GPU; nothing of it has a part in a verdict."""
 _LIBRARY: Final = (
@@ -59,7 +59,7 @@ def preload() -> None:
     importlib.import_module(f"{root}.api")  # for the decorator
     for package in _PACKAGES:
         found = importlib.import_module(f"{root}.{package}")
-        for info in pkgutil.walk_packages(found.__path__, f"{found.__name__}."):
+        for info in pkgutil.walk_packages(getattr(found, "__path__", ()), f"{found.__name__}."):
             if not any(part in info.name for part in _LEFT_OUT):
                 importlib.import_module(info.name)
     _rehearse()

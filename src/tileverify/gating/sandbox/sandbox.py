@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from enum import StrEnum
 from types import TracebackType
-from typing import IO, Final, TypeVar
+from typing import IO, Final, Protocol, TypeVar
 
 import msgspec
 
 from ..gated import IsolationUnavailable, SandboxFailure
-from ..jobs.requests import JobRequest
-from .frames import BrokenFrame, read_frame, write_frame
+from ..jobs.job_messages import JobRequest
 from .isolation import Isolation, command, environment, usable_kinds
-from .orders import JobEnd, JobKind, JobLimits, JobOrder, Walls
 
 _START: Final = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -135,3 +135,112 @@ class Sandbox:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+# --------------------------------------------------------------------------------------------------------------- frames
+# Messages between the gate and its processes: a small JSON header and bytes, both with their lengths in front.
+
+
+_LENGTHS: Final = struct.Struct(">IQ")
+LONGEST_HEADER: Final = 1 << 22
+
+
+class BrokenFrame(Exception):
+    """The other side is gone, or does not speak this protocol."""
+
+
+def write_frame(stream: IO[bytes], header: object, payload: bytes = b"") -> None:
+    """``header``: of a type that the other side reads.  Raises OSError where nobody reads."""
+    text = msgspec.json.encode(header)
+    stream.write(_LENGTHS.pack(len(text), len(payload)) + text + payload)
+    stream.flush()
+
+
+class Readable(Protocol):
+    """What bytes are read from; fewer than were asked for come at the end alone."""
+
+    def read(self, count: int, /) -> bytes: ...
+
+
+def read_frame(stream: Readable, longest: int, kind: type[Header]) -> tuple[Header, bytes] | None:
+    """The next message, ``None`` at the end.
+
+    Raises `BrokenFrame` for a header that is not of this kind, and where the payload has more than ``longest``.
+    """
+    lengths = stream.read(_LENGTHS.size)
+    if not lengths:
+        return None
+    if len(lengths) < _LENGTHS.size:
+        raise BrokenFrame
+    header_length, payload_length = _LENGTHS.unpack(lengths)
+    if header_length > LONGEST_HEADER or payload_length > longest:
+        raise BrokenFrame
+    text, payload = stream.read(header_length), stream.read(payload_length)
+    if len(text) < header_length or len(payload) < payload_length:
+        raise BrokenFrame
+    try:
+        return msgspec.json.decode(text, type=kind), payload
+    except (msgspec.DecodeError, RecursionError):
+        raise BrokenFrame from None
+
+
+# --------------------------------------------------------------------------------------------------------------- orders
+# What goes between the gate and its worker in front of the bytes: orders, how a job ended, what stands around it.
+
+
+class JobKind(StrEnum):
+    """What a confined process can be asked for."""
+
+    COMPILE = "compile"
+    PROVE = "prove"
+    TRY = "try"
+    EXACT = "exact"
+    PROPOSE = "propose"
+
+
+class CutOff(StrEnum):
+    """The limit that the worker itself watches, where a job broke it."""
+
+    WALL = "wall"
+    OUTPUT = "output"
+
+
+@dataclass(frozen=True, slots=True)
+class JobLimits:
+    """What one job may use: seconds of the processor and of the clock; bytes of address space beyond what the worker
+    has, and of output."""
+
+    cpu_s: int
+    wall_s: float
+    memory: int
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobOrder:
+    """One job.  ``request``: the JSON of what it is asked, which the confined child alone reads."""
+
+    job: JobKind
+    limits: JobLimits
+    request: msgspec.Raw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobEnd:
+    """How a job ended.  ``stopped``: the limit that cut it off; ``signal``: what killed it, or 0; ``exit``: its
+    status."""
+
+    stopped: CutOff | None
+    signal: int
+    exit: int
+    cpu_s: float
+    memory_kib: int
+    wall_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Walls:
+    """The worker's first message: the layers around it, and what is wrong with them, if anything is."""
+
+    layers: tuple[str, ...]
+    broken: str | None

@@ -1,6 +1,6 @@
 """The worker: a process that has loaded everything once, and forks a confined child for each job.
 
-``python -I -c ...`` starts it (see `sandbox`); requests come on stdin, answers go to stdout (`frames`).  It never
+``python -I -c ...`` starts it (see `sandbox`); requests come on stdin, answers go to stdout (`sandbox`).  It never
 reads what a child sends, only counts it, and it ends a child that takes too long or says too much.
 """
 
@@ -17,9 +17,8 @@ from typing import IO, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from .frames import BrokenFrame, read_frame, write_frame
 from .isolation import Confinement, Isolation, broken_wall, confine, layers
-from .orders import CutOff, JobEnd, JobKind, JobOrder, Walls
+from .sandbox import BrokenFrame, CutOff, JobEnd, JobKind, JobOrder, Walls, read_frame, write_frame
 
 LARGEST_REQUEST: Final = 1 << 28
 _CHUNK: Final = 1 << 16
@@ -56,9 +55,8 @@ def main(kind: str) -> None:
 def _jobs() -> dict[JobKind, Job]:
     from ..jobs.compile_job import compile_submission
     from ..jobs.exact_job import run_kernel
-    from ..jobs.propose_job import propose_edits
-    from ..jobs.prove_job import prove_submission
-    from ..jobs.requests import ProposalRequest, SubmissionRequest, TrialRequest
+    from ..jobs.job_messages import ProposalRequest, SubmissionRequest, TrialRequest
+    from ..jobs.prove_job import propose_edits, prove_submission
     from ..jobs.trial_job import try_kernel
     from .preload import preload
 

@@ -1,31 +1,113 @@
-"""Bundles as bytes: members, and ``manifest.json`` with the hash of each."""
+"""What a bundle holds, and bundles as bytes: members of a ZIP archive, and ``manifest.json`` with the hash of each."""
 
 from __future__ import annotations
 
-import hashlib
+import base64
+import io
 import json
+import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
+from msgspec import Struct
+
 from ...frontend.bytecode import decode
-from ...frontend.bytecode.identity import semantic_sha256
+from ...frontend.bytecode.assembly_text import type_text
+from ...frontend.bytecode.decoder import semantic_sha256
 from ...frontend.bytecode.model import Entry
-from ...frontend.bytecode.typetext import type_text
 from ...frontend.sources.abi import entry_types, mismatch
+from ...results import HoldsFor
 from ...results.documents import from_json, to_json
+from ...results.json_fields import REQUIRED, coded, named
 from ...system.errors import TileVerifyError
+from ...system.readings import sha256
+from ...system.zip_members import refuse_overlaps
 from ...verifier.certificate.document import read_certificate
 from ...verifier.certificate.model import Certificate, CertificateError
-from .archive import NotAnArchive, read_archive, write_archive
-from .manifest_json import (
-    BuiltWith,
-    BytecodeDocument,
-    CubinDocument,
-    EntryDocument,
-    ManifestDocument,
-    ParameterDocument,
-)
-from .model import ED25519, Bundle, BundleRefused, Cubin, Signature
+
+SUFFIX = ".tvk"
+
+
+class BundleRefused(TileVerifyError):
+    """TV503: a file that is no whole bundle of this tool, or whose parts do not belong together.
+
+    >>> import tileverify
+    >>> with open("cut.tvk", "wb") as file:
+    ...     size = file.write(b"PK")
+    >>> tileverify.load("cut.tvk")
+    Traceback (most recent call last):
+        ...
+    tileverify.BundleRefused: ...
+    """
+
+    __module__ = "tileverify"
+    exit_code = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cubin:
+    """Machine code for one architecture, and the ``tileiras`` that made it.
+
+    ``compiled``: what was seen of its PTX beside the bytecode, in words; ``ptx_sha256``: of that text.
+    """
+
+    architecture: str
+    assembler: str
+    code: bytes
+    compiled: str = ""
+    ptx_sha256: str = ""
+
+
+ED25519: Final = "ed25519"
+
+
+def _in_base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _of_base64(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Ed25519 over the manifest: ``key`` is the raw public key."""
+
+    algorithm: str = field(default=ED25519, kw_only=True, metadata=REQUIRED)
+    key: bytes = field(metadata=coded(str, _in_base64, lambda read: _of_base64(read.key)))
+    value: bytes = field(metadata=named("signature") | coded(str, _in_base64, lambda read: _of_base64(read.value)))
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """One proved kernel under one launch contract.
+
+    ``certificate_text`` is the certificate as it was written, ``certificate`` what it says: symbol, entry parameters,
+    launch contract and the clauses that the proof added.  ``contract``, ``assumes``, ``holds_for`` and
+    ``deterministic`` are the verdict's, for people.  ``parameter_types``: the entry's parameters as Tile IR types, in
+    ABI order.  ``lines``: (offset in the bytecode, file, line, column) of ops; ``sources``: the hash of the source.
+    """
+
+    tool: str
+    solver: str
+    bytecode: bytes
+    certificate_text: str
+    certificate: Certificate
+    contract: tuple[str, ...]
+    assumes: tuple[str, ...]
+    holds_for: HoldsFor
+    deterministic: bool | None
+    parameter_types: tuple[str, ...]
+    cubins: Mapping[str, Cubin]
+    lines: tuple[tuple[int, str, int, int], ...]
+    sources: Mapping[str, str]
+    signature: Signature | None = None
+
+
+# ------------------------------------------------------------------------------------------------------------- manifest
+# Bundles as bytes: members, and ``manifest.json`` with the hash of each.
+
 
 SCHEMA: Final = "tileverify/bundle/1"
 
@@ -61,7 +143,7 @@ def manifest_of(bundle: Bundle) -> ManifestDocument:
         holds_for=bundle.holds_for,
         kernel=c.kernel,
         launch=c.launch.name,
-        members={name: _sha256(content) for name, content in sorted(_contents(bundle).items())},
+        members={name: sha256(content) for name, content in sorted(_contents(bundle).items())},
         requires=tuple(c.requires),
         schema=SCHEMA,
         sources=dict(sorted(bundle.sources.items())),
@@ -72,7 +154,7 @@ def manifest_of(bundle: Bundle) -> ManifestDocument:
 def bundle_bytes(bundle: Bundle) -> bytes:
     """The file; the same bundle gives the same bytes."""
     manifest = manifest_bytes(bundle)
-    members = {_MANIFEST: manifest, _DIGEST: f"{_sha256(manifest)}\n".encode(), **_contents(bundle)}
+    members = {_MANIFEST: manifest, _DIGEST: f"{sha256(manifest)}\n".encode(), **_contents(bundle)}
     if bundle.signature is not None:
         members[_SIGNATURE] = (json.dumps(to_json(bundle.signature), indent=1) + "\n").encode()
     return write_archive(members)
@@ -90,10 +172,6 @@ def _contents(bundle: Bundle) -> dict[str, bytes]:
 
 def _cubin_member(architecture: str) -> str:
     return f"cubins/{architecture}.cubin"
-
-
-def _sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
 
 
 # ----------------------------------------------------------------------------------------------- reading
@@ -142,11 +220,11 @@ def _bundle(document: ManifestDocument, members: Mapping[str, bytes], file: str)
     if held != set(document.members):
         raise _Mismatch("members are missing, or there are some that the manifest does not name")
     for name, expected in document.members.items():
-        if _sha256(members[name]) != expected:
+        if sha256(members[name]) != expected:
             raise _Mismatch(f"'{name}' was changed after the bundle was built: its hash does not match")
     bytecode, text = members[_BYTECODE], members[_CERTIFICATE].decode()
     certificate = read_certificate(text, file)
-    if certificate.bytecode_sha256 != _sha256(bytecode) or certificate.semantic_sha256 != semantic_sha256(bytecode):
+    if certificate.bytecode_sha256 != sha256(bytecode) or certificate.semantic_sha256 != semantic_sha256(bytecode):
         raise _Mismatch("the certificate is about other bytecode than the bundle's")
     entry = entry_of(bytecode, certificate.symbol, file)
     types = parameter_types(bytecode, certificate.symbol, file)
@@ -183,7 +261,7 @@ def _check_compared(cubins: Mapping[str, Cubin], certificate: Certificate) -> No
     for seen in certificate.compared_code:
         cubin = cubins.get(seen.architecture)
         said = (seen.assembler, seen.outcome, seen.ptx_sha256, seen.cubin_sha256)
-        if cubin is None or said != (cubin.assembler, cubin.compiled, cubin.ptx_sha256, _sha256(cubin.code)):
+        if cubin is None or said != (cubin.assembler, cubin.compiled, cubin.ptx_sha256, sha256(cubin.code)):
             raise _Mismatch(f"what its certificate says of the code for {seen.architecture} is not about its cubin")
 
 
@@ -208,3 +286,108 @@ def _signature(text: bytes | None) -> Signature | None:
     if signature.algorithm != ED25519:
         raise _Mismatch(f"the signature is of a kind that this version does not know: {signature.algorithm}")
     return signature
+
+
+# -------------------------------------------------------------------------------------------------------- manifest json
+# The manifest of a bundle, which holds hashes where the bundle holds bytes.  Keys are in alphabetical order.
+
+
+class BuiltWith(Struct, frozen=True):
+    solver: str
+    version: str
+
+
+class ParameterDocument(Struct, frozen=True):
+    """``type``: a Tile IR type; ``static``: the number that was compiled in."""
+
+    argument: str
+    dim: int | None
+    role: str
+    static: int | None
+    type: str
+
+
+class EntryDocument(Struct, frozen=True):
+    parameters: list[ParameterDocument]
+    symbol: str
+
+
+class BytecodeDocument(Struct, frozen=True):
+    semantic_sha256: str
+
+
+class CubinDocument(Struct, frozen=True, omit_defaults=True):
+    """``compiled``: what was seen of the PTX beside the bytecode; ``ptx_sha256``: the text that the cubin came from."""
+
+    architecture: str
+    assembler: str
+    member: str
+    compiled: str = ""
+    ptx_sha256: str = ""
+
+
+class ManifestDocument(Struct, frozen=True):
+    """What a signature is over; ``members``: the hash of each of the others."""
+
+    assumes: tuple[str, ...]
+    bytecode: BytecodeDocument
+    contract: tuple[str, ...]
+    cubins: tuple[CubinDocument, ...]
+    deterministic: bool | None
+    entry: EntryDocument
+    file: str
+    holds_for: HoldsFor
+    kernel: str
+    launch: str
+    members: dict[str, str]
+    requires: tuple[str, ...]
+    schema: str
+    sources: dict[str, str]
+    tool: BuiltWith
+
+
+# -------------------------------------------------------------------------------------------------------------- archive
+# The file format: a ZIP archive without compression in which every byte is determined by the members' contents.
+#
+# Whoever reads one writes it again and compares, so that no byte can differ unseen: not in a member (hashes in the
+# manifest), not in the manifest (its own hash), not in the archive's headers.
+
+
+_EPOCH: Final = (1980, 1, 1, 0, 0, 0)
+
+
+class NotAnArchive(Exception):
+    """Not written by `write_archive`; the text says what is wrong."""
+
+
+def write_archive(members: Mapping[str, bytes]) -> bytes:
+    """The members in the order given."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in members.items():
+            info = zipfile.ZipInfo(name, _EPOCH)
+            info.create_system = 3
+            info.external_attr = 0o100644 << 16
+            archive.writestr(info, content)
+    return target.getvalue()
+
+
+def read_archive(data: bytes) -> dict[str, bytes]:
+    """The members in their order; raises `NotAnArchive` for every byte that `write_archive` would not have written."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+            if len({entry.filename for entry in entries}) != len(entries):
+                raise NotAnArchive("two members have one name")
+            # Stored and side by side, so that all members together are no larger than the file that they come in.
+            if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+                raise NotAnArchive("a member is compressed")
+            if any(entry.file_size != entry.compress_size for entry in entries):
+                raise NotAnArchive("a member has two sizes")
+            refuse_overlaps(archive, len(data))
+            members = {entry.filename: archive.read(entry) for entry in entries}
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
+        raise NotAnArchive(f"it is no archive, or a damaged one ({error})") from None
+    if write_archive(members) != data:
+        raise NotAnArchive("the archive was written or changed by something else")
+    return members

@@ -10,18 +10,20 @@ same cubin of the proved bytecode.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...backend.assembler import Assembled, Assembler, AssemblyError
+from ...backend.assembler import Assembled, Assembler, AssemblyError, refuse_split_loads
 from ...backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
-from ...backend.split_loads import refuse_split_loads
+from ...pipeline.unit_summary import solver_version
+from ...pipeline.verdict_cache import generation
+from ...system.atomic_file import is_private, read_private, write_private
 from ...system.errors import UsageError
-from .manifest import manifest_bytes
-from .model import Bundle, BundleRefused, Signature
+from .manifest import Bundle, BundleRefused, Signature, manifest_bytes
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -111,7 +113,6 @@ def _prove(bundle: Bundle, file: str, cache: Path | None) -> None:
             f"'{file}' is not signed by a trusted key, so its kernel has to be proved again, and there is no solver "
             f"here ({error}): sign it and name the key, or say trust_proof=True"
         ) from None
-    from .proved_here import ProvedHere
 
     known = None if cache is None else ProvedHere(cache)
     if known is not None and known.holds(bundle):
@@ -235,3 +236,31 @@ def _public_key(file: Path) -> Ed25519PublicKey:
             f"'{file}' is no Ed25519 public key in PEM: get it with openssl pkey -in key.pem -pubout -out key.pub"
         )
     return key
+
+
+# ---------------------------------------------------------------------------------------------------------- proved here
+# Bundles whose kernels this machine has proved, kept on disk, so that the next process need not prove them again.
+
+
+@dataclass(frozen=True, slots=True)
+class ProvedHere:
+    """An empty file for each bytecode and certificate, under the version of prover and solver that proved it."""
+
+    folder: Path
+
+    def holds(self, bundle: Bundle) -> bool:
+        if not is_private(self.folder):
+            return False
+        try:
+            return read_private(self._path(bundle)) == b"proved\n"
+        except OSError:
+            return False
+
+    def keep(self, bundle: Bundle) -> None:
+        if is_private(self.folder):
+            with contextlib.suppress(OSError):
+                write_private(self._path(bundle), "proved\n")
+
+    def _path(self, bundle: Bundle) -> Path:
+        digest = hashlib.sha256(hashlib.sha256(bundle.bytecode).digest() + bundle.certificate_text.encode()).hexdigest()
+        return self.folder / generation(solver_version()) / "bundles" / digest

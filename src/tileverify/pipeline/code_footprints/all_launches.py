@@ -6,7 +6,7 @@
                guard(lane) and no path of a thread with that lane's address   is impossible
     times      of an atomic or a scoped access each lane is made by one thread, once
 
-Addresses are compared as numbers of the thread (`number_forms`), exactly modulo 2**64; the conditions are questions for
+Addresses are compared as numbers of the thread (`code_lanes`), exactly modulo 2**64; the conditions are questions for
 the solver.  What a load gives is, in later addresses and conditions, what the load of the summary gives that it is.
 Nothing is said of values, nor of the order of accesses.
 """
@@ -25,7 +25,7 @@ from ...contract.as_terms import build_contract
 from ...contract.launch import LaunchSpec
 from ...contract.terms import Function, Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
-from ...frontend.symbolic.contents import OUTSIDE
+from ...frontend.symbolic.memory import OUTSIDE
 from ...frontend.symbolic.origin_addresses import address_of
 from ...frontend.symbolic.summary import Access, AccessSummary
 from ...verifier.obligations.answers import Answer, Limits
@@ -35,10 +35,8 @@ from ...verifier.obligations.layout import as_bytes
 from ...verifier.obligations.prepare import Preparer, launch_facts
 from ...verifier.obligations.simplify import simplify
 from ...verifier.smt import Decider
-from .box_copies import copies_of
-from .code_accesses import CodeAccess, Followed, Premise
-from .code_lanes import MadeLanes, NoLanes, SummaryAccess, made_lanes
-from .number_forms import NoNumberForm, Things
+from .code_accesses import CodeAccess, Followed, Premise, copies_of
+from .code_lanes import MadeLanes, NoLanes, NoNumberForm, SummaryAccess, Things, made_lanes
 from .ptx_values import signed, width_of
 
 LIMITS: Final = Limits(linear=200_000, nonlinear=200_000, rounds=12, total=400_000, bits=0)

@@ -2,8 +2,8 @@
 
 Instructions are taken in the order of the text, in which every branch but those of loops leads on.  What two branches
 give is joined where they meet.  A loop is executed once, for its round k: what registers hold then is known by
-`loop_values`, or a number of which nothing is known.  A loop that counts to a number that stands fast has a known last
-round, if its counter does not wrap (`loop_counts`).  A register that nothing of this hangs on is not followed.
+`ptx_values`, or a number of which nothing is known.  A loop that counts to a number that stands fast has a known last
+round, if its counter does not wrap (`ptx_values`).  A register that nothing of this hangs on is not followed.
 """
 
 from __future__ import annotations
@@ -29,12 +29,9 @@ from ...backend.compiled.ptx import (
 from ...contract import terms as t
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from . import ptx_text
-from .box_copies import box_access
-from .code_accesses import CodeAccess, CodeLoop, Followed, Path, Premise, alike_for
-from .loop_counts import counted
-from .loop_values import Registers, closed
+from .code_accesses import CodeAccess, CodeLoop, Followed, Path, Premise, alike_for, box_access
 from .ptx_text import PtxNotFollowed, PtxText, float_width, registers_in, results_of
-from .ptx_values import WARP, divides_by, signed, special, value, width_of
+from .ptx_values import WARP, Registers, closed, counted, divides_by, signed, special, value, width_of
 
 _MAPS: Final = 1 << 56
 """Its multiples stand for the places of tensor maps: so far apart, no sum of small numbers leads to another one."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ...results.codes import TV
-from ...results.families import BETWEEN_BLOCKS, BOUNDS, INSIDE_BLOCK
+from ...results.codes import BETWEEN_BLOCKS, BOUNDS, INSIDE_BLOCK, TV
 
 VERSION: Final = 4
 

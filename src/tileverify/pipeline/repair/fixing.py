@@ -19,9 +19,9 @@ from ...results import Edit, Hint, KernelResult, Verdict
 from ...results.codes import TV
 from ...system.atomic_file import write_whole
 from ...system.errors import TileVerifyError, UsageError
-from ...system.source_lines import source_lines
+from ...system.printable import source_lines
 from ..options import CheckOptions
-from .trial_outcomes import codes_of
+from .repairing import codes_of
 
 SAFE: Final = frozenset({"safe"})
 ALL: Final = frozenset({"safe", "maybe"})
@@ -167,7 +167,7 @@ def judge_of(options: CheckOptions, spec: Path | None = None) -> Judge:
     def judge(file: Path, text: str) -> Proofs:
         from ...frontend.sources.discover import SourceFailure, discover
         from ...frontend.sources.edited import edited_unit
-        from .. import check_unit
+        from ..unit_check import check_unit
 
         own = options.of(file)
         quick = CheckOptions(

@@ -1,4 +1,4 @@
-"""Guards: an access whose tile lies outside the array is left out, with what hangs on it and nothing else.
+"""Repairs of accesses beyond an array: guards that leave them out, and padding for loads.
 
 What hangs on a load are the statements that use what it gives, directly or through names; a store hangs on nothing but
 itself.  A guard is right only if every other effect of the block stays: other stores, atomics, what the host sees.
@@ -7,12 +7,13 @@ itself.  A guard is right only if every other effect of the block stays: other s
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from ...results import Edit
-from .kernel_source import KernelSource
+from .kernel_source import FaultyPlace, Found, KernelSource, TileCall, holds
 
 _HARMLESS: Final = frozenset({"abs", "bool", "float", "int", "len", "max", "min", "range", "slice", "tuple", "zip"})
 """Functions of Python that a kernel may call, which do nothing but give a value."""
@@ -121,7 +122,7 @@ class Guards:
         before = self.source.lines.before(statement, [""]).text
         others = [each for body in _bodies(self.function) for each in body if each is not statement]
         return not before.strip() and not any(
-            each.lineno in (statement.lineno, statement.end_lineno) and not _holds(each, statement) for each in others
+            each.lineno in (statement.lineno, statement.end_lineno) and not holds(each, statement) for each in others
         )
 
     def _has_several_lines(self, statement: ast.stmt) -> bool:
@@ -213,5 +214,235 @@ def _used(node: ast.AST) -> set[str]:
     return read.union(*map(_assigned, added))
 
 
-def _holds(statement: ast.AST, node: ast.AST) -> bool:
-    return any(each is node for each in ast.walk(statement))
+# ------------------------------------------------------------------------------------------------------ guard proposals
+# Guards that might mend an access whose tile lies outside its array.
+
+
+_Comparison: TypeAlias = tuple[str, str, str]
+"""An index, how it is compared, and with what."""
+
+
+def return_early(place: FaultyPlace) -> Found:
+    """The block returns in front of an access outside the array, if all that it has left to do hangs on that."""
+    guards = Guards(place.source, place.function)
+    for accesses, conditions in _conditions(place):
+        statement = guards.may_return(accesses[0].node) if len(accesses) == 1 else None
+        if statement is not None:
+            yield "return before the access", (_return(place, statement, conditions[0]),)
+
+
+def guard_access(place: FaultyPlace) -> Found:
+    """The access, and what hangs on it, only where its tile lies in the array."""
+    guards = Guards(place.source, place.function)
+    for accesses, conditions in _conditions(place):
+        if len(accesses) == 1 and guards.may_return(accesses[0].node):
+            continue
+        around = [
+            guards.around(access.node, " and ".join(map(_negated, outside)))
+            for access, outside in zip(accesses, conditions, strict=True)
+        ]
+        found = [each for each in around if each is not None]
+        if len(found) == len(accesses):
+            told = " and ".join(dict.fromkeys(f"`if {each.condition}`" for each in found))
+            yield f"{told} around it", edits_of(place.source, found)
+
+
+def return_anyway(place: FaultyPlace) -> Found:
+    """The block returns, although it has other things to do."""
+    guards = Guards(place.source, place.function)
+    for accesses, conditions in _conditions(place):
+        for access, outside in zip(accesses[:1], conditions, strict=False):
+            found = guards.place(access.node)
+            if found is not None and found[0] is place.function.body:
+                edit = _return(place, found[0][found[1]], outside)
+                yield "return before the access, which leaves out all that the block does behind it", (edit,)
+
+
+def _return(place: FaultyPlace, statement: ast.stmt, outside: Sequence[_Comparison]) -> Edit:
+    lines = [line for each in outside for line in (f"if {' '.join(each)}:", "    return")]
+    return place.source.lines.before(statement, lines)
+
+
+def _negated(outside: _Comparison) -> str:
+    index, compared, end = outside
+    return f"{index} {'<' if compared == '>=' else '>='} {end}"
+
+
+def _conditions(place: FaultyPlace) -> Iterator[tuple[tuple[TileCall, ...], list[list[_Comparison]]]]:
+    """Accesses to guard together, and when the tile of each lies outside: those at fault first, along the axis at fault
+    and on the side where it was seen; more only where that does not do."""
+    said = re.search(r"\(axis (\d+)\)", place.finding.message)
+    every, none = frozenset(range(5)), frozenset[int]()
+    own = every if said is None else frozenset({int(said[1])})
+    before = place.finding.witness is not None and bool(place.finding.witness.negative_tiles)
+    sides = dict.fromkeys(
+        ((own, none) if before else (none, own), (own, own), (none, every), (own, every), (every, every))
+    )
+    tried: list[tuple[list[int], list[list[_Comparison]]]] = []
+    of_array = [
+        call
+        for call in place.source.calls(place.function)
+        if any(place.of(call.arguments["array"]) == place.of(each.arguments["array"]) for each in place.accesses)
+    ]
+    for accesses in (place.accesses[:1], place.accesses, place.named, tuple(of_array)):
+        for below, above in sides:
+            outside = [
+                _outside(place, each, below, above) if each in place.accesses else _outside(place, each, none, every)
+                for each in accesses
+            ]
+            key = [id(access.node) for access in accesses], outside
+            if accesses and all(outside) and key not in tried:
+                tried.append(key)
+                yield accesses, outside
+
+
+def _outside(place: FaultyPlace, access: TileCall, below: frozenset[int], above: frozenset[int]) -> list[_Comparison]:
+    """When a tile lies before the array along axes ``below``, or behind it along those ``above``."""
+    shape = _shape(place, access)
+    if shape is None:
+        return []
+    array, found = place.of(access.arguments["array"]), list[_Comparison]()
+    for axis, component in enumerate(access.components):
+        if not isinstance(component, ast.Constant):
+            index = place.of(component)
+            single = f"{array}.shape[{axis}]"
+            tiles = f"{place.source.module}.num_tiles({array}, axis={axis}, shape={shape})"
+            found += [(index, "<", "0")] if axis in below else []
+            found += [(index, ">=", single if shape == "()" else tiles)] if axis in above else []
+    return found
+
+
+def _shape(place: FaultyPlace, access: TileCall) -> str | None:
+    """The shape of the tile that is loaded or stored."""
+    if "shape" in access.arguments:
+        return place.of(access.arguments["shape"])
+    return _shape_of(place, access.arguments.get("tile"))
+
+
+def _shape_of(place: FaultyPlace, tile: ast.expr | None) -> str | None:
+    """How a tile's shape may be written; that of one part of a sum, since the proof finds out if it is another one."""
+    match tile:
+        case ast.Name(id=name):
+            return f"{name}.shape"
+        case ast.UnaryOp(operand=operand):
+            return _shape_of(place, operand)
+        case ast.BinOp(left=left, right=right):
+            return _shape_of(place, left) or _shape_of(place, right)
+        case ast.Call(args=[shape, *_]) if place.source.called(tile) in ("full", "ones", "zeros"):
+            return place.of(shape)
+        case ast.Call():
+            loads = [call for call in place.source.calls(tile) if "shape" in call.arguments]
+            return place.of(loads[0].arguments["shape"]) if loads else None
+    return None
+
+
+# -------------------------------------------------------------------------------------------------------------- padding
+# Padding for loads that leave open what lies beyond the array (TV403).
+#
+# Any padding is one of the values that the specification allows, so that nothing changes which was determined before.
+# Whether it is the value that is meant is another question: it is if all that combines lanes of the tile, directly or
+# of what is computed from it, does as if they were not there.  The uses of a load say what to try first; runs say
+# whether it is right (`small_runs`).
+
+
+_SUMS: Final = frozenset({"mma", "sum"})
+_MODES: Final = {"max": "NEG_INF", "argmax": "NEG_INF", "min": "POS_INF", "argmin": "POS_INF"}
+"""What combines the lanes of a tile -> the padding that changes nothing."""
+_LEAST: Final = "-2147483648"
+_GREATEST: Final = "2147483647"
+_FILLS: Final = {"prod": "1", "max": _LEAST, "argmax": _LEAST, "min": _GREATEST, "argmin": _GREATEST}
+"""The same as a number, where no padding mode is it: there is none for 1, and none but 0 for integers."""
+
+
+def unpadded_loads(source: KernelSource, function: ast.FunctionDef, named: Sequence[TileCall]) -> list[list[TileCall]]:
+    """Loads to try together: each one that a finding names, each other one, and all."""
+    every = [call for call in source.calls(function) if _may_be_padded(call)]
+    first = [call for call in every if any(call.node is each.node for each in named)]
+    rest = [call for call in every if call not in first]
+    return [*([call] for call in (*first, *rest)), *([every] if len(every) > 1 else [])]
+
+
+def _may_be_padded(call: TileCall) -> bool:
+    return call.name == "load" and "padding_mode" not in call.arguments
+
+
+def is_only_summed(source: KernelSource, function: ast.FunctionDef, load: TileCall) -> bool:
+    """Whether zeros beyond the array leave no doubt: the tile itself is only multiplied as a matrix, and summed."""
+    names = {name for name, value in source.definitions(function).items() if value is load.node}
+    uses = [source.called(user) or "" for user in _users(function, load.node, names)]
+    return bool(uses) and _SUMS.issuperset(uses)
+
+
+def modes(source: KernelSource, function: ast.FunctionDef, load: TileCall) -> list[str]:
+    """Padding modes, the one first that what combines the lanes asks for."""
+    wanted = [_MODES[name] for name in combined_by(source, function, load) if name in _MODES]
+    return list(dict.fromkeys((*wanted, "ZERO", "NEG_INF", "POS_INF")))
+
+
+def fills(source: KernelSource, function: ast.FunctionDef, load: TileCall) -> list[str]:
+    """Numbers for lanes beyond the array that no padding mode gives."""
+    return list(dict.fromkeys(_FILLS[name] for name in combined_by(source, function, load) if name in _FILLS))
+
+
+def combined_by(source: KernelSource, function: ast.FunctionDef, load: TileCall) -> list[str]:
+    """The functions of cuda.tile that take what the load gives, or what is computed from it, those nearest first."""
+    found: dict[str, None] = {}
+    nodes, names = list[ast.expr]([load.node]), set[str]()
+    while nodes:
+        node, nodes = nodes[0], nodes[1:]
+        own = {node.id} if isinstance(node, ast.Name) else set[str]()
+        for user in _users(function, node, own):
+            if name := source.called(user):
+                found.setdefault(name)
+            if isinstance(user, ast.Assign | ast.AugAssign):
+                targets = user.targets if isinstance(user, ast.Assign) else [user.target]
+                for part in (part for target in targets for part in ast.walk(target)):
+                    if isinstance(part, ast.Name) and part.id not in names:
+                        names.add(part.id)
+                        nodes.append(part)
+            elif isinstance(user, ast.expr):
+                nodes.append(user)
+    return list(found)
+
+
+def _users(function: ast.FunctionDef, node: ast.AST, names: set[str]) -> Iterator[ast.AST]:
+    """What ``node`` stands in, or a use of one of ``names``."""
+    for parent in ast.walk(function):
+        for child in ast.iter_child_nodes(parent):
+            used = isinstance(child, ast.Name) and isinstance(child.ctx, ast.Load) and child.id in names
+            if used or (child is node and not (isinstance(parent, ast.Assign) and names)):
+                yield parent
+
+
+def with_padding(source: KernelSource, load: TileCall, mode: str) -> str:
+    """The text of the call with a padding mode."""
+    text = source.of(load.node)
+    assert text.endswith(")")
+    inside = text[:-1].rstrip()
+    comma = "" if inside.endswith((",", "(")) else ","
+    return f"{inside}{comma} padding_mode={source.module}.PaddingMode.{mode})"
+
+
+def with_fill(source: KernelSource, load: TileCall, value: str) -> str | None:
+    """The text of a choice between what the call gives and ``value``, beyond the array; ``None`` for a shape that is
+    not written there."""
+    shape, index, module = load.arguments.get("shape"), load.components, source.module
+    sizes = shape.elts if isinstance(shape, ast.Tuple) else [] if shape is None else [shape]
+    if not sizes or len(sizes) != len(index):
+        return None
+    array, conditions = source.of(load.arguments["array"]), []
+    for axis, (size, component) in enumerate(zip(sizes, index, strict=True)):
+        if isinstance(size, ast.Constant) and size.value == 1:
+            continue
+        extent, at = source.of(size), source.of(component)
+        at = at if isinstance(component, ast.Name | ast.Constant | ast.Call) else f"({at})"
+        lanes = f"{module}.arange({extent}, dtype={module}.int32)"
+        if len(sizes) > 1:
+            whole = ", ".join(extent if other == axis else "1" for other in range(len(sizes)))
+            lanes += f".reshape(({whole}))"
+        start = "" if at == "0" else f"{at} * {extent} + "
+        conditions.append(f"({start}{lanes} < {array}.shape[{axis}])")
+    if not conditions:
+        return None
+    inside = " & ".join(conditions) if len(conditions) > 1 else conditions[0][1:-1]
+    return f"{module}.where({inside}, {source.of(load.node)}, {value})"

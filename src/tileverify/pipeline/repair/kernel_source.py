@@ -1,16 +1,25 @@
-"""The source of a kernel as repairs see it: calls of cuda.tile, names that are assigned once, block ids."""
+"""The source of a kernel as repairs see it: calls of cuda.tile, names assigned once, the place of a finding, edits."""
 
 from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
-from ...system.source_lines import syntax_tree
-from .edits import Lines
+from ...reports.editing import LARGEST_DIFFERENCE, changed_lines, edited, well_placed
+from ...results import Edit, Finding
+from ...system.printable import source_lines, syntax_tree
+
+__all__ = [
+    "LARGEST_DIFFERENCE",
+    "Lines",
+    "changed_lines",
+    "edited",
+    "well_placed",
+]
 
 _ARGUMENTS: Final = {
     "load": ("array", "index", "shape"),
@@ -152,3 +161,104 @@ def _assigned(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr
     elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         for one, other in zip(target.elts, value.elts, strict=True):
             yield from _assigned(one, other)
+
+
+def holds(statement: ast.AST, node: ast.AST) -> bool:
+    """Whether the node stands in the statement."""
+    return any(each is node for each in ast.walk(statement))
+
+
+# ---------------------------------------------------------------------------------------------------------------- edits
+# Edits of a source text.
+
+
+class Lines:
+    """A source by lines; the syntax tree counts columns in bytes of UTF-8, people and edits in characters."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = source_lines(text)
+        self._encoded = [line.encode() for line in self._lines]  # once: a line may have megabytes, and many nodes
+
+    def column(self, line: int, byte: int) -> int:
+        return len(self._encoded[line - 1][:byte].decode(errors="replace"))
+
+    def segment(self, node: ast.expr | ast.stmt) -> str:
+        """The text of ``node``; `ast.get_source_segment` splits the whole source each time."""
+        assert node.end_lineno is not None
+        lines = self._encoded[node.lineno - 1 : node.end_lineno]
+        lines[-1] = lines[-1][: node.end_col_offset]  # first: it may be the only one
+        lines[0] = lines[0][node.col_offset :]
+        return b"".join(lines).decode()
+
+    def line(self, number: int) -> str:
+        return self._lines[number - 1].rstrip("\r\n")
+
+    def replacing(self, node: ast.expr | ast.stmt | ast.keyword, text: str) -> Edit:
+        """``text`` in place of ``node``."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        start = self.column(node.lineno, node.col_offset)
+        return Edit(node.lineno, start, node.end_lineno, self.column(node.end_lineno, node.end_col_offset), text)
+
+    def before(self, statement: ast.stmt, lines: Iterable[str]) -> Edit:
+        """Whole lines above ``statement``, indented as it is."""
+        indent = self._lines[statement.lineno - 1][: self.column(statement.lineno, statement.col_offset)]
+        text = "".join(f"{indent}{line}\n" for line in lines)
+        return Edit(statement.lineno, 0, statement.lineno, 0, text)
+
+    def without(self, statement: ast.stmt) -> Edit:
+        """The lines of ``statement`` left out."""
+        assert statement.end_lineno is not None
+        return Edit(statement.lineno, 0, statement.end_lineno + 1, 0, "")
+
+
+# --------------------------------------------------------------------------------------------------------- faulty place
+# A finding in the source of its kernel, as proposals of repairs see it.
+
+
+Found: TypeAlias = "Iterator[tuple[str, tuple[Edit, ...]]]"
+"""Edits that are worth a try, each with what it does in words."""
+
+_Node = TypeVar("_Node", bound=ast.expr)
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyPlace:
+    """A finding in the source: the function around it, and the accesses that it names; ``named``: those that any
+    finding of the kernel names; ``codes``: of all of them."""
+
+    source: KernelSource
+    function: ast.FunctionDef
+    finding: Finding
+    accesses: tuple[TileCall, ...]
+    named: tuple[TileCall, ...]
+    codes: frozenset[str]
+
+    def of(self, node: ast.AST) -> str:
+        return self.source.of(node)
+
+    def replacing(self, node: ast.expr | ast.stmt, text: str) -> Edit:
+        return self.source.lines.replacing(node, text)
+
+    def growing(self, nodes: Sequence[_Node]) -> Iterator[list[_Node]]:
+        """Those of ``nodes`` in the accesses of the finding; in those that any finding names; all: what changes least
+        first, each once."""
+        told: list[list[_Node]] = []
+        for accesses in (self.accesses, self.named, None):
+            inside = None if accesses is None else {id(part) for each in accesses for part in ast.walk(each.node)}
+            some = [node for node in nodes if inside is None or id(node) in inside]
+            if some and some not in told:
+                told.append(some)
+                yield some
+
+    def parts(self, node: ast.expr) -> Iterator[ast.expr]:
+        """All expressions that ``node`` is made of, through names that are assigned once."""
+        definitions, seen = self.source.definitions(self.function), set[str]()
+        pending = [node]
+        while pending:
+            for part in ast.walk(pending.pop()):
+                if isinstance(part, ast.expr):
+                    yield part
+                if isinstance(part, ast.Name) and part.id in definitions and part.id not in seen:
+                    seen.add(part.id)
+                    pending.append(definitions[part.id])

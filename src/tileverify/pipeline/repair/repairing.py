@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import Final, TypeAlias
 
-from ...contract.launch import KernelUnit, Number
-from ...frontend.sources.edited import edited_unit
-from ...frontend.sources.edited_cell import Compile
-from ...frontend.symbolic.block_numbers import read_axes
+from ...contract.expressions import print_expression
+from ...contract.launch import Apply, ConstantArgument, Expression, KernelUnit, LaunchSpec, Number
+from ...frontend.sources.edited import Compile, edited_unit
+from ...frontend.symbolic.written import read_axes
 from ...reports.editing import text_digest
-from ...results import COMBINATIONS, WARNINGS, Finding, Hint, KernelResult, Verdict
+from ...results import COMBINATIONS, WARNINGS, Edit, Finding, Hint, KernelResult, Verdict
 from ...results.codes import TV
 from ...system.errors import TileVerifyError
 from ...system.notebook_cells import cell_text
 from ...system.readings import text_of
+from ...verifier.large_arrays import NOT_FOUND_OUT
 from ..options import CheckOptions
 from .catalogue import ADVICE, KINDS
-from .edits import edited
-from .kernel_source import KernelSource
-from .other_tiles import OtherTiles
+from .kernel_source import KernelSource, edited
 from .proposals import Proposal, proposals
 from .small_runs import Comparison, SmallRuns, decoded
-from .trial_outcomes import Check, codes_of, compared_equal, fits_large_arrays
 
 MOST_TRIALS: Final = 24
 """Changed kernels that are compiled and proved for one result."""
@@ -299,3 +299,160 @@ _ADVICE: Final[Mapping[str, str]] = {
     TV.UNDETERMINED: "pad-load",
     TV.SYNCHRONISATION_PROTOCOL: "strengthen-order",
 }
+
+
+# ------------------------------------------------------------------------------------------------------- trial outcomes
+# What the verdict on a changed kernel has to say for the change to be offered.
+
+
+Check: TypeAlias = Callable[[KernelUnit, bool], KernelResult]
+"""The verdict on a changed kernel; with `True` under its contract alone, with no clause added."""
+
+
+def fits_large_arrays(outcome: KernelResult) -> bool:
+    """Whether the proof comes without the warning that an index wraps in large arrays, which was asked to its end."""
+    return NOT_FOUND_OUT not in outcome.notes and all(each.code != TV.INDEX_WRAPS for each in outcome.findings)
+
+
+def codes_of(result: KernelResult) -> frozenset[str]:
+    return frozenset(each.code for each in result.findings)
+
+
+def compared_equal(outcome: KernelResult, before: frozenset[str]) -> str:
+    """For which architectures the code of a proved kernel compared equal, in words; empty where one did not, or where
+    there are warnings of other codes than ``before``."""
+    new = codes_of(outcome) - (before - {TV.LAUNCH_ARTIFACT})
+    compared = outcome.compared_code
+    if outcome.verdict is not Verdict.PROVED or new or not compared or not all(each.launches for each in compared):
+        return ""
+    return f"compiled code compared equal for {' and '.join(each.architecture for each in compared)}"
+
+
+# ---------------------------------------------------------------------------------------------------------- other tiles
+# Other tiles for a launch of which the assembler makes other code than its bytecode says.
+#
+# A tile is a constant of the launch, so it stands where the launch is made: what is offered is advice, without edits of
+# the kernel.  It is tried like an edit all the same: the grid counts the new tiles, small launches give what they gave
+# before, the kernel is proved under the same contract, and its code compares equal.
+
+
+MOST: Final = 4
+"""Tiles that are compiled."""
+_LARGEST: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTiles:
+    """``result``: of the unit as it is."""
+
+    unit: KernelUnit
+    source: KernelSource
+    result: KernelResult
+    check: Check
+    runs: SmallRuns
+
+    def hint(self, finding: Finding) -> Hint | None:
+        """The first other tile that is right."""
+        launches = other_launches(self.unit.launch, self._constants(finding))
+        return next(filter(None, (self._tried(*each) for each in islice(launches, MOST))), None)
+
+    def _constants(self, finding: Finding) -> list[ConstantArgument]:
+        """Constants that the accesses of the arrays at fault name."""
+        line = next((site.line for site in finding.sites if site.line is not None), None)
+        function = None if line is None else self.source.function_at(line)
+        if function is None or line is None:
+            return []
+        calls = list(self.source.calls(function))
+        at_fault = [each for each in calls if each.node.lineno <= line <= (each.node.end_lineno or 0)]
+        arrays = {self.source.of(each.arguments["array"]) for each in at_fault}
+        accesses = [each.node for each in calls if self.source.of(each.arguments["array"]) in arrays]
+        named = {part.id for node in accesses for part in ast.walk(node) if isinstance(part, ast.Name)}
+        return [
+            each
+            for each in self.unit.launch.arguments
+            if isinstance(each, ConstantArgument) and each.name in named and type(each.value) is int and each.value > 1
+        ]
+
+    def _tried(self, what: str, launch: LaunchSpec) -> Hint | None:
+        try:
+            changed = edited_unit(replace(self.unit, launch=launch), self.source.text)
+        except TileVerifyError:
+            return None
+        if self.runs.compared(changed) is not Comparison.SAME:
+            return None
+        outcome = self.check(changed, False)
+        equal = compared_equal(outcome, codes_of(self.result))
+        if not equal or not set(outcome.requires) <= set(self.result.requires):
+            return None
+        return Hint("other-tile", "maybe", f"{KINDS['other-tile'].text}: launch with {what} (proved, {equal})")
+
+
+def other_launches(launch: LaunchSpec, constants: list[ConstantArgument]) -> Iterator[tuple[str, LaunchSpec]]:
+    """What changes, in words, and the launch with it; larger tiles first, as too small ones repeat elements."""
+    for constant in constants:
+        size: int = constant.value
+        for other in (2 * size, 4 * size, size // 2):
+            if 1 <= other <= _LARGEST:
+                arguments = tuple(replace(each, value=other) if each == constant else each for each in launch.arguments)
+                grid = _grid(launch, {size: other})
+                words = f"{constant.name} = {other} for {size}"
+                if grid is not None and grid != launch.grid:
+                    axes = [*map(print_expression, grid)]
+                    while len(axes) > 1 and axes[-1] == "1":
+                        axes.pop()
+                    words += f" and grid = [{', '.join(axes)}]"
+                yield words, replace(launch, arguments=arguments, grid=grid, grid_text=())
+
+
+def _grid(launch: LaunchSpec, sizes: Mapping[int, int]) -> tuple[Expression, Expression, Expression] | None:
+    """The grid with other numbers in the place of the tile's, and a block for what is left of the last tile."""
+    if launch.grid is None:
+        return None
+    x, y, z = (_with(axis, sizes) for axis in launch.grid)
+    return x, y, z
+
+
+def _with(expression: Expression, sizes: Mapping[int, int]) -> Expression:
+    if isinstance(expression, Number):
+        return Number(sizes.get(expression.value, expression.value))
+    if isinstance(expression, Apply):
+        if expression.op == "//" and expression.args[1] in [*map(Number, sizes)]:
+            expression = Apply("cdiv", expression.args)
+        return Apply(expression.op, tuple(_with(each, sizes) for each in expression.args))
+    return expression
+
+
+# ------------------------------------------------------------------------------------------------------------ elsewhere
+# What a repair does under other launches of its kernel: one that was tried under a single one is not called safe.
+
+
+_NOT_TRIED = "not tried under its other launches"
+
+
+def weighed(results: Sequence[KernelResult]) -> list[KernelResult]:
+    """``results`` with repairs called safe only where every launch of the kernel among them has the same one."""
+    launches: dict[tuple[str, str], list[frozenset[tuple[Edit, ...]]]] = {}
+    for result in results:
+        safe = (hint.edits for finding in result.findings for hint in finding.hints if _is_safe(hint))
+        launches.setdefault((result.file, result.kernel), []).append(frozenset(safe))
+
+    def hint_of(result: KernelResult, hint: Hint) -> Hint:
+        everywhere = all(hint.edits in safe for safe in launches[result.file, result.kernel])
+        if everywhere or not _is_safe(hint):
+            return hint
+        return replace(hint, applicability="maybe", text=f"{hint.text}; {_NOT_TRIED}")
+
+    def result_of(result: KernelResult) -> KernelResult:
+        if not any(_is_safe(hint) for finding in result.findings for hint in finding.hints):
+            return result
+        findings = (
+            replace(finding, hints=tuple(hint_of(result, hint) for hint in finding.hints))
+            for finding in result.findings
+        )
+        return replace(result, findings=tuple(findings))
+
+    return [result_of(result) for result in results]
+
+
+def _is_safe(hint: Hint) -> bool:
+    return hint.applicability == "safe" and bool(hint.edits)

@@ -64,7 +64,7 @@ class Children:
         if not any(path.stat().st_size for path in self._journals.glob("*.jsonl")):
             return []
         from ...pipeline import CheckOptions, check_paths
-        from ...pipeline.cache.verdicts import default_folder
+        from ...pipeline.verdict_cache import default_folder
         from ..recording import Recording
         from .judged import judged
 

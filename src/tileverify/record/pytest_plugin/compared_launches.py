@@ -13,13 +13,13 @@ from ...contract.facts.columns import Array
 from ...contract.launch import KernelUnit, flat
 from ...equality.answer_text import sentence, text
 from ...equality.deciding import Decision, ExactAnswer
-from ...equality.named import other_of
-from ...equality.planned_launches import Options
+from ...equality.points import Options
+from ...equality.reference_runs import other_of
 from ...equality.targets import EqualOptions, JudgedKernel, compared, written_by
 from ...frontend.bytecode import decode
 from ...frontend.symbolic.summary import Access
 from ...hook.described_launch import Described
-from ...pipeline import summary_of
+from ...pipeline.unit_summary import summary_of
 from ...results import KernelResult
 from ...system.errors import TileVerifyError, UsageError
 from .judged import UNUSABLE, LaunchEquality

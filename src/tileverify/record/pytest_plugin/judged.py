@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from ...launching.checking import Checked
-from ...pipeline import solver_version
+from ...pipeline.unit_summary import solver_version
 from ...results import KernelResult, Verdict
 from ...results.conditional import proved_if, under_conditions
 

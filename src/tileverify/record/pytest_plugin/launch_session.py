@@ -15,8 +15,7 @@ import msgspec
 
 from ...hook import imitate_gpu, watch
 from ...hook.described_launch import Described
-from ...hook.foreign import Grid, JitSignature, TileKernel
-from ...hook.imports import AfterImport
+from ...hook.foreign import AfterImport, Grid, JitSignature, TileKernel
 from ...hook.interpreting import Interpreting
 from ...hook.launch_hooks import LaunchHooks
 from ...system.own_files import PACKAGE
@@ -79,7 +78,7 @@ class LaunchSession:
     def _watcher(self) -> Watcher:
         """Loaded with the first launch: a test suite without any pays nothing."""
         from ...pipeline import CheckOptions
-        from ...pipeline.cache.verdicts import default_folder
+        from ...pipeline.verdict_cache import default_folder
         from .watcher import Watcher
 
         return Watcher(

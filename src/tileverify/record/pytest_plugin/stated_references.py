@@ -30,7 +30,7 @@ class StatedReference:
 
     def function(self) -> Function:
         """Raises `UsageError` for a file or a function that is not there, and for a kernel."""
-        from ...equality.named import loaded  # only now: a suite without references pays nothing
+        from ...equality.reference_runs import loaded  # only now: a suite without references pays nothing
 
         if not isinstance(self.what, str):
             found = self.what

@@ -22,11 +22,11 @@ from ...launching import calls
 from ...launching.calls import Kernel
 from ...launching.contents import Contents, host_bytes
 from ...launching.proofs import LaunchProof, Request, proof_of
-from ...pipeline import CheckOptions, check_unit
+from ...pipeline import CheckOptions
+from ...pipeline.unit_check import check_unit
 from ...results import Finding, KernelResult, Verdict
 from ...results.codes import TV
-from ...system.errors import TileVerifyError, UsageError
-from ...system.failures import failure_sentence
+from ...system.errors import TileVerifyError, UsageError, failure_sentence
 from .judged import Judged, LaunchEquality, judged
 from .stated_references import StatedReference
 

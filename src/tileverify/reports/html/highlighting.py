@@ -1,9 +1,11 @@
-"""Source and Tile IR as lines of HTML, coloured by Pygments; everything from files is escaped."""
+"""Source lines of pages: coloured, those of a finding with carets below, and those that a report shows."""
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from pathlib import PurePath
@@ -15,6 +17,12 @@ from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.lexers.special import TextLexer
 from pygments.token import Comment, Keyword, Name, Number, String, Text, _TokenType
 from pygments.util import ClassNotFound
+
+from ...results import Finding, SourceSite
+from ...system.notebook_cells import shown_place
+from ...system.printable import printable, syntax_tree
+from ..findings import side_names
+from ..snippets import TAB, Snippet, Snippets, source_text
 
 CLASSES: Final = (
     (Comment, "tc"),
@@ -122,3 +130,137 @@ def _tokens(text: str, lexer: Lexer) -> Iterator[tuple[_TokenType, str]]:
 def _class(kind: _TokenType) -> str:
     """Asked for every token, of which a report has a million, and of a few dozen types."""
     return next((name for parent, name in CLASSES if kind in parent), "")
+
+
+# ------------------------------------------------------------------------------------------------------------- excerpts
+# The source lines of a finding with carets below the accesses, as a terminal shows them.
+
+
+@dataclass(frozen=True, slots=True)
+class Caret:
+    """``width`` carets from cell ``start`` of the line above; ``side``: a, b, ab or nothing, which gives the colour."""
+
+    start: int
+    width: int
+    side: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExcerptLine:
+    """``number``: of the line, 0 where some are left out."""
+
+    number: int
+    text: str
+    carets: tuple[Caret, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    place: str
+    lines: tuple[ExcerptLine, ...]
+
+
+def excerpts(finding: Finding, snippets: Snippets) -> tuple[Excerpt, ...]:
+    """One for each file with an access of ``finding``; files that cannot be read have none."""
+    files: dict[str, list[tuple[int, SourceSite, Snippet]]] = {}
+    for number, site in enumerate(finding.sites):
+        snippet = snippets.at(site)
+        if snippet is not None and site.file is not None:
+            files.setdefault(site.file, []).append((number, site, snippet))
+    return tuple(
+        Excerpt(shown_place(file, found[0][1].line), tuple(_excerpt_lines(finding, found)))
+        for file, found in files.items()
+    )
+
+
+def _excerpt_lines(finding: Finding, found: Sequence[tuple[int, SourceSite, Snippet]]) -> Iterator[ExcerptLine]:
+    carets: dict[int, dict[tuple[int, int], list[int]]] = {}
+    for number, _, snippet in found:
+        carets.setdefault(snippet.marked, {}).setdefault((snippet.start, snippet.width), []).append(number)
+    previous = None
+    for number, text in sorted({line for _, _, snippet in found for line in snippet.lines}):
+        if previous is not None and number != previous + 1:
+            yield ExcerptLine(0, "", ())
+        previous = number
+        marks = carets.get(number, {})
+        yield ExcerptLine(
+            number, text, tuple(Caret(*span, *_who(finding, numbers)) for span, numbers in sorted(marks.items()))
+        )
+
+
+def _who(finding: Finding, numbers: Sequence[int]) -> tuple[str, str]:
+    """Whose accesses stand there, and in words what they do."""
+    site = finding.sites[numbers[0]]
+    target = finding.target(site) if site.array else ""
+    action = f"{site.access} {target}".strip()
+    if finding.witness is None or len(finding.sites) < 2:
+        return "", action if site.array else ""
+    names = side_names(finding)
+    sides = [side for side in "ab" if "ab".index(side) in numbers]
+    who = " and ".join(names[side] for side in sides)
+    verb = f"both {action}" if len(sides) == 2 else f"{site.access}s {target}".strip()
+    return "".join(sides), f"{who} {verb}" if who else action
+
+
+# -------------------------------------------------------------------------------------------------------------- sources
+# The source files that a report speaks of: which of their lines are shown, and how.
+
+
+SHOWN_WHOLE: Final = 160
+"""Lines of a file that is shown from its first to its last line."""
+AROUND: Final = 12
+"""Lines before and behind a place in a file whose functions are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """``html``: every line, coloured; ``functions``: first and last line of its functions, 1-based."""
+
+    name: str
+    html: tuple[Markup, ...]
+    functions: tuple[tuple[int, int], ...]
+
+    def shown(self, lines: Iterable[int]) -> list[int]:
+        """The numbers of the lines to show where ``lines`` matter: all of a short file, else whole functions."""
+        count = len(self.html)
+        if count <= SHOWN_WHOLE:
+            return list(range(1, count + 1))
+        wanted: set[int] = set()
+        for line in set(lines):
+            around = [span for span in self.functions if span[0] <= line <= span[1]]
+            first, last = min(around, default=(line - AROUND, line + AROUND))
+            wanted.update(range(max(first, 1), min(last, count) + 1))
+        return sorted(wanted)
+
+
+@dataclass
+class Sources:
+    """Reads each file once; one that is missing, or no source, gives ``None``."""
+
+    _files: dict[str, SourceFile | None] = field(default_factory=dict)
+
+    def file(self, name: str) -> SourceFile | None:
+        if name not in self._files:
+            text = source_text(name)
+            self._files[name] = None if text is None else _file(name, text)
+        return self._files[name]
+
+
+def _file(name: str, lines: tuple[str, ...]) -> SourceFile:
+    plain = [printable(line.replace("\t", TAB).rstrip()) for line in lines]
+    while plain and not plain[-1]:
+        plain.pop()
+    functions = tuple(_functions("\n".join(lines))) if PurePath(name).suffix == ".py" else ()
+    return SourceFile(name, tuple(source_lines("\n".join(plain), PurePath(name).name)), functions)
+
+
+def _functions(text: str) -> Iterator[tuple[int, int]]:
+    try:
+        tree = syntax_tree(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min((each.lineno for each in node.decorator_list), default=node.lineno)
+            yield first, node.end_lineno or node.lineno

@@ -9,10 +9,10 @@ from ...results import KernelResult, Report, Verdict
 from ...results.codes import CODES
 from ...results.conditional import is_conditional
 from ...system.notebook_cells import shown_place
-from ..checked import checked
+from ..causes import checked
 from ..snippets import Snippets
 from ..text import summary_line
-from .excerpts import Excerpt, excerpts
+from .highlighting import Excerpt, excerpts
 from .kernel import KernelView, kernel_view
 from .overview import VERDICT_SYMBOLS
 

@@ -11,9 +11,8 @@ from typing import Final
 
 from ...results import Finding, KernelResult, Report, Times, Verdict
 from ...results.codes import CODES, Family
-from ...results.conditional import is_conditional, remarks, verdict_word
+from ...results.conditional import is_conditional, remarks, short_names, verdict_word
 from ...results.details import State
-from ...results.kernel_names import short_names
 from ..causes import cards
 
 SYMBOLS: Final = {State.PROVED: "✓", State.REFUTED: "✗", State.UNDECIDED: "?"}

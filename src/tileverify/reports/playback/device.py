@@ -14,22 +14,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...backend.assembler import AssemblyError, find_assembler
+from ...backend.assembler import AssemblyError, find_assembler, refuse_split_loads
 from ...backend.interpreter import BoundLaunch, bind_launch
 from ...backend.interpreter.grid_runs import extent_bytes
 from ...backend.interpreter.memory import Allocation
 from ...backend.interpreter.rounding import to_bits
 from ...backend.interpreter.values import Tile
 from ...backend.numbers.elements import rounded
-from ...backend.split_loads import refuse_split_loads
 from ...contract.concrete import ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import EntryParameter, Role
 from ...frontend.bytecode.model import PointerType, TileType
 from ...results.claim import claim_from_json
-from ...results.families import CONFLICTS
+from ...results.codes import CONFLICTS
 from ...system.errors import UsageError
-from .replaying import Parameter, entry_parameters, load
+from . import Parameter, entry_parameters, load
 
 MOST_BYTES: Final = 1 << 30
 

@@ -69,7 +69,7 @@ def _files(unit: KernelUnit, result: KernelResult) -> Iterator[PlaybackFile]:
 
 
 def _text(unit: KernelUnit, result: KernelResult, finding: Finding, name: str) -> str:
-    from .replaying import replay
+    from . import replay
 
     witness = finding.witness
     assert witness is not None

@@ -14,13 +14,24 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 
 from ...contract.spec_files import spec_path
 from ...corpus.examples import example_file
+from ...reports.snippets import utf16_units
 from ...system.errors import UsageError
 from ...system.version import __version__
-from .actions import CHECK, DRAW, SHOW_EXAMPLE, WRITE_SPEC, actions_at, spec_action
-from .asking import run
-from .drawn import DrawnPages
-from .shown import SOURCE, def_line, finding_told, labels, told, units, uri_of
-from .shown_sources import TYPING, ShownSource, ShownSources
+from .shown import (
+    CHECK,
+    DRAW,
+    SHOW_EXAMPLE,
+    SOURCE,
+    WRITE_SPEC,
+    actions_at,
+    def_line,
+    finding_told,
+    labels,
+    spec_action,
+    told,
+    uri_of,
+)
+from .shown_sources import TYPING, DrawnPages, ShownSource, ShownSources, run
 
 _PATIENCE: Final = 10.0
 """Seconds that a request for actions waits for repairs that are being tried."""
@@ -180,7 +191,7 @@ def _hints(source: ShownSource, text: list[str]) -> list[types.InlayHint]:
         own = [results[number] for number in numbers]
         line = def_line(own[0], text)
         if line is not None:
-            place = types.Position(line, units(text[line]))
+            place = types.Position(line, utf16_units(text[line]))
             tip = types.MarkupContent(types.MarkupKind.Markdown, "\n\n".join(map(told, own)))
             found.append(types.InlayHint(place, labels(own), tooltip=tip, padding_left=True))
     return found

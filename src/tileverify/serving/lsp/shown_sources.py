@@ -6,9 +6,14 @@ A newer text ends the check of an older one; what comes back of an older text is
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
+import os
+import re
+import sys
+import tempfile
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,9 +24,9 @@ from lsprotocol import types
 from ...contract.spec_files import SPEC_SUFFIX
 from ...results import KernelResult, Report, Verdict
 from ...results.json_report import report_from_json
+from ...system.errors import UsageError
 from ...system.readings import stand_for
-from ..worker.place import project_of
-from .asking import CommandAnswer, run
+from ..worker.client import NoWorker, TakenRequest, ask, project_of, start
 from .concerned import imports
 from .shown import SOURCE, diagnostics, key_region, uri_of
 
@@ -235,3 +240,140 @@ def _trouble(answer: CommandAnswer) -> types.Diagnostic:
     message = lines[-1].removeprefix("error: ") if lines else f"the check ended with {answer.code}"
     top = types.Range(types.Position(0, 0), types.Position(1, 0))
     return types.Diagnostic(top, message, severity=types.DiagnosticSeverity.Error, source=SOURCE)
+
+
+# --------------------------------------------------------------------------------------------------------------- asking
+# Command lines that a worker carries out, without waiting in between; a process of its own where there is none.
+
+
+_SECONDS_TO_START: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAnswer:
+    """What a command line came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+async def run(
+    words: Sequence[str], folder: str, overlay: Mapping[str, str], told: Callable[[str], None] = lambda line: None
+) -> CommandAnswer:
+    """``tileverify WORDS...`` in ``folder``, with ``overlay`` for what lies on disk; ``told`` gets stderr line by line.
+
+    When it is cancelled, the work ends.
+    """
+    for attempt in range(2):
+        with suppress(NoWorker):
+            return await _by_worker(words, folder, overlay, told)
+        if attempt or not await asyncio.to_thread(start, seconds=_SECONDS_TO_START, folder=folder):
+            break
+    return await _alone(words, folder, overlay)
+
+
+async def _by_worker(
+    words: Sequence[str], folder: str, overlay: Mapping[str, str], told: Callable[[str], None]
+) -> CommandAnswer:
+    out, nothing = os.memfd_create("out"), os.open(os.devnull, os.O_RDONLY)
+    reading, writing = os.pipe()
+    try:
+        try:
+            request = await asyncio.to_thread(ask, words, (nothing, out, writing), overlay, folder)
+        finally:
+            os.close(nothing)
+            os.close(writing)
+        with request:
+            lines = _Lines(reading, told)
+            code = await _ended(request, lines)
+        size = os.fstat(out).st_size
+        return CommandAnswer(code, os.pread(out, size, 0).decode(errors="replace"), lines.text)
+    finally:
+        os.close(out)
+        os.close(reading)
+
+
+async def _ended(request: TakenRequest, lines: _Lines) -> int:
+    loop = asyncio.get_running_loop()
+    loop.add_reader(lines.descriptor, lines.read)
+    waiting = loop.run_in_executor(None, request.wait)
+    try:
+        return await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        request.abandon()
+        with suppress(NoWorker):
+            await asyncio.shield(waiting)
+        raise
+    finally:
+        loop.remove_reader(lines.descriptor)
+        lines.read()
+
+
+class _Lines:
+    """What comes through a pipe, line by line."""
+
+    def __init__(self, descriptor: int, told: Callable[[str], None]) -> None:
+        self.descriptor, self._told = descriptor, told
+        self.text, self._rest = "", ""
+        os.set_blocking(descriptor, False)
+
+    def read(self) -> None:
+        """What is there by now."""
+        with suppress(BlockingIOError):
+            while more := os.read(self.descriptor, 1 << 16).decode(errors="replace"):
+                self.text += more
+                *lines, self._rest = (self._rest + more).split("\n")
+                for line in lines:
+                    self._told(line)
+
+
+async def _alone(words: Sequence[str], folder: str, overlay: Mapping[str, str]) -> CommandAnswer:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", __package__.split(".")[0], "worker", "once",
+        cwd=folder, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    request = json.dumps({"words": list(words), "overlay": dict(overlay)}).encode()
+    try:
+        out, err = await process.communicate(request)
+    except asyncio.CancelledError:
+        process.kill()
+        await process.wait()
+        raise
+    return CommandAnswer(process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+# ---------------------------------------------------------------------------------------------------------------- drawn
+# Counterexamples as pages that a browser shows: they lie in a folder of the server's, and go with it.
+
+
+_LAUNCH: Final = re.compile(r'data-id="(k-\w+)"')
+"""What pages call the part of a launch, at which an address may point."""
+
+
+@dataclass
+class DrawnPages:
+    """One page for each launch that was asked for; a later one takes the place of an earlier one."""
+
+    _folder: tempfile.TemporaryDirectory[str] = field(
+        default_factory=lambda: tempfile.TemporaryDirectory(prefix="tileverify-")
+    )
+
+    async def draw(self, source: Path, folder: Path, kernel: str, launch: str, texts: Mapping[str, str]) -> str:
+        """The address of the page of a launch of ``source``, with ``texts`` for what lies on disk.
+
+        Raises `UsageError` where there is none to be had.
+        """
+        target = "::".join(filter(None, (str(source), kernel, launch)))
+        answer = await run(["check", "--format", "html", "--jobs", "1", "--", target], str(folder), texts)
+        place = _LAUNCH.search(answer.out)
+        if place is None:
+            lines = answer.err.strip().splitlines() or ["there is no page"]
+            raise UsageError(lines[-1].removeprefix("error: "))
+        page = Path(self._folder.name, f"{hashlib.sha256(target.encode()).hexdigest()[:12]}.html")
+        page.write_text(answer.out, encoding="utf-8")
+        return f"{uri_of(page)}#{place[1]}"
+
+    def end(self) -> None:
+        """Nobody looks at them any more."""
+        self._folder.cleanup()

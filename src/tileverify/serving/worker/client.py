@@ -7,18 +7,21 @@ imported here, because this is what a warm `check` waits for.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import select
 import socket
+import stat
 import struct
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from .confinement import may_do_the_same, peer_of, seal_of
-from .place import SWITCH, WorkerPlace, place, project_of
+from ...system.own_files import PACKAGE
 
 WITHOUT: Final = "--no-worker"
 _SECONDS_TO_TAKE: Final = 5.0
@@ -251,3 +254,234 @@ def is_running(at: WorkerPlace) -> bool:
     except NoWorker:
         return False
     return True
+
+
+# ---------------------------------------------------------------------------------------------------------------- place
+# Which worker belongs to this process, and where its socket lies.
+#
+# A worker stands for a process that would have been started just now, so it is known by everything that such a process
+# would have from its start: the interpreter, its flags and module path, the variables that are read when something is
+# loaded, and what the system lets it do (`confinement`).  What changes between two requests without a restart is not
+# part of it (see `serving`), and what a request brings along is not either: its folder, other variables, streams.
+
+
+SWITCH: Final = "TILEVERIFY_WORKER"
+"""The variable: 0 to do without a worker, 1 to start one without being asked from a terminal."""
+
+_READ_WHEN_LOADED: Final = (
+    "CUDA", "GLIBC_", "LANG", "LC_", "LD_", "LOCPATH", "MALLOC_", "MKL_", "NPY_", "NUMPY", "OMP_", "OPENBLAS_",
+    "PYTHON", "TZ", "Z3",
+)  # fmt: skip
+"""What the names of variables have in them that libraries and Python read once."""
+
+_PROTOCOL: Final = 2
+_MARKS: Final = ("pyproject.toml", ".git")
+_LONGEST_ADDRESS: Final = 100
+"""Bytes; the system allows 107."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerPlace:
+    """``folder``: this user's alone; ``key``: of the worker, in hexadecimal; ``project``: the folder that it is for."""
+
+    folder: str
+    key: str
+    project: str
+
+    @property
+    def address(self) -> str:
+        """Of the socket."""
+        return os.path.join(self.folder, f"{self.key}.socket")
+
+    @property
+    def lock(self) -> str:
+        """Held by a worker as long as it lives; its text says which one it is."""
+        return os.path.join(self.folder, f"{self.key}.lock")
+
+    @property
+    def log(self) -> str:
+        """What a worker says that goes wrong."""
+        return os.path.join(self.folder, f"{self.key}.log")
+
+
+def place(project: str | None = None) -> WorkerPlace | None:
+    """The place of the worker for this process, and for ``project`` (the one it works in, if not given).
+
+    ``None`` where there can be none: another system, a folder that is not this user's alone, a module path that depends
+    on the working folder, a filter of seccomp that nobody can compare.
+    """
+    if sys.platform != "linux" or not all(os.path.isabs(entry) for entry in sys.path):
+        return None
+    folder = folder_of_sockets()
+    try:
+        if folder is None or not readable() or not is_own_folder(folder, make=True):
+            return None
+        project = project or project_of(os.getcwd())
+        key = hashlib.sha256(json.dumps([project, _surroundings()]).encode()).hexdigest()[:32]
+    except OSError:
+        return None
+    found = WorkerPlace(folder, key, project)
+    return found if len(os.fsencode(found.address)) <= _LONGEST_ADDRESS else None
+
+
+def folder_of_sockets() -> str | None:
+    """Where this user's workers have their sockets; ``None`` where there are no users."""
+    if not hasattr(os, "geteuid"):
+        return None
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and os.path.isabs(runtime) and is_own_folder(runtime):
+        return os.path.join(runtime, "tileverify")
+    return f"/tmp/tileverify-{os.geteuid()}"
+
+
+def is_own_folder(folder: str, *, make: bool = False) -> bool:
+    """Whether ``folder`` is one that nobody but this user can write to, read, or replace; made if it may be."""
+    if make:
+        try:
+            os.mkdir(folder, 0o700)
+        except FileExistsError:
+            pass
+        except OSError:
+            return False
+    try:
+        status, above = os.lstat(folder), os.stat(os.path.dirname(folder))
+    except OSError:
+        return False
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
+        return False
+    # In a sticky folder, as /tmp is, nobody may put another entry in the place of somebody else's.
+    replaceable = above.st_mode & 0o022 and not above.st_mode & stat.S_ISVTX
+    return above.st_uid in (0, os.geteuid()) and not replaceable
+
+
+def project_of(folder: str) -> str:
+    """The nearest folder above that looks like a project's, else ``folder`` itself."""
+    at = folder
+    while True:
+        if any(os.path.exists(os.path.join(at, mark)) for mark in _MARKS):
+            return at
+        above = os.path.dirname(at)
+        if above == at:
+            return folder
+        at = above
+
+
+def _surroundings() -> list[object]:
+    variables = {name: value for name, value in os.environ.items() if any(each in name for each in _READ_WHEN_LOADED)}
+    streams = [getattr(each, "encoding", None) for each in (sys.stdin, sys.stdout, sys.stderr)]
+    return [
+        _PROTOCOL, sys.executable, sys.version, list(sys.flags), sys.path, str(PACKAGE), variables, confinement(),
+        streams,
+    ]  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------- confinement
+# What the system lets a process do: a worker answers those alone who may do what it may, no less and no more.
+#
+# Nearly all of it can be read in ``/proc``.  The rules of Landlock cannot, nor those of AppArmor and the like, but they
+# keep a process from looking into one that they do not bind.  So who asks has to look into the worker: it reads the
+# `Seal` there, and hands it over.  A filter of seccomp cannot be read either; `readable` says where that matters.
+#
+# Nothing but the standard library is imported here, because this is what a warm `check` waits for.
+
+
+_STATUS: Final = frozenset((
+    "Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp",
+    "Seccomp_filters",
+))  # fmt: skip
+_SPACES: Final = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
+_PEER_HANDLE: Final = 77  # SO_PEERPIDFD, since Linux 6.5
+_MARK: Final = "tileverify-"
+
+
+def confinement(process: int | str = "self") -> list[object]:
+    """Users, capabilities, namespaces and so on; raises OSError of a process that this one may not look into."""
+    at = f"/proc/{process}"
+    root = os.stat(f"{at}/root")
+    spaces = [_space(f"{at}/ns/{name}") for name in _SPACES]
+    return [sorted(_status(process).items()), spaces, [root.st_dev, root.st_ino], _text(f"{at}/limits"), _label(at)]
+
+
+def readable() -> bool:
+    """Whether equal `confinement` means equal filters of seccomp: this process has those of its container alone.
+
+    Filters are never removed, and all processes of a container have those of its first one.
+    """
+    own = _status("self")
+    return own.get("Seccomp", "0") == "0" or (
+        "Seccomp_filters" in own and own["Seccomp_filters"] == _status(1).get("Seccomp_filters")
+    )
+
+
+def may_do_the_same(connection: socket.socket) -> bool:
+    """Whether the process at the other end has the `confinement` of this one."""
+    pid, _ = peer_of(connection)
+    try:
+        handle = _handle(connection, pid)
+        try:
+            # Asked last whether it lives: else its number may be another's by now.
+            return confinement(pid) == confinement() and not select.select([handle], [], [], 0)[0]
+        finally:
+            os.close(handle)
+    except OSError:
+        return False
+
+
+def peer_of(connection: socket.socket) -> tuple[int, int]:
+    """The process at the other end, and its user."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid, user, _ = struct.unpack("3i", credentials)
+    return pid, user
+
+
+class Seal:
+    """A secret that lies in this process; who may look into the process can read it, and nobody else."""
+
+    def __init__(self) -> None:
+        self.secret: Final = os.urandom(16).hex()
+        self.descriptor: Final = os.memfd_create(_MARK + self.secret)
+
+
+def seal_of(process: int) -> str:
+    """The secret of another process; nothing where there is none to be seen."""
+    with contextlib.suppress(OSError):
+        for number in os.listdir(f"/proc/{process}/fd"):
+            with contextlib.suppress(OSError):
+                name = os.readlink(f"/proc/{process}/fd/{number}").removeprefix("/memfd:").removesuffix(" (deleted)")
+                if name.startswith(_MARK):
+                    return name.removeprefix(_MARK)
+    return ""
+
+
+def _handle(connection: socket.socket, pid: int) -> int:
+    """One that becomes readable when the process at the other end has ended."""
+    try:
+        return connection.getsockopt(socket.SOL_SOCKET, _PEER_HANDLE)
+    except OSError:  # an older system
+        return os.pidfd_open(pid)
+
+
+def _status(process: int | str) -> dict[str, str]:
+    lines = (line.partition(":") for line in _text(f"/proc/{process}/status").split("\n"))
+    return {name: " ".join(value.split()) for name, _, value in lines if name in _STATUS}
+
+
+def _space(file: str) -> str:
+    """Of a kind that the system does not have: nothing."""
+    try:
+        return os.readlink(file)
+    except FileNotFoundError:
+        return ""
+
+
+def _label(at: str) -> str:
+    """What AppArmor, SELinux and the like call the process; nothing where there is no such thing."""
+    try:
+        return _text(f"{at}/attr/current")
+    except OSError:
+        return ""
+
+
+def _text(file: str) -> str:
+    with open(file, encoding="utf-8", errors="surrogateescape") as text:
+        return text.read()

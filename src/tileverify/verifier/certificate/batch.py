@@ -8,7 +8,7 @@ from pathlib import Path
 from ...results.compared_code import CodeAgain
 from ...results.second_reading import SecondReading
 from ...system.errors import UsageError
-from ...system.paths import display_path
+from ...system.printable import display_path
 from .document import read_certificate
 from .files import CertificateFile, bytecode_from, certificate_and_bytecode, certificate_files
 from .model import Certificate, CertificateError

@@ -9,8 +9,8 @@ from typing import Any, Final, cast
 
 from msgspec import ValidationError, convert
 
+from ...results.codes import THEORIES, Tier
 from ...results.documents import Json, built, shape_of, to_json
-from ...results.tiers import THEORIES, Tier
 from ...system.errors import TileVerifyError
 from .model import Certificate, CertificateError, Malformed
 

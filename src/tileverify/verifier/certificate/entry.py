@@ -13,7 +13,7 @@ from ...contract.terms import TermKind
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.sources.abi import entry_parameters, entry_types, mismatch
-from ...results.kernel_names import plain_name
+from ...results.conditional import plain_name
 from ...system.errors import TileVerifyError
 from .model import Certificate, CertificateError
 

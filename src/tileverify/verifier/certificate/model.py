@@ -18,10 +18,10 @@ from typing import TypeAlias
 
 from ...contract.launch import EntryParameter, LaunchSpec
 from ...frontend.symbolic.summary import AccessSummary
+from ...results.codes import Tier
 from ...results.compared_code import ComparedCode
 from ...results.documents import Json
 from ...results.json_fields import LATER, OMITTED, ROWS, coded, named
-from ...results.tiers import Tier
 from ...system.errors import TileVerifyError
 from ..obligations.lemma_schemas import SCHEMAS
 from ..obligations.smtlib import Declaration
@@ -91,7 +91,7 @@ class Equality:
 class Question:
     """``conditions`` that contradict the facts, by the equalities and ``lemmas`` (positions in the certificate's).
 
-    ``tier``: the theory in which they do (`results.tiers`); only linear integers need lemmas.  ``needs``: as of an
+    ``tier``: the theory in which they do (`results.codes`); only linear integers need lemmas.  ``needs``: as of an
     `Equality`, after all of them.
     """
 

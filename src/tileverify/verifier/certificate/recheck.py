@@ -11,9 +11,9 @@ from typing import Final
 
 from ...contract import terms as t
 from ...contract.as_terms import build_contract
-from ...frontend.bytecode.identity import semantic_sha256
+from ...frontend.bytecode.decoder import semantic_sha256
 from ...frontend.symbolic.summary import AccessSummary
-from ...results.tiers import Tier
+from ...results.codes import Tier
 from ...system.errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
 from ..obligations.clause_terms import clause_terms
 from ..obligations.consistency import elements, promises

@@ -10,12 +10,11 @@ from typing import Final
 
 from ...contract.launch import ConstantArgument, flat
 from ...contract.trustable import trusted_text
+from ...results.codes import Tier
 from ...results.compared_code import CodeAgain
 from ...results.documents import Json, to_json
 from ...results.second_reading import SecondReading, reading_lines
-from ...results.tiers import Tier
-from ...system.plural import plural
-from ...system.printable import printable
+from ...system.printable import plural, printable
 from .launches import contract_lines, launch_to_json
 from .model import Certificate, Proved
 from .recheck import Means, Rechecked, Rechecking

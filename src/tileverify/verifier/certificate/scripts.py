@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...results.tiers import Tier
+from ...results.codes import Tier
 from ..obligations.bit_vectors import bit_question
 from ..obligations.lemma_schemas import SCHEMAS
 from ..obligations.smtlib import TOKEN, Vocabulary, number, script, script_of_any

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from ...contract import terms as t
 from ...contract.terms import Term
 from ...results import SourceSite
-from ...results.tiers import Tier
-from ...system.paths import display_path
+from ...results.codes import Tier
+from ...system.printable import display_path
 from .. import messages
 from ..obligations.answers import Proof
 from ..obligations.derivation import Derivation, ProofStep, question_id

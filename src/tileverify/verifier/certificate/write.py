@@ -14,10 +14,10 @@ from ...contract import terms as t
 from ...contract.as_terms import build_contract
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...contract.terms import Term, TermKind
-from ...frontend.bytecode.identity import semantic_sha256
+from ...frontend.bytecode.decoder import semantic_sha256
 from ...frontend.symbolic.summary import AccessSummary
 from ...results import KernelResult
-from ...results.tiers import Tier
+from ...results.codes import Tier
 from ...system.errors import SpecError, TileVerifyError, UnsupportedOperation
 from ...system.version import __version__
 from ..budgets import CERTIFICATE_UNITS

@@ -10,7 +10,7 @@ from typing import Protocol
 from ...contract import terms as t
 from ...contract.terms import Function, Term
 from ...contract.terms.evaluate import Value
-from ...results.tiers import Tier
+from ...results.codes import Tier
 from .arithmetic import expand
 from .lemmas import Lemma
 
@@ -68,7 +68,7 @@ class Merge:
 @dataclass(frozen=True, slots=True)
 class Proof:
     """Why ``conditions`` (as the solver saw them, twins not merged) and the facts contradict each other, by which of
-    the theories of `results.tiers`.
+    the theories of `results.codes`.
 
     ``lemmas``: all that were at hand when the contradiction showed, more than it takes.
     """

@@ -15,7 +15,7 @@ from ...contract import terms as t
 from ...contract.contract import Contract
 from ...contract.terms import Term
 from ...frontend.symbolic.summary import AccessSummary, Promise
-from ...results.tiers import Tier
+from ...results.codes import Tier
 from .answers import Answer, Decides, Merge, Proof, Result, as_merged
 from .arithmetic import expand, mentions_bits
 from .fact_use import FactUse

@@ -18,7 +18,7 @@ from ...contract.terms import Scope, Term, TermKind
 from ...contract.variables import GRID
 from ...frontend.symbolic.summary import Origin
 from ...results.claim import Claim, Confirm, Confirmation
-from ...results.families import BOUNDS, CONFLICTS
+from ...results.codes import BOUNDS, CONFLICTS
 from ..budgets import SMALLER_LIMITS
 from ..obligations.answers import Answer, Model
 from ..obligations.fact_instances import loaded_values

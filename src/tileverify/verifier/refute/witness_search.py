@@ -14,7 +14,7 @@ from ...contract.facts.kept import bounded, joined, measures
 from ...contract.terms import Function, Scope, Term, TermKind
 from ...frontend.symbolic.summary import Access, Origin, OriginKind, Site
 from ...results.claim import Confirm
-from ...results.families import CONFLICTS
+from ...results.codes import CONFLICTS
 from ..attempt import Open
 from ..obligations.answers import Answer
 from ..obligations.fact_instances import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data

@@ -18,7 +18,7 @@ import z3
 from ...contract import terms as t
 from ...contract.terms import ZERO, Term, TermKind
 from ...contract.terms.evaluate import Value, evaluate
-from ...results.tiers import Tier
+from ...results.codes import Tier
 from ..budgets import QUESTION
 from ..obligations.answers import Answer, Limits, Merge, Model, Proof, Result, as_merged
 from ..obligations.arithmetic import expand, mentions_bits

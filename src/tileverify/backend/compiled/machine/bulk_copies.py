@@ -1,7 +1,7 @@
 """Copies that the hardware makes by itself: ``cp.async.bulk``, of boxes of tensor maps and of runs of bytes.
 
 A copy is made at once where it is issued, and its accesses are logged as ones that nobody knows of before it is waited
-for (`clocks`): a load until the phase of its barrier is over, a store until ``wait_group`` says that its bytes are
+for (`machine`): a load until the phase of its barrier is over, a store until ``wait_group`` says that its bytes are
 written, or ``wait_group.read`` that they are read.  PTX ISA 9.4, sections 9.7.9.25 to 9.7.9.27.
 """
 

@@ -308,7 +308,7 @@ COPIES: Final = 96
 """Columns of copies, in kernels that have any."""
 FENCED: Final = {"shared": 1, "global": 2, "block": 0}
 """Which of the columns of a warp.  Memory of a block has none: what is written there has a fence of its own
-(`map_updates`)."""
+(`bulk_copies`)."""
 
 
 class TooManyCopies(Exception):

@@ -293,7 +293,7 @@ class ThreadAccess:
     """One execution of an instruction by ``threads``, each of which touches ``bytes`` from its place in ``places``.
 
     ``number``: of the instruction; ``time``: the how manieth access this is; places count through the whole space.
-    ``clock``: of each thread, the row of its warp's knowledge (`clocks`), ``own``: its warp's own time, ``met``:
+    ``clock``: of each thread, the row of its warp's knowledge (`machine`), ``own``: its warp's own time, ``met``:
     that in which the warp had met before.
     ``scoped``: of an order or a scope.  ``values``: the bytes that each thread writes.
     ``copies``: where the hardware copies by itself, the column in which its time ``own`` counts.

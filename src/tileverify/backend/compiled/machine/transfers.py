@@ -195,7 +195,7 @@ def atomic(instruction: Instruction, number: int) -> Step:
 
 # ------------------------------------------------------------------------------------------- copies
 def copy(instruction: Instruction, number: int) -> Step:
-    """``cp.async`` to shared memory: done at once; who waits for it is somebody else's matter (`warps`)."""
+    """``cp.async`` to shared memory: done at once; who waits for it is somebody else's matter (`steps`)."""
     target, source, size, *rest = instruction.operands
     if not isinstance(target, PtxAddress) or not isinstance(source, PtxAddress) or not isinstance(size, Immediate):
         raise Unfollowed(f"{instruction.name} is not known", instruction)

@@ -1,1 +1,0 @@
-"""What a submission may say at all."""

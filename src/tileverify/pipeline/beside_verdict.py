@@ -1,0 +1,76 @@
+"""What is asked for beside a verdict: compared code, certificates, written arrays, repairs, reproductions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..results import CertificateFiles, KernelResult
+from .error_findings import (
+    is_wider,
+    tool_failure,
+)
+from .options import CheckOptions as CheckOptions
+
+if TYPE_CHECKING:
+    from ..contract.launch import KernelUnit
+    from ..frontend.bytecode.model import Entry
+    from ..frontend.symbolic.summary import AccessSummary
+
+
+def with_more(
+    unit: KernelUnit,
+    entry: Entry,
+    summary: AccessSummary,
+    result: KernelResult,
+    options: CheckOptions,
+    left_s: float | None,
+) -> KernelResult:
+    """A proof with what was asked for beside its verdict."""
+    if options.compiled:
+        from .second_readings import with_compared_code
+
+        result = with_compared_code(unit, result, options.compiled)
+    if options.certificate and result.proved_launch is not None:
+        result = _with_certificate(replace(unit, launch=result.proved_launch), summary, result)
+    if options.complete:
+        result = _with_written(unit, entry, summary, result, left_s)
+    return result
+
+
+def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> KernelResult:
+    """``result`` with its certificate, or with a note that says why it has none; ``unit`` has the launch that was
+    proved."""
+    from ..verifier.certificate.document import certificate_text
+    from ..verifier.certificate.model import CertificateError
+    from ..verifier.certificate.write import certify
+
+    try:
+        text = certificate_text(certify(unit, summary, result))
+    except CertificateError as error:
+        return replace(result, notes=(*result.notes, f"no certificate: {error.message}"))
+    return replace(result, certificate=CertificateFiles(text, unit.bytecode))
+
+
+def _with_written(
+    unit: KernelUnit, entry: Entry, summary: AccessSummary, result: KernelResult, timeout_s: float | None
+) -> KernelResult:
+    """``result`` with the arrays that are written whole in the user's own contract, which may be narrower than what was
+    proved."""
+    from ..verifier.coverage.coverage import written_arrays
+
+    assert result.proved_launch is not None
+    launch, requires = result.proved_launch, result.clauses
+    if is_wider(unit, launch):
+        launch, requires = unit.launch, ()  # it is one of those of the wider contract, and satisfies its clauses
+    try:
+        return replace(result, written=written_arrays(summary, entry, launch, requires, timeout_s=timeout_s))
+    except (Exception, RecursionError, MemoryError) as error:  # a verdict outlives what only adds to it
+        note = f"whether every element is written was not found out: {tool_failure(error).message}"
+        return replace(result, notes=(*result.notes, note))
+
+
+def with_playback(unit: KernelUnit, result: KernelResult) -> KernelResult:
+    from ..reports.playback.source import playback_files
+
+    return replace(result, playback=playback_files(unit, result))

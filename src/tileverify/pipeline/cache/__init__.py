@@ -1,1 +1,0 @@
-"""Verdicts on disk: what is known of a launch, or of a whole file, that has not changed."""

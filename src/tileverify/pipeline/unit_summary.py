@@ -1,0 +1,66 @@
+"""What is read of a unit before anything is proved: its entry, its access summary, and with which solver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..system.errors import SourceError, SpecError, UsageError
+from .error_findings import (
+    NO_SOLVER,
+    lacks_solver,
+)
+from .options import CheckOptions as CheckOptions
+
+if TYPE_CHECKING:
+    from ..contract.launch import KernelUnit
+    from ..frontend.bytecode.model import Entry, Module
+    from ..frontend.symbolic.summary import AccessSummary
+
+
+def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
+    """The access summary of the unit's entry.
+
+    Raises `UnsupportedOperation` for an op without a rule, `SpecError` for a launch that passes its arguments in other
+    widths than the bytecode takes them.
+    """
+    from ..contract.written_places import mistake_in
+    from ..frontend.sources.abi import entry_types, mismatch
+    from ..frontend.symbolic.execute import summarize
+
+    entry = entry_of(module, unit)
+    # What nobody described has no parameters: its own words are all that is known of it.
+    problem = mismatch(unit.parameters, unit.launch, entry_types(entry), unit.symbol) if unit.parameters else None
+    if problem is not None:
+        raise mistake_in(unit.launch, f"args: {problem}")
+    try:
+        return summarize(module, entry, unit.parameters, may_overlap=unit.launch.sharing())
+    except SpecError as error:
+        raise mistake_in(unit.launch, error.message) from None
+
+
+# ----------------------------------------------------------------------------------------------- helpers
+def entry_of(module: Module, unit: KernelUnit) -> Entry:
+    """The entry that ``unit`` speaks of, under what its launch trusts.
+
+    Raises `SourceError` if the module has none of that name.
+    """
+    from ..frontend.bytecode.trusting import under_trust
+
+    for entry in module.entries:
+        if entry.name == unit.symbol:
+            return under_trust(entry, unit.launch.trust)
+    raise SourceError(f"the bytecode has no entry '{unit.symbol}'", str(unit.file))
+
+
+def solver_version() -> str:
+    """Name and version as its package says, without loading it; a solver without a package is asked itself."""
+    from importlib import metadata
+
+    try:
+        return f"z3 {metadata.version('z3-solver')}"
+    except metadata.PackageNotFoundError:
+        try:
+            from ..verifier.smt import solver_version as loaded_version
+        except ModuleNotFoundError as error:
+            raise (UsageError(NO_SOLVER) if lacks_solver(error) else error) from None
+        return loaded_version()

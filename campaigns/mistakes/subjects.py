@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import tileverify.kernels
-from tileverify.contract.gather import SourceSpecs, named_launches
+from tileverify.contract.spec_files import SourceSpecs, named_launches
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.spec_files import RawLaunch
 from tileverify.corpus import ROOT, corpus_launches

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tileverify.contract.parameters import KernelParameter
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text
-from tileverify.contract.written_keys import place_of, written_keys
+from tileverify.contract.written_places import place_of, written_keys
 from tileverify.system.errors import SpecError
 
 TEXT = """[[launch]]

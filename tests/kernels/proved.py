@@ -16,8 +16,8 @@ from typing import Any
 from tools.kernels_page import tables_of
 
 import tileverify
-from tileverify.contract.combinations import combined
 from tileverify.contract.element_types import ELEMENT_TYPES
+from tileverify.contract.spec_files import combined
 from tileverify.results import KernelResult
 
 from ..profiles import tries

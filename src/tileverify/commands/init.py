@@ -120,8 +120,7 @@ def _write(source: _Source, options: CheckOptions) -> bool:
 
 def _inferred_units(file: Path) -> tuple[list[KernelUnit], str]:
     """The kernels that have no launch but what is inferred, and what is wrong with the first that gives none."""
-    from ..contract.gather import SourceSpecs
-    from ..contract.spec_files import read_pyproject
+    from ..contract.spec_files import SourceSpecs, read_pyproject
     from ..frontend.sources.discover import SourceFailure, discover
     from ..system.errors import NoKernelFound
 
@@ -153,7 +152,7 @@ def _with_names(unit: KernelUnit) -> tuple[KernelUnit, tuple[str, ...]]:
 
 def _table(unit: KernelUnit, result: KernelResult, said: Iterable[str]) -> str:
     """The launch as it was inferred, with the clauses that its proof needs, and what came of it."""
-    from ..contract.spec_text import spec_text
+    from ..contract.spec_edit import spec_text
 
     findings = dict.fromkeys(f"{finding.code}: {finding.sentence}" for finding in result.findings)
     assumed = (f"assumed by tileverify, is this what you promise? {each}" for each in said)
@@ -176,8 +175,7 @@ def _grid(requires: Iterable[str]) -> Iterator[str]:
 
 def _proved_again(source: _Source, text: str, options: CheckOptions) -> set[str]:
     """The kernels that are proved under what is to be written."""
-    from ..contract.gather import SourceSpecs
-    from ..contract.spec_files import launches_of_text
+    from ..contract.spec_files import SourceSpecs, launches_of_text
     from ..frontend.sources.discover import SourceFailure, discover
     from ..pipeline.unit_check import check_unit
 

@@ -13,7 +13,6 @@ from ..system.errors import SpecError
 from . import terms as t
 from .contract import Contract
 from .data_facts import print_data_fact
-from .each_array import list_spoken_of, lists_spoken_of
 from .element_types import ELEMENT_TYPES, INDEX_MAX, INT_BITS
 from .expressions import constant_value
 from .facts.kinds import meaning_of
@@ -33,7 +32,14 @@ from .launch import (
     ScalarArgument,
     flat,
 )
-from .list_terms import described_member, described_number, member_of_list, member_variable
+from .list_terms import (
+    described_member,
+    described_number,
+    list_spoken_of,
+    lists_spoken_of,
+    member_of_list,
+    member_variable,
+)
 from .operators import COMPARISONS, CONNECTIVES, LARGEST_EXPONENT, OPERATORS, joined
 from .standing import array_ranges, grid_ranges, length_range
 from .strides import may_overlap_itself

@@ -9,7 +9,6 @@ from typing import Any
 from ..system.errors import SpecError
 from .descriptions import suggestion
 from .divisibility import ADDRESS, alignments
-from .each_array import list_spoken_of
 from .element_types import ELEMENT_TYPES
 from .expression_parser import parse_size
 from .expressions import GRID_NAMES, flags, free_names, is_condition, substitute
@@ -24,7 +23,7 @@ from .launch import (
     ScalarArgument,
     TupleArgument,
 )
-from .list_terms import member_of_list
+from .list_terms import list_spoken_of, member_of_list
 
 
 @dataclass(slots=True)

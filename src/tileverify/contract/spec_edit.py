@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
 from ..system.errors import SpecError
 from ..system.printable import source_lines
-from .written_keys import WrittenKey, written_keys
+from .data_facts import print_data_fact
+from .denied_limits import DENY
+from .descriptions import print_description
+from .launch import LaunchSpec
+from .written_places import WrittenKey, written_keys
 
 _TOKEN: Final = re.compile(
     r"""(?P<comment>\#[^\n]*)|(?P<text>"(\\.|[^"\\\n])*"|'[^'\n]*')|(?P<mark>[\[\]{}])|[^\s"'\[\]{}#]+"""
@@ -74,3 +78,64 @@ def _checked(text: str, before: str, file: str, header: int) -> str:
     except tomllib.TOMLDecodeError:
         pass
     raise SpecError("its 'requires' is written in a way that no clause can be added to: add it by hand", file, header)
+
+
+# ------------------------------------------------------------------------------------------------------------ spec text
+# A launch spec as the TOML that reads back as it: one ``[[launch]]`` table.
+
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def spec_text(launch: LaunchSpec, name: str, requires: Iterable[str], remarks: Iterable[str] = ()) -> str:
+    """The table for ``launch`` under ``name``, with ``requires`` behind its own conditions and remarks above it."""
+    return "".join(f"{line}\n" for line in _lines(launch, name, requires, remarks))
+
+
+def _lines(launch: LaunchSpec, name: str, requires: Iterable[str], remarks: Iterable[str]) -> Iterator[str]:
+    yield from (f"# {' '.join(remark.split())}" for remark in remarks)
+    yield "[[launch]]"
+    yield f"kernel = {_string(launch.kernel)}"
+    yield f"name = {_string(name)}"
+    if launch.inferred:
+        yield f"origin = {_string(launch.origin)}  # nobody promised this: delete the line once it is what you promise"
+    elif launch.origin != "written":
+        yield f"origin = {_string(launch.origin)}"
+    if launch.grid_text:
+        yield f"grid = {_strings(launch.grid_text)}"
+    if launch.names:
+        yield f"names = {_strings(launch.names)}"
+    clauses = tuple(dict.fromkeys((*launch.requires_text, *requires)))
+    if launch.inferred and clauses:
+        yield "# assumed by tileverify, is this what you promise?"
+    yield from _list("requires", clauses)
+    yield from _list("data", [fact.text or print_data_fact(fact) for fact in launch.data])
+    for key, groups in (("alias", launch.alias), ("overlap", launch.overlap)):
+        if groups:
+            yield f"{key} = [{', '.join(_strings(sorted(group)) for group in groups)}]"
+    yield from _list("trust", launch.trust)
+    if launch.deny_limits:
+        yield f"limits = {_string(DENY)}"
+    yield ""
+    yield "[launch.args]"
+    for argument in launch.arguments:
+        key = argument.name if _BARE_KEY.fullmatch(argument.name) else _string(argument.name)
+        yield f"{key} = {print_description(argument)}"
+
+
+def _list(key: str, texts: Sequence[str]) -> Iterator[str]:
+    """One line, or one for each text where there are several."""
+    if len(texts) > 1:
+        yield f"{key} = ["
+        yield from (f"    {_string(text)}," for text in texts)
+        yield "]"
+    elif texts:
+        yield f"{key} = {_strings(texts)}"
+
+
+def _strings(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(_string, texts))}]"
+
+
+def _string(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -7,19 +7,21 @@ This module finds and reads them into :class:`RawLaunch` (keys and values as wri
 from __future__ import annotations
 
 import io
+import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from pathlib import Path
+from typing import Final, TypeAlias
 
 from ..system.errors import SpecError, UsageError
 from ..system.printable import bare_lines
 from ..system.readings import read
-from .combinations import EACH, Uncombined, combined
 from .descriptions import suggestion
-from .written_calls import keys_of_call
-from .written_keys import WrittenKey, place_of, top_place, written_keys
+from .written_places import WrittenKey, keys_of_call, place_of, top_place, written_keys
 
 SPEC_SUFFIX = ".tileverify.toml"
 MOST_BITS = 1024
@@ -214,3 +216,151 @@ def _raw_launches(
 def _header_lines(text: str, header: str) -> Sequence[int]:
     pattern = re.compile(r"\s*\[\[\s*" + r"\s*\.\s*".join(map(re.escape, header.split("."))) + r"\s*\]\]")
     return [number for number, line in enumerate(bare_lines(text), 1) if pattern.match(line)]
+
+
+# --------------------------------------------------------------------------------------------------------- combinations
+# One table for many launches: ``each = { T = ["f16", "f32"], TILE = [512, 1024] }`` makes one for every combination.
+#
+# ``{T}`` in a text of the table stands for the value; a text that is nothing but ``{TILE}`` is the value itself.  What
+# neither ``name`` nor ``kernel`` mentions comes behind the name.
+
+
+EACH: Final = "each"
+MOST_LAUNCHES: Final = 1000
+"""Of one table."""
+
+_PLACE: Final = re.compile(r"\{([^{}]*)\}")
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+
+Value: TypeAlias = "str | int | float"
+
+
+class Uncombined(Exception):
+    """What is wrong with ``each``."""
+
+
+def combined(fields: Mapping[str, object]) -> Iterator[dict[str, object]]:
+    """The launches that the table stands for, each without ``each``; itself where it has none.
+
+    Raises `Uncombined`.
+    """
+    rest: Mapping[str, object] = {key: value for key, value in fields.items() if key != EACH}
+    if EACH not in fields:
+        yield dict(rest)
+        return
+    choices = _choices(fields[EACH])
+    used = dict.fromkeys(_places(rest))
+    for unused in choices.keys() - used.keys():
+        raise Uncombined(f"'{{{unused}}}' stands nowhere in the launch")
+    for place in used:
+        if place not in choices:
+            raise Uncombined(f"there is no '{place}'{suggestion(place, list(choices))} for '{{{place}}}'")
+    for values in product(*choices.values()):
+        chosen = dict(zip(choices, values, strict=True))
+        found = {key: _filled(value, chosen) for key, value in rest.items()}
+        if (name := _named(rest, found, chosen)) is not None:
+            found["name"] = name
+        yield found
+
+
+def _choices(each: object) -> dict[str, list[Value]]:
+    if not isinstance(each, Mapping) or not each:
+        raise Uncombined('must be a table of names with lists of values, as in { T = ["f16", "f32"] }')
+    for name, values in each.items():
+        if not _NAME.fullmatch(str(name)):
+            raise Uncombined(f"'{name}' is no name")
+        if not isinstance(values, list | tuple) or not values:
+            raise Uncombined(f"'{name}' must be a list of values")
+        if not all(isinstance(value, str | int | float) for value in values):
+            raise Uncombined(f"the values of '{name}' must be texts or numbers")
+        if len(set(map(str, values))) < len(values):
+            raise Uncombined(f"'{name}' has a value twice")
+    if prod(map(len, each.values())) > MOST_LAUNCHES:
+        raise Uncombined(f"makes more than {MOST_LAUNCHES} launches")
+    return {str(name): list(values) for name, values in each.items()}
+
+
+def _places(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield from _PLACE.findall(value)
+        case Mapping():
+            for part in value.values():
+                yield from _places(part)
+        case list() | tuple():
+            for part in value:
+                yield from _places(part)
+
+
+def _filled(value: object, chosen: Mapping[str, Value]) -> object:
+    match value:
+        case str():
+            alone = _PLACE.fullmatch(value)
+            return chosen[alone[1]] if alone else _PLACE.sub(lambda place: str(chosen[place[1]]), value)
+        case Mapping():
+            return {key: _filled(part, chosen) for key, part in value.items()}
+        case list() | tuple():
+            return [_filled(part, chosen) for part in value]
+    return value
+
+
+def _named(written: Mapping[str, object], found: Mapping[str, object], chosen: Mapping[str, Value]) -> object:
+    """The name with the values that are not mentioned; what is no text is told where names are checked."""
+    name = found.get("name")
+    if name is not None and not isinstance(name, str):
+        return name
+    mentioned = {*_places(written.get("name")), *_places(written.get("kernel"))}
+    parts = [*([] if name is None else [name]), *(str(chosen[each]) for each in chosen if each not in mentioned)]
+    return "-".join(parts) or None
+
+
+# --------------------------------------------------------------------------------------------------------------- gather
+# All launch specs of one source file, and the part of them that speaks of one kernel.
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpecs:
+    """The launches written for a source file, in the order: spec file, ``pyproject.toml``; decorators follow."""
+
+    launches: tuple[RawLaunch, ...]
+    given: bool = False
+
+    @classmethod
+    def beside(cls, source: Path) -> SourceSpecs:
+        """The specs in the file beside ``source`` and in the nearest ``pyproject.toml``."""
+        path = spec_path(source)
+        own = read_spec_file(path) if os.path.lexists(path) else ()
+        return cls((*own, *read_pyproject(source.resolve().parent)))
+
+    @classmethod
+    def from_file(cls, path: Path) -> SourceSpecs:
+        """The specs of ``--spec FILE``, which stand for all others, decorators included.
+
+        Raises `SpecError` for a file without any: nobody names it to have launches guessed.
+        """
+        launches = read_spec_file(path)
+        if not launches:
+            raise SpecError("there is no [[launch]] in this file; without --spec launches are guessed", str(path))
+        return cls(launches, given=True)
+
+    def of_kernel(self, names: Container[str], decorated: Iterable[RawLaunch] = ()) -> tuple[RawLaunch, ...]:
+        """The launches of the kernel with these names."""
+        own = tuple(raw for raw in self.launches if raw.kernel in names)
+        return own if self.given else (*own, *decorated)
+
+    def strangers(self, kernels: Sequence[str]) -> Iterator[tuple[RawLaunch, SpecError]]:
+        """Launches that name a kernel the source does not have; a file shared by many sources may name others'."""
+        for raw in self.launches:
+            if not raw.shared and raw.kernel not in kernels:
+                known = suggestion(raw.kernel, kernels) or f"; there is {', '.join(kernels) or 'none'}"
+                yield raw, raw.error("kernel", f"there is no kernel '{raw.kernel}'{known}")
+
+
+def named_launches(raws: Sequence[RawLaunch]) -> Iterator[tuple[str, RawLaunch, SpecError | None]]:
+    """Each launch of one kernel with its name (its position where it has none), and an error for a name used twice."""
+    seen: set[str] = set()
+    for position, raw in enumerate(raws):
+        name = str(raw.fields.get("name", position))
+        twice = raw.error("name", f"'{raw.kernel}' has two launches named '{name}'") if name in seen else None
+        seen.add(name)
+        yield name, raw, twice

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..contract.launch import LaunchSpec
-from ..contract.written_keys import WrittenKey, place_of
-from ..contract.written_places import keys_of_launch
+from ..contract.written_places import WrittenKey, keys_of_launch, place_of
 from ..results import Finding, Hint, KernelResult, SourceSite, SpecPlace, Verdict
 from ..results.codes import TV
 from ..system.errors import TRACEBACK, DecodeError, SpecError, TileVerifyError, failure_sentence

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ...contract.each_array import list_spoken_of, of_arrays
 from ...contract.expression_parser import parse_condition
 from ...contract.expressions import print_expression
 from ...contract.launch import (
@@ -28,6 +27,7 @@ from ...contract.launch import (
     ScalarArgument,
     flat,
 )
+from ...contract.list_terms import list_spoken_of, of_arrays
 from ...system.errors import UsageError
 
 MOST_ARRAYS: Final = 128

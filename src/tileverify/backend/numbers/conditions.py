@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...contract.contiguous import strides_of
-from ...contract.each_array import list_spoken_of
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expression_parser import parse_condition
 from ...contract.expressions import GRID_NAMES, evaluate, free_names, print_expression, substitute
@@ -26,7 +25,7 @@ from ...contract.launch import (
     ScalarArgument,
     flat,
 )
-from ...contract.list_terms import member_of_list
+from ...contract.list_terms import list_spoken_of, member_of_list
 from ...contract.operators import Undefined
 from ...contract.standing import NumberRange, array_ranges, grid_ranges, length_range, scalar_range
 from ...contract.strides import apart, may_overlap_itself, meanings

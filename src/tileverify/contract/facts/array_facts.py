@@ -5,17 +5,18 @@ NumPy is imported where contents are looked at: whoever reads a spec needs none 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from typing import Final
 
 from ..launch import Apply, Expression, Name, Number
 from .columns import COMPUTED, ORDERS, Array, Column, among, both, compared, counted, either, exact, total
-from .formula import ELEMENT, NOTHING, FactFormula, names_in, without
+from .formula import ELEMENT, NOTHING, FactFormula, names_in, parse, without
 from .kind import FactKind
 from .pairs import Apart, Different, Rising, shape_of
 from .statements import NumberedFact
-from .telling import told
 
 
 def violation(kind: FactKind, fact: NumberedFact, arrays: Mapping[str, Array]) -> str | None:
@@ -229,3 +230,40 @@ def _lexsorted(keys: list[Array]) -> Array:
 def _two(places: Array, first: int) -> tuple[int, int]:
     one, other = sorted(int(place) for place in places[first : first + 2])
     return one, other
+
+
+# -------------------------------------------------------------------------------------------------------------- telling
+# What breaks a fact, in words: the sentences of its clauses with the elements put in.
+
+
+_BRACES: Final = re.compile(r"\{(@?)([^{}]*?)(=?)\}")
+
+
+def told(clause: FactFormula, names: Mapping[str, str], held: Held, places: Sequence[int]) -> str:
+    """``clause.broken`` for these places; ``names`` of the arrays by their names in formulas."""
+    at = dict(zip(clause.indices, places, strict=True))
+
+    def piece(match: re.Match[str]) -> str:
+        alone, text, beside = match.groups()
+        if text in names:
+            return names[text]
+        part = parse(text)
+        if not alone and not beside:
+            return str(held.value(part, at))
+        assert isinstance(part, Apply)
+        place = int(held.value(part.args[1], at))
+        element = f"{names[_name(part.args[0])]}[{_index(held.array(part.args[0]), place)}]"
+        return element if alone else f"{element} = {held.value(part, at)}"
+
+    return _BRACES.sub(piece, clause.broken)
+
+
+def _name(part: Expression) -> str:
+    assert isinstance(part, Name)
+    return part.name
+
+
+def _index(array: Array, place: int) -> str:
+    import numpy as np
+
+    return ", ".join(str(int(i)) for i in np.unravel_index(place, array.shape))

@@ -18,8 +18,7 @@ from ..element_types import INT_BITS
 from .form import DISTINCT, Subject
 from .kept import filled_in_turn, keep_together, keeps
 from .kinds import by_subject, meaning_of, subject_of
-from .layouts import HINTS, hints_of
-from .sampling import DRAWN, Layouts
+from .layouts import DRAWN, HINTS, Layouts, hints_of
 from .statements import NumberedFact
 
 MOST_ELEMENTS: Final = 1 << 17

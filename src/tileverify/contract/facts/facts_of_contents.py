@@ -16,10 +16,9 @@ from ..launch import DataFact, Number
 from .columns import Array
 from .contents import places_of
 from .form import Subject
-from .found import Seen
 from .kept import as_array
 from .kinds import by_subject
-from .observations import HELD, SEEN
+from .observations import HELD, SEEN, Seen
 from .statements import NumberedFact
 
 _FIRST: Final = (Subject.LIMITS, Subject.ELEMENTS, Subject.ROWS)

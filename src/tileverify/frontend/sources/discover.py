@@ -14,11 +14,10 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...contract.gather import SourceSpecs, named_launches
 from ...contract.launch import INFERRED, KernelUnit, LaunchSpec
 from ...contract.parameters import KernelParameter
 from ...contract.spec import build_launch
-from ...contract.spec_files import RawLaunch
+from ...contract.spec_files import RawLaunch, SourceSpecs, named_launches
 from ...system.errors import NoKernelFound, SourceError, TileVerifyError, UsageError
 from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, is_bytecode, read_bytecode
 from .fixed_inputs import PythonScan, scan_python

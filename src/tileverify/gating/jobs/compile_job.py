@@ -16,11 +16,10 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 
 from ...contract.descriptions import print_description
-from ...contract.gather import SourceSpecs, named_launches
 from ...contract.launch import INFERRED, KernelUnit
 from ...contract.parameters import KernelParameter
 from ...contract.spec import build_launch
-from ...contract.spec_files import RawLaunch, launches_of_text, raw_launch
+from ...contract.spec_files import RawLaunch, SourceSpecs, launches_of_text, named_launches, raw_launch
 from ...frontend.sources.cutile import CutileKernel, compile_kernel, kernels_of_module
 from ...frontend.sources.fixed_inputs import scan_text
 from ...frontend.sources.importing import import_text

@@ -15,11 +15,10 @@ from typing import Final
 
 import msgspec
 
-from ...contract.gather import SourceSpecs, named_launches
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...contract.parameters import KernelParameter
 from ...contract.spec import build_launch
-from ...contract.spec_files import RawLaunch
+from ...contract.spec_files import RawLaunch, SourceSpecs, named_launches
 from ...frontend.sources.abi import entry_parameters, mismatch
 from ...frontend.sources.bytecode_file import bytecode_entries
 from ...frontend.sources.cutile import compiled_array_facts

@@ -14,12 +14,11 @@ from typing import Final
 
 from ...contract import terms as t
 from ...contract.data_facts import print_data_fact
-from ...contract.expressions import constant_value, evaluate
+from ...contract.expressions import constant_value, evaluate, numbers_of, scalars_of
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import by_subject, joining, subject_of
 from ...contract.facts.steered import OFFERED, Group, Steered
 from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
-from ...contract.numbers import numbers_of, scalars_of
 from ...contract.operators import Undefined
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading

@@ -5,7 +5,7 @@
 ``requires = ["xs.address % 16 == 0"]`` holds of every array of the list, so of the one in row ``k``, whatever ``k``
 is: a row that the list does not have is read by an access that is at fault itself (TV301), and what depends on what it
 gave is no first fault.  The names themselves stand for the numbers of the first array, for a contract that says
-something of a list's arrays is about lists that have one (`contract.each_array`).
+something of a list's arrays is about lists that have one (`contract.list_terms`).
 """
 
 from __future__ import annotations

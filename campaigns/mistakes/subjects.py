@@ -10,9 +10,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import tileverify.kernels
-from tileverify.contract.spec_files import SourceSpecs, named_launches
 from tileverify.contract.launch import KernelUnit
-from tileverify.contract.spec_files import RawLaunch
+from tileverify.contract.spec_files import RawLaunch, SourceSpecs, named_launches
 from tileverify.corpus import ROOT, corpus_launches
 from tileverify.frontend.sources.discover import discover
 from tileverify.results import Verdict

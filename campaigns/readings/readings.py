@@ -16,7 +16,6 @@ from tileverify.backend.guard.guard import Guard
 from tileverify.backend.guard.lists import spelled_out
 from tileverify.backend.numbers.conditions import ContractInNumbers as Conditions
 from tileverify.contract.as_terms import build_contract
-from tileverify.contract.list_terms import of_array
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.launch import (
     ArrayArgument,
@@ -27,6 +26,7 @@ from tileverify.contract.launch import (
     Role,
     ScalarArgument,
 )
+from tileverify.contract.list_terms import of_array
 from tileverify.frontend.sources.abi import entry_parameters
 from tileverify.launching.proofs import broken_fact
 

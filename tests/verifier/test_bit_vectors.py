@@ -20,7 +20,7 @@ from tileverify.verifier.obligations.answers import Answer, Limits
 from tileverify.verifier.obligations.bit_vectors import MOST_BITS, bit_question
 from tileverify.verifier.obligations.smtlib import Vocabulary
 from tileverify.verifier.smt import Decider
-from tileverify.verifier.smt.on_bit_vectors import Words
+from tileverify.verifier.smt.on_bit_vectors import BitVectorSolver
 
 RANGES = {"a": (0, 7), "b": (-4, 3), "s": (0, 3)}
 VARIABLES = {name: t.var(name, Scope.BLOCK, low, high) for name, (low, high) in RANGES.items()}
@@ -139,7 +139,7 @@ def test_answers_are_those_of_trying_all_values(first: Tree, second: Tree) -> No
 @settings(max_examples=tries(short=50, long=2500), deadline=None)
 def test_words_alone_give_the_same_answers(first: Tree, second: Tree) -> None:
     expected = solutions(first, second)
-    answer, model = Words([], [t.eq(term(first), term(second))], 0).settle(LIMIT, None)
+    answer, model = BitVectorSolver([], [t.eq(term(first), term(second))], 0).settle(LIMIT, None)
     assert answer is not (Answer.UNSATISFIABLE if expected else Answer.SATISFIABLE)
     assert (model is not None) == (answer is Answer.SATISFIABLE)
 
@@ -186,8 +186,8 @@ def test_what_has_no_range_says_nothing() -> None:
     assert not question.complete
     assert "assert" not in question.script
     impossible = t.lt(t.bit_or(a, b), t.const(-4))
-    assert Words([], [beyond, impossible], 0).settle(LIMIT, None)[0] is Answer.UNSATISFIABLE
-    assert Words([], [beyond], 0).settle(LIMIT, None)[0] is Answer.UNKNOWN
+    assert BitVectorSolver([], [beyond, impossible], 0).settle(LIMIT, None)[0] is Answer.UNSATISFIABLE
+    assert BitVectorSolver([], [beyond], 0).settle(LIMIT, None)[0] is Answer.UNKNOWN
 
 
 def test_words_have_a_largest_width() -> None:
@@ -205,8 +205,8 @@ def test_functions_are_congruent_on_words() -> None:
     index = Function("idx[...]", Scope.LAUNCH, 0, 100, array="idx")
     a, b = VARIABLES["a"], t.var("a'", Scope.BLOCK, 0, 7)
     one, other = (t.apply(index, t.bit_and(x, VARIABLES["s"])) for x in (a, b))
-    assert Words([], [t.eq(a, b), t.ne(one, other)], 0).settle(LIMIT, None)[0] is Answer.UNSATISFIABLE
-    answer, model = Words([], [t.ne(one, other)], 0).settle(LIMIT, None)
+    assert BitVectorSolver([], [t.eq(a, b), t.ne(one, other)], 0).settle(LIMIT, None)[0] is Answer.UNSATISFIABLE
+    answer, model = BitVectorSolver([], [t.ne(one, other)], 0).settle(LIMIT, None)
     assert answer is Answer.SATISFIABLE
     assert model is not None
     assert len(model.applications) == 2
@@ -219,4 +219,4 @@ def test_a_limit_leaves_a_question_open() -> None:
         return t.bit_xor(t.scale(1_640_531, v), t.floordiv(v, t.const(8)))
 
     asked = [t.eq(mixed(x), mixed(y)), t.ne(x, y)]
-    assert Words([], asked, 0).settle(10_000, None)[0] is Answer.UNKNOWN
+    assert BitVectorSolver([], asked, 0).settle(10_000, None)[0] is Answer.UNKNOWN

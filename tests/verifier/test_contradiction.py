@@ -19,8 +19,8 @@ from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import RawLaunch
 from tileverify.contract.strides import apart
 from tileverify.results import Verdict
-from tileverify.verifier.contradiction import contradictory, lines_of, no_launch, only, smallest
 from tileverify.verifier.smt import Session
+from tileverify.verifier.vacuity import contradictory, lines_of, no_launch, only, smallest
 
 SCATTER = """
 import cuda.tile as ct

@@ -15,7 +15,7 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.summary import Promise, Site
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.abduction import fact_choice, of_recording
+from tileverify.verifier.abduction import fact_choice, recorded_launch
 from tileverify.verifier.abduction.nonvacuity import Nonvacuity
 from tileverify.verifier.obligations.answers import Answer, Limits, Result
 from tileverify.verifier.obligations.fact_use import FactUse
@@ -115,7 +115,7 @@ def test_facts_are_found_where_the_first_looks_are_too_short(
     assert [len(result.requires) for result in usual[3:]] == [1, 1]  # how large n may be, whatever idx holds
     for units in (100, 1_000, 10_000):
         short = Limits(linear=units, nonlinear=0, rounds=1 if units < 1_000 else 5, total=units, bits=0)
-        monkeypatch.setattr(of_recording, "FIRST_LOOK", short)
+        monkeypatch.setattr(recorded_launch, "FIRST_LOOK", short)
         monkeypatch.setattr(fact_choice, "EVERY_LIMITS", short)
         found = _checked(tmp_path)
         assert [result.verdict for result in found] == [Verdict.PROVED] * 5, units

@@ -12,7 +12,7 @@ import pytest
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.abduction.of_recording import follows
+from tileverify.verifier.abduction.recorded_launch import follows
 
 pytest.importorskip("cuda.tile", reason="kernels are compiled")
 

@@ -13,7 +13,7 @@ from tileverify.contract.terms import Scope, Term
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.abduction.generalised_proof import GeneralisedProof
-from tileverify.verifier.abduction.patience import Patience
+from tileverify.verifier.abduction.patience import AdaptiveBudget
 from tileverify.verifier.attempt import Closed, Open
 from tileverify.verifier.budgets import FIRST_LIMITS, HOPELESS, LAST_LIMITS
 from tileverify.verifier.obligations.answers import Limits, Merge
@@ -102,7 +102,7 @@ def test_integers_are_asked_about_with_patience_in_hasty_looks_alone(
 
     monkeypatch.setattr(Prover, "prepare", noted)
     _checked(tmp_path, 'observed = ["range(idx, 0, 8)"]')  # rows may be alike: no facts do, and all is looked at
-    assert asks == {(True, Patience), (False, Decider)}
+    assert asks == {(True, AdaptiveBudget), (False, Decider)}
 
 
 def test_products_have_no_last_word_in_a_contract_for_any_launch(

@@ -9,7 +9,7 @@ import pytest
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
-from tileverify.verifier.abduction.patience import Patience
+from tileverify.verifier.abduction.patience import AdaptiveBudget
 from tileverify.verifier.budgets import FIT_LEAST, FIT_LEAST_AT_FIRST, FIT_SHARES, MOST_UNFIT
 from tileverify.verifier.obligations.answers import Answer, Limits, Result
 from tileverify.verifier.smt import Decider
@@ -46,7 +46,7 @@ class Fruitless(Decider):
 
 def test_what_stayed_open_is_given_half_as_much_the_next_time() -> None:
     decider = Fruitless()
-    patience = Patience(decider, LIMITS, 100_000_000)
+    patience = AdaptiveBudget(decider, LIMITS, 100_000_000)
     for conditions in ([FIRST], [FIRST, GUARD], [SECOND], [FIRST, GUARD]):
         patience.decide(conditions)
     assert [each.linear for each in decider.asked] == [80_000, 40_000, 40_000, 10_000]
@@ -55,7 +55,7 @@ def test_what_stayed_open_is_given_half_as_much_the_next_time() -> None:
 
 def test_an_integer_is_given_less_for_each_other_that_stays_open() -> None:
     decider = Fruitless()
-    patience = Patience(decider, LIMITS, 100_000_000, most_open=None)
+    patience = AdaptiveBudget(decider, LIMITS, 100_000_000, most_open=None)
     for other in OTHERS:
         patience.decide([other])
     assert [each.linear for each in decider.asked[:4]] == [80_000, 40_000, 20_000, 20_000]
@@ -68,13 +68,13 @@ def test_an_integer_is_given_less_for_each_other_that_stays_open() -> None:
 
 def test_nothing_more_is_asked_once_too_many_integers_stay_open() -> None:
     decider = Fruitless()
-    patience = Patience(decider, LIMITS, 100_000_000)
+    patience = AdaptiveBudget(decider, LIMITS, 100_000_000)
     for other in OTHERS:
         patience.decide([other])
         patience.decide([other, GUARD])
     assert patience.is_over()
     assert len(decider.asked) == 2 * MOST_UNFIT - 1  # each twice, but the last
-    alone = Patience(Fruitless(), LIMITS, None)
+    alone = AdaptiveBudget(Fruitless(), LIMITS, None)
     for other in OTHERS:
         alone.decide([other])
     assert not alone.is_over()
@@ -82,7 +82,7 @@ def test_nothing_more_is_asked_once_too_many_integers_stay_open() -> None:
 
 def test_a_question_takes_a_share_of_what_is_left() -> None:
     decider = Fruitless()
-    patience = Patience(decider, LIMITS, 300_000)
+    patience = AdaptiveBudget(decider, LIMITS, 300_000)
     for other in OTHERS:
         patience.decide([other])
     totals = [each.total for each in decider.asked]
@@ -96,7 +96,7 @@ def test_a_question_takes_a_share_of_what_is_left() -> None:
 
 def test_a_contract_for_these_sizes_is_given_all_the_time() -> None:
     decider = Fruitless()
-    patience = Patience(decider, LIMITS, None)
+    patience = AdaptiveBudget(decider, LIMITS, None)
     for _ in range(30):
         patience.decide([FIRST])
     assert set(decider.asked) == {LIMITS}
@@ -104,7 +104,7 @@ def test_a_contract_for_these_sizes_is_given_all_the_time() -> None:
 
 
 def test_answers_are_those_of_the_decider() -> None:
-    patience = Patience(Decider([FIRST]), LIMITS, 1_000_000)
+    patience = AdaptiveBudget(Decider([FIRST]), LIMITS, 1_000_000)
     assert patience.decide([t.not_(FIRST)]).answer is Answer.UNSATISFIABLE
     assert patience.decide([SECOND]).answer is Answer.SATISFIABLE
 

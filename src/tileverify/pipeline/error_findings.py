@@ -143,7 +143,7 @@ def with_places(findings: tuple[Finding, ...], launch: LaunchSpec) -> tuple[Find
 
 
 def _places(launch: LaunchSpec, message: str, keys: tuple[WrittenKey, ...]) -> Iterator[tuple[int, int]]:
-    from ..verifier.contradiction import lines_of
+    from ..verifier.vacuity import lines_of
 
     named = set(_NAMED.findall(message))
     for line in lines_of(launch):

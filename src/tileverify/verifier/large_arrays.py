@@ -122,7 +122,7 @@ class LargeArrays:
     @cached_property
     def _decider(self) -> Decider:
         """Of the contract alone: the proof's own knows the limits."""
-        session = self.prover.session.anew(models=True)
+        session = self.prover.session.fresh(models=True)
         return Decider(
             launch_facts(self.prover.contract), EXAMPLE_LIMITS, self.prover.decider.deadline, session=session
         )

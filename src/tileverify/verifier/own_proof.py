@@ -26,7 +26,6 @@ from .abduction.limit_proof import WithinLimits
 from .abduction.narrow_proof import Narrowing
 from .attempt import Attempt, Open, Outcome
 from .budgets import HOPELESS
-from .contradiction import emptied, idle, no_launch, no_work
 from .large_arrays import LargeArrays
 from .obligations.answers import Answer
 from .obligations.consistency import elements, promises
@@ -36,6 +35,7 @@ from .outcome import outcome_of
 from .prover import Prover
 from .smt import Session
 from .unproved import Explanation
+from .vacuity import emptied, idle, no_launch, no_work
 
 
 @dataclass
@@ -132,14 +132,14 @@ class OwnProof:
         own, launch = self.prover, self.prover.launch
         some_launch = own.decider.decide(promises(own.contract)).answer
         if some_launch is Answer.UNSATISFIABLE:
-            return self._nothing_to_verify(no_launch(launch, own.session.anew()))
+            return self._nothing_to_verify(no_launch(launch, own.session.fresh()))
         if some_launch is Answer.UNKNOWN:
             self.notes.append("whether any launch satisfies the contract is out of the solver's reach")
         if launch.data and (reason := self._emptied()) is not None:
             return self._nothing_to_verify(reason)
         own.prepare()
         if (launch.requires or launch.data) and idle(own.kernel.sites, own.use, own.kernel.origins, own.decider):
-            reason = no_work(own.summary, launch, own.session.anew())
+            reason = no_work(own.summary, launch, own.session.fresh())
             if reason is not None:
                 return self._at_fault(reason) or self._nothing_to_verify(reason)
         return None
@@ -159,7 +159,7 @@ class OwnProof:
         filled = [(*promised, t.le(t.ONE, count)) for count in elements(own.contract).values()]
         if all(own.decider.decide(asked).answer is not Answer.UNSATISFIABLE for asked in filled):
             return None
-        return emptied(own.launch, own.session.anew())
+        return emptied(own.launch, own.session.fresh())
 
     def _nothing_to_verify(self, reason: str) -> Outcome:
         return outcome_of(self.prover, Verdict.ERROR, [Finding(TV.CONTRADICTORY_CONTRACT, reason)], self.notes)

@@ -25,7 +25,7 @@ from .abduction.abduce import Closes, OfferedFacts
 from .abduction.clause_wording import plain
 from .abduction.clauses import Clause, fixed, spoken
 from .abduction.implied import joined, related, without_implied
-from .abduction.patience import Patience
+from .abduction.patience import AdaptiveBudget
 from .attempt import Attempt, Closed, Open, VerifyOptions
 from .budgets import CLAUSE_LIMITS, HASTE, SEARCH_TOTAL, STRUCTURAL, WORDING_LIMITS
 from .effort import Effort
@@ -71,7 +71,7 @@ class Prover:
         It gets its own solver context: in a shared one, earlier attempts would influence the solver's heuristics.
         ``session``: the kernel's; its budget pays.
         """
-        session, conditions = session.anew(), attempt.conditions
+        session, conditions = session.fresh(), attempt.conditions
         facts = (*launch_facts(attempt.contract), *conditions)
         use = FactUse(attempt.contract, OfferedFacts(attempt.offered) if attempt.offered else None, clauses=conditions)
         decider = Decider(facts, attempt.options.limits, attempt.deadline, session=session)
@@ -126,7 +126,7 @@ class Prover:
         """Read the kernel under the contract; ``preparer`` replaces the usual one."""
         if preparer is None:
             options, decider = self.options, self.decider
-            asked = Patience(decider, options.limits, HASTE, most_open=None) if options.hasty else decider
+            asked = AdaptiveBudget(decider, options.limits, HASTE, most_open=None) if options.hasty else decider
             preparer = Preparer(self.summary, self.contract, asked, use=self.use)
         self._kernel = PreparedKernel.of(preparer, self.decider)
 
@@ -262,7 +262,7 @@ class Prover:
 
     def search_afresh(self) -> None:
         """Give searches a fresh solver with resources of its own."""
-        self.searcher = self.decider.aside(self.session)
+        self.searcher = self.decider.fork(self.session)
 
     @contextmanager
     def question(self, opened: Open, limits: Limits = CLAUSE_LIMITS) -> Iterator[Closes]:

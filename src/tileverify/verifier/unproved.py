@@ -62,7 +62,7 @@ class Explanation:
         """Find a confirmed witness or a reason for each code and place; keep the smallest witness."""
         own = self.prover
         # A solver session of its own: earlier questions must not change the models that become witnesses.
-        search = WitnessSearch(own, confirm, own.decider.aside(own.session.anew(models=True)))
+        search = WitnessSearch(own, confirm, own.decider.fork(own.session.fresh(models=True)))
         shown: set[object] = set()
         for opened in left:
             obligation = opened.obligation

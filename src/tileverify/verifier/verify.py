@@ -20,7 +20,7 @@ from .abduction.clauses import Clause
 from .abduction.fact_candidates import candidates
 from .abduction.generalised_proof import Wider
 from .abduction.generalising import is_asked_first
-from .abduction.of_recording import as_recorded
+from .abduction.recorded_launch import as_recorded
 from .advice import with_lacking_clauses, with_suggested_facts
 from .attempt import Attempt, Outcome, VerifyOptions
 from .budgets import GENERALISED_LIMITS, SOON_SHARE, WIDER_SHARE

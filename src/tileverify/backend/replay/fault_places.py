@@ -25,7 +25,7 @@ from ..interpreter.conflicts import Conflict, doubled_lanes, races, unordered
 from ..interpreter.machine import BlockRun
 from ..interpreter.memory import Provenance
 from ..interpreter.values import UNKNOWN_ORIGIN, Array, TileView
-from .side_values import Onlooker, SeenSide
+from .side_values import AccessObserver, SeenSide
 
 MOST_BLOCKS: Final = 16
 """Blocks that are run of one launch: those of the claim, then the first, and at the end of the grid the last."""
@@ -218,7 +218,7 @@ def access_kind(name: str) -> str:
 # What lies outside: the elements that an access reaches beyond its array, its view or its promise.
 
 
-class OutsideWatch(Onlooker):
+class OutsideWatch(AccessObserver):
     """Names what accesses reach outside: ``found``, by the time of the event of undefined behaviour."""
 
     def __init__(self) -> None:

@@ -148,7 +148,7 @@ def _counting(dtype: str, size: int, start: int) -> Array:
 # Looking on while one block runs alone: what each of its memory ops did to the log.
 
 
-class Onlooker(ABC):
+class AccessObserver(ABC):
     """A `interpreter.machine.Turn` that lets every access happen at once and looks at it afterwards."""
 
     def passes(self, op: Op) -> bool:
@@ -182,7 +182,7 @@ class SeenSide:
     access: DynamicAccess
 
 
-class AccessWatch(Onlooker):
+class AccessWatch(AccessObserver):
     """Keeps what the accesses ``numbers`` of one block do to the watched byte, each if it is the only one of its op."""
 
     def __init__(self, memory: WatchedMemory, numbers: Sequence[int]) -> None:

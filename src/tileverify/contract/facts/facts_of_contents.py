@@ -1,7 +1,7 @@
 """The facts that hold of contents: of recorded launches, and all that a user could declare of one launch's.
 
 What a recording saw are observations, in numbers and as strong as they were: nobody says that they hold in the next
-launch.  A proof that needs one assumes a weaker form of it and says so (`verifier.abduction.of_recording`).
+launch.  A proof that needs one assumes a weaker form of it and says so (`verifier.abduction.recorded_launch`).
 """
 
 from __future__ import annotations

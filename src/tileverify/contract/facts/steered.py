@@ -29,7 +29,7 @@ Offers: TypeAlias = Iterator[tuple[Group, DataFact]]
 
 
 @dataclass(frozen=True, slots=True)
-class Steered:
+class AccessUse:
     """``sizes``: how many places there are where a value of ``array`` is a coordinate, ``ends`` with that the ends of
     natural ranges, the largest first; ``others``: ends that might do; ``starts``: where ranges may begin but at 0;
     ``tiles``: sizes of the tiles accessed; ``excused``: numbers that values are compared with; ``places``: at how many
@@ -55,7 +55,7 @@ MOST_BOUNDS: Final = 24
 """Upper ends that are tried for one array."""
 
 
-def limits(kind: str, use: Steered) -> Offers:
+def limits(kind: str, use: AccessUse) -> Offers:
     """Up to natural ends, up to others, and from where whole tiles are full."""
     for group, ends in ((Group.LIMITS, use.ends), (Group.OTHERS, use.others)):
         for end in ends[:MOST_BOUNDS]:
@@ -65,7 +65,7 @@ def limits(kind: str, use: Steered) -> Offers:
         yield Group.OTHERS, DataFact(kind, use.array, Number(start), end)
 
 
-def different_values(kind: str, use: Steered) -> Offers:
+def different_values(kind: str, use: AccessUse) -> Offers:
     """Below each size, or with one excused, or of all."""
     group = Group.VALUES if use.sizes else Group.OTHERS
     for size in reversed(use.sizes):
@@ -75,39 +75,39 @@ def different_values(kind: str, use: Steered) -> Offers:
     yield group, DataFact(kind, use.array)
 
 
-def different_rows(kind: str, use: Steered) -> Offers:
+def different_rows(kind: str, use: AccessUse) -> Offers:
     return different_values(kind, use) if use.rank > 1 else iter(())
 
 
-def order(kind: str, use: Steered) -> Offers:
+def order(kind: str, use: AccessUse) -> Offers:
     """Where values of different indices are compared with something: of one alone it says nothing."""
     if use.places > 1:
         yield Group.ORDERS, DataFact(kind, use.array)
 
 
-def steps(kind: str, use: Steered) -> Offers:
+def steps(kind: str, use: AccessUse) -> Offers:
     yield from ((Group.MULTIPLES, DataFact(kind, use.array, amount=Number(tile))) for tile in use.tiles)
 
 
-def parts(kind: str, use: Steered) -> Offers:
+def parts(kind: str, use: AccessUse) -> Offers:
     """Where a kernel adds values at indices that are numbers."""
     if use.fixed > 1:
         yield from ((Group.ORDERS, DataFact(kind, use.array, amount=size)) for size in use.sizes)
 
 
-def segments(kind: str, first: Steered, second: Steered) -> Offers:
+def segments(kind: str, first: AccessUse, second: AccessUse) -> Offers:
     for size in first.sizes if first.rank == second.rank == 1 else ():
         yield Group.PAIRS, DataFact(kind, first.array, Number(0), size, others=(second.array,))
 
 
-def ranks(kind: str, first: Steered, second: Steered) -> Offers:
+def ranks(kind: str, first: AccessUse, second: AccessUse) -> Offers:
     """Chunks as large as a tile, of keys that are looked up in another array."""
     if first.rank == second.rank == 1 and first.sizes and second.indexes:
         for tile in first.tiles:
             yield Group.PAIRS, DataFact(kind, first.array, amount=Number(tile), others=(second.array,))
 
 
-def buckets(kind: str, first: Steered, second: Steered) -> Offers:
+def buckets(kind: str, first: AccessUse, second: AccessUse) -> Offers:
     """Chunks as large as a tile, and as many buckets for each as numbers of chunks are multiplied by."""
     for tile, width in product(first.tiles, first.factors) if first.rank == second.rank == 1 else ():
         found = DataFact(kind, first.array, amount=Number(tile), width=Number(width), others=(second.array,))

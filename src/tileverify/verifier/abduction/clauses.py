@@ -21,7 +21,7 @@ from ..obligations.fact_use import FactUse
 from ..obligations.footprint_overlap import PreparedSite
 from ..obligations.list_facts import for_every_array
 from ..obligations.obligations import Obligation
-from ..obligations.two_blocks import OTHER, CopyLevel, Second
+from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
 
 LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
 """The block ids of a grid's last block."""
@@ -125,7 +125,7 @@ def fixed(clause: Clause) -> Iterator[tuple[Term, Term]]:
         if clause.condition is t.eq(axis, t.ONE):
             yield axis, t.ONE
             yield bid, t.ZERO
-            yield Second(CopyLevel.BLOCK, OTHER)(bid), t.ZERO
+            yield PrimedCopy(CopyLevel.BLOCK, PRIME)(bid), t.ZERO
 
 
 def launch_only(term: Term) -> bool:

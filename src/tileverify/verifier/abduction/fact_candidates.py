@@ -17,7 +17,7 @@ from ...contract.data_facts import print_data_fact
 from ...contract.expressions import constant_value, evaluate, numbers_of, scalars_of
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import by_subject, joining, subject_of
-from ...contract.facts.steered import OFFERED, Group, Steered
+from ...contract.facts.steered import OFFERED, AccessUse, Group
 from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
 from ...contract.operators import Undefined
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
@@ -38,7 +38,7 @@ def candidates(summary: AccessSummary, launch: LaunchSpec) -> list[list[DataFact
     numbers = numbers_of(launch)
     limits = [fact for fact in launch.observed if subject_of(fact) is Subject.LIMITS and fact.low is not None]
     least = [(fact.array, number) for fact in limits if fact.low and (number := constant_value(fact.low)) is not None]
-    steered: dict[str, Steered] = {}
+    steered: dict[str, AccessUse] = {}
     for name, use in uses.items():
         starts = _starts(use, max((number for array, number in least if array == name), default=1))
         steered[name] = use.steered(name, starts, numbers)
@@ -87,9 +87,9 @@ class _Use:
         """Values, or counters up to them, reach up to ``end``."""
         self.ends |= dict.fromkeys([Apply("+", (end, _ONE)), end])
 
-    def steered(self, name: str, starts: Sequence[int], numbers: Mapping[str, int]) -> Steered:
+    def steered(self, name: str, starts: Sequence[int], numbers: Mapping[str, int]) -> AccessUse:
         """What facts of array ``name`` are read off, with the launch's ``numbers`` for its names."""
-        return Steered(
+        return AccessUse(
             name,
             self.rank,
             sizes=_sorted(self.sizes, numbers),

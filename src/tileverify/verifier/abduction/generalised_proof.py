@@ -54,7 +54,7 @@ from .clauses import (
 from .generalising import Level, Miner, holds, levels, weaker
 from .mining import fitting_bounds
 from .nonvacuity import Demand, Nonvacuity, two_blocks
-from .patience import Patience
+from .patience import AdaptiveBudget
 
 
 @dataclass
@@ -79,7 +79,7 @@ class GeneralisedProof:
         several = _SeveralBlocks(self.prover, level)
         if several.are_excluded():
             return None
-        patience = Patience(
+        patience = AdaptiveBudget(
             self.prover.decider, WIDER_FIT_LIMITS, PREPARING_TOTAL if level.holds_for == "any" else None
         )
 
@@ -181,7 +181,9 @@ class GeneralisedProof:
         self.prover.adopt(found)
         return bool(chosen) and isinstance(self.prover.prove(opened.obligation), Closed)
 
-    def _made_fit(self, patience: Patience, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]) -> bool:
+    def _made_fit(
+        self, patience: AdaptiveBudget, wrap: Term, outside: tuple[Term, ...], own: Mapping[Term, int]
+    ) -> bool:
         """Adopt a clause that makes ``wrap`` fit and that the level's own launch satisfies; whether there is one."""
         if self.prover.options.deny_requires:
             return False

@@ -11,7 +11,7 @@ from itertools import pairwise
 from ...contract import terms as t
 from ...contract.terms import Scope, Sort, Term, TermKind
 from ...contract.variables import BID, GRID
-from ..obligations.two_blocks import OTHER, CopyLevel, Second
+from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
 from .clauses import LAST_BLOCK, launch_only
 
 MOST_ITERATIONS = 1 << 20
@@ -116,7 +116,7 @@ def _end(summands: Iterable[tuple[int, Term]], last: Mapping[Term, Term]) -> Ter
     return end
 
 
-_LAST_BLOCKS = LAST_BLOCK | {Second(CopyLevel.BLOCK, OTHER)(bid): last for bid, last in LAST_BLOCK.items()}
+_LAST_BLOCKS = LAST_BLOCK | {PrimedCopy(CopyLevel.BLOCK, PRIME)(bid): last for bid, last in LAST_BLOCK.items()}
 
 
 def counting(conditions: Sequence[Term]) -> Iterator[Term]:

@@ -28,7 +28,7 @@ from ..obligations.answers import Answer
 from ..obligations.fact_instances import loaded_values
 from ..obligations.limits import is_left_open
 from ..obligations.prepare import contract_values
-from ..obligations.two_blocks import OTHER, CopyLevel, Second
+from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
 from ..prover import Prover
 from .abduce import Closes, abduce
 from .clause_candidates import offers
@@ -111,7 +111,7 @@ class Narrowing:
         axes = axes_of_work(self.prover.summary.read_axes)
         if opened.obligation.level != CopyLevel.BLOCK or self.prover.contract.grid_given or len(axes) < 2:
             return
-        copy = Second(CopyLevel.BLOCK, OTHER)
+        copy = PrimedCopy(CopyLevel.BLOCK, PRIME)
         for axis in axes:
             apart = t.substitute(t.ne(BID[axis], copy(BID[axis])), opened.eliminated)
             along = replace(opened, conditions=(*opened.conditions, apart))

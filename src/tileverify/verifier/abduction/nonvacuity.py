@@ -46,7 +46,7 @@ from ..obligations.limits import is_address
 from ..obligations.obligations import MISALIGNED, Obligation, beyond_allocation, reached
 from ..obligations.prepare import contract_values
 from ..obligations.protocols import watched
-from ..obligations.two_blocks import OTHER, CopyLevel, Second
+from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
 from ..prover import Prover
 from .clauses import is_seen
 
@@ -88,7 +88,7 @@ def demands(
     base = _without_flags(reached(obligation, prepared, contract))
     values = contract_values(contract)
     three = any(
-        leaf.kind is TermKind.APPLY and leaf.function.name.rstrip(OTHER) in shared for c in base for leaf in c.free
+        leaf.kind is TermKind.APPLY and leaf.function.name.rstrip(PRIME) in shared for c in base for leaf in c.free
     )
     yield Demand(Way((*base, *two_blocks(contract, axes_of_work(read)))))
     pairs = [
@@ -99,7 +99,7 @@ def demands(
         grid = values.get(GRID[axis], GRID[axis])
         if grid is t.ONE:
             continue
-        apart = t.ne(BID[axis], Second(CopyLevel.BLOCK, OTHER)(BID[axis]))
+        apart = t.ne(BID[axis], PrimedCopy(CopyLevel.BLOCK, PRIME)(BID[axis]))
         yield _demand(pairs, apart)
         if three:
             yield _demand(pairs, apart, t.le(t.const(3), grid))
@@ -122,14 +122,14 @@ def writing(
     """
     if contract_values(contract).get(GRID[axis], GRID[axis]) is t.ONE:
         return
-    copy = Second(CopyLevel.BLOCK, OTHER)
+    copy = PrimedCopy(CopyLevel.BLOCK, PRIME)
     apart = t.ne(BID[axis], copy(BID[axis]))
     readings = [(obligation, prepared), *_bytewise(obligation, prepared)]
     for each in zip(*(_writes(*reading, copy) for reading in readings), strict=True):
         yield _demand(each, apart)
 
 
-def _writes(obligation: Obligation, prepared: Mapping[int, PreparedSite], copy: Second) -> Iterator[Way]:
+def _writes(obligation: Obligation, prepared: Mapping[int, PreparedSite], copy: PrimedCopy) -> Iterator[Way]:
     """Two blocks write: one way for each writing access, and one for any of them."""
     writes = [t.and_(each.guard, touches(each.place)) for each in _writers(prepared)]
     if len(writes) > 1:
@@ -157,7 +157,7 @@ def at_once(
     conditions: list[Term] = []
     broken: list[Term] = []
     for place, axis in enumerate(several):
-        pair = [Second(CopyLevel.BLOCK, OTHER * (2 * place + number)) for number in range(2)]
+        pair = [PrimedCopy(CopyLevel.BLOCK, PRIME * (2 * place + number)) for number in range(2)]
         conditions.append(t.ne(*(copy(BID[axis]) for copy in pair)))
         for copy in pair:
             inside = (t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True))
@@ -204,7 +204,7 @@ def _pair(obligation: Obligation, prepared: Mapping[int, PreparedSite], base: tu
     """Two blocks reach the accesses of the obligation; ``unless`` one of them breaks it alone."""
     if obligation.level == CopyLevel.BLOCK:
         return Way(base)
-    copy = Second(CopyLevel.BLOCK, OTHER)
+    copy = PrimedCopy(CopyLevel.BLOCK, PRIME)
     site = obligation.first
     if site is not None:
         own: list[Term] = [prepared[site.number].guard, touches(prepared[site.number].place)]
@@ -214,7 +214,7 @@ def _pair(obligation: Obligation, prepared: Mapping[int, PreparedSite], base: tu
     return Way((*alone, *map(copy, alone)), _broken_by_one(obligation, copy))
 
 
-def _broken_by_one(obligation: Obligation, copy: Second) -> Term:
+def _broken_by_one(obligation: Obligation, copy: PrimedCopy) -> Term:
     """One of the two blocks breaks an obligation on a single block."""
     broken = t.and_(*obligation.conditions)
     return t.FALSE if obligation.level else t.or_(broken, copy(broken))
@@ -224,7 +224,7 @@ def _iterations(obligation: Obligation) -> Iterator[Term]:
     """The iterations of the loops around both accesses."""
     for site, copy in (
         (obligation.first, None),
-        (obligation.second, Second(obligation.level or CopyLevel.LANE, OTHER)),
+        (obligation.second, PrimedCopy(obligation.level or CopyLevel.LANE, PRIME)),
     ):
         yield from (copy(each) if copy else each for each in _own_iterations(site))
     if obligation.promise is not None:
@@ -264,7 +264,7 @@ class Nonvacuity:
         def informed(way: Way) -> Way:
             conditions = way.conditions
             if shared:
-                question = replace(obligation, conditions=conditions, grounds=())
+                question = replace(obligation, conditions=conditions, side_conditions=())
                 conditions = self.prover.kernel.protocols.with_values(question).conditions
             facts = data_facts(conditions, self.prover.contract, self.prover.kernel.origins)
             return replace(way, conditions=(*conditions, *facts))

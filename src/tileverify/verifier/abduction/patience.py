@@ -18,7 +18,7 @@ from ..smt import Decider
 
 
 @dataclass
-class Patience:
+class AdaptiveBudget:
     """Asks ``decider`` within ``limits`` until most of ``account`` (resource units) is spent or ``most_open`` integers
     stay open.
 

@@ -99,7 +99,7 @@ class _Walk:
             if obligation.blocked is not None:
                 raise Underivable(obligation)
             self.ledger.taken()
-            grounds = self._grounds_of(obligation)
+            side_conditions = self._grounds_of(obligation)
             simple = simplify(obligation.conditions, self.known)
             # First unsimplified: then nobody must trust the simplification.  Simplified only if the solver fails.
             if not any(self._decided(each, obligation) for each in _variants(obligation, simple)):
@@ -107,11 +107,11 @@ class _Walk:
                     raise Underivable(obligation)
                 self.ledger.keep(self._asked(obligation.conditions))
             (question,) = self.ledger.taken()
-            yield ProofStep(obligation, simple is None, question, (*self._wraps_of(obligation), *grounds))
+            yield ProofStep(obligation, simple is None, question, (*self._wraps_of(obligation), *side_conditions))
 
     def _grounds_of(self, obligation: Obligation) -> tuple[int, ...]:
         """The side questions that justify the obligation's facts on synchronisation."""
-        for ground in obligation.grounds:
+        for ground in obligation.side_conditions:
             if self.ledger.decide(ground).answer is not Answer.UNSATISFIABLE:
                 raise Underivable(obligation)
         return self.ledger.taken()

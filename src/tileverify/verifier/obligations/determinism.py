@@ -23,7 +23,7 @@ from .answers import Answer, Decides
 from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet
 from .obligations import block_axes
 from .protocols.instances import Instance, different, own_instance, variables_of
-from .two_blocks import OTHER, CopyLevel, Second
+from .two_blocks import PRIME, CopyLevel, PrimedCopy
 
 COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", "umin"})
 """Integer updates that commute with those of the same kind."""
@@ -54,7 +54,11 @@ def _judged(each: PreparedSite, scoped: Sequence[PreparedSite], contract: Contra
 
 def _meetings(each: PreparedSite, others: Sequence[PreparedSite], contract: Contract) -> Iterator[tuple[Term, ...]]:
     """Two executions on one element in no fixed order: of two blocks, or of one without a token between them."""
-    one, copy, own = own_instance(each, identity), Second(CopyLevel.BLOCK, OTHER), Second(CopyLevel.INSTANCE, OTHER)
+    one, copy, own = (
+        own_instance(each, identity),
+        PrimedCopy(CopyLevel.BLOCK, PRIME),
+        PrimedCopy(CopyLevel.INSTANCE, PRIME),
+    )
     for second in others:
         other = own_instance(second, copy)
         blocks = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))

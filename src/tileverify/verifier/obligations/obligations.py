@@ -30,7 +30,7 @@ from ...frontend.symbolic.summary import Access, Origin, OriginKind, Promise, Si
 from ...results.codes import TV
 from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet, place_terms, renamed, touches
 from .layout import ByteFootprint, IndexFootprint, Place
-from .two_blocks import OTHER, CopyLevel, Renaming, Second
+from .two_blocks import PRIME, CopyLevel, PrimedCopy, Renaming
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,9 @@ class Obligation:
     """``first``/``second``: the accesses in question (``second`` only for pairs), or the ``promise``.
 
     ``level``: the kind of the second copy.  ``twins``: quotients and their copies, which may be equal.
-    ``blocked``: the reason why no question can be asked (a TV9xx code and text).  ``grounds``: side questions that
-    justify some of ``conditions``; each set of conditions must contradict the contract's facts (see `protocols`).
+    ``blocked``: the reason why no question can be asked (a TV9xx code and text).
+    ``side_conditions``: side questions that justify some of ``conditions``; each set of conditions must contradict the
+    contract's facts (see `protocols`).
     """
 
     code: TV
@@ -51,7 +52,7 @@ class Obligation:
     twins: tuple[tuple[Term, Term], ...] = ()
     blocked: tuple[TV, str] | None = None
     detail: str = ""
-    grounds: tuple[tuple[Term, ...], ...] = ()
+    side_conditions: tuple[tuple[Term, ...], ...] = ()
 
 
 def every_obligation(
@@ -106,7 +107,7 @@ def bounds(prepared: PreparedSite) -> Iterator[Obligation]:
 
 def within_index_spaces(obligation: Obligation, prepared: Mapping[int, PreparedSite]) -> Iterator[Term]:
     """For pairs: neither access breaks TV301, so that a witness shows the race and not an earlier fault."""
-    copy = Second(obligation.level or CopyLevel.LANE, OTHER)
+    copy = PrimedCopy(obligation.level or CopyLevel.LANE, PRIME)
     sides: list[tuple[Site | None, Renaming]] = [(obligation.first, identity), (obligation.second, copy)]
     for site, rename in sides if obligation.second is not None else ():
         footprint = prepared[site.number].site.footprint if site is not None else None
@@ -124,7 +125,7 @@ def reached(obligation: Obligation, prepared: Mapping[int, PreparedSite], contra
         first = prepared[obligation.first.number]
         yield from (first.guard, touches(first.place))
     if obligation.second is not None:
-        copy = Second(obligation.level, OTHER)
+        copy = PrimedCopy(obligation.level, PRIME)
         second = renamed(prepared[obligation.second.number], copy)
         yield from (second.guard, touches(second.place))
         if obligation.level == CopyLevel.BLOCK:
@@ -213,7 +214,7 @@ def one_address(prepared: PreparedSite, contract: Contract) -> Iterator[Obligati
     site = prepared.site
     if site.access is not Access.WRITE or site.atomic or not site.lanes:
         return
-    copy = Second(CopyLevel.LANE, OTHER)
+    copy = PrimedCopy(CopyLevel.LANE, PRIME)
     other = renamed(prepared, copy)
     common = meet(prepared, other, contract, lanes_matter=True)
     differ = _two_lanes(site, copy)
@@ -222,7 +223,7 @@ def one_address(prepared: PreparedSite, contract: Contract) -> Iterator[Obligati
     )
 
 
-def _two_lanes(site: Site, copy: Second) -> Term:
+def _two_lanes(site: Site, copy: PrimedCopy) -> Term:
     return t.or_(*(t.ne(lane.variable, copy(lane.variable)) for lane in site.lanes if lane.size > 1))
 
 
@@ -263,7 +264,7 @@ def between_blocks(first: PreparedSite, second: PreparedSite, contract: Contract
     if blocked:
         yield Obligation(code, (), first.site, second.site, level=CopyLevel.BLOCK, blocked=blocked)
         return
-    copy = Second(CopyLevel.BLOCK, OTHER)
+    copy = PrimedCopy(CopyLevel.BLOCK, PRIME)
     other = renamed(second, copy)
     differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(contract)))
     common = meet(first, other, contract)
@@ -291,7 +292,7 @@ def inside_block(first: PreparedSite, second: PreparedSite, contract: Contract) 
     if blocked:
         yield Obligation(TV.UNORDERED_IN_BLOCK, (), a, b, level=CopyLevel.INSTANCE, blocked=blocked)
         return
-    copy = Second(CopyLevel.INSTANCE, OTHER)
+    copy = PrimedCopy(CopyLevel.INSTANCE, PRIME)
     other = renamed(second, copy)
     # another dynamic instance: a different access, or the same one in another iteration
     differ = t.TRUE if a is not b else t.or_(*(t.ne(loop.iteration, copy(loop.iteration)) for loop in a.loops))
@@ -319,7 +320,7 @@ def _unknown_origin(first: PreparedSite, second: PreparedSite, contract: Contrac
 
 
 def _pair(
-    code: TV, first: PreparedSite, second: PreparedSite, conditions: Iterable[Term], level: CopyLevel, copy: Second
+    code: TV, first: PreparedSite, second: PreparedSite, conditions: Iterable[Term], level: CopyLevel, copy: PrimedCopy
 ) -> Obligation:
     return Obligation(
         code,
@@ -331,7 +332,7 @@ def _pair(
     )
 
 
-def _twins(terms: Sequence[Term], copy: Second) -> Iterator[tuple[Term, Term]]:
+def _twins(terms: Sequence[Term], copy: PrimedCopy) -> Iterator[tuple[Term, Term]]:
     """Quotients and their renamed copies, innermost first."""
     seen: set[Term] = set()
     for term in terms:

@@ -38,7 +38,7 @@ from .footprint_overlap import PreparedSite, map_origin, place_terms
 from .layout import IndexFootprint, Place, place
 from .list_facts import described_in
 from .loop_invariants import LoopInvariants, loop_invariants
-from .two_blocks import OTHER, CopyLevel, Second
+from .two_blocks import PRIME, CopyLevel, PrimedCopy
 
 FitWrap: TypeAlias = Callable[[Term, Term, Term], bool]
 """``(wrap, outside, guard)``: whether it narrowed the contract so that ``outside`` (the wrap does not fit) contradicts
@@ -329,7 +329,7 @@ def contract_values(contract: Contract) -> dict[Term, Term]:
 
 def launch_facts(contract: Contract) -> tuple[Term, ...]:
     """The contract's facts and ``bid < grid`` for both copies of a block."""
-    values, copy = contract_values(contract), Second(CopyLevel.BLOCK, OTHER)
+    values, copy = contract_values(contract), PrimedCopy(CopyLevel.BLOCK, PRIME)
     inside = [t.substitute(t.lt(bid, grid), values) for bid, grid in zip(BID, GRID, strict=True)]
     return tuple(dict.fromkeys(f for f in (*contract.facts, *inside, *map(copy, inside)) if f is not t.TRUE))
 

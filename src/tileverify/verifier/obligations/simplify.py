@@ -16,7 +16,7 @@ from typing import TypeAlias
 from ...contract import terms as t
 from ...contract.terms import Scope, Term, TermKind
 from .arithmetic import is_opaque_quotient
-from .two_blocks import OTHER
+from .two_blocks import PRIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def _unifiable(condition: Term) -> tuple[Term, Term] | None:
     if Scope.LAUNCH in scopes:
         return None
     replaced, kept = (v, w) if len(v.symbol.name) > len(w.symbol.name) else (w, v)
-    if Scope.BLOCK in scopes and replaced.symbol.name != kept.symbol.name + OTHER:
+    if Scope.BLOCK in scopes and replaced.symbol.name != kept.symbol.name + PRIME:
         # ``bid.y' = bid.x`` must keep ``bid.y' < grid.y``, which stands among the facts.
         return None
     return replaced, kept

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from ...contract import terms as t
 from ...contract.terms import Scope, Term, TermKind
 
-OTHER = "'"
+PRIME = "'"
 """Marks the second copy's variables."""
 
 
@@ -30,7 +30,7 @@ _FRESH = {
 
 
 @dataclass
-class Second:
+class PrimedCopy:
     """Renames the variables of ``level`` and below by appending ``mark``."""
 
     level: CopyLevel

@@ -24,7 +24,7 @@ from ..obligations.footprint_overlap import overlap_distance
 from ..obligations.list_facts import about_lists, list_of
 from ..obligations.obligations import Obligation
 from ..obligations.prepare import contract_values
-from ..obligations.two_blocks import OTHER, CopyLevel, Second
+from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
 from .witness_data import NoContents, completed, segments_keep
 
 MOST_ELEMENTS: Final = 1 << 12
@@ -290,7 +290,7 @@ def concrete_claim(obligation: Obligation, model: Model) -> Claim:
     return Claim(
         code=obligation.code,
         block_a=_block(model, block_ids("")),
-        block_b=_block(model, block_ids(OTHER)) if obligation.level == CopyLevel.BLOCK else None,
+        block_b=_block(model, block_ids(PRIME)) if obligation.level == CopyLevel.BLOCK else None,
         offset_a=_offset(obligation.first or obligation.promise),
         offset_b=_offset(obligation.second),
     )
@@ -298,7 +298,7 @@ def concrete_claim(obligation: Obligation, model: Model) -> Claim:
 
 def block_ids(mark: str) -> tuple[Term, ...]:
     """The block id of one side: its own, or (marked) that of the other copy."""
-    copy = Second(CopyLevel.BLOCK, mark)
+    copy = PrimedCopy(CopyLevel.BLOCK, mark)
     return tuple(copy(bid) if mark else bid for bid in BID)
 
 

@@ -19,7 +19,7 @@ from ..obligations.protocols import Protocols
 from ..obligations.protocols.arrays import Asker, acquires, changers, covers, initial_of, releases
 from ..obligations.protocols.instances import Instance, sides_of, values_in
 from ..obligations.protocols.order import published
-from ..obligations.two_blocks import OTHER, CopyLevel, Renaming, Second
+from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy, Renaming
 
 
 def why_open(protocols: Protocols, obligation: Obligation) -> OpenReason | None:
@@ -132,7 +132,7 @@ def starts_at_zero(array: str) -> Hint:
 def left_behind(first: PreparedSite, second: PreparedSite) -> Term:
     """For two accesses of one block (`obligations.inside_block`): one stands behind a loop around the other, and waits
     for a later iteration of it."""
-    copy = Second(CopyLevel.INSTANCE, OTHER)
+    copy = PrimedCopy(CopyLevel.INSTANCE, PRIME)
     return t.or_(
         _covered(first, by=second, own=identity, other=copy), _covered(second, by=first, own=copy, other=identity)
     )

@@ -16,7 +16,7 @@ from ..obligations.answers import Model
 from ..obligations.footprint_overlap import PreparedSite
 from ..obligations.layout import IndexFootprint
 from ..obligations.obligations import Obligation
-from ..obligations.two_blocks import OTHER, CopyLevel, Second
+from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
 from .described import DescribedNumbers, mentioned
 from .witness import FoundWitness
 
@@ -87,7 +87,7 @@ def _variables(
     obligation: Obligation, model: Model, prepared: Mapping[int, PreparedSite]
 ) -> Iterator[tuple[str, int | None, int | None]]:
     """Block ids, loop iterations and tile numbers on both sides."""
-    copy = Second(obligation.level or CopyLevel.LANE, OTHER)
+    copy = PrimedCopy(obligation.level or CopyLevel.LANE, PRIME)
     first = prepared.get(obligation.first.number) if obligation.first else None
     second = prepared.get(obligation.second.number) if obligation.second else first
     if first is None or second is None:

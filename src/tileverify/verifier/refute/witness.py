@@ -26,12 +26,12 @@ from ..obligations.footprint_overlap import overlap_distance
 from ..obligations.limits import SMALL, USUAL
 from ..obligations.obligations import Obligation
 from ..obligations.prepare import contract_values
-from ..obligations.two_blocks import OTHER, CopyLevel, Second
+from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
 from ..smt import Decider
+from .boundary_values import TurningPoints, marks
 from .described import DescribedNumbers, NoLaunch, block_ids, concrete_claim, concrete_launch, numbered_facts
 from .minimise import Goal, Minimiser, distance_from_zero
 from .sampled_contents import SPACIOUS, SampledContents, possible, room
-from .turning_points import TurningPoints, marks
 
 SIZE_BOUNDS = (8, 40, 300, 1100, 5000, 2**17, 2**24, None)
 """Witnesses are looked for among small launches first: people read them, and the replay runs them."""
@@ -341,12 +341,12 @@ class Search:
             if term.free & present:
                 filled = term.low == 0 and DescribedNumbers(found.model)(term) > 0
                 yield Goal(distance_from_zero(term), 1 if filled else 0)
-        sides = [""] if self.obligation.level in (CopyLevel.NONE, CopyLevel.LANE) else ["", OTHER]
+        sides = [""] if self.obligation.level in (CopyLevel.NONE, CopyLevel.LANE) else ["", PRIME]
         for mark in sides if self.obligation.level == CopyLevel.BLOCK else [""]:
             for bid in block_ids(mark):
                 yield from self._goal(bid, present)
         for mark, site in zip(sides, (self.obligation.first, self.obligation.second), strict=False):
-            copy = Second(self.obligation.level, mark) if mark else None
+            copy = PrimedCopy(self.obligation.level, mark) if mark else None
             for loop in site.loops if site is not None else ():
                 yield from self._goal(copy(loop.iteration) if copy else loop.iteration, present)
 

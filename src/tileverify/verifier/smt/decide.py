@@ -26,7 +26,7 @@ from ..obligations.differences import Differences
 from ..obligations.lemmas import Lemma
 from ..obligations.simplify import simplify
 from .known_launches import Call, Examples
-from .on_bit_vectors import Words
+from .on_bit_vectors import BitVectorSolver
 from .shared_context import Session
 from .tier_solver import ModelNumbers, TierSolver
 
@@ -169,7 +169,7 @@ class Decider:
         timeout = None if self.deadline is None else int(1000 * (self.deadline - time.monotonic())) + 1
         if timeout is not None and timeout <= 1:
             return Result(Answer.UNKNOWN, Tier.BIT_VECTORS)
-        words = Words(self.expanded(self.facts), wanted, self.session.seed)
+        words = BitVectorSolver(self.expanded(self.facts), wanted, self.session.seed)
         answer, found = words.settle(min(limit, self.session.effort.left), timeout)
         self.session.charge(words.spent)
         return Result(answer, Tier.BIT_VECTORS, self._with_multiples(found) if model and found is not None else None)
@@ -218,7 +218,7 @@ class Decider:
         finally:
             self.limit(usual)
 
-    def aside(self, session: Session) -> Decider:
+    def fork(self, session: Session) -> Decider:
         """Another decider under the same facts and limits."""
         other = replace(self, facts=(), session=session)
         other.facts, other._examples, other._differences = self.facts, self._examples.copy(), self._differences.copy()

@@ -19,7 +19,7 @@ from ..obligations.bit_vectors import bit_question
 from ..obligations.smtlib import Vocabulary
 
 
-class Words:
+class BitVectorSolver:
     """One question of ``facts`` and ``conditions``, in a context of its own."""
 
     def __init__(self, facts: Sequence[Term], conditions: Sequence[Term], seed: int) -> None:

@@ -30,7 +30,7 @@ class Session:
         self._spent_elsewhere = 0
         self.expanded: dict[Term, Term] = {}  # the memo of `obligations.arithmetic.expand`
 
-    def anew(self, *, models: bool = False) -> Session:
+    def fresh(self, *, models: bool = False) -> Session:
         """A fresh context for the same kernel, without influence of earlier questions."""
         other = Session(self.seed, models=models, effort=self.effort)
         other.expanded = self.expanded  # depends on terms alone
@@ -39,7 +39,7 @@ class Session:
     @contextmanager
     def another(self) -> Iterator[Session]:
         """`anew`, for a question of this session: its spending counts here, too."""
-        other = self.anew(models=self.models)
+        other = self.fresh(models=self.models)
         try:
             yield other
         finally:

@@ -125,18 +125,18 @@ def _within(low: Term, high: Term, most: int) -> bool:
 # Side questions: what a rule about protocols must know of a kernel before it may be used.
 
 
-Ground: TypeAlias = tuple[Term, ...]
+SideCondition: TypeAlias = tuple[Term, ...]
 """Conditions that were shown to contradict what every launch satisfies."""
 
 
 @dataclass
 class Asker:
-    """Asks each question once; `grounds` of a certificate's walk ask them again of whoever answers there."""
+    """Asks each question once; `side_conditions` of a certificate's walk ask them again of whoever answers there."""
 
     decider: Decides
     _known: dict[frozenset[Term], bool] = field(default_factory=dict)
 
-    def refuses(self, *conditions: Term) -> Ground | None:
+    def refuses(self, *conditions: Term) -> SideCondition | None:
         """The conditions, if they cannot hold together; an empty ground where that is plain."""
         whole = and_(*conditions)
         if whole is FALSE:
@@ -146,12 +146,12 @@ class Asker:
             self._known[key] = self.decider.decide(conditions).answer is Answer.UNSATISFIABLE
         return conditions if self._known[key] else None
 
-    def refuses_all(self, questions: Iterable[Ground]) -> tuple[Ground, ...] | None:
-        """The grounds of all ``questions``; ``None`` as soon as one of them may hold."""
-        grounds = []
+    def refuses_all(self, questions: Iterable[SideCondition]) -> tuple[SideCondition, ...] | None:
+        """The side conditions of all ``questions``; ``None`` as soon as one of them may hold."""
+        side_conditions = []
         for question in questions:
             ground = self.refuses(*question)
             if ground is None:
                 return None
-            grounds += [ground] if ground else []
-        return tuple(grounds)
+            side_conditions += [ground] if ground else []
+        return tuple(side_conditions)

@@ -29,8 +29,8 @@ from ....frontend.symbolic.summary import Access, Origin
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..layout import IndexFootprint
 from ..obligations import block_axes
-from ..two_blocks import OTHER, CopyLevel, Second
-from .arrays import Asker, Ground, Initial, covers, element_writers, initial_of, puts_back
+from ..two_blocks import PRIME, CopyLevel, PrimedCopy
+from .arrays import Asker, Initial, SideCondition, covers, element_writers, initial_of, puts_back
 from .instances import Instance, different, own_instance, variables_of
 
 
@@ -40,7 +40,7 @@ class Counter:
 
     ``once``: a block adds at most once to one location; then ``blocks`` bounds how many blocks add there at all.
     ``total``: how many additions there are to one location; ``initial``: what it holds at first, where nothing wraps.
-    ``distinct``: additions to one location return different values.  ``grounds``: why.
+    ``distinct``: additions to one location return different values.  ``side_conditions``: why.
     """
 
     origin: Origin
@@ -51,7 +51,7 @@ class Counter:
     total: Term | None
     initial: Initial | None
     distinct: bool
-    grounds: tuple[Ground, ...]
+    side_conditions: tuple[SideCondition, ...]
     resets: tuple[PreparedSite, ...] = ()
 
     def tells(self, prepared: PreparedSite) -> bool:
@@ -84,8 +84,12 @@ def _put_back(counter: Counter, resets: tuple[PreparedSite, ...], contract: Cont
         return None
     others = t.scale(counter.step, t.sub(counter.blocks, t.ONE))
     most = t.add(t.sub(counter.initial.high, t.ONE), others)
-    grounds = behind_all(resets, counter.adds, most, contract, ask)
-    return None if grounds is None else replace(counter, resets=resets, grounds=(*counter.grounds, *grounds))
+    side_conditions = behind_all(resets, counter.adds, most, contract, ask)
+    return (
+        None
+        if side_conditions is None
+        else replace(counter, resets=resets, side_conditions=(*counter.side_conditions, *side_conditions))
+    )
 
 
 def _step(prepared: PreparedSite) -> int | None:
@@ -108,43 +112,51 @@ class _Analysis:
 
     def counter(self) -> Counter:
         bits = 8 * self.origin.element_bytes
-        grounds: list[Ground] = []
+        side_conditions: list[SideCondition] = []
         initial = self.initial
         once = self._once()
         blocks, total = self._all_blocks(), None
         if once is not None:
-            grounds += once
+            side_conditions += once
             blocks, reasons = self._blocks()
-            grounds += reasons
+            side_conditions += reasons
             total = blocks
         elif (known := self._static_total()) is not None:
             total = known
         elif initial is not None and (drawn := self._drawn(initial)) is not None:
             total, reasons = drawn
-            grounds += reasons
+            side_conditions += reasons
         distinct = False
         if total is not None:
             # (tickets): c * T <= 2**N
             fits = self.ask.refuses(t.lt(t.const(1 << bits), t.scale(self.step, total)))
             distinct = fits is not None
-            grounds += [fits] if fits else []
+            side_conditions += [fits] if fits else []
         if initial is not None:
             # (bounds): v0 + c * T < 2**(N-1) for every v0
             end = None if total is None else t.add(initial.high, t.scale(self.step, total))
             fits = None if end is None else self.ask.refuses(t.lt(t.const(1 << (bits - 1)), end))
-            grounds += [fits] if fits else []
+            side_conditions += [fits] if fits else []
             initial = None if fits is None else initial
         return Counter(
-            self.origin, self.adds, self.step, once is not None, blocks, total, initial, distinct, tuple(grounds)
+            self.origin,
+            self.adds,
+            self.step,
+            once is not None,
+            blocks,
+            total,
+            initial,
+            distinct,
+            tuple(side_conditions),
         )
 
     # ------------------------------------------------------------------------------------ how many blocks
-    def _once(self) -> tuple[Ground, ...] | None:
+    def _once(self) -> tuple[SideCondition, ...] | None:
         """Two different additions of one block never go to one location."""
         return self.ask.refuses_all(self._repetitions())
 
-    def _repetitions(self) -> Iterator[Ground]:
-        copy = Second(CopyLevel.INSTANCE, OTHER)
+    def _repetitions(self) -> Iterator[SideCondition]:
+        copy = PrimedCopy(CopyLevel.INSTANCE, PRIME)
         for first, second in combinations_with_replacement(self.adds, 2):
             if first is second and not variables_of(first.site):
                 continue
@@ -155,37 +167,37 @@ class _Analysis:
     def _all_blocks(self) -> Term:
         return t.product(self.contract.values.get(grid, grid) for grid in GRID)
 
-    def _blocks(self) -> tuple[Term, list[Ground]]:
+    def _blocks(self) -> tuple[Term, list[SideCondition]]:
         """At most so many blocks add to one location: the grid's size along the axes that the location leaves open.
 
         location(b) = location(b')  ->  b[d] = b'[d]      for every axis d that is left out
         """
-        grounds: list[Ground] = []
+        side_conditions: list[SideCondition] = []
         count = t.ONE
         for bid, grid in zip(BID, GRID, strict=True):
             size = self.contract.values.get(grid, grid)
             if size is t.ONE:
                 continue
             found = self.ask.refuses_all(
-                (*pair, t.ne(bid, Second(CopyLevel.BLOCK, OTHER)(bid))) for pair in self._meetings()
+                (*pair, t.ne(bid, PrimedCopy(CopyLevel.BLOCK, PRIME)(bid))) for pair in self._meetings()
             )
             if found is None:
                 count = t.mul(count, size)
             else:
-                grounds += found
+                side_conditions += found
         ranked = None if count is t.ONE else self._ranked()
-        return (count, grounds) if ranked is None else ranked
+        return (count, side_conditions) if ranked is None else ranked
 
-    def _meetings(self) -> Iterator[Ground]:
+    def _meetings(self) -> Iterator[SideCondition]:
         """Two blocks that add to one location."""
-        copy = Second(CopyLevel.BLOCK, OTHER)
+        copy = PrimedCopy(CopyLevel.BLOCK, PRIME)
         for first in self.adds:
             for second in self.adds:
                 if first.site.number <= second.site.number:
                     one, other = own_instance(first, identity), own_instance(second, copy)
                     yield one.guard, other.guard, meet(one.here, other.here, self.contract)
 
-    def _ranked(self) -> tuple[Term, list[Ground]] | None:
+    def _ranked(self) -> tuple[Term, list[SideCondition]] | None:
         """The same by a number that tells blocks of one location apart: the remainder of a quotient in the location,
         or the quotient of a remainder.
 
@@ -193,12 +205,12 @@ class _Analysis:
 
         One n for all blocks: a divisor that differs between them bounds each block's own rank alone.
         """
-        copy = Second(CopyLevel.BLOCK, OTHER)
+        copy = PrimedCopy(CopyLevel.BLOCK, PRIME)
         differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(self.contract)))
         ranks = ((rank, size) for rank, size in self._ranks() if all(map(_of_launch, size.free)))
         for rank, size in dict.fromkeys(ranks):
             outside = t.or_(t.lt(rank, t.ZERO), t.le(size, rank))
-            questions: list[Ground] = [(own_instance(add, identity).guard, outside) for add in self.adds]
+            questions: list[SideCondition] = [(own_instance(add, identity).guard, outside) for add in self.adds]
             questions += [(*pair, t.eq(rank, copy(rank)), differ) for pair in self._meetings()]
             found = self.ask.refuses_all(questions)
             if found is not None:
@@ -229,7 +241,7 @@ class _Analysis:
             each += count
         return t.scale(each, self._all_blocks())
 
-    def _drawn(self, initial: Initial) -> tuple[Term, list[Ground]] | None:
+    def _drawn(self, initial: Initial) -> tuple[Term, list[SideCondition]] | None:
         """A queue: a block draws again only if what it drew was below some launch-known B.
 
             guard_S(k + 1)  ->  r_S(k) < B        for the additions S in a loop, all others happen once in a block
@@ -243,13 +255,13 @@ class _Analysis:
             return None
         inside = [add for add in self.adds if add.site.loops]
         for bound in dict.fromkeys(bound for add in inside for bound in self._bounds(add)):
-            grounds = self.ask.refuses_all(self._drawn_again(add, bound) for add in inside)
-            if grounds is not None:
+            side_conditions = self.ask.refuses_all(self._drawn_again(add, bound) for add in inside)
+            if side_conditions is not None:
                 drawn = t.maximum(t.sub(bound, initial.low), t.ZERO)
-                return t.add(drawn, t.scale(len(self.adds), self._all_blocks())), list(grounds)
+                return t.add(drawn, t.scale(len(self.adds), self._all_blocks())), list(side_conditions)
         return None
 
-    def _drawn_again(self, add: PreparedSite, bound: Term) -> Ground:
+    def _drawn_again(self, add: PreparedSite, bound: Term) -> SideCondition:
         now = own_instance(add, identity)
         then = Instance(add, identity, (t.add(now.args[0], t.ONE),))
         return t.le(t.ZERO, now.args[0]), then.guard, t.le(bound, now.value)
@@ -290,19 +302,19 @@ def _of_launch(leaf: Term) -> bool:
 
 def behind_all(
     resets: Sequence[PreparedSite], adds: Sequence[PreparedSite], most: Term, contract: Contract, ask: Asker
-) -> tuple[Ground, ...] | None:
+) -> tuple[SideCondition, ...] | None:
     """Why (last) holds for each of ``resets``, if it does; ``most``: what the last addition gives back at least."""
-    grounds: list[Ground] = []
+    side_conditions: list[SideCondition] = []
     for reset in resets:
         tried = (_behind(reset, add, most, contract, ask) for add in adds)
         found = next((ground for ground in tried if ground is not None), None)
         if found is None:
             return None
-        grounds += [found] if found else []
-    return tuple(grounds)
+        side_conditions += [found] if found else []
+    return tuple(side_conditions)
 
 
-def _behind(reset: PreparedSite, add: PreparedSite, most: Term, contract: Contract, ask: Asker) -> Ground | None:
+def _behind(reset: PreparedSite, add: PreparedSite, most: Term, contract: Contract, ask: Asker) -> SideCondition | None:
     if variables_of(add.site) or add.site.value is None:
         return None
     waits = awaited(add, by=reset, own=identity, other=identity)

@@ -7,7 +7,8 @@ added here holds in every such execution in which the obligation *is* broken, so
   stores (`read_back`), which is no synchronisation, but known in the same way;
 * order: if two blocks race, neither access happens before the other (`order`, `locks`).
 
-Side questions that a fact rests on are its grounds; they become part of the obligation, so that certificates hold them.
+A fact may rest on side conditions, questions of their own.  They become part of the obligation, so that certificates
+hold them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..fact_use import FactUse
 from ..footprint_overlap import PreparedSite
 from ..obligations import Obligation
 from ..two_blocks import CopyLevel
-from .arrays import Asker, Ground, covers
+from .arrays import Asker, SideCondition, covers
 from .counters import Counter, find_counter
 from .flags import Flag, find_flag
 from .instances import BlockSide, Fact, sides_of, watched
@@ -126,12 +127,12 @@ def _shared(prepared: PreparedSite) -> str | None:
 
 def _extended(obligation: Obligation, facts: Iterable[Fact], sides: Sequence[BlockSide]) -> Obligation:
     known: dict[Term, None] = {}
-    grounds: dict[Ground, None] = dict.fromkeys(obligation.grounds)
+    side_conditions: dict[SideCondition, None] = dict.fromkeys(obligation.side_conditions)
     for fact, reasons in facts:
         if fact is not t.TRUE:
             known[fact] = None
-            grounds.update(dict.fromkeys(reasons))
+            side_conditions.update(dict.fromkeys(reasons))
     if not known:
         return obligation
     known.update((fact, None) for side in sides for fact in side.entered())
-    return replace(obligation, conditions=(*obligation.conditions, *known), grounds=tuple(grounds))
+    return replace(obligation, conditions=(*obligation.conditions, *known), side_conditions=tuple(side_conditions))

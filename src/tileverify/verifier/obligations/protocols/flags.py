@@ -15,7 +15,7 @@ from ....frontend.symbolic.summary import Access, Origin
 from ....results.codes import TV
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..obligations import Obligation
-from .arrays import Asker, Ground, Initial, acquires, changers, initial_of, releases
+from .arrays import Asker, Initial, SideCondition, acquires, changers, initial_of, releases
 from .instances import Point, before, own_instance, values_in
 
 
@@ -23,15 +23,15 @@ from .instances import Point, before, own_instance, values_in
 class Flag:
     """``writers``: all that may write the array; ``initial``: what its elements hold at first.
 
-    ``above``: the grounds for "every value that is written is ``initial.high`` or more".  ``turns``: the grounds for
+    ``above``: the side conditions for "every value that is written is ``initial.high`` or more".  ``turns``: those for
     "all writes release, and who writes u > initial.high has acquired u - 1 there before, and waited for it".  ``None``
     where that was not shown.
     """
 
     writers: tuple[PreparedSite, ...]
     initial: Initial
-    above: tuple[Ground, ...] | None
-    turns: tuple[Ground, ...] | None
+    above: tuple[SideCondition, ...] | None
+    turns: tuple[SideCondition, ...] | None
 
 
 def stores(prepared: PreparedSite) -> bool:
@@ -77,7 +77,7 @@ class _Analysis:
             conditions = write.guard, t.lt(write.site.argument, self.initial.high)
             yield Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, write.site)
 
-    def turns(self) -> tuple[Ground, ...] | None:
+    def turns(self) -> tuple[SideCondition, ...] | None:
         return self.all(self._out_of_turn()) if all(map(releases, self.writers)) else None
 
     def _out_of_turn(self) -> Iterator[Obligation]:
@@ -99,12 +99,12 @@ class _Analysis:
             conditions = (write.guard, t.lt(self.initial.high, write.site.argument), t.not_(t.or_(*acquired)))
             yield Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, write.site)
 
-    def all(self, questions: Iterator[Obligation]) -> tuple[Ground, ...] | None:
-        """The grounds if none of ``questions`` can hold."""
-        grounds: list[Ground] = []
+    def all(self, questions: Iterator[Obligation]) -> tuple[SideCondition, ...] | None:
+        """The side conditions if none of ``questions`` can hold."""
+        side_conditions: list[SideCondition] = []
         for question in map(self.explained, questions):
             found = self.ask.refuses(*question.conditions)
             if found is None:
                 return None
-            grounds += [*question.grounds, *([found] if found else [])]
-        return tuple(grounds)
+            side_conditions += [*question.side_conditions, *([found] if found else [])]
+        return tuple(side_conditions)

@@ -25,8 +25,8 @@ from ....contract.terms import Function, Scope, Term, TermKind
 from ....frontend.symbolic.summary import Loop, Promise, Site
 from ..footprint_overlap import PreparedSite, identity, renamed
 from ..obligations import Obligation
-from ..two_blocks import OTHER, CopyLevel, Renaming, Second
-from .arrays import Ground
+from ..two_blocks import PRIME, CopyLevel, PrimedCopy, Renaming
+from .arrays import SideCondition
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ def _unmarked(function: Function, mark: str) -> str:
 # The blocks of a question, what each reaches, and the executions whose values the question mentions.
 
 
-Fact: TypeAlias = tuple[Term, tuple[Ground, ...]]
+Fact: TypeAlias = tuple[Term, tuple[SideCondition, ...]]
 """A condition and what it rests on."""
 
 
@@ -224,9 +224,9 @@ def sides_of(obligation: Obligation, watched: Mapping[str, PreparedSite]) -> tup
     blocks: dict[str, Renaming] = {"": identity}
     points = {"": [Point.at(item, identity)]}
     if obligation.second is not None:
-        copy = Second(obligation.level, OTHER)
+        copy = PrimedCopy(obligation.level, PRIME)
         if obligation.level == CopyLevel.BLOCK:
-            blocks[OTHER], points[OTHER] = copy, []
-        points[OTHER if obligation.level == CopyLevel.BLOCK else ""].append(Point.at(obligation.second, copy))
+            blocks[PRIME], points[PRIME] = copy, []
+        points[PRIME if obligation.level == CopyLevel.BLOCK else ""].append(Point.at(obligation.second, copy))
     found = values_in(obligation.conditions, watched, blocks)
     return tuple(BlockSide(rename, tuple(points[mark]), found[mark]) for mark, rename in blocks.items())

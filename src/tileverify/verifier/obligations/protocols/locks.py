@@ -31,8 +31,8 @@ from ....contract.contract import Contract
 from ....contract.terms import Term, TermKind
 from ....frontend.symbolic.summary import Origin
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
-from ..two_blocks import OTHER, CopyLevel, Renaming, Second
-from .arrays import Asker, Ground, acquires, changers, releases
+from ..two_blocks import PRIME, CopyLevel, PrimedCopy, Renaming
+from .arrays import Asker, SideCondition, acquires, changers, releases
 from .flags import stores
 from .instances import Fact, Instance, Point, before, different, own_instance, values_in, variables_of
 
@@ -49,7 +49,7 @@ class Give:
 class Lock:
     free: Term
     gives: tuple[Give, ...]
-    grounds: tuple[Ground, ...]
+    side_conditions: tuple[SideCondition, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ class HeldLock:
 
     take: Instance
     condition: Term
-    grounds: tuple[Ground, ...]
+    side_conditions: tuple[SideCondition, ...]
 
     def of(self, block: Renaming) -> HeldLock:
         """The same in another block."""
         take = Instance(self.take.origin, block, tuple(map(block, self.take.args)))
-        return HeldLock(take, block(self.condition), self.grounds)
+        return HeldLock(take, block(self.condition), self.side_conditions)
 
 
 @dataclass
@@ -83,7 +83,10 @@ class Locks:
             for two in (each.of(other) for each in self.held(second)):
                 if one.take.origin.origin.name == two.take.origin.origin.name:
                     meets = meet(one.take.here, two.take.here, self.contract, lanes_matter=True)
-                    yield t.not_(t.and_(one.condition, two.condition, meets)), (*one.grounds, *two.grounds)
+                    yield (
+                        t.not_(t.and_(one.condition, two.condition, meets)),
+                        (*one.side_conditions, *two.side_conditions),
+                    )
 
     def held(self, x: PreparedSite) -> tuple[HeldLock, ...]:
         """The takes that may hold ``x``."""
@@ -103,11 +106,11 @@ class Locks:
                 continue
             given = self.ask.refuses_all(self._given_early(x, take, condition, give) for give in lock.gives)
             if given is not None:
-                yield HeldLock(take, condition, (*lock.grounds, *given))
+                yield HeldLock(take, condition, (*lock.side_conditions, *given))
 
-    def _given_early(self, x: PreparedSite, take: Instance, held: Term, give: Give) -> Ground:
+    def _given_early(self, x: PreparedSite, take: Instance, held: Term, give: Give) -> SideCondition:
         """The lock is given back without waiting for ``x``, which the same take holds."""
-        copy = Second(CopyLevel.INSTANCE, OTHER)
+        copy = PrimedCopy(CopyLevel.INSTANCE, PRIME)
         theirs = Instance(give.site, identity, tuple(map(copy, variables_of(give.site.site))))
         same = t.not_(different(take, Instance(give.take.origin, identity, tuple(map(theirs, give.take.args)))))
         return x.guard, held, theirs.guard, same, t.not_(awaited(x, by=give.site, own=identity, other=theirs))
@@ -128,18 +131,18 @@ class Locks:
             return None
         if not all(releases(each) and stores(each) and each.site.argument is free for each in gives):
             return None
-        grounds: list[Ground] = []
+        side_conditions: list[SideCondition] = []
         matched: list[Give] = []
         for each in gives:
             found = self._taken(each, free)
             if found is None:
                 return None
             matched.append(found[0])
-            grounds += found[1]
+            side_conditions += found[1]
         once = self.ask.refuses_all(self._given_twice(matched))
-        return None if once is None else Lock(free, tuple(matched), (*grounds, *once))
+        return None if once is None else Lock(free, tuple(matched), (*side_conditions, *once))
 
-    def _taken(self, give: PreparedSite, free: Term) -> tuple[Give, tuple[Ground, ...]] | None:
+    def _taken(self, give: PreparedSite, free: Term) -> tuple[Give, tuple[SideCondition, ...]] | None:
         """The take that ``give`` waits for."""
         point, here = Point.at(give.site, identity), own_instance(give, identity)
         for take in values_in([give.guard], self.watched, {"": identity})[""]:
@@ -156,8 +159,8 @@ class Locks:
                 return Give(give, take), found
         return None
 
-    def _given_twice(self, gives: Sequence[Give]) -> Iterator[Ground]:
-        copy = Second(CopyLevel.INSTANCE, OTHER)
+    def _given_twice(self, gives: Sequence[Give]) -> Iterator[SideCondition]:
+        copy = PrimedCopy(CopyLevel.INSTANCE, PRIME)
         for first, second in combinations_with_replacement(gives, 2):
             one = own_instance(first.site, identity)
             other = Instance(second.site, identity, tuple(map(copy, variables_of(second.site.site))))

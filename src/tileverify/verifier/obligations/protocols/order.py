@@ -39,8 +39,8 @@ from ....contract.variables import BID, GRID
 from ....results.codes import TV
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..obligations import Obligation, block_axes
-from ..two_blocks import OTHER, CopyLevel, Renaming, Second
-from .arrays import Asker, Ground, acquires, releases
+from ..two_blocks import PRIME, CopyLevel, PrimedCopy, Renaming
+from .arrays import Asker, SideCondition, acquires, releases
 from .counters import Counter
 from .flags import Flag, stores
 from .instances import BlockSide, Fact, Instance, different, own_instance, variables_of
@@ -117,7 +117,7 @@ class Orders:
             if mine is not None and given is not None:
                 meets = meet(mine.here, seen.here, self.contract, lanes_matter=True)
                 known = t.and_(way.learnt(seen), mine.guard, meets)
-                yield t.implies(known, t.lt(seen.value, end)), (*counter.grounds, *given)
+                yield t.implies(known, t.lt(seen.value, end)), (*counter.side_conditions, *given)
 
     # ------------------------------------------------------------------------------------------- (turn)
     def _by_turn(self, way: Direction, seen: Instance, flag: Flag) -> Iterator[Fact]:
@@ -131,16 +131,18 @@ class Orders:
             if given is not None and alone is not None:
                 meets = meet(mine.here, seen.here, self.contract, lanes_matter=True)
                 known = t.and_(way.learnt(seen), mine.guard, meets, t.le(flag.initial.high, mine.argument))
-                grounds = (*flag.turns, *given, *alone)
-                yield t.implies(known, t.lt(seen.value, mine.argument)), grounds
+                side_conditions = (*flag.turns, *given, *alone)
+                yield t.implies(known, t.lt(seen.value, mine.argument)), side_conditions
 
-    def _written_by_nobody_else(self, x: PreparedSite, write: PreparedSite, flag: Flag) -> tuple[Ground, ...] | None:
+    def _written_by_nobody_else(
+        self, x: PreparedSite, write: PreparedSite, flag: Flag
+    ) -> tuple[SideCondition, ...] | None:
         """No other execution writes this value to this location, given that ``x`` takes place."""
-        grounds: list[Ground] = []
+        side_conditions: list[SideCondition] = []
         mine = own_instance(write, identity)
         for other in flag.writers:
             for level in (CopyLevel.BLOCK, CopyLevel.INSTANCE):
-                copy = Second(level, OTHER)
+                copy = PrimedCopy(level, PRIME)
                 block = copy if level == CopyLevel.BLOCK else identity
                 theirs = Instance(other, block, tuple(map(copy, variables_of(other.site))))
                 if level == CopyLevel.BLOCK:
@@ -157,8 +159,8 @@ class Orders:
                 found = self.ask.refuses_all([question.conditions])
                 if found is None:
                     return None
-                grounds += [*question.grounds, *found]
-        return tuple(grounds)
+                side_conditions += [*question.side_conditions, *found]
+        return tuple(side_conditions)
 
     # ----------------------------------------------------------------------------------------- (source)
     def _by_source(self, way: Direction, seen: Instance, flag: Flag) -> Iterator[Fact]:
@@ -166,7 +168,7 @@ class Orders:
         sources = [t.and_(t.le(flag.initial.low, v), t.lt(v, flag.initial.high))]
         for write in flag.writers:
             self._copies += 1
-            copy = Second(CopyLevel.BLOCK, f"{OTHER}{OTHER}{self._copies}")
+            copy = PrimedCopy(CopyLevel.BLOCK, f"{PRIME}{PRIME}{self._copies}")
             theirs = own_instance(write, copy)
             inside = (
                 t.lt(copy(bid), self.contract.values.get(grid, grid)) for bid, grid in zip(BID, GRID, strict=True)
@@ -182,7 +184,7 @@ class Orders:
         yield t.implies(t.and_(way.learnt(seen), touches(seen, self.contract)), t.or_(*sources)), ()
 
 
-def published(ask: Asker, x: PreparedSite, s: PreparedSite) -> tuple[Ground, ...] | None:
+def published(ask: Asker, x: PreparedSite, s: PreparedSite) -> tuple[SideCondition, ...] | None:
     """``s`` releases, and waits for ``x`` of the same iteration wherever both take place."""
     if not releases(s):
         return None

@@ -57,7 +57,7 @@ from ....frontend.symbolic.summary import Access, Origin, OriginKind, Site
 from ..fact_use import FactUse
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..layout import IndexFootprint, Place
-from .arrays import Asker, Ground, Initial, element_writers, initial_of
+from .arrays import Asker, Initial, SideCondition, element_writers, initial_of
 from .instances import BlockSide, Fact, Instance, Point, before, own_instance, values_in, variables_of
 from .values import touches
 
@@ -146,10 +146,10 @@ class ReadBack:
     loads: dict[str, PreparedSite] = field(default_factory=dict)
     _values: dict[int, Term] = field(default_factory=dict)  # what a load gives of a live lane, by the site's number
     _stored: dict[str, StoredArray] = field(default_factory=dict)
-    _covered: dict[int, Ground] = field(default_factory=dict)  # why, by the number of the load
-    _at_first: dict[tuple[str, Bound], Ground] = field(default_factory=dict)  # why base holds
+    _covered: dict[int, SideCondition] = field(default_factory=dict)  # why, by the number of the load
+    _at_first: dict[tuple[str, Bound], SideCondition] = field(default_factory=dict)  # why base holds
     _shown: Bounds | None = None
-    _grounds: tuple[Ground, ...] = ()
+    _grounds: tuple[SideCondition, ...] = ()
 
     def __post_init__(self) -> None:
         if any(each.site.ordering in _ACQUIRING for each in self.sites):
@@ -212,7 +212,7 @@ class ReadBack:
     def _handed_on(self, name: str, now: Bounds) -> tuple[Bound, ...]:
         return tuple(bound for bound in now[name] if self.ask.refuses_all(self._broken(name, bound, now)) is not None)
 
-    def _broken(self, name: str, bound: Bound, now: Bounds) -> Iterator[Ground]:
+    def _broken(self, name: str, bound: Bound, now: Bounds) -> Iterator[SideCondition]:
         """That a store breaks ``bound``, though all that is known of what it is made of is as it should be."""
         for store in self._stored[name].stores:
             own, point = own_instance(store, identity), Point.at(store.site, identity)
@@ -227,7 +227,7 @@ class ReadBack:
             asked = (*conditions, *(condition for condition in known if condition is not t.TRUE))
             yield (*asked, *self.data.known(asked, self.origins))
 
-    def _reasons(self, shown: Bounds) -> Iterator[Ground]:
+    def _reasons(self, shown: Bounds) -> Iterator[SideCondition]:
         yield from self._covered.values()
         for name, bounds in shown.items():
             for bound in bounds:
@@ -235,7 +235,7 @@ class ReadBack:
                 yield from self.ask.refuses_all(self._broken(name, bound, shown)) or ()
 
     # --------------------------------------------------------------------------------------------- coverage
-    def _why_covered(self, load: PreparedSite) -> Ground | None:
+    def _why_covered(self, load: PreparedSite) -> SideCondition | None:
         """Why whatever ``load`` finds was stored by its own block, if that is so."""
         here = own_instance(load, identity)
         for store in self._stored[load.origin.name].stores:

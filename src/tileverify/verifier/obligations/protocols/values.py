@@ -29,7 +29,7 @@ def bounds(sides: Sequence[BlockSide], counter_of: CounterOf, contract: Contract
             most = t.sub(counter.total, t.ONE) if counter.adds_by(seen.origin) else counter.total
             end = t.add(counter.initial.high, t.scale(counter.step, most))
             within = t.and_(t.le(counter.initial.low, seen.value), t.lt(seen.value, end))
-            yield t.implies(t.and_(side.happened(seen), touches(seen, contract)), within), counter.grounds
+            yield t.implies(t.and_(side.happened(seen), touches(seen, contract)), within), counter.side_conditions
 
 
 def tickets(sides: Sequence[BlockSide], counter_of: CounterOf, contract: Contract) -> Iterator[Fact]:
@@ -44,7 +44,7 @@ def tickets(sides: Sequence[BlockSide], counter_of: CounterOf, contract: Contrac
         apart = t.TRUE if side is not other_side else different(one, other)
         both = t.and_(side.happened(one), other_side.happened(other), apart)
         same = meet(one.here, other.here, contract, lanes_matter=True)
-        yield t.implies(t.and_(both, same), t.ne(one.value, other.value)), counter.grounds
+        yield t.implies(t.and_(both, same), t.ne(one.value, other.value)), counter.side_conditions
 
 
 def least(sides: Sequence[BlockSide], flag_of: FlagOf, contract: Contract) -> Iterator[Fact]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 from math import prod
@@ -257,9 +257,9 @@ def _fact_holds(fact: DataFact, given: Given, known: Mapping[str, int]) -> bool:
         unless = {_number(each, known) for each in fact.unless}
     except ZeroDivisionError:
         return False
-    values, others = given.contents.get(fact.array), given.contents.get("".join(fact.others))
+    values = given.contents.get(fact.array)
     if fact.others:
-        return _of_two(fact, values, others, (low, high, amount, buckets))
+        return _of_several(fact, given, unless, (low, high, amount, buckets))
     if fact.kind == "multiples" and (amount is None or amount < 1):
         return False
     if values is None:
@@ -284,6 +284,22 @@ def _fact_holds(fact: DataFact, given: Given, known: Mapping[str, int]) -> bool:
             row = len(values) // shape[0]
             return all(i // row == j // row or v != w for (i, v), (j, w) in combinations(meant, 2))
     raise AssertionError(fact.kind)
+
+
+def _of_several(fact: DataFact, given: Given, excused: Collection[int | None], numbers: Sequence[int | None]) -> bool:
+    held = [given.contents.get(name) for name in fact.arrays]
+    if fact.kind not in ("distinct_where", "in_segments"):
+        return _of_two(fact, held[0], held[1], numbers)
+    found = [each for each in held if each is not None]
+    if len(found) < len(held):
+        return True
+    values, beside, *more = found
+    pairs = list(zip(values, beside, strict=False))
+    if fact.kind == "distinct_where":
+        spoken = [value for value, count in pairs if count > 0 and value not in excused]
+        return len(set(spoken)) == len(spoken)
+    (ends,) = more
+    return all(ends[k] <= value < ends[k + 1] for value, k in pairs if 0 <= k < len(ends) - 1)
 
 
 def _of_two(

@@ -154,11 +154,9 @@ def _data_kept(given: Given, data: Any, values: _Values) -> bool:
         return False
     if not all(name in given.contents for name in fact.arrays):
         return True
-    contents = given.contents[fact.array]
     if fact.others:
-        others = given.contents[fact.others[0]]
-        return keep_together(numbered, contents, others) and (fact.kind != "segments" or min(others) >= 0)
-    shape = given.shapes[fact.array]
+        return keep_together(numbered, *(given.contents[name] for name in fact.arrays))
+    contents, shape = given.contents[fact.array], given.shapes[fact.array]
     width = shape[-1] if shape else 1
     if fact.kind == "disjoint_rows":
         width = len(contents) // shape[0]

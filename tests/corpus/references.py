@@ -445,6 +445,19 @@ def _write_owned(a: Arrays, _: Values) -> Arrays:
     return {"out": np.where((a["owner"] >= 0) & (a["owner"] < 4), a["owner"], a["out"])}
 
 
+def _rows_of_used_experts(a: Arrays, _: Values) -> Arrays:
+    out, used = a["out"].copy(), a["counts"] > 0
+    out[a["rows"][used]] = a["x"][used]
+    return {"out": out}
+
+
+def _rows_within_capacity(a: Arrays, _: Values) -> Arrays:
+    out, rows = a["out"].copy(), a["places"] - a["offsets"][a["experts"]]
+    kept = rows < a["buffers"].shape[1]
+    out[kept] = a["buffers"][a["experts"][kept], rows[kept]]
+    return {"out": out}
+
+
 def _fill_segments(a: Arrays, _: Values) -> Arrays:
     out, offsets = a["out"].copy(), a["offsets"]
     for e, (start, end) in enumerate(pairwise(offsets)):
@@ -701,6 +714,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     **RUST_REFERENCES,
     "add_vectors": lambda a, v: {"c": a["a"] + a["b"]},
     "attention_of_head": _attention_of_head,
+    "combine_within_capacity": _rows_within_capacity,
     "gather_rows": _gather_rows,
     "mean_of_three": _mean_of_three,
     "product": lambda a, v: {"c": a["a"] @ a["b"]},
@@ -888,6 +902,7 @@ REFERENCES: Final[dict[str, Reference]] = {
     "number_tiles": _number_tiles,
     "first_column_writes": lambda a, v: {"out": np.ones_like(a["out"])},
     "clear_unless_full": _clear_below,
+    "write_rows_of_used_experts": _rows_of_used_experts,
     "write_spaced": _write_spaced,
     "double_one_by_one": lambda a, v: {"x": a["x"] * 2},
     "copy_second_half": lambda a, v: {"out": a["x"][len(a["out"]) :]},
@@ -971,6 +986,8 @@ def _corners(x: int, y: int) -> tuple[tuple[int, int, int], ...]:
 
 NUMBERS: Final[dict[str, Numbers]] = {
     **RUST_NUMBERS,
+    "data/expert_buffers.py::combine_within_capacity[in-segments]": Numbers({"E": 5, "T": 40}),
+    "data/used_experts.py::write_rows_of_used_experts[distinct-where]": Numbers({"E": 7, "R": 20}),
     "tile_cpp/heads.cu::attention_of_head[any-size]": Numbers({"queries": 70, "keys": 100, "scale": 0.125}),
     "tile_cpp/matrices.cu::product[any-size]": Numbers({"m": 40, "n": 70, "k": 50}),
     "tile_cpp/matrices.cu::product_in_parts[any-size]": Numbers({"m": 40, "n": 70, "k": 150}),

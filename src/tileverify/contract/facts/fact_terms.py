@@ -10,7 +10,7 @@ from .. import terms as t
 from ..launch import Apply, Expression, Name, Number
 from ..operators import joined
 from ..terms import Function, Scope, Term, TermKind
-from .formula import ELEMENT, FactFormula, parts_of
+from .formula import ELEMENT, FactFormula
 from .kind import FactKind
 from .loaded import Loaded
 from .pairs import Rising, counts_on_elements, shape_of
@@ -53,7 +53,7 @@ def _at(
 
 def _readable(clause: FactFormula, arrays: Mapping[str, Loaded]) -> bool:
     """Whether all elements have terms: those of the first array are at hand, others have one function."""
-    elements = {part for part in parts_of(clause.formula) if isinstance(part, Apply) and part.op == ELEMENT}
+    elements = set(clause.elements)
     given = {Apply(ELEMENT, (Name(clause.arrays[0]), Name(i))) for i in clause.indices} if clause.arrays else set()
     return all(isinstance(a := part.args[0], Name) and arrays[a.name].function is not None for part in elements - given)
 

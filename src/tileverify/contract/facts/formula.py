@@ -19,7 +19,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 from ..launch import Apply, Expression, Name, Number
@@ -37,6 +37,7 @@ _BINARY: Final[Mapping[type[ast.AST], str]] = {
 }  # fmt: skip
 
 
+@cache
 def parse(text: str) -> Expression:
     """A formula without its indices, or a part of one."""
     return _parsed(ast.parse(text.strip(), mode="eval").body)
@@ -110,15 +111,32 @@ class FactFormula:
         return Apply("->", (self.premise, self.conclusion))
 
     @cached_property
+    def parts(self) -> tuple[Expression, ...]:
+        """The formula and all its parts."""
+        return tuple(parts_of(self.formula))
+
+    @cached_property
+    def elements(self) -> tuple[Apply, ...]:
+        """The elements that it speaks of."""
+        return tuple(part for part in self.parts if isinstance(part, Apply) and part.op == ELEMENT)
+
+    @cached_property
     def looked_up(self) -> tuple[Apply, ...]:
         """The elements whose place is no index, but computed."""
-        found = (part for part in parts_of(self.formula) if isinstance(part, Apply) and part.op == ELEMENT)
-        return tuple(dict.fromkeys(part for part in found if not _is_index(part.args[1], self.indices)))
+        return tuple(dict.fromkeys(part for part in self.elements if not _is_index(part.args[1], self.indices)))
 
     def without(self, absent: Collection[str]) -> tuple[Expression, Expression] | None:
         """Without the numbers that a fact leaves out; ``None`` if nothing is left to conclude."""
-        conclusion = without(self.conclusion, absent)
-        return None if conclusion == NOTHING else (without(self.premise, absent), conclusion)
+        key = frozenset(absent)
+        if key not in self._reduced:
+            conclusion = without(self.conclusion, absent)
+            self._reduced[key] = None if conclusion == NOTHING else (without(self.premise, absent), conclusion)
+        return self._reduced[key]
+
+    @cached_property
+    def _reduced(self) -> dict[frozenset[str], tuple[Expression, Expression] | None]:
+        """What `without` gave."""
+        return {}
 
 
 def _is_index(part: Expression, indices: Collection[str]) -> bool:
@@ -127,8 +145,11 @@ def _is_index(part: Expression, indices: Collection[str]) -> bool:
 
 def without(part: Expression, absent: Collection[str]) -> Expression:
     """The formula without comparisons with the ``absent`` numbers."""
-    if not absent or not isinstance(part, Apply):
-        return part
+    return _without(part, frozenset(absent)) if absent and isinstance(part, Apply) else part
+
+
+@cache
+def _without(part: Apply, absent: frozenset[str]) -> Expression:
     if part.op in COMPARED:
         return NOTHING if any(Name(name) in parts_of(part) for name in absent) else part
     if part.op == "and":

@@ -92,7 +92,7 @@ class FactKind:
     def of_axes(self) -> bool:
         """What it says of an array depends on its axes."""
         axes = {"first", "last", "row"}
-        parts = (part for clause in self.clauses for part in parts_of(clause.formula))
+        parts = (part for clause in self.clauses for part in clause.parts)
         return self.placed.most is not None or any(isinstance(part, Apply) and part.op in axes for part in parts)
 
     @property
@@ -133,6 +133,16 @@ class FactKind:
         return None if ends is None else (number(ends[0]), number(ends[1]))
 
     def _bounds(self, absent: frozenset[str]) -> tuple[Expression, Expression] | None:
+        if absent not in self._ends:
+            self._ends[absent] = self._found_bounds(absent)
+        return self._ends[absent]
+
+    @cached_property
+    def _ends(self) -> dict[frozenset[str], tuple[Expression, Expression] | None]:
+        """What `_bounds` gave."""
+        return {}
+
+    def _found_bounds(self, absent: frozenset[str]) -> tuple[Expression, Expression] | None:
         lows, highs = list[Expression](), list[Expression]()
         for less, more, strict in self._ordered(absent):
             if isinstance(more, Apply) and more.op == ELEMENT and not elements_in(less):

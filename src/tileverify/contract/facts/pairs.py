@@ -14,7 +14,7 @@ from functools import cache
 from typing import TypeAlias
 
 from ..launch import Apply, Expression, Name
-from .formula import FactFormula, conjuncts, elements_in, names_in, parse, parts_of, renamed
+from .formula import FactFormula, conjuncts, elements_in, names_in, parse, renamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,13 @@ def shape_of(clause: FactFormula) -> Shape:
     raise ValueError(f"no pairs that neighbours tell apart: {clause.text}")
 
 
+@cache
 def counts_on_elements(clause: FactFormula) -> bool:
     """Whether it counts on it that different indices are different elements, in sums and numbers of elements as well.
 
     Of what speaks of the same element of several arrays that is asked, too.
     """
-    counted = any(isinstance(part, Apply) and part.op in ("count", "sum") for part in parts_of(clause.formula))
+    counted = any(isinstance(part, Apply) and part.op in ("count", "sum") for part in clause.parts)
     several = len(elements_in(clause.formula)) > 1
     return counted or several or (len(clause.indices) == 2 and not isinstance(shape_of(clause), Rising))
 

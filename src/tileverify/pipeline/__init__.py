@@ -71,7 +71,7 @@ def finished_report(results: Sequence[KernelResult], options: CheckOptions = USU
     from ..reports.snippets import Snippets
 
     if options.repair or options.quick_repairs:
-        from .repair.repairing import weighed
+        from .repair.catalogue import weighed
 
         results = weighed(results)
     snippets = Snippets()

@@ -19,7 +19,6 @@ from ..results.second_reading import SecondReading
 from ..system.version import __version__
 from ..verifier.certificate.executed import summary_of
 from ..verifier.certificate.model import Certificate, FoundBy
-from .code_footprints.code_proof import code_proof
 from .error_findings import lacks_solver
 from .repair.catalogue import ADVICE
 
@@ -95,6 +94,8 @@ def made_code(
 ) -> MadeCode:
     """``cubin_sha256``: of the cubin that is wanted, if the assembler makes it.  Raises `AssemblyError` for bytecode
     that the assembler does not take, and for nothing that it makes of it."""
+    from .code_footprints.code_proof import code_proof  # which loads the solver
+
     if cubin_sha256 is None:
         made = assembler.assembled(proved.bytecode, architecture)
     else:

@@ -43,7 +43,7 @@ LONG = 1000.0
 _PACKAGE = "tileverify"
 _WIDEN = ("verifier.abduction.generalised_proof", "GeneralisedProof.attempt")
 _DECODE = ("frontend.bytecode", "decode")
-_EXECUTE = ("pipeline", "summary_of")
+_EXECUTE = ("pipeline.unit_check", "summary_of")
 
 STAGES = {
     "decode": [_DECODE],

@@ -87,8 +87,7 @@ def changed(file: Path, change: Callable[[Json], object], number: int = 0) -> No
 # ------------------------------------------------------------------------------------- without tileiras
 @pytest.fixture
 def pretended(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("comparing_code", "comparing_again"):
-        monkeypatch.setattr(f"tileverify.pipeline.{module}.find_assembler", lambda: Pretended(Path("tileiras")))
+    monkeypatch.setattr("tileverify.pipeline.second_readings.find_assembler", lambda: Pretended(Path("tileiras")))
     monkeypatch.setattr("tileverify.commands.check.architectures", tuple)
 
 

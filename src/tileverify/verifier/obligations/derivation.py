@@ -189,7 +189,7 @@ def question_id(conditions: Iterable[Term]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A certificate's answer to a question: the equal twins, and the theory of `results.tiers` that contradicts it."""
+    """A certificate's answer to a question: the equal twins, and the theory of `results.codes` that contradicts it."""
 
     twins: tuple[int, ...]
     tier: Tier

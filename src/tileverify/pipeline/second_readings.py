@@ -17,7 +17,6 @@ from ..results.codes import TV
 from ..results.compared_code import CodeAgain, ComparedCode
 from ..results.second_reading import SecondReading
 from ..system.version import __version__
-from ..verifier.certificate.executed import summary_of
 from ..verifier.certificate.model import Certificate, FoundBy
 from .error_findings import lacks_solver
 from .repair.catalogue import ADVICE
@@ -36,6 +35,8 @@ def reading_of_certificate(certificate: Certificate, bytecode: bytes, count: int
 
     :raises TileVerifyError: the bytecode has no such entry.
     """
+    from ..verifier.certificate.executed import summary_of  # late: `recheck --strict` runs without the executor
+
     summary = summary_of(certificate, bytecode)
     module = decode(bytecode, file=certificate.file)
     launch, requires = certificate.launch, certificate.requires

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.written_kernel import judged
 
 pytest.importorskip("cuda.tile", reason="kernels are compiled")
 
-from tileverify.pipeline import CheckOptions, check_paths
-from tileverify.reports.details import collect
+from tileverify.pipeline import CheckOptions
+from tileverify.reports.details import collect as wider
 from tileverify.results import KernelResult
 from tileverify.results.details import Drawing
 
@@ -31,10 +32,7 @@ SPEC = '[[launch]]\nkernel = "halve"\ngrid = ["{grid}"]\nargs = {{ x = "f32[{siz
 
 
 def checked(folder: Path, source: str, spec: str = "") -> KernelResult:
-    (folder / "k.py").write_text(source)
-    (folder / "k.tileverify.toml").write_text(spec)
-    (result,) = check_paths([str(folder / "k.py")], options=CheckOptions(details=True)).results
-    return result
+    return judged(folder, source, spec, CheckOptions(details=True), name="k")
 
 
 def drawings(result: KernelResult) -> tuple[list[Drawing], list[Drawing]]:
@@ -73,14 +71,14 @@ def test_the_finding_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_what_has_two_tiles_has_no_second(tmp_path: Path) -> None:
     spec = SPEC.format(grid="4", size="512")
     (first,), second = drawings(checked(tmp_path, HALVE.format(place="i // 2"), spec))
-    assert not collect.is_narrow(first)
+    assert not wider.is_narrow(first)
     assert not second
 
 
 def test_a_contract_without_a_larger_launch_has_no_second(tmp_path: Path) -> None:
     spec = SPEC.format(grid="2", size="256").replace('out = "f32[256]"', 'out = "f32[128]"')
     (first,), second = drawings(checked(tmp_path, HALVE.format(place="0"), spec))
-    assert collect.is_narrow(first)
+    assert wider.is_narrow(first)
     assert not second
 
 

@@ -116,21 +116,7 @@ class FactKind:
         if self.joins:
             return None
         ends = self._bounds(_absent(fact))
-
-        def number(part: Expression) -> int:
-            match part:
-                case Number(value):
-                    return value
-                case Name(name):
-                    known = fact.numbers[name]
-                    assert known is not None
-                    return known
-                case Apply("size", _):
-                    return count
-                case Apply(op, args):
-                    return OPERATORS[op].value(*map(number, args))
-
-        return None if ends is None else (number(ends[0]), number(ends[1]))
+        return None if ends is None else (_number(ends[0], fact, count), _number(ends[1], fact, count))
 
     def _bounds(self, absent: frozenset[str]) -> tuple[Expression, Expression] | None:
         if absent not in self._ends:
@@ -186,6 +172,21 @@ class FactKind:
         amount = _put_in(parse(self.implies.amount), numbers)
         array = dict(zip(self.form.arrays, fact.arrays, strict=True))[self.implies.array]
         return DataFact(self.implies.kind, array, amount=amount, text=fact.text)
+
+
+def _number(part: Expression, fact: NumberedFact, count: int) -> int:
+    """What a bound comes to in an array of ``count`` elements."""
+    match part:
+        case Number(value):
+            return value
+        case Name(name):
+            known = fact.numbers[name]
+            assert known is not None
+            return known
+        case Apply("size", _):
+            return count
+        case Apply(op, args):
+            return OPERATORS[op].value(*(_number(arg, fact, count) for arg in args))
 
 
 def _put_in(part: Expression, numbers: Mapping[str, Expression | None]) -> Expression:

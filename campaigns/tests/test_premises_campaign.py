@@ -63,7 +63,7 @@ def test_a_kernel_is_wrongly_proved_without_the_premise_that_it_needs() -> None:
     gc.freeze()  # as when tests were collected that load these modules
     subjects = subjects_of([unit], {(label.file, label.kernel, label.launch): label}, OBLIGATIONS, 120)
     last = next(
-        each for each in deletions(OBLIGATIONS / "protocols/resets.py") if (each.kind, each.text) == ("and_", "last")
+        each for each in deletions(OBLIGATIONS / "protocols/counters.py") if (each.kind, each.text) == ("and_", "last")
     )
     assert judge(last, subjects, [], 120).how == "wrong"
     assert judge(last, [], [], 120).how == "not run"

@@ -67,7 +67,8 @@ def test_ctrl_c_is_not_lost(seconds: float | None, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("stage", "verdict"), [("_decide", Verdict.UNDECIDED), ("repair.repairing.with_repairs", Verdict.REFUTED)]
+    ("stage", "verdict"),
+    [("unit_check._decide", Verdict.UNDECIDED), ("repair.repairing.with_repairs", Verdict.REFUTED)],
 )
 def test_a_kernel_is_undecided_where_the_solver_is_interrupted(
     stage: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch

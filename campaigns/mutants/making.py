@@ -22,7 +22,7 @@ from .subjects import Subject
 CHANGES = (1, 1, 1, 1, 1, 2, 2, 3)
 """How many changes a drawn mutant gets, drawn from these."""
 ATTEMPTS = 60
-"""Draws of a changed kernel before a mutant is given up."""
+"""A mutant gets so many draws; then there is none."""
 
 
 @dataclass(frozen=True, slots=True)

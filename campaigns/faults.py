@@ -39,8 +39,7 @@ from tileverify.backend.interpreter.conflicts import (
 from tileverify.backend.interpreter.ordering import Schedule
 from tileverify.backend.interpreter.values import BudgetSpent
 from tileverify.backend.replay.explore import Exploration, explore
-from tileverify.contract.concrete import Block, ConcreteLaunch
-from tileverify.contract.launch import KernelUnit
+from tileverify.contract.launch import Block, ConcreteLaunch, KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Module
 from tileverify.pipeline.unit_summary import entry_of

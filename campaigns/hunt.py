@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 
 from tests.corpus.launches import SIZES, Drawn, drawn_variants, variants_of
 
-from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.expression_parser import parse_condition
-from tileverify.contract.expressions import evaluate, print_expression
-from tileverify.contract.launch import Expression, KernelUnit, SameArray
-from tileverify.contract.operators import Undefined
+from tileverify.contract.expressions import Undefined, evaluate, print_expression
+from tileverify.contract.launch import ConcreteLaunch, Expression, KernelUnit, SameArray
 from tileverify.system.errors import SpecError
 
 SMALL = (*SIZES, 2049, 4100)

@@ -241,7 +241,7 @@ TABLES = {
     "tileverify/contract/expression_parser.py": "how an operator of a launch spec is written",
     "tileverify/contract/facts/columns.py": "what it is of whole arrays",
     "tileverify/contract/facts/formula.py": "how an operator of a fact's formula is written",
-    "tileverify/contract/operators.py": "what it is: value, term and Python",
+    "tileverify/contract/expressions.py": "what it is: value, term and Python",
     "tileverify/reports/html/kernel.py": "what pages print in its place",
     "tileverify/verifier/certificate/wellformed.py": "operators of SMT-LIB, and of what sorts they are",
     "tileverify/verifier/obligations/bit_vectors.py": "those that stay what they are on words of bits",

@@ -12,8 +12,8 @@ from tests.command_line import CommandLine
 
 from tileverify import check as tileverify_check
 from tileverify.contract.spec import build_launch
-from tileverify.contract.spec_edit import spec_text
 from tileverify.contract.spec_files import launches_of_text
+from tileverify.contract.spec_text import spec_text
 from tileverify.pipeline import unit_check
 from tileverify.results import Finding, KernelResult, Report, Verdict
 from tileverify.results.conditional import limits_denied

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.corpus.problems import STORAGE, Problem
 
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
-from tileverify.contract.launch import EntryParameter, KernelUnit, LaunchSpec, Role
+from tileverify.contract.launch import ConcreteArray, ConcreteLaunch, EntryParameter, KernelUnit, LaunchSpec, Role
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import (
     BF16,

@@ -29,8 +29,7 @@ from tileverify.backend.assembler import Assembler, AssemblyError, find_assemble
 from tileverify.backend.interpreter import bind_launch
 from tileverify.backend.interpreter.rounding import to_bits
 from tileverify.backend.interpreter.values import Tile
-from tileverify.contract.concrete import ConcreteArray
-from tileverify.contract.launch import EntryParameter, KernelUnit, Role
+from tileverify.contract.launch import ConcreteArray, EntryParameter, KernelUnit, Role
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import PointerType

@@ -18,8 +18,7 @@ from tests.corpus.problems import decided as decided_elements
 from tests.corpus.references import NUMBERS
 
 from tileverify.backend.assembler import AssemblyError, find_assembler
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
-from tileverify.contract.launch import KernelUnit
+from tileverify.contract.launch import ConcreteArray, ConcreteLaunch, KernelUnit
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.frontend.sources.discover import discover
 from tileverify.launching.bundle.build import build_bundle

@@ -18,7 +18,7 @@ from tests.corpus.launches import drawn_launches
 
 from tileverify.backend.assembler import find_assembler
 from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES, extent_bytes
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
+from tileverify.contract.launch import ConcreteArray, ConcreteLaunch
 from tileverify.launching.bundle.manifest import parameter_types
 from tileverify.pipeline.unit_check import check_unit
 

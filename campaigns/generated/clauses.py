@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
 
 from tileverify.contract.expression_parser import parse_condition
-from tileverify.contract.expressions import evaluate, free_names, print_expression
+from tileverify.contract.expressions import Undefined, evaluate, free_names, print_expression
 from tileverify.contract.launch import Expression, SameArray
-from tileverify.contract.operators import Undefined
 from tileverify.system.errors import SpecError
 
 Names = Mapping[str, int]

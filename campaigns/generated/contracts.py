@@ -16,11 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.facts import keeps
 
-from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.expression_parser import parse_condition
-from tileverify.contract.expressions import evaluate
-from tileverify.contract.launch import ArrayArgument, Expression, LaunchSpec, ListArgument, Name, Number, ScalarArgument
-from tileverify.contract.operators import Undefined
+from tileverify.contract.expressions import Undefined, evaluate
+from tileverify.contract.launch import (
+    ArrayArgument,
+    Block,
+    ConcreteArray,
+    ConcreteLaunch,
+    Expression,
+    LaunchSpec,
+    ListArgument,
+    Name,
+    Number,
+    ScalarArgument,
+)
 
 from .contents import Contents, IndexArray, contents, looked_through
 

@@ -21,9 +21,8 @@ from itertools import islice
 from math import prod
 
 from tileverify.backend.interpreter import InterpreterStop
-from tileverify.contract.concrete import Block, ConcreteLaunch
 from tileverify.contract.expressions import print_expression
-from tileverify.contract.launch import Expression
+from tileverify.contract.launch import Block, ConcreteLaunch, Expression
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Finding, KernelResult, Verdict
 from tileverify.results.claim import Claim, claim_from_json

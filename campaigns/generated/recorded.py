@@ -13,10 +13,17 @@ from math import prod
 from random import Random
 
 from tileverify.backend.interpreter import InterpreterStop
-from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.data_facts import expressions_of
 from tileverify.contract.expressions import evaluate, free_names
-from tileverify.contract.launch import Argument, ArrayArgument, LaunchSpec, ListArgument, Number, ScalarArgument
+from tileverify.contract.launch import (
+    Argument,
+    ArrayArgument,
+    ConcreteLaunch,
+    LaunchSpec,
+    ListArgument,
+    Number,
+    ScalarArgument,
+)
 from tileverify.contract.strides import may_overlap_itself
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict

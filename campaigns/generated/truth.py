@@ -27,8 +27,7 @@ from tileverify.backend.interpreter.conflicts import doubled_lanes, loops_around
 from tileverify.backend.interpreter.memory import Provenance
 from tileverify.backend.interpreter.values import UNSPECIFIED, Conduct, OpenUse, UnspecifiedUse
 from tileverify.backend.replay.explore import Exploration, explore
-from tileverify.contract.concrete import Block, ConcreteLaunch
-from tileverify.contract.launch import KernelUnit
+from tileverify.contract.launch import Block, ConcreteLaunch, KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Op, PointerType, TileType, TokenType
 from tileverify.frontend.bytecode.traverse import walk

@@ -15,8 +15,16 @@ from tests.corpus.fact_contents import as_observed
 from tests.corpus.launches import Drawn, variants_of
 from tests.corpus.values import Terms, arrays_of, choices_of, layout
 
-from tileverify.contract.concrete import Block, ConcreteLaunch
-from tileverify.contract.launch import Apply, ConstantArgument, Expression, LaunchSpec, Number, SameArray
+from tileverify.contract.launch import (
+    Apply,
+    Block,
+    ConcreteLaunch,
+    ConstantArgument,
+    Expression,
+    LaunchSpec,
+    Number,
+    SameArray,
+)
 
 BELOW, FURTHER_BELOW = 1 << 12, 1 << 14
 """Every size is, where the contract has such launches; the same where more of them are looked at."""

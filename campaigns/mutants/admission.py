@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.backend.numbers.fact_checks import violation
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.contiguous import strides_of
-from tileverify.contract.expressions import evaluate, free_names, print_expression
+from tileverify.contract.expressions import Undefined, evaluate, free_names, print_expression
 from tileverify.contract.launch import (
     Argument,
+    ConcreteArray,
+    ConcreteLaunch,
     Expression,
     LaunchSpec,
     ListArgument,
@@ -23,7 +24,6 @@ from tileverify.contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from tileverify.contract.operators import Undefined
 from tileverify.results import Witness
 
 PAGE = 4096

@@ -17,8 +17,7 @@ from tests.corpus.launches import SCHEDULES
 
 from tileverify.backend.interpreter import InterpreterStop
 from tileverify.backend.interpreter.ordering import Schedule
-from tileverify.contract.concrete import ConcreteLaunch
-from tileverify.contract.launch import KernelUnit
+from tileverify.contract.launch import ConcreteLaunch, KernelUnit
 from tileverify.pipeline import CheckOptions
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Finding, KernelResult, Verdict

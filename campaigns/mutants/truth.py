@@ -25,9 +25,8 @@ from typing import Any
 from numpy.typing import NDArray
 from tests.corpus.launches import VARIANTS, Drawn
 
-from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.data_facts import parse_data_fact
-from tileverify.contract.launch import DataFact, KernelUnit, Number
+from tileverify.contract.launch import Block, ConcreteArray, ConcreteLaunch, DataFact, KernelUnit, Number
 
 from ..faults import STEPS, Fault, Reached, Watched
 from ..hunt import Hunter

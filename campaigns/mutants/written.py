@@ -7,9 +7,8 @@ from collections.abc import Container, Sequence
 
 from tests.corpus.values import AXES, arrays_of
 
-from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.expressions import free_names
-from tileverify.contract.launch import LaunchSpec
+from tileverify.contract.launch import ConcreteLaunch, LaunchSpec
 from tileverify.results import KernelResult
 
 from ..hunt import read_clause

@@ -23,8 +23,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from tileverify.contract.arguments import print_description
 from tileverify.contract.data_facts import print_data_fact
-from tileverify.contract.descriptions import print_description
 from tileverify.contract.expressions import print_expression
 from tileverify.contract.launch import Apply, ArrayArgument, LaunchSpec, ListArgument
 from tileverify.system.errors import SpecError, UsageError

@@ -9,9 +9,8 @@ from random import Random
 
 from tileverify.backend.guard.arguments import ArrayValue, Grid, Value
 from tileverify.contract.element_types import ELEMENT_TYPES
-from tileverify.contract.expressions import evaluate, free_names
+from tileverify.contract.expressions import Undefined, evaluate, free_names
 from tileverify.contract.launch import ArrayArgument, Expression, LaunchSpec, ListArgument, ScalarArgument, flat
-from tileverify.contract.operators import Undefined
 
 SMALL = (0, 1, 1, 2, 2, 3, 4, 5, 8, 16)
 EDGES = (-1, 7, 127, 128, 255, 256, 2**15, 2**16, 2**24 - 1, 2**24, 2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**63, 2**64)

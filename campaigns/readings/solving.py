@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tileverify.backend.guard.arguments import ArrayValue
-from tileverify.contract.expressions import GRID_NAMES, evaluate, free_names
+from tileverify.contract.expressions import GRID_NAMES, Undefined, evaluate, free_names
 from tileverify.contract.launch import ArrayArgument, Expression, LaunchSpec, ListArgument, ScalarArgument
-from tileverify.contract.operators import Undefined
 
 from .launches import Given, order
 

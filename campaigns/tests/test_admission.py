@@ -6,9 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.expression_parser import parse_condition
-from tileverify.contract.launch import ArrayArgument, KernelUnit, LaunchSpec, ListArgument, Number
+from tileverify.contract.launch import (
+    ArrayArgument,
+    ConcreteArray,
+    ConcreteLaunch,
+    KernelUnit,
+    LaunchSpec,
+    ListArgument,
+    Number,
+)
 from tileverify.results import Witness
 
 from ..mutants.admission import why_not_admitted

@@ -12,9 +12,8 @@ from tests.profiles import tries
 from tests.shared import gathered
 
 from tileverify.backend.numbers.fact_checks import violation
-from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.expressions import evaluate
-from tileverify.contract.launch import Apply, KernelUnit, LaunchSpec, Name, Number
+from tileverify.contract.launch import Apply, ConcreteLaunch, KernelUnit, LaunchSpec, Name, Number
 from tileverify.corpus import corpus_launches
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict

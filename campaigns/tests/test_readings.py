@@ -12,13 +12,13 @@ import pytest
 import tileverify.backend.guard.guard as guard
 import tileverify.backend.numbers.conditions as conditions
 import tileverify.contract.as_terms as contract
-import tileverify.contract.standing as standing
+import tileverify.contract.contract as standing
 from tileverify.backend.guard.arguments import ArrayValue, LaunchRefused
 from tileverify.backend.guard.guard import Check
-from tileverify.contract import operators
+from tileverify.contract import expressions as operators
 from tileverify.contract import terms as t
+from tileverify.contract.contract import NumberRange
 from tileverify.contract.launch import ArrayArgument, LaunchSpec, Name
-from tileverify.contract.standing import NumberRange
 from tileverify.results.codes import TV
 
 from ..readings import campaign, readings

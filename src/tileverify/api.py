@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, Unpack, cast, overload
 
-from .contract.decorator import written_at
+from .contract.spec_files import written_at
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -15,8 +15,7 @@ from tileverify.backend.interpreter.machine import BlockRun, Program
 from tileverify.backend.interpreter.memory import Memory, MemoryImage
 from tileverify.backend.interpreter.values import Tile
 from tileverify.backend.replay.replay import Replayer
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
-from tileverify.contract.launch import EntryParameter, KernelUnit, Role
+from tileverify.contract.launch import ConcreteArray, ConcreteLaunch, EntryParameter, KernelUnit, Role
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import BodyBuilder, ModuleBuilder
 from tileverify.frontend.bytecode.model import Entry, Module, Type, Value

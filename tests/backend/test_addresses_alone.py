@@ -11,8 +11,7 @@ from tests.written_kernel import unit_at, written
 
 from tileverify.backend.interpreter import BlockLog, Budget, Memory, bind_launch, run_block
 from tileverify.backend.interpreter.access_log import DynamicAccess
-from tileverify.contract.concrete import Block, ConcreteLaunch
-from tileverify.contract.launch import KernelUnit
+from tileverify.contract.launch import Block, ConcreteLaunch, KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.entry_uses import beside_addresses
 from tileverify.pipeline.unit_summary import entry_of

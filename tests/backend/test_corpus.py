@@ -11,11 +11,12 @@ import pytest
 
 import tileverify.corpus
 from tileverify.backend.replay.replay import Replayer
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.launch import (
     Apply,
     Argument,
     ArrayArgument,
+    ConcreteArray,
+    ConcreteLaunch,
     Expression,
     KernelUnit,
     ListArgument,

@@ -11,7 +11,7 @@ from tests.frontend.symbolic.programs import ProgramMaker
 
 from tileverify.backend.interpreter.ordering import AccessOrder, BlockOrder, Schedule, standard_schedules
 from tileverify.backend.replay.explore import Exploration, explore
-from tileverify.contract.concrete import ConcreteArray
+from tileverify.contract.launch import ConcreteArray
 from tileverify.frontend.bytecode.builder import F32, I32, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Entry, Module, Value
 

@@ -10,7 +10,7 @@ import pytest
 
 from tileverify.backend.interpreter import BlockLog, Budget, GridRun, NotModelled, run_grid
 from tileverify.backend.replay.replay import Replayer
-from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.launch import ConcreteLaunch
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import F16, F32, I8, I32, BodyBuilder, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Module, PartitionViewType, ScalarType, TensorViewType, Value

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 from tileverify.backend.replay.replay import KERNEL_BUDGET, replay
-from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.launch import ConcreteLaunch
 from tileverify.results.claim import Claim, Confirmation, Shown
 from tileverify.results.codes import TV
 

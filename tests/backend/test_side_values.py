@@ -10,8 +10,8 @@ import pytest
 from tileverify.backend.interpreter.rounding import from_bits
 from tileverify.backend.replay.replay import Replayer
 from tileverify.backend.replay.side_values import counting_floats
-from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.element_types import ELEMENT_TYPES
+from tileverify.contract.launch import ConcreteLaunch
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.results import ABOUT, Elements, SeenValues, SideValue
 from tileverify.results.claim import Claim, Confirmation

@@ -10,7 +10,7 @@ import pytest
 
 from tileverify.backend.interpreter import BlockLog, Budget, GridRun, Memory, bind_launch, run_block, run_grid
 from tileverify.backend.replay.replay import Replayer
-from tileverify.contract.concrete import ConcreteLaunch
+from tileverify.contract.launch import ConcreteLaunch
 from tileverify.frontend.bytecode.builder import F32, I32, BodyBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import (
     GatherScatterViewType,

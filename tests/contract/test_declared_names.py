@@ -8,11 +8,10 @@ import pytest
 from tests.written_kernel import unit_at, written
 
 from tileverify.backend.guard import ArrayValue, LaunchRefused, compile_guard
-from tileverify.contract.launch import KernelUnit
-from tileverify.contract.parameters import KernelParameter
+from tileverify.contract.launch import KernelParameter, KernelUnit
 from tileverify.contract.spec import build_launch
-from tileverify.contract.spec_edit import spec_text
 from tileverify.contract.spec_files import launches_of_text
+from tileverify.contract.spec_text import spec_text
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 from tileverify.system.errors import SpecError, UsageError

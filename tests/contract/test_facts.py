@@ -15,7 +15,6 @@ import pytest
 from numpy.typing import NDArray
 
 from tileverify.contract import terms as t
-from tileverify.contract.concrete import ConcreteArray
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate as evaluate_expression
 from tileverify.contract.facts import array_facts
@@ -30,7 +29,7 @@ from tileverify.contract.facts.layouts import HINTS
 from tileverify.contract.facts.loaded import Loaded, Promised
 from tileverify.contract.facts.statements import DataTerm, NumberedFact
 from tileverify.contract.facts.weaker import follows
-from tileverify.contract.launch import DataFact
+from tileverify.contract.launch import ConcreteArray, DataFact
 from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tileverify.contract import terms as t
-from tileverify.contract.operators import ARITHMETIC, COMPARISONS, CONNECTIVES, OPERATORS, Undefined, joined, power
+from tileverify.contract.expressions import ARITHMETIC, COMPARISONS, CONNECTIVES, OPERATORS, Undefined, joined, power
 from tileverify.contract.terms.evaluate import evaluate
 
 NUMBERS = (0, 1, -1, 2, -3, 7, 31, 64, -64, 2**31 - 1, -(2**31), 2**63 - 1, 2**63)

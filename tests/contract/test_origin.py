@@ -9,11 +9,10 @@ from typing import get_args
 import pytest
 
 from tileverify.contract.as_table import launch_table
-from tileverify.contract.launch import LaunchSpec, Origin
-from tileverify.contract.parameters import KernelParameter
+from tileverify.contract.launch import KernelParameter, LaunchSpec, Origin
 from tileverify.contract.spec import build_launch
-from tileverify.contract.spec_edit import spec_text
 from tileverify.contract.spec_files import launches_of_text
+from tileverify.contract.spec_text import spec_text
 from tileverify.frontend.sources.discover import SourceFailure, discover
 from tileverify.system.errors import SpecError
 

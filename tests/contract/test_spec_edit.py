@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from tileverify.contract.spec_edit import with_requires
+from tileverify.contract.spec_text import with_requires
 from tileverify.system.errors import SpecError
 
 PLAIN = """[[launch]]

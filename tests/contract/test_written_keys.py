@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tileverify.contract.parameters import KernelParameter
+from tileverify.contract.launch import KernelParameter
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text
-from tileverify.contract.written_places import place_of, written_keys
+from tileverify.contract.spec_text import place_of, written_keys
 from tileverify.system.errors import SpecError
 
 TEXT = """[[launch]]

@@ -16,10 +16,18 @@ from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES, extent_bytes
 from tileverify.backend.interpreter.ordering import AccessOrder, BlockOrder, Schedule
 from tileverify.backend.interpreter.rounding import round_to, to_bits
 from tileverify.backend.replay.explore import Exploration, explore
-from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.expressions import evaluate
-from tileverify.contract.launch import ArrayArgument, KernelUnit, LaunchSpec, ListArgument, Number
+from tileverify.contract.launch import (
+    ArrayArgument,
+    Block,
+    ConcreteArray,
+    ConcreteLaunch,
+    KernelUnit,
+    LaunchSpec,
+    ListArgument,
+    Number,
+)
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import ScalarType
 from tileverify.pipeline.unit_summary import entry_of

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 from tileverify.backend.interpreter import Budget, GridRun, run_grid
 from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES, extent_bytes
-from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import (
     ArrayArgument,
+    Block,
+    ConcreteArray,
+    ConcreteLaunch,
     DataFact,
     Expression,
     KernelUnit,

@@ -23,8 +23,7 @@ import pytest
 
 from tileverify.backend.interpreter.ordering import Schedule, standard_schedules
 from tileverify.backend.replay.explore import Exploration
-from tileverify.contract.concrete import ConcreteLaunch
-from tileverify.contract.launch import KernelUnit
+from tileverify.contract.launch import ConcreteLaunch, KernelUnit
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.results import Verdict
 

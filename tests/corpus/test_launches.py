@@ -9,9 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 from tileverify import corpus
-from tileverify.contract.concrete import ConcreteLaunch
 from tileverify.contract.expressions import evaluate
-from tileverify.contract.launch import KernelUnit, ListArgument
+from tileverify.contract.launch import ConcreteLaunch, KernelUnit, ListArgument
 
 from ..facts import keeps
 from .compiled import corpus_kernels

@@ -11,9 +11,8 @@ import pytest
 
 from tileverify.backend.numbers.conditions import ContractInNumbers
 from tileverify.backend.replay.replay import Replayer
-from tileverify.contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from tileverify.contract.expressions import GRID_NAMES
-from tileverify.contract.launch import KernelUnit
+from tileverify.contract.launch import Block, ConcreteArray, ConcreteLaunch, KernelUnit
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.pipeline.unit_summary import entry_of

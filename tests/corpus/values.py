@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES
-from tileverify.contract.concrete import Block
-from tileverify.contract.expressions import constant_value, evaluate, free_names
+from tileverify.contract.expressions import Undefined, constant_value, evaluate, free_names
 from tileverify.contract.launch import (
     Apply,
     ArrayArgument,
+    Block,
     Expression,
     LaunchSpec,
     ListArgument,
@@ -20,7 +20,6 @@ from tileverify.contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from tileverify.contract.operators import Undefined
 
 ALIGNED = 256
 """Bytes to a multiple of which a clause may want an array to be aligned."""

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from tileverify.backend.interpreter import Budget, Memory, bind_launch, run_block
 from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES
 from tileverify.backend.interpreter.values import KEEP_GOING
-from tileverify.contract.concrete import ConcreteLaunch
-from tileverify.contract.launch import KernelUnit
+from tileverify.contract.launch import ConcreteLaunch, KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.pipeline.unit_summary import entry_of
 

@@ -9,7 +9,7 @@ from math import inf, isnan, nan
 import msgspec
 import pytest
 
-from tileverify.contract.parameters import KernelParameter
+from tileverify.contract.launch import KernelParameter
 from tileverify.gating import GateOptions, Submission, judge
 from tileverify.gating.jobs.compile_job import (
     CompiledItem,

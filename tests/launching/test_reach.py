@@ -18,8 +18,7 @@ from tests.profiles import tries
 from tileverify.backend.guard import ArrayValue
 from tileverify.backend.guard.arguments import Value
 from tileverify.backend.interpreter import Budget, InterpreterStop, Memory, bind_launch, run_block
-from tileverify.contract.concrete import ConcreteLaunch
-from tileverify.contract.launch import EntryParameter, KernelUnit
+from tileverify.contract.launch import ConcreteLaunch, EntryParameter, KernelUnit
 from tileverify.corpus import ROOT, Labelled, corpus_launches
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Entry, Module

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify.contract.overlap import Overlap, overlaps
+from tileverify.contract.strides import Overlap, overlaps
 
 
 def array(address: int, shape: list[int], strides: list[int], bits: int = 16) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tileverify.contract.arguments import parse_description
 from tileverify.contract.as_table import NotExpressible, launch_table
-from tileverify.contract.descriptions import parse_description
 
 
 def array(shape: list[int], strides: list[int], dtype: str = "f16", index_bits: int = 32) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.contract.descriptions import parse_description
+from tileverify.contract.arguments import parse_description
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tileverify.contract import terms as t
-from tileverify.contract.concrete import ConcreteLaunch
-from tileverify.contract.launch import ArrayArgument, LaunchSpec, Name, Number
+from tileverify.contract.launch import ArrayArgument, ConcreteLaunch, LaunchSpec, Name, Number
 from tileverify.contract.terms import Scope, Term
 from tileverify.contract.variables import BID
 from tileverify.frontend.bytecode.enums import MemoryOrdering, MemoryScope

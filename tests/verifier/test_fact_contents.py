@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tileverify.backend.numbers.fact_checks import violation
-from tileverify.contract.concrete import ConcreteArray
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.facts.contents import (
@@ -21,6 +20,7 @@ from tileverify.contract.facts.contents import (
     several_joined,
     several_segments,
 )
+from tileverify.contract.launch import ConcreteArray
 
 from .numbered import fact
 

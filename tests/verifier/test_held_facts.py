@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify.contract.concrete import ConcreteArray
 from tileverify.contract.facts.facts_of_contents import held_facts
 from tileverify.contract.facts.kept import bounded, filled_in_turn, joined, keep_together, keeps, measures
 from tileverify.contract.facts.statements import NumberedFact
+from tileverify.contract.launch import ConcreteArray
 
 from .numbered import fact
 

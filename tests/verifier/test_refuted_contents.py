@@ -19,8 +19,7 @@ import pytest
 from tests.written_kernel import unit_at, written
 
 from tileverify.backend.replay.replay import Replayer
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
-from tileverify.contract.launch import KernelUnit
+from tileverify.contract.launch import ConcreteArray, ConcreteLaunch, KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline.unit_check import check_unit

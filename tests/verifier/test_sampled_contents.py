@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import pytest
 
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
 from tileverify.contract.facts.kept import keep_together
+from tileverify.contract.launch import ConcreteArray, ConcreteLaunch
 from tileverify.results.claim import Claim, Confirmation, Shown, Touch
 from tileverify.results.codes import TV
 from tileverify.verifier.refute.sampled_contents import ENOUGH, FEWEST, SampledContents

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from tileverify.contract import terms as t
-from tileverify.contract.concrete import ConcreteLaunch
-from tileverify.contract.launch import Apply, DataFact, LaunchSpec, Name, Number
+from tileverify.contract.launch import Apply, ConcreteLaunch, DataFact, LaunchSpec, Name, Number
 from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.variables import BID, GRID
 from tileverify.frontend.bytecode.enums import MemoryOrdering, MemoryScope

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from tileverify.contract.concrete import ConcreteArray
 from tileverify.contract.facts.contents import MOST_ELEMENTS
 from tileverify.contract.facts.kept import keep_together, keeps
+from tileverify.contract.launch import ConcreteArray
 from tileverify.verifier.refute.witness_data import NoContents, completed, segments_keep
 
 from .numbered import fact

@@ -152,7 +152,7 @@ def _with_names(unit: KernelUnit) -> tuple[KernelUnit, tuple[str, ...]]:
 
 def _table(unit: KernelUnit, result: KernelResult, said: Iterable[str]) -> str:
     """The launch as it was inferred, with the clauses that its proof needs, and what came of it."""
-    from ..contract.spec_edit import spec_text
+    from ..contract.spec_text import spec_text
 
     findings = dict.fromkeys(f"{finding.code}: {finding.sentence}" for finding in result.findings)
     assumed = (f"assumed by tileverify, is this what you promise? {each}" for each in said)

@@ -103,7 +103,7 @@ def _lacking(results: Sequence[KernelResult]) -> Iterator[tuple[KernelResult, Hi
 
 
 def _is_written(result: KernelResult, hint: Hint) -> bool:
-    from ..contract.spec_edit import with_requires
+    from ..contract.spec_text import with_requires
     from ..system.atomic_file import write_whole
     from ..system.readings import text_of
 

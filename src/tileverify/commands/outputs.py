@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..contract.descriptions import suggestion
+from ..contract.arguments import suggestion
 from ..reports.formats import FORMATS, PAGE, TEXT, renderer
 from ..results import Report
 from ..system.errors import UsageError

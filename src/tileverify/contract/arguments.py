@@ -1,20 +1,21 @@
-"""One entry of a spec's ``args``: from the TOML value to an argument.
+"""The arguments of a launch spec: descriptions of arrays and scalars, and entries of ``args`` that hold them.
 
-A string describes an array or a scalar, a number is a constant (or a run-time scalar where the kernel declares
-no ``ct.Constant``), a list or a table is a tuple, ``{ list = ..., length = ... }`` a list of arrays.
+A description is read without knowing the kernel; what it means for the names of a launch is the business of
+:mod:`.spec`.  Every mistake is a :class:`~tileverify.system.errors.SpecError` without a place, which the caller adds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from ..system.errors import SpecError
 from .contiguous import contiguous_strides, strides_of
-from .descriptions import check_extent, parse_description, print_array, suggestion
-from .element_types import ELEMENT_TYPES
-from .expression_parser import parse_size
+from .element_types import ALIASES, ELEMENT_TYPES
+from .expression_parser import parse_size, parse_value
 from .expressions import constant_value, print_expression
 from .launch import (
     Apply,
@@ -22,14 +23,229 @@ from .launch import (
     ArrayArgument,
     ConstantArgument,
     Expression,
+    KernelParameter,
+    LaunchSpec,
     ListArgument,
     Name,
     Number,
     ScalarArgument,
     TupleArgument,
 )
-from .parameters import KernelParameter
 from .strides import may_overlap_itself
+
+_REFERENCE = re.compile(r"\s*&\s*(mut\b)?(.*?)(?:@(.*))?", re.DOTALL)
+_ARRAY = re.compile(r"\s*([A-Za-z_]\w*)\s*\[(.*)\]\s*", re.DOTALL)
+_SCALAR = re.compile(r"\s*([A-Za-z_]\w*)\s*(?:=(?!=)(.*))?", re.DOTALL)
+_OPTION = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)\s*(.*?)\s*", re.DOTALL)
+_INDEX_WIDTHS = {"i32": 32, "i64": 64}
+_MOST_PARTITIONED = 3
+"""Axes of a partition, each of which is one of the grid."""
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """``"; did you mean 'word'?"`` or nothing."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def parse_description(name: str, text: str) -> ArrayArgument | ScalarArgument:
+    """The array or scalar argument ``name`` that ``text`` describes."""
+    reference = _REFERENCE.fullmatch(text)
+    if reference:
+        return _reference(name, text.strip(), mutable=bool(reference[1]), array=reference[2], tile=reference[3])
+    array = _ARRAY.fullmatch(text)
+    if array:
+        return _array(name, _dtype(array[1]), array[2])
+    scalar = _SCALAR.fullmatch(text)
+    if scalar is None:
+        raise SpecError(f"'{text}' describes neither an array such as 'f32[M, N]' nor a scalar such as 'i32'")
+    dtype = _dtype(scalar[1], scalar=True)
+    if scalar[2] is None:
+        return ScalarArgument(name, dtype)
+    if ELEMENT_TYPES[dtype].kind == "f":
+        raise SpecError(f"'{text}': only an integer or bool can be tied to an expression, and {dtype} is neither")
+    value = parse_value(scalar[2]) if dtype == "bool" else parse_size(scalar[2])
+    literal = constant_value(value)
+    if literal is not None and not ELEMENT_TYPES[dtype].holds(literal):
+        raise SpecError(f"'{text}': {literal} does not fit {dtype}")
+    return ScalarArgument(name, dtype, value)
+
+
+def _reference(name: str, text: str, *, mutable: bool, array: str, tile: str | None) -> ArrayArgument:
+    """A tensor of cuTile Rust: shared, or an output that is partitioned."""
+    described = _ARRAY.fullmatch(array)
+    if described is None:
+        raise SpecError(f"'{text}' describes no tensor such as '&f16[M, N]' or '&mut f16[M, N] @ [1, 32]'")
+    found = _array(name, _dtype(ALIASES.get(described[1], described[1])), described[2])
+    if not mutable:
+        if tile is not None:
+            raise SpecError(f"'{text}': a shared tensor has no partition; an output is '&mut {array.strip()} @{tile}'")
+        return found
+    if tile is None:
+        example = ", ".join("1" for _ in found.shape)
+        raise SpecError(f"'{text}': an output is passed as a partition, whose tile stands behind it: '@ [{example}]'")
+    if found.index_bits != 32:
+        raise SpecError(f"'{text}': a partition is passed with 32-bit sizes, so index=i64 cannot be")
+    return replace(found, partition=_tile(text, tile, len(found.shape)))
+
+
+def _tile(text: str, tile: str, rank: int) -> tuple[int, ...]:
+    inside = tile.strip()
+    if not (inside.startswith("[") and inside.endswith("]")):
+        raise SpecError(f"'{text}': the tile of a partition stands in brackets, as in '@ [1, 32]'")
+    sizes = [constant_value(size) for size in _sizes(inside[1:-1], "size of the tile")]
+    if any(size is None or not 1 <= size < 1 << 31 for size in sizes):
+        raise SpecError(f"'{text}': the sizes of the tile are numbers from 1 on")
+    if len(sizes) != rank or not 1 <= rank <= _MOST_PARTITIONED:
+        raise SpecError(
+            f"'{text}': the tensor has {rank} axes, the tile {len(sizes)}; both have as many, 1 to {_MOST_PARTITIONED}"
+        )
+    return tuple(size for size in sizes if size is not None)
+
+
+def _dtype(text: str, *, scalar: bool = False) -> str:
+    if text in ELEMENT_TYPES:
+        return text
+    hint = f"; did you mean '{ALIASES[text]}'?" if text in ALIASES else suggestion(text, ELEMENT_TYPES)
+    tied = f"; a scalar with the value of '{text}' is 'i32 = {text}'" if scalar else ""
+    known = f" (known: {' '.join(ELEMENT_TYPES)}{tied})"
+    raise SpecError(f"unknown element type '{text}'{hint or known}")
+
+
+def _array(name: str, dtype: str, inside: str) -> ArrayArgument:
+    sizes, *options = split_top_level(inside, ";")
+    shape = tuple(_sizes(sizes, "size"))
+    strides: tuple[Expression, ...] | None = None
+    index_bits = 32
+    seen: set[str] = set()
+    for option in options:
+        match = _OPTION.fullmatch(option)
+        if match is None:
+            raise SpecError(f"'{option.strip()}' is not an option of an array; expected strides=(...) or index=i64")
+        key, value = match[1], match[2]
+        if key in seen:
+            raise SpecError(f"the option '{key}' is given twice")
+        seen.add(key)
+        if key == "strides":
+            strides = _strides(value, len(shape))
+        elif key == "index":
+            if value not in _INDEX_WIDTHS:
+                raise SpecError(f"index={value}: sizes and strides are i32 or i64")
+            index_bits = _INDEX_WIDTHS[value]
+        else:
+            raise SpecError(f"unknown array option '{key}'{suggestion(key, ['strides', 'index'])}")
+    for what, values in (("size", shape), ("stride", strides or ())):
+        for expression in values:
+            check_extent(expression, what, index_bits)
+    return ArrayArgument(name, dtype, shape, strides, index_bits)
+
+
+def _strides(text: str, rank: int) -> tuple[Expression, ...]:
+    if not (text.startswith("(") and text.endswith(")")):
+        raise SpecError(f"strides={text}: strides stand in parentheses, as in strides=(ld, 1)")
+    inside = text[1:-1].strip()
+    strides = tuple(_sizes(inside.removesuffix(","), "stride"))
+    if len(strides) != rank:
+        raise SpecError(f"strides={text} has {len(strides)} entries for an array of rank {rank}")
+    return strides
+
+
+def _sizes(text: str, what: str) -> Iterator[Expression]:
+    if not text.strip():
+        return
+    for part in split_top_level(text, ","):
+        if not part.strip():
+            raise SpecError(f"a {what} is empty in '{text.strip()}'")
+        yield parse_size(part)
+
+
+def check_extent(expression: Expression, what: str, index_bits: int) -> None:
+    """Refuse a literal size or stride that no array can have."""
+    value = constant_value(expression)
+    if value is None:
+        return
+    if value < 0:
+        raise SpecError(f"the {what} {value} is negative")
+    if value >= 1 << (index_bits - 1):
+        wider = "; write index=i64" if index_bits == 32 else ""
+        raise SpecError(f"the {what} {value} does not fit i{index_bits}{wider}")
+
+
+def split_top_level(text: str, separator: str) -> list[str]:
+    """``text`` cut at each ``separator`` outside brackets."""
+    parts, depth, start = [], 0, 0
+    for position, character in enumerate(text):
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        elif character == separator and depth == 0:
+            parts.append(text[start:position])
+            start = position + 1
+    return [*parts, text[start:]]
+
+
+# --------------------------------------------------------------------------------------------- printing
+def print_description(argument: Argument) -> str:
+    """The argument as it stands in a TOML spec (the right side of ``name = ...``)."""
+    match argument:
+        case ArrayArgument():
+            return f'"{print_array(argument)}"'
+        case ScalarArgument(dtype=dtype, value=None):
+            return f'"{dtype}"'
+        case ScalarArgument(dtype=dtype, value=value) if value is not None:
+            return f'"{dtype} = {print_expression(value)}"'
+        case ListArgument(element=element, length=length, each=each):
+            more = f", elements = [{', '.join(map(print_description, each))}]" if each else ""
+            return f'{{ list = "{print_array(element)}", length = "{print_expression(length)}"{more} }}'
+        case TupleArgument(items=items, fields=None):
+            return f"[{', '.join(print_description(item) for item in items)}]"
+        case TupleArgument(items=items, fields=fields) if fields is not None:
+            pairs = zip(fields, items, strict=True)
+            return f"{{ {', '.join(f'{field} = {print_description(item)}' for field, item in pairs)} }}"
+        case ConstantArgument(value=value):
+            return print_constant(value)
+    raise TypeError(f"not an argument: {argument!r}")
+
+
+def argument_text(launch: LaunchSpec) -> Iterator[str]:
+    """The arguments of a launch, each as a line of its spec: ``x = "f32[N]"``."""
+    yield from (f"{argument.name} = {print_description(argument)}" for argument in launch.arguments)
+
+
+def print_array(array: ArrayArgument) -> str:
+    """``f16[M, N; strides=(ld, 1); index=i64]``, ``&mut f16[M, N] @ [1, 32]``."""
+    text = ", ".join(print_expression(size) for size in array.shape)
+    if array.strides is not None:
+        text += f"; strides=({', '.join(print_expression(stride) for stride in array.strides)})"
+    if array.index_bits != 32:
+        text += f"; index=i{array.index_bits}"
+    if array.partition is not None:
+        return f"&mut {array.dtype}[{text}] @ [{', '.join(map(str, array.partition))}]"
+    return f"{array.dtype}[{text}]"
+
+
+def print_constant(value: object) -> str:
+    """A constant as TOML (``None`` as ``"None"``, which TOML has no word for)."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case tuple() | list():
+            return f"[{', '.join(print_constant(item) for item in value)}]"
+        case dict():
+            return f"{{ {', '.join(f'{key} = {print_constant(item)}' for key, item in value.items())} }}"
+    text = str(value).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{text}"'
+
+
+# ------------------------------------------------------------------------------------------------------------ arguments
+# One entry of a spec's ``args``: from the TOML value to an argument.
+#
+# A string describes an array or a scalar, a number is a constant (or a run-time scalar where the kernel declares
+# no ``ct.Constant``), a list or a table is a tuple, ``{ list = ..., length = ... }`` a list of arrays.
+
 
 _LIST_KEYS: Final = ("list", "length", "elements")
 

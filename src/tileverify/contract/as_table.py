@@ -12,8 +12,8 @@ from itertools import repeat
 from math import gcd, lcm
 from typing import Any, Final
 
-from .divisibility import LARGEST_ALIGNMENT
 from .element_types import ELEMENT_TYPES
+from .scope import LARGEST_ALIGNMENT
 
 Recorded = Mapping[str, Any]
 

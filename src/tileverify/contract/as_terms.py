@@ -11,10 +11,10 @@ from typing import Final
 
 from ..system.errors import SpecError
 from . import terms as t
-from .contract import Contract
+from .contract import Contract, array_ranges, grid_ranges, length_range
 from .data_facts import print_data_fact
 from .element_types import ELEMENT_TYPES, INDEX_MAX, INT_BITS
-from .expressions import constant_value
+from .expressions import COMPARISONS, CONNECTIVES, LARGEST_EXPONENT, OPERATORS, constant_value, joined
 from .facts.kinds import meaning_of
 from .facts.statements import DataTerm
 from .launch import (
@@ -40,8 +40,6 @@ from .list_terms import (
     member_of_list,
     member_variable,
 )
-from .operators import COMPARISONS, CONNECTIVES, LARGEST_EXPONENT, OPERATORS, joined
-from .standing import array_ranges, grid_ranges, length_range
 from .strides import may_overlap_itself
 from .terms import Scope, Term
 from .trustable import trusted_text

@@ -20,9 +20,8 @@ from functools import lru_cache
 from typing import Final, TypeGuard
 
 from ..system.errors import SpecError
-from .expressions import constant_value, free_names
+from .expressions import LARGEST_EXPONENT, MOST_BITS, OPERATORS, constant_value, free_names
 from .launch import Apply, Expression, Name, Number, SameArray
-from .operators import LARGEST_EXPONENT, MOST_BITS, OPERATORS
 
 _COMPUTED: dict[type[ast.operator], str] = {
     ast.Add: "+",

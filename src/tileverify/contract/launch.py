@@ -1,4 +1,4 @@
-"""Launch specs and the kernels made from them: what every source kind hands to the pipeline.
+"""Launches: specs, the kernels made from them with their parameters, and launches of numbers.
 
 A `LaunchSpec` is the user's contract as written (``docs/specs.md``); a `KernelUnit` is one
 kernel compiled for one spec: bytecode, entry symbol, and the meaning of every entry parameter.
@@ -7,8 +7,9 @@ kernel compiled for one spec: bytecode, entry symbol, and the meaning of every e
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -274,3 +275,88 @@ class KernelUnit:
     compile_ms: float = 0.0
     line: int | None = None
     notes: tuple[str, ...] = field(default=())
+
+
+# ----------------------------------------------------------------------------------------------------------- parameters
+# The parameters of a kernel as its source declares them, free of any compiler's own classes.
+
+
+@dataclass(frozen=True, slots=True)
+class KernelParameter:
+    """One parameter of a kernel function.
+
+    ``hint`` is the plain type of its annotation (``int``, ``bool``, ``float``, ``str``), if it is one.
+    ``constant``: annotated ``ct.Constant``.  ``default`` counts only with ``has_default``.  ``scalar_dtype`` and
+    ``index_bits`` are what an annotation fixes (``ct.ScalarInt64``, ``ct.IndexedWithInt64``).  ``static_shape`` and
+    ``static_strides`` are the dimensions that the annotation makes compile-time constants (negative ones count
+    from the end).  For a tuple annotation ``items`` describes each item, or ``each`` all of them.
+    """
+
+    name: str
+    hint: str | None = None
+    constant: bool = False
+    has_default: bool = False
+    default: Any = None
+    scalar_dtype: str | None = None
+    index_bits: int | None = None
+    static_shape: tuple[int, ...] = ()
+    static_strides: tuple[int, ...] = ()
+    items: tuple[KernelParameter, ...] | None = None
+    each: KernelParameter | None = None
+
+    def item(self, index: int) -> KernelParameter | None:
+        """The declaration of one tuple item; a plain annotation holds for every item."""
+        if self.items is not None:
+            return self.items[index] if index < len(self.items) else None
+        return self.each if self.each is not None else self
+
+
+# ------------------------------------------------------------------------------------------------------------- concrete
+# Launches of numbers: every size, every scalar, what index arrays hold.
+
+
+Block: TypeAlias = tuple[int, int, int]
+
+
+def every_block(grid: Block) -> Iterator[Block]:
+    """Of a launch, ``x`` fastest."""
+    return ((x, y, z) for z, y, x in product(*(range(size) for size in reversed(grid))))
+
+
+@dataclass(frozen=True, slots=True)
+class ConcreteArray:
+    """One array argument of a concrete launch.
+
+    ``shape``/``strides`` in elements.  ``contents`` gives integer elements by linear *storage* index (element
+    offset from the base pointer); all others are ``fill``.  ``allocation`` names the memory that the array lives
+    in and ``byte_offset`` its place there: two arguments overlap only if they name one allocation.
+    ``allocation_bytes`` is the size of that memory behind the array's first byte.
+    """
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    contents: Mapping[int, int] = field(default_factory=dict)
+    fill: int = 0
+    allocation: str = ""
+    byte_offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConcreteLaunch:
+    """Numbers for every argument of the entry, by the launch spec's argument names, and the grid.
+
+    ``floats``: float scalars; one that is not named is 0, as no contract speaks of them.
+    """
+
+    grid: Block
+    arrays: Mapping[str, ConcreteArray]
+    scalars: Mapping[str, int]
+    lists: Mapping[str, tuple[ConcreteArray, ...]] = field(default_factory=dict)
+    floats: Mapping[str, float] = field(default_factory=dict)
+
+    def named_arrays(self) -> Iterator[tuple[str, ConcreteArray]]:
+        """Every array by its name, those of lists as ``xs[0]``."""
+        yield from self.arrays.items()
+        for name, arrays in self.lists.items():
+            yield from ((f"{name}[{number}]", array) for number, array in enumerate(arrays))

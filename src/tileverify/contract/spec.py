@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias, cast, get_args
 
 from ..system.errors import SpecError
-from .arguments import is_text_or_integer, read_argument
+from .arguments import check_extent, is_text_or_integer, read_argument, suggestion
 from .data_facts import expressions_of, parse_data_fact, with_expressions
-from .denied_limits import ALLOW, limits_are_denied
-from .descriptions import check_extent, suggestion
 from .element_types import ELEMENT_TYPES
 from .expression_parser import parse_condition, parse_size
 from .expressions import constant_value, free_names, print_expression, substitute
@@ -21,6 +19,7 @@ from .launch import (
     ArrayArgument,
     DataFact,
     Expression,
+    KernelParameter,
     LaunchSpec,
     ListArgument,
     Number,
@@ -29,11 +28,10 @@ from .launch import (
     ScalarArgument,
     flat,
 )
-from .parameters import KernelParameter
 from .scope import LaunchNames, flatten, read_names
 from .spec_files import RawLaunch
 from .strides import check_meanings
-from .trustable import read_trust
+from .trustable import ALLOW, limits_are_denied, read_trust
 
 
 def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter] | None) -> LaunchSpec:

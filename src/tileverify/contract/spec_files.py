@@ -10,18 +10,19 @@ import io
 import os
 import re
 import tomllib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Final, TypeAlias
+from types import FrameType
+from typing import Any, Final, TypeAlias, TypeVar
 
 from ..system.errors import SpecError, UsageError
 from ..system.printable import bare_lines
 from ..system.readings import read
-from .descriptions import suggestion
-from .written_places import WrittenKey, keys_of_call, place_of, top_place, written_keys
+from .arguments import suggestion
+from .spec_text import WrittenKey, keys_of_call, place_of, top_place, written_keys
 
 SPEC_SUFFIX = ".tileverify.toml"
 MOST_BITS = 1024
@@ -364,3 +365,52 @@ def named_launches(raws: Sequence[RawLaunch]) -> Iterator[tuple[str, RawLaunch, 
         twice = raw.error("name", f"'{raw.kernel}' has two launches named '{name}'") if name in seen else None
         seen.add(name)
         yield name, raw, twice
+
+
+# ------------------------------------------------------------------------------------------------------------ decorator
+# ``@tileverify.launch(...)``: a launch spec beside the kernel it speaks of.
+#
+# The decorator takes the fields of a ``[[launch]]`` table as keywords and only writes them down, so the kernel
+# behaves as without it.  It may stand above or below ``@ct.kernel``, and more than once; nothing is checked until
+# tileverify reads the file.
+
+
+ATTRIBUTE = "__tileverify_launches__"
+_Kernel = TypeVar("_Kernel")
+
+
+@dataclass(frozen=True, slots=True)
+class DecoratedLaunch:
+    """The fields as given, and the file and line of the decorator."""
+
+    fields: Mapping[str, Any]
+    file: str | None
+    line: int | None
+
+
+def written_at(
+    fields: Mapping[str, Any], unnamed: Sequence[object], frame: FrameType | None
+) -> Callable[[_Kernel], _Kernel]:
+    """The decorator with these ``fields``, which are those of ``[[launch]]`` without ``kernel``; ``frame``: its caller.
+
+    Unknown fields are kept and reported by ``tileverify check``, with this line, like any other mistake in a spec.
+    Raises `UsageError` if anything was given without a name.
+    """
+    if any(each is not None for each in unnamed):
+        raise UsageError(
+            "tileverify.launch takes a stream, a grid, a kernel and its arguments; a launch spec, names alone"
+        )
+    given = {key: value for key, value in fields.items() if value is not None}
+    file, line = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else (None, None)
+    spec = DecoratedLaunch(given, file, line)
+
+    def decorate(kernel: _Kernel) -> _Kernel:
+        setattr(kernel, ATTRIBUTE, (spec, *getattr(kernel, ATTRIBUTE, ())))
+        return kernel
+
+    return decorate
+
+
+def decorated_launches(*objects: object) -> tuple[DecoratedLaunch, ...]:
+    """The launches written on these objects (the kernel, then its function), in the order of the source."""
+    return tuple(spec for each in objects for spec in getattr(each, ATTRIBUTE, ()))

@@ -1,4 +1,4 @@
-"""What a launch spec takes for granted beyond what every proof does: ``trust = ["assert-stops"]``.
+"""Words of a launch spec about its proof: what it trusts, ``trust = ["assert-stops"]``, and ``limits = "deny"``.
 
 The words are part of the contract: of its text, of the keys of kept verdicts, of certificates and bundles.
 """
@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from ..system.errors import SpecError
-from .descriptions import suggestion
+from .arguments import suggestion
 from .launch import LaunchSpec
 
 ASSERT_STOPS: Final = "assert-stops"
@@ -53,3 +53,18 @@ def launched_text(words: Iterable[str]) -> str:
 def trusting(launch: LaunchSpec, words: Iterable[str]) -> LaunchSpec:
     """``launch`` where these words are trusted, too."""
     return replace(launch, trust=tuple(sorted({*launch.trust, *words})))
+
+
+# -------------------------------------------------------------------------------------------------------- denied limits
+# Whether size limits of a proof are errors: ``limits = "deny"`` of a launch, or of the configuration for all.
+
+
+DENY: Final = "deny"
+ALLOW: Final = "allow"
+
+
+def limits_are_denied(value: object) -> bool:
+    """The meaning of ``limits``.  Raises `SpecError` for anything but the two words."""
+    if value not in (DENY, ALLOW):
+        raise SpecError(f'"{DENY}" or "{ALLOW}"')
+    return value == DENY

@@ -22,8 +22,7 @@ from ..backend.numbers.extents import extent
 from ..backend.numbers.inputs import Inputs
 from ..backend.numbers.small_launches import siblings
 from ..backend.numbers.trial_launches import Constants, constants_of
-from ..contract.concrete import ConcreteArray, ConcreteLaunch
-from ..contract.launch import KernelUnit
+from ..contract.launch import ConcreteArray, ConcreteLaunch, KernelUnit
 from ..system.errors import UsageError
 from .deciding import TRIES, SearchedPlace, at_turns, beyond_masks, constants_among, searched_places, worth_searching
 from .exact import NUMBER

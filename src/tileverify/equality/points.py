@@ -14,9 +14,8 @@ from ..backend.numbers.elements import storage_type
 from ..backend.numbers.extents import cost, extent
 from ..backend.numbers.inputs import Given, Inputs, make_inputs, view
 from ..backend.numbers.trial_launches import WIDE, Chosen, Constants, Spread, at_turning_points, chosen_launches
-from ..contract.concrete import ConcreteArray
 from ..contract.element_types import ELEMENT_TYPES
-from ..contract.launch import ArrayArgument
+from ..contract.launch import ArrayArgument, ConcreteArray
 from ..system.errors import UsageError
 from . import field
 from .constants import numbers_of

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from ..backend.guard import ArrayValue, LaunchRefused
 from ..backend.guard.arguments import Grid, Value
 from ..contract.as_table import NotExpressible, launch_table
-from ..contract.decorator import decorated_launches
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.facts.facts_of_contents import observed_facts
 from ..contract.launch import GRID_MAX, KernelUnit, LaunchSpec
-from ..contract.overlap import overlaps
 from ..contract.spec import build_launch
-from ..contract.spec_files import raw_launch
+from ..contract.spec_files import decorated_launches, raw_launch
+from ..contract.strides import overlaps
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from ..frontend.sources.cutile import CutileKernel, export_bytecode
 from ..hook.described_launch import Described, DescribedArray, describe

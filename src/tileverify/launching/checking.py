@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Protocol, TypeAlias, cast
 
 from ..backend.guard import LaunchRefused
 from ..contract.spec_files import SourceSpecs, raw_launches
-from ..contract.written_places import MAGIC, keys_of_call
+from ..contract.spec_text import MAGIC, keys_of_call
 from ..frontend.sources.cutile import function_of, is_kernel, kernel_of
 from ..frontend.sources.discover import FoundLaunch, SourceFailure, candidates, discover, discover_kernel
 from ..pipeline import CheckOptions, check_paths, check_units

@@ -20,9 +20,8 @@ from ..backend.interpreter.values import RUN
 from ..backend.ledger import ByteAccess
 from ..backend.ledger.ordered_work import conflicts
 from ..backend.numbers.blocks import execute_launch
-from ..contract.concrete import ConcreteArray, ConcreteLaunch
 from ..contract.element_types import ELEMENT_TYPES
-from ..contract.launch import Argument, ArrayArgument, KernelUnit, ScalarArgument, flat
+from ..contract.launch import Argument, ArrayArgument, ConcreteArray, ConcreteLaunch, KernelUnit, ScalarArgument, flat
 from ..frontend.bytecode.model import Entry, Module
 from ..hook.described_launch import HOST_MEMORY
 from ..hook.launch_hooks import host_as_cuda

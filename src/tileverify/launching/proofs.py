@@ -17,9 +17,8 @@ from ..backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
 from ..backend.guard.arguments import Grid, Value
 from ..backend.numbers.fact_checks import violation
 from ..contract.expression_parser import parse_condition
-from ..contract.expressions import GRID_NAMES, evaluate
+from ..contract.expressions import GRID_NAMES, Undefined, evaluate
 from ..contract.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray
-from ..contract.operators import Undefined
 from ..frontend.symbolic.summary import OriginKind
 from ..pipeline import CheckOptions
 from ..pipeline.error_findings import NO_SOLVER

@@ -22,9 +22,8 @@ from ..backend.numbers.elements import ML_DTYPES, RAW, Array, numbers, presented
 from ..backend.numbers.inputs import Given, Inputs, elements_with, make_inputs, view
 from ..backend.numbers.told import KernelFault, RunMessages
 from ..backend.replay.explore import Exploration, explore
-from ..contract.concrete import Block, ConcreteArray
 from ..contract.element_types import ELEMENT_TYPES
-from ..contract.launch import KernelUnit
+from ..contract.launch import Block, ConcreteArray, KernelUnit
 from ..frontend.bytecode import decode
 from ..frontend.bytecode.model import Entry, Module, Op
 from ..frontend.sources.discover import SourceFailure, discover

@@ -11,8 +11,8 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
-from ..contract.denied_limits import limits_are_denied
-from ..contract.descriptions import suggestion
+from ..contract.arguments import suggestion
+from ..contract.trustable import limits_are_denied
 from ..reports.formats import FORMATS
 from ..reports.suppression_rules import Rule, TableRule, is_placeholder, wrong_codes
 from ..results import SuppressionKind

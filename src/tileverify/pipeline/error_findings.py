@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ..contract.launch import LaunchSpec
-from ..contract.written_places import WrittenKey, keys_of_launch, place_of
+from ..contract.spec_text import WrittenKey, keys_of_launch, place_of
 from ..results import Finding, Hint, KernelResult, SourceSite, SpecPlace, Verdict
 from ..results.codes import TV
 from ..system.errors import TRACEBACK, DecodeError, SpecError, TileVerifyError, failure_sentence
@@ -246,7 +246,7 @@ def stated(unit: KernelUnit, outcome: Outcome) -> tuple[str, ...]:
 
 def arguments(unit: KernelUnit, outcome: Outcome) -> tuple[str, ...]:
     """What launches of the contract that is `stated` pass, as a spec has it."""
-    from ..contract.descriptions import argument_text
+    from ..contract.arguments import argument_text
 
     return tuple(argument_text(outcome.launch or unit.launch))
 

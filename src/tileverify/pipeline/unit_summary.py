@@ -23,7 +23,7 @@ def summary_of(module: Module, unit: KernelUnit) -> AccessSummary:
     Raises `UnsupportedOperation` for an op without a rule, `SpecError` for a launch that passes its arguments in other
     widths than the bytecode takes them.
     """
-    from ..contract.written_places import mistake_in
+    from ..contract.spec_text import mistake_in
     from ..frontend.sources.abi import entry_types, mismatch
     from ..frontend.symbolic.execute import summarize
 

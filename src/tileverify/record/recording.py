@@ -20,8 +20,8 @@ import numpy as np
 from ..contract.as_table import NotExpressible, launch_table
 from ..contract.facts.columns import Array
 from ..contract.facts.facts_of_contents import observed_facts
-from ..contract.overlap import overlaps
 from ..contract.spec_files import SPEC_SUFFIX
+from ..contract.strides import overlaps
 from ..hook import notes
 from ..hook.described_launch import Described, DescribedArray
 from ..system.errors import UsageError

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from ..contract.arguments import parse_description, split_top_level
 from ..contract.as_terms import ANY_GRID
-from ..contract.descriptions import parse_description, split_top_level
 from ..contract.expression_parser import parse_condition, parse_size
 from ..contract.expressions import print_expression, substitute
 from ..contract.launch import Apply, ArrayArgument, Expression, Name, SameArray, ScalarArgument

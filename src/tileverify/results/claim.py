@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from ..contract.concrete import Block, ConcreteArray, ConcreteLaunch
+from ..contract.launch import Block, ConcreteArray, ConcreteLaunch
 from . import Elements, SeenValues
 from .codes import TV
 from .documents import Json, from_json, to_json

@@ -7,9 +7,8 @@ from typing import Final
 
 from ..contract.as_terms import build_contract
 from ..contract.expression_parser import parse_condition
-from ..contract.expressions import constant_value, free_names, substitute
+from ..contract.expressions import OPERATORS, constant_value, free_names, substitute
 from ..contract.launch import Apply, Expression, LaunchSpec, Name, SameArray, ScalarArgument
-from ..contract.operators import OPERATORS
 from ..system.errors import SpecError
 from .obligations.answers import Answer
 from .smt.decide import Decider

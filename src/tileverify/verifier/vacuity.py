@@ -8,10 +8,10 @@ from itertools import combinations
 from typing import Final
 
 from ..contract import terms as t
+from ..contract.arguments import print_description
 from ..contract.as_terms import build_contract
 from ..contract.contract import Contract, array_layout
 from ..contract.data_facts import print_data_fact
-from ..contract.descriptions import print_description
 from ..contract.expressions import print_expression
 from ..contract.launch import Apply, Argument, ArrayArgument, LaunchSpec, Name, Number, TupleArgument
 from ..contract.terms import Term

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.written_kernel import written
 
-from tileverify.contract.descriptions import print_description
+from tileverify.contract.arguments import print_description
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import I32, TOKEN, ModuleBuilder, pointer, tile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tileverify.contract.descriptions import parse_description, print_array, print_constant, print_description
+from tileverify.contract.arguments import parse_description, print_array, print_constant, print_description
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.launch import Apply, ArrayArgument, Name, Number, ScalarArgument
 from tileverify.system.errors import SpecError

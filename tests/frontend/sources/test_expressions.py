@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expression_parser import parse_condition, parse_size
-from tileverify.contract.expressions import constant_value, evaluate, free_names, print_expression, substitute
+from tileverify.contract.expressions import (
+    MOST_BITS,
+    Undefined,
+    constant_value,
+    evaluate,
+    free_names,
+    print_expression,
+    substitute,
+)
 from tileverify.contract.launch import Apply, Expression, Name, Number, SameArray
-from tileverify.contract.operators import MOST_BITS, Undefined
 from tileverify.system.errors import SpecError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.contract.descriptions import print_description
+from tileverify.contract.arguments import print_description
 from tileverify.contract.launch import KernelUnit
 from tileverify.system.errors import SourceError
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.command_line import CommandLine
 
-from tileverify.contract.descriptions import parse_description, print_array
+from tileverify.contract.arguments import parse_description, print_array
 from tileverify.contract.launch import ArrayArgument, EntryParameter, LaunchSpec, Role
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import launches_of_text

@@ -12,6 +12,7 @@ from tileverify.contract.launch import (
     Apply,
     ArrayArgument,
     ConstantArgument,
+    KernelParameter,
     LaunchSpec,
     ListArgument,
     Name,
@@ -20,7 +21,6 @@ from tileverify.contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from tileverify.contract.parameters import KernelParameter
 from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import RawLaunch, read_pyproject, read_spec_file, spec_path
 from tileverify.system.errors import SpecError, UsageError

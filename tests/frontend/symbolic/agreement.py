@@ -17,8 +17,7 @@ from tileverify.backend.audit.block_terms import BlockTerms, KernelTerms, Launch
 from tileverify.backend.audit.reading import compare_block
 from tileverify.backend.audit.symbol_values import BlockRecord, Context, Disagreement, FunctionValues, Known, run_blocks
 from tileverify.backend.interpreter import Budget, bind_launch
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
-from tileverify.contract.launch import EntryParameter, Role
+from tileverify.contract.launch import ConcreteArray, ConcreteLaunch, EntryParameter, Role
 from tileverify.frontend.bytecode.model import Entry, Module, PointerType
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.summary import AccessSummary, Loop, Promise

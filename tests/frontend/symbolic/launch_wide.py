@@ -18,8 +18,7 @@ from tileverify.backend.interpreter import Budget, Memory, bind_launch
 from tileverify.backend.interpreter.control import execute_at_once
 from tileverify.backend.interpreter.machine import BlockRun
 from tileverify.backend.interpreter.values import UNSPECIFIED, InterpreterStop, Tile
-from tileverify.contract.concrete import ConcreteLaunch
-from tileverify.contract.launch import EntryParameter
+from tileverify.contract.launch import ConcreteLaunch, EntryParameter
 from tileverify.contract.terms import Scope, Term, TermKind
 from tileverify.contract.terms.launch_wide import Opaque, is_launch_wide
 from tileverify.contract.variables import BID

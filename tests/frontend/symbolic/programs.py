@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import random
 
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
-from tileverify.contract.launch import EntryParameter, Role
+from tileverify.contract.launch import ConcreteArray, ConcreteLaunch, EntryParameter, Role
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import (
     I1,

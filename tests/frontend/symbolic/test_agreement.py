@@ -7,8 +7,7 @@ import random
 import pytest
 
 from tileverify.backend.interpreter import InterpreterStop
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
-from tileverify.contract.launch import EntryParameter, Role
+from tileverify.contract.launch import ConcreteArray, ConcreteLaunch, EntryParameter, Role
 from tileverify.contract.trustable import ASSERT_STOPS
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import tileverify.frontend.symbolic as package
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
-from tileverify.contract.launch import EntryParameter, Role
+from tileverify.contract.launch import ConcreteArray, ConcreteLaunch, EntryParameter, Role
 from tileverify.contract.terms import Function, Scope, Term, launch_wide
 from tileverify.contract.terms.launch_wide import Opaque, opaque
 from tileverify.frontend.bytecode import decode, encode

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
-from tileverify.contract.launch import EntryParameter, Role
+from tileverify.contract.launch import ConcreteArray, ConcreteLaunch, EntryParameter, Role
 from tileverify.contract.terms import (
     TRUE,
     ZERO,

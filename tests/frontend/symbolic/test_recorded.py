@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
-from tileverify.contract.launch import EntryParameter, Role
+from tileverify.contract.launch import ConcreteArray, ConcreteLaunch, EntryParameter, Role
 from tileverify.contract.terms import Scope, TermKind, const, eq, floormod, lt, postorder, scale, sub, var
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.location import user_frame

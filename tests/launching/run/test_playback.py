@@ -15,8 +15,7 @@ import pytest
 from tests.command_line import CommandLine
 from tests.written_kernel import unit_at
 
-from tileverify.contract.concrete import ConcreteArray, ConcreteLaunch
-from tileverify.contract.launch import KernelUnit
+from tileverify.contract.launch import ConcreteArray, ConcreteLaunch, KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions

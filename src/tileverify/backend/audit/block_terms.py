@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from ...contract.concrete import Block, ConcreteLaunch
-from ...contract.launch import EntryParameter, Role
+from ...contract.launch import Block, ConcreteLaunch, EntryParameter, Role
 from ...contract.terms import Function, Scope, Sort, Term, TermKind, postorder
 from ...contract.variables import BID, GRID
 from ...frontend.bytecode.model import Entry, ScalarType, TileType

@@ -9,10 +9,10 @@ from math import prod
 from random import Random
 from typing import Final
 
-from ...contract.concrete import ConcreteArray
 from ...contract.contiguous import strides_of
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import constant_value
+from ...contract.launch import ConcreteArray
 from ...frontend.bytecode.model import Entry, TileType
 from ...frontend.bytecode.traverse import walk
 from ...system.errors import UsageError

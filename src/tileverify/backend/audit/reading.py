@@ -9,8 +9,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from ...contract.concrete import Block, ConcreteLaunch
-from ...contract.launch import EntryParameter, LaunchSpec
+from ...contract.launch import Block, ConcreteLaunch, EntryParameter, LaunchSpec
 from ...contract.terms import FALSE, Term
 from ...frontend.bytecode.model import Block as OpList
 from ...frontend.bytecode.model import Entry, Module, Op, TokenType, Value

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...contract.concrete import Block
+from ...contract.launch import Block
 from ...contract.terms import Function, Sort, Term, TermKind
 from ...contract.terms.evaluate import MEANINGS
 from ...frontend.bytecode.model import Entry, Op, PointerType, TileType, Value

@@ -12,8 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from ...contract.concrete import Block, every_block
-from ...contract.launch import EntryParameter
+from ...contract.launch import Block, EntryParameter, every_block
 from ...frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from ...frontend.bytecode.location import user_frame
 from ...frontend.bytecode.model import Entry, Module, Op

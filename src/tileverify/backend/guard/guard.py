@@ -10,10 +10,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...contract.contract import NumberRange, array_ranges, grid_ranges, scalar_range
 from ...contract.data_facts import expressions_of, print_data_fact
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expression_parser import parse_condition
-from ...contract.expressions import GRID_NAMES, constant_value, free_names, may_be_undefined, print_expression
+from ...contract.expressions import (
+    GRID_NAMES,
+    OPERATORS,
+    constant_value,
+    free_names,
+    may_be_undefined,
+    power,
+    print_expression,
+)
 from ...contract.facts.kinds import meaning_of
 from ...contract.launch import (
     Apply,
@@ -29,8 +38,6 @@ from ...contract.launch import (
     ScalarArgument,
     flat,
 )
-from ...contract.operators import OPERATORS, power
-from ...contract.standing import NumberRange, array_ranges, grid_ranges, scalar_range
 from ...contract.strides import apart, may_overlap_itself
 from ...hook.described_launch import contiguous_strides
 from ...results.codes import TV

@@ -15,8 +15,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from ...contract.concrete import ConcreteArray, ConcreteLaunch, every_block
-from ...contract.launch import GRID_MAX, EntryParameter, Role
+from ...contract.launch import GRID_MAX, ConcreteArray, ConcreteLaunch, EntryParameter, Role, every_block
 from ...frontend.bytecode.model import Entry, Module, Op, PointerType, ScalarType, TileType, Value
 from .access_log import BlockLog, Trace
 from .control import block_steps, run_block

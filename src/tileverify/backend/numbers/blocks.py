@@ -8,8 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from ...contract.concrete import Block, ConcreteLaunch, every_block
-from ...contract.launch import EntryParameter
+from ...contract.launch import Block, ConcreteLaunch, EntryParameter, every_block
 from ...frontend.bytecode.model import Entry, Module
 from ..interpreter import Budget, InterpreterStop, Memory, MemoryImage, bind_launch, run_block
 from ..interpreter.access_log import BlockLog, FailedAssertion, Printed

@@ -9,9 +9,8 @@ from random import Random
 from typing import Final
 
 from ...contract.contiguous import contiguous_strides
-from ...contract.expressions import GRID_NAMES, constant_value, evaluate, free_names
+from ...contract.expressions import GRID_NAMES, Undefined, constant_value, evaluate, free_names
 from ...contract.launch import Apply, Expression, Name
-from ...contract.operators import Undefined
 from ...system.errors import UsageError
 from .conditions import Condition, ContractInNumbers
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from ...contract.contiguous import strides_of
+from ...contract.contract import NumberRange, array_ranges, grid_ranges, length_range, scalar_range
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expression_parser import parse_condition
-from ...contract.expressions import GRID_NAMES, evaluate, free_names, print_expression, substitute
+from ...contract.expressions import GRID_NAMES, Undefined, evaluate, free_names, print_expression, substitute
 from ...contract.launch import (
     Apply,
     ArrayArgument,
@@ -26,8 +27,6 @@ from ...contract.launch import (
     flat,
 )
 from ...contract.list_terms import list_spoken_of, member_of_list
-from ...contract.operators import Undefined
-from ...contract.standing import NumberRange, array_ranges, grid_ranges, length_range, scalar_range
 from ...contract.strides import apart, may_overlap_itself, meanings
 from ...system.errors import SpecError, UsageError
 

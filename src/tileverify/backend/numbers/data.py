@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from ...contract.concrete import ConcreteArray
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.facts.contents import Described, every, several
 from ...contract.facts.form import DISTINCT, Subject
@@ -19,7 +18,7 @@ from ...contract.facts.kept import measured
 from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.layouts import hints_of
 from ...contract.facts.statements import NumberedFact, Value
-from ...contract.launch import DataFact
+from ...contract.launch import ConcreteArray, DataFact
 from ...system.errors import UsageError
 from .elements import Array, rounded, storage_type
 from .fact_checks import texts, violation

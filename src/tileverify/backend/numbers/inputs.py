@@ -9,12 +9,22 @@ from typing import Final
 
 import numpy as np
 
-from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from ...contract.contiguous import strides_of
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import GRID_NAMES, free_names, substitute
 from ...contract.facts.kept import filled_in_turn
-from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
+from ...contract.launch import (
+    Apply,
+    ArrayArgument,
+    Block,
+    ConcreteArray,
+    ConcreteLaunch,
+    DataFact,
+    Expression,
+    LaunchSpec,
+    Name,
+    Number,
+)
 from ...contract.list_terms import member_of_list, of_array
 from ...system.errors import UsageError
 from ..interpreter.grid_runs import extent_bytes

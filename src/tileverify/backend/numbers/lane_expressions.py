@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from ...contract.expressions import Undefined
 from ...contract.launch import Expression, Name, Number
-from ...contract.operators import Undefined
 from .elements import Array
 
 

@@ -15,9 +15,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from ...contract.contiguous import strides_of
-from ...contract.expressions import GRID_NAMES
+from ...contract.expressions import GRID_NAMES, Undefined
 from ...contract.launch import GRID_MAX, Apply, EntryParameter, Expression, Name
-from ...contract.operators import Undefined
 from ...frontend.bytecode.entry_uses import NOWHERE, ValueUse, uses_of
 from ...frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
 from .bounded_loads import bounded_loads

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...contract.concrete import Block
+from ...contract.launch import Block
 from ...frontend.bytecode.location import Location
 from ...frontend.bytecode.model import Entry
 from ...frontend.bytecode.traverse import walk

@@ -22,9 +22,8 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.expressions import GRID_NAMES
+from ...contract.expressions import GRID_NAMES, Undefined
 from ...contract.launch import GRID_MAX
-from ...contract.operators import Undefined
 from ...frontend.bytecode.model import Block, Entry, Op, ScalarType
 from ...system.errors import UsageError
 from ..interpreter.rounding import from_bits

@@ -13,9 +13,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from ...contract.concrete import Block, ConcreteLaunch, every_block
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.launch import EntryParameter
+from ...contract.launch import Block, ConcreteLaunch, EntryParameter, every_block
 from ...frontend.bytecode.model import Entry, Module, Op, ScalarType
 from ...frontend.bytecode.traverse import walk
 from ...results.codes import TV

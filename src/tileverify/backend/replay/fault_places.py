@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from ...contract.concrete import Block, ConcreteLaunch
+from ...contract.launch import Block, ConcreteLaunch
 from ...frontend.bytecode.model import GatherScatterViewType, Op
 from ...results import Elements
 from ...results.claim import Claim, Confirmation, Touch

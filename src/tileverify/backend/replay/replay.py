@@ -20,8 +20,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Final
 
-from ...contract.concrete import Block, ConcreteLaunch
-from ...contract.launch import EntryParameter
+from ...contract.launch import Block, ConcreteLaunch, EntryParameter
 from ...frontend.bytecode.entry_uses import beside_addresses
 from ...frontend.bytecode.enums import MemoryOrdering
 from ...frontend.bytecode.model import Entry, Module, Op

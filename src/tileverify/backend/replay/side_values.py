@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
+from ...contract.launch import Block, ConcreteArray, ConcreteLaunch
 from ...frontend.bytecode.model import Op, ScalarType, TileType
 from ...results import ABOUT, SeenValues, SideAccess, SideName, SideValue
 from ..interpreter import BlockLog, BoundLaunch, DynamicAccess, Memory, MemoryImage, UndefinedBehaviour

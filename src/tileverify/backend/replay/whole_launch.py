@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from ...contract.concrete import Block
+from ...contract.launch import Block
 from ...frontend.bytecode.model import Op
 from ...results.claim import Claim
 from ...results.codes import BETWEEN_BLOCKS, EVENTS, TV

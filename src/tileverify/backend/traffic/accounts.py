@@ -10,9 +10,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from ...contract.concrete import ConcreteArray, ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.launch import EntryParameter, LaunchSpec
+from ...contract.launch import ConcreteArray, ConcreteLaunch, EntryParameter, LaunchSpec
 from ...contract.terms import Term
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.symbolic.summary import Access, AccessSummary, OriginKind, Site, ViewFootprint

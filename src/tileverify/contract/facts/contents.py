@@ -13,8 +13,8 @@ from math import comb, lcm, prod
 from random import Random
 from typing import Final
 
-from ..concrete import ConcreteArray
 from ..element_types import INT_BITS
+from ..launch import ConcreteArray
 from .form import DISTINCT, Subject
 from .kept import filled_in_turn, keep_together, keeps
 from .kinds import by_subject, meaning_of, subject_of

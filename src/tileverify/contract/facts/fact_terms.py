@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations, groupby
 
 from .. import terms as t
+from ..expressions import joined
 from ..launch import Apply, Expression, Name, Number
-from ..operators import joined
 from ..terms import Function, Scope, Term, TermKind
 from .formula import ELEMENT, FactFormula
 from .kind import FactKind

@@ -10,9 +10,8 @@ from collections.abc import Container, Mapping, Sequence
 from itertools import permutations
 from typing import Final
 
-from ..concrete import ConcreteArray
 from ..data_facts import print_data_fact
-from ..launch import DataFact, Number
+from ..launch import ConcreteArray, DataFact, Number
 from .columns import Array
 from .contents import places_of
 from .form import Subject

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ..expressions import OPERATORS
 from ..launch import Apply, ArrayArgument, DataFact, Expression, Name, Number, only_axis
-from ..operators import OPERATORS
 from ..terms import Term
 from .form import AllowedRanks, Form, Subject
 from .formula import ELEMENT, FactFormula, elements_in, names_in, parse, parts_of

@@ -12,8 +12,8 @@ from functools import cached_property
 from itertools import product
 
 from .. import terms as t
+from ..expressions import joined
 from ..launch import Apply, Expression, Name, Number
-from ..operators import joined
 from ..terms import Term
 from .formula import names_in, parse, parts_of
 from .loaded import Promised

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...contract.contiguous import strides_of
-from ...contract.divisibility import ADDRESS, divisor_of, known_divisors
 from ...contract.element_types import ELEMENT_TYPES, LENGTH_BITS
 from ...contract.expressions import constant_value, substitute
 from ...contract.launch import (
@@ -21,6 +20,7 @@ from ...contract.launch import (
     ConstantArgument,
     EntryParameter,
     Expression,
+    KernelParameter,
     LaunchSpec,
     ListArgument,
     Role,
@@ -28,10 +28,9 @@ from ...contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from ...contract.parameters import KernelParameter
-from ...contract.scope import flatten
+from ...contract.scope import ADDRESS, divisor_of, flatten, known_divisors
+from ...contract.spec_text import mistake_in
 from ...contract.strides import may_overlap_itself, members
-from ...contract.written_places import mistake_in
 from ...system.errors import SpecError
 from ..bytecode.model import Entry, PointerType, ScalarType
 

@@ -19,21 +19,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from ...contract.decorator import DecoratedLaunch, decorated_launches
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import (
     Argument,
     ArrayArgument,
     ConstantArgument,
+    KernelParameter,
     KernelUnit,
     LaunchSpec,
     ListArgument,
     ScalarArgument,
     TupleArgument,
 )
-from ...contract.parameters import KernelParameter
-from ...contract.spec_files import RawLaunch, raw_launches
-from ...contract.written_places import keys_of_launch, mistake_in, place_of
+from ...contract.spec_files import DecoratedLaunch, RawLaunch, decorated_launches, raw_launches
+from ...contract.spec_text import keys_of_launch, mistake_in, place_of
 from ...system.errors import SourceError, SpecError, TileVerifyError
 from ...system.printable import syntax_tree
 from ...system.readings import text_of

@@ -14,8 +14,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...contract.launch import INFERRED, KernelUnit, LaunchSpec
-from ...contract.parameters import KernelParameter
+from ...contract.launch import INFERRED, KernelParameter, KernelUnit, LaunchSpec
 from ...contract.spec import build_launch
 from ...contract.spec_files import RawLaunch, SourceSpecs, named_launches
 from ...system.errors import NoKernelFound, SourceError, TileVerifyError, UsageError

@@ -16,7 +16,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Final
 
-from ...contract.descriptions import print_description
+from ...contract.arguments import print_description
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import free_names, print_expression
 from ...contract.launch import (

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...contract.descriptions import print_description
+from ...contract.arguments import print_description
 from ...contract.launch import (
     INFERRED,
     Argument,
     ArrayArgument,
     ConstantArgument,
     Expression,
+    KernelParameter,
     KernelUnit,
     LaunchSpec,
     ListArgument,
@@ -25,7 +26,6 @@ from ...contract.launch import (
     Number,
     ScalarArgument,
 )
-from ...contract.parameters import KernelParameter
 from ...system.errors import SourceError, TileVerifyError
 from ...system.notebook_cells import cell_name
 from .cutile import CutileKernel, EndlessRecursion, compile_kernel, function_of

@@ -15,9 +15,8 @@ from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
-from ...contract.descriptions import print_description
-from ...contract.launch import INFERRED, KernelUnit
-from ...contract.parameters import KernelParameter
+from ...contract.arguments import print_description
+from ...contract.launch import INFERRED, KernelParameter, KernelUnit
 from ...contract.spec import build_launch
 from ...contract.spec_files import RawLaunch, SourceSpecs, launches_of_text, named_launches, raw_launch
 from ...frontend.sources.cutile import CutileKernel, compile_kernel, kernels_of_module

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from ...backend.numbers.conditions import ContractInNumbers
 from ...contract.expression_parser import parse_condition
-from ...contract.expressions import GRID_NAMES, free_names
+from ...contract.expressions import GRID_NAMES, Undefined, free_names
 from ...contract.launch import Apply, Expression, LaunchSpec, SameArray
-from ...contract.operators import Undefined
 from ...system.errors import TileVerifyError
 
 

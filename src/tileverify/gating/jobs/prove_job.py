@@ -15,8 +15,7 @@ from typing import Final
 
 import msgspec
 
-from ...contract.launch import KernelUnit, LaunchSpec
-from ...contract.parameters import KernelParameter
+from ...contract.launch import KernelParameter, KernelUnit, LaunchSpec
 from ...contract.spec import build_launch
 from ...contract.spec_files import RawLaunch, SourceSpecs, named_launches
 from ...frontend.sources.abi import entry_parameters, mismatch

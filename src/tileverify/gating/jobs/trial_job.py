@@ -28,8 +28,7 @@ from ...backend.numbers.small_launches import sibling
 from ...backend.numbers.trial_launches import MOST_TOLD, NARROW, at_turning_points, chosen_launches, constants_of
 from ...backend.numbers.turning_contents import with_turning_points
 from ...backend.replay.explore import Exploration, explore
-from ...contract.concrete import ConcreteArray
-from ...contract.launch import Argument, ConstantArgument, KernelUnit, flat
+from ...contract.launch import Argument, ConcreteArray, ConstantArgument, KernelUnit, flat
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.traverse import walk

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from ...backend.assembler import Assembler
 from ...backend.compiled.cubin_look import ProvedEntry, refuse_differences
+from ...contract.arguments import print_array
 from ...contract.as_terms import contract_text
 from ...contract.data_facts import print_data_fact
-from ...contract.descriptions import print_array
 from ...contract.expressions import print_expression
 from ...contract.launch import Expression, KernelUnit, Number
 from ...contract.trustable import trusted_text

@@ -33,9 +33,8 @@ from ...backend.interpreter.values import INTERLEAVED, OVERFLOWED, UNSPECIFIED, 
 from ...backend.numbers.conditions import ContractInNumbers
 from ...backend.numbers.elements import numbers, rounded, storage_type
 from ...backend.replay.side_values import counting_floats
-from ...contract.concrete import Block, ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.launch import KernelUnit, LaunchSpec
+from ...contract.launch import Block, ConcreteLaunch, KernelUnit, LaunchSpec
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module, Op
 from ...frontend.bytecode.trusting import under_trust

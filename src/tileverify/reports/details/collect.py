@@ -18,11 +18,9 @@ from ...backend.numbers.conditions import Condition, ContractInNumbers
 from ...backend.numbers.inputs import Given, Inputs, make_inputs
 from ...backend.replay.replay import Replayer
 from ...backend.traffic.measured import traffic_of
-from ...contract.concrete import ConcreteArray
 from ...contract.contiguous import strides_of
-from ...contract.expressions import evaluate, free_names
-from ...contract.launch import EntryParameter, KernelUnit, LaunchSpec
-from ...contract.operators import Undefined
+from ...contract.expressions import Undefined, evaluate, free_names
+from ...contract.launch import ConcreteArray, EntryParameter, KernelUnit, LaunchSpec
 from ...contract.terms import TRUE, render
 from ...frontend.bytecode.location import user_frame
 from ...frontend.bytecode.model import Entry, Module, Op

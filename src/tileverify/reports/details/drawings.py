@@ -27,8 +27,7 @@ from ...backend.interpreter.machine import BlockRun
 from ...backend.interpreter.memory import Provenance
 from ...backend.interpreter.values import Array, Tile, as_signed
 from ...backend.replay.fault_places import OutsideWatch, coordinates_of, numbered
-from ...contract.concrete import Block, ConcreteLaunch
-from ...contract.launch import EntryParameter
+from ...contract.launch import Block, ConcreteLaunch, EntryParameter
 from ...frontend.bytecode.model import Entry, Module, Op, PartitionViewType, StridedViewType
 from ...results import Finding, KernelResult, SourceSite, Witness
 from ...results.claim import Claim, claim_from_json

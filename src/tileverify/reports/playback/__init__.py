@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ...backend.replay.replay import Replayer
-from ...contract.concrete import ConcreteLaunch
-from ...contract.launch import EntryParameter, KernelUnit, Role
+from ...contract.launch import ConcreteLaunch, EntryParameter, KernelUnit, Role
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Module
 from ...results.claim import Claim, Confirmation, claim_from_json

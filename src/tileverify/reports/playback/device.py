@@ -21,9 +21,8 @@ from ...backend.interpreter.memory import Allocation
 from ...backend.interpreter.rounding import to_bits
 from ...backend.interpreter.values import Tile
 from ...backend.numbers.elements import rounded
-from ...contract.concrete import ConcreteLaunch
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.launch import EntryParameter, Role
+from ...contract.launch import ConcreteLaunch, EntryParameter, Role
 from ...frontend.bytecode.model import PointerType, TileType
 from ...results.claim import claim_from_json
 from ...results.codes import CONFLICTS

@@ -13,7 +13,7 @@ from typing import Final
 from lsprotocol import types
 from pygls.uris import from_fs_path
 
-from ...contract.spec_edit import inserted
+from ...contract.spec_text import inserted
 from ...corpus.examples import example_file
 from ...reports.causes import checked
 from ...reports.ci_formats import action, explanation, sides, title

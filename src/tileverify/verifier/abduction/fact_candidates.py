@@ -14,12 +14,11 @@ from typing import Final
 
 from ...contract import terms as t
 from ...contract.data_facts import print_data_fact
-from ...contract.expressions import constant_value, evaluate, numbers_of, scalars_of
+from ...contract.expressions import Undefined, constant_value, evaluate, numbers_of, scalars_of
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import by_subject, joining, subject_of
 from ...contract.facts.steered import OFFERED, AccessUse, Group
 from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
-from ...contract.operators import Undefined
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
 from ...frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...contract import terms as t
+from ...contract.arguments import print_array
 from ...contract.contiguous import strides_of
-from ...contract.descriptions import print_array
 from ...contract.element_types import INDEX_MAX, INT_BITS
 from ...contract.expressions import constant_value, evaluate
 from ...contract.launch import (

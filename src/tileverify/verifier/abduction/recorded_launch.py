@@ -10,13 +10,12 @@ from dataclasses import replace
 from typing import Final, NamedTuple, Protocol
 
 from ...contract import terms as t
-from ...contract.expressions import constant_value, evaluate, numbers_of
+from ...contract.expressions import Undefined, constant_value, evaluate, numbers_of
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import subject_of
 from ...contract.facts.statements import NumberedFact
 from ...contract.facts.weaker import follows as says_no_more
 from ...contract.launch import DataFact, Expression, LaunchSpec
-from ...contract.operators import Undefined
 from ...contract.terms import TermKind
 from ...frontend.symbolic.summary import AccessSummary, OriginKind, Site
 from ...results import Verdict

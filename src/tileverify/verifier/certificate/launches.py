@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...contract.arguments import list_elements
+from ...contract.arguments import list_elements, parse_description, print_array
 from ...contract.data_facts import parse_data_fact, print_data_fact
-from ...contract.descriptions import parse_description, print_array
 from ...contract.expression_parser import parse_condition, parse_size
 from ...contract.expressions import print_expression
 from ...contract.launch import (

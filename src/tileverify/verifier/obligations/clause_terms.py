@@ -8,10 +8,9 @@ from ...contract import terms as t
 from ...contract.as_terms import build_contract
 from ...contract.contract import Contract
 from ...contract.expression_parser import parse_condition
-from ...contract.expressions import print_expression
+from ...contract.expressions import ARITHMETIC, COMPARISONS, LARGEST_EXPONENT, joined, print_expression
 from ...contract.launch import Apply, Expression, LaunchSpec, Name, Number, SameArray
 from ...contract.list_terms import described_member, member_names
-from ...contract.operators import ARITHMETIC, COMPARISONS, LARGEST_EXPONENT, joined
 from ...contract.terms import Scope, Sort, Term, TermKind
 from ...contract.variables import GRID
 from ...frontend.symbolic.summary import AccessSummary

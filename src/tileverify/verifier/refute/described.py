@@ -7,11 +7,19 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ...contract import terms as t
-from ...contract.concrete import Block, ConcreteArray, ConcreteLaunch
 from ...contract.contract import Contract, array_layout
 from ...contract.element_types import INT_BITS
 from ...contract.facts.statements import NumberedFact
-from ...contract.launch import LaunchSpec, ListArgument, Name, ScalarArgument, TupleArgument
+from ...contract.launch import (
+    Block,
+    ConcreteArray,
+    ConcreteLaunch,
+    LaunchSpec,
+    ListArgument,
+    Name,
+    ScalarArgument,
+    TupleArgument,
+)
 from ...contract.list_terms import described_number, described_word, member_variable
 from ...contract.strides import apart
 from ...contract.terms import Function, Term

@@ -15,13 +15,13 @@ from math import prod
 from typing import Final
 
 from ...contract import terms as t
-from ...contract.concrete import ConcreteArray, ConcreteLaunch
 from ...contract.facts.contents import WIDE, Described, exhausts, several, several_joined, several_segments
 from ...contract.facts.facts_of_contents import held_facts
 from ...contract.facts.form import Subject
 from ...contract.facts.kept import bounded, joined, measured, measures
 from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.statements import DataTerm, NumberedFact
+from ...contract.launch import ConcreteArray, ConcreteLaunch
 from ...contract.terms import Term
 from ...results.claim import Claim, Confirm, Confirmation, Shown
 from .witness_data import segments_keep

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...contract import terms as t
-from ...contract.concrete import ConcreteArray, ConcreteLaunch
 from ...contract.contract import Contract
+from ...contract.launch import ConcreteArray, ConcreteLaunch
 from ...contract.terms import Term
 from ...contract.terms.evaluate import Value, evaluate
 from ...contract.variables import BID

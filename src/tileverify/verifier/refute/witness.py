@@ -9,11 +9,10 @@ from math import prod
 from typing import Final
 
 from ...contract import terms as t
-from ...contract.concrete import ConcreteLaunch
 from ...contract.contract import Contract, array_layout
 from ...contract.facts.contents import WIDE
 from ...contract.facts.statements import DataTerm
-from ...contract.launch import LaunchSpec
+from ...contract.launch import ConcreteLaunch, LaunchSpec
 from ...contract.terms import Scope, Term, TermKind
 from ...contract.variables import GRID
 from ...frontend.symbolic.summary import Origin

@@ -11,12 +11,12 @@ from dataclasses import replace
 from math import prod
 from typing import Final
 
-from ...contract.concrete import ConcreteArray
 from ...contract.element_types import INT_BITS
 from ...contract.facts.contents import MOST_ELEMENTS, Described, places_of
 from ...contract.facts.form import Subject
 from ...contract.facts.kept import allows, keep_together
 from ...contract.facts.statements import NumberedFact
+from ...contract.launch import ConcreteArray
 
 _EACH_AND_SUM: Final = frozenset({Subject.LIMITS, Subject.STEPS, Subject.SUM})
 """What facts speak of that ask something of each element, or of the sum of all."""

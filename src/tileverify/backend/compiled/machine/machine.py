@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from ....contract.concrete import Block
+from ....contract.launch import Block
 from ..ptx import Instruction, Operand, PtxAddress, PtxEntry, PtxSymbol, Register
 from .storage import (
     ALL,

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ....contract.concrete import Block
+from ....contract.launch import Block
 from ..ptx import Immediate, Negated, Operand, PtxEntry, PtxSymbol, Register
 
 Array: TypeAlias = npt.NDArray[Any]

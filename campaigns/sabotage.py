@@ -50,7 +50,7 @@ from tileverify.verifier.attempt import Open
 from tileverify.verifier.obligations import fact_instances, footprint_overlap, obligations, prepare
 from tileverify.verifier.obligations.answers import Answer
 from tileverify.verifier.obligations.limits import ContractParts
-from tileverify.verifier.obligations.protocols import arrays
+from tileverify.verifier.obligations.protocols import instances as arrays
 from tileverify.verifier.prover import Prover
 from tileverify.verifier.smt import Decider
 

@@ -1,6 +1,6 @@
 (** The lemma schemas of the prover as statements over Z.
 
-    Printed by `python -m tools.coq_lemmas` from src/tileverify/verifier/obligations/lemma_schemas.py; not for editing.
+    Printed by `python -m tools.coq_lemmas` from src/tileverify/verifier/obligations/smtlib.py; not for editing.
     Proofs are in Lemmas.v. *)
 
 From Coq Require Import ZArith.

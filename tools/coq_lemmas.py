@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from tileverify.contract.terms.bits import WIDTH
-from tileverify.verifier.obligations.lemma_schemas import EXACT, SCHEMAS, Schema
-from tileverify.verifier.obligations.smtlib import tokens
+from tileverify.verifier.obligations.smtlib import EXACT, SCHEMAS, Schema, tokens
 
 FILE: Final = Path(__file__).parents[1] / "proofs" / "LemmaStatements.v"
 
@@ -21,7 +20,7 @@ Tree: TypeAlias = "str | list[Tree]"
 _HEAD: Final = """\
 (** The lemma schemas of the prover as statements over Z.
 
-    Printed by `python -m tools.coq_lemmas` from src/tileverify/verifier/obligations/lemma_schemas.py; not for editing.
+    Printed by `python -m tools.coq_lemmas` from src/tileverify/verifier/obligations/smtlib.py; not for editing.
     Proofs are in Lemmas.v. *)
 
 From Coq Require Import ZArith.

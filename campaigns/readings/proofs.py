@@ -19,8 +19,7 @@ from tileverify.contract.terms import Function, Scope, Sort, Term, TermKind
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.contract.variables import GRID
 from tileverify.frontend.symbolic.summary import Origin, OriginKind
-from tileverify.verifier.obligations.fact_instances import data_facts
-from tileverify.verifier.obligations.list_facts import about_lists, list_of
+from tileverify.verifier.obligations.fact_use import about_lists, data_facts, list_of
 from tileverify.verifier.obligations.prepare import contract_values
 
 from .launches import Given, order

@@ -12,8 +12,8 @@ from tools import check_proofs, coq_lemmas
 
 from tileverify.contract.terms import TermKind
 from tileverify.contract.terms.bits import WIDTH, number_of
-from tileverify.verifier.obligations import lemma_schemas
-from tileverify.verifier.obligations.lemma_schemas import SCHEMAS, Schema
+from tileverify.verifier.obligations import smtlib
+from tileverify.verifier.obligations.smtlib import SCHEMAS, Schema
 
 
 def test_the_file_says_what_the_schemas_say() -> None:
@@ -34,7 +34,7 @@ def test_a_schema_that_says_something_else_is_another_statement(name: str, monke
 
 def test_the_meaning_of_products_is_printed_too(monkeypatch: pytest.MonkeyPatch) -> None:
     before = coq_lemmas.text()
-    monkeypatch.setattr(coq_lemmas, "EXACT", lemma_schemas.EXACT.replace("(* x y)", "(+ x y)"))
+    monkeypatch.setattr(coq_lemmas, "EXACT", smtlib.EXACT.replace("(* x y)", "(+ x y)"))
     assert coq_lemmas.text() != before
 
 

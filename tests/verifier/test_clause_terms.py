@@ -14,7 +14,7 @@ from tileverify.frontend.symbolic.summary import AccessSummary
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.pipeline.unit_summary import summary_of
 from tileverify.system.errors import SpecError
-from tileverify.verifier.obligations.clause_terms import clause_terms
+from tileverify.verifier.obligations.limits import clause_terms
 
 
 def unit_of(target: str) -> tuple[KernelUnit, AccessSummary]:

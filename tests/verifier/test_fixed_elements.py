@@ -20,8 +20,7 @@ from tileverify.contract.terms.evaluate import evaluate
 from tileverify.results import Verdict
 from tileverify.results.claim import claim_from_json
 from tileverify.verifier.obligations.answers import Answer, Limits
-from tileverify.verifier.obligations.fact_instances import data_facts
-from tileverify.verifier.obligations.fixed_elements import Settled, of_one_number
+from tileverify.verifier.obligations.fact_use import Settled, data_facts, of_one_number
 from tileverify.verifier.smt import Decider
 
 from .builders import origin, spec

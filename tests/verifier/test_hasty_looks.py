@@ -17,7 +17,7 @@ from tileverify.verifier.abduction.patience import AdaptiveBudget
 from tileverify.verifier.attempt import Closed, Open
 from tileverify.verifier.budgets import FIRST_LIMITS, HOPELESS, LAST_LIMITS
 from tileverify.verifier.obligations.answers import Limits, Merge
-from tileverify.verifier.obligations.fact_instances import loaded_values
+from tileverify.verifier.obligations.fact_use import loaded_values
 from tileverify.verifier.obligations.obligations import Obligation
 from tileverify.verifier.obligations.prepare import Preparer
 from tileverify.verifier.prover import Prover

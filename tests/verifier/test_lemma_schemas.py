@@ -11,9 +11,7 @@ from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term, TermKind
 from tileverify.contract.terms.bits import OPERATIONS
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
-from tileverify.verifier.obligations.arithmetic import is_opaque_quotient, split_product
 from tileverify.verifier.obligations.bit_vectors import bit_question
-from tileverify.verifier.obligations.lemma_schemas import CONGRUENT, EXACT, SCHEMAS
 from tileverify.verifier.obligations.lemmas import (
     Lemma,
     bit_lemmas,
@@ -27,7 +25,8 @@ from tileverify.verifier.obligations.lemmas import (
     shift_lemmas,
     violated_lemmas,
 )
-from tileverify.verifier.obligations.smtlib import Declaration, Vocabulary, number, script
+from tileverify.verifier.obligations.simplify import is_opaque_quotient, split_product
+from tileverify.verifier.obligations.smtlib import CONGRUENT, EXACT, SCHEMAS, Declaration, Vocabulary, number, script
 from tileverify.verifier.smt import core_of_last
 
 LIMIT = 20_000_000

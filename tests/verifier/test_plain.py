@@ -18,7 +18,7 @@ from tileverify.contract.variables import BID, GRID
 from tileverify.contract.wording import can_be_said, clause_text
 from tileverify.verifier.abduction.clause_wording import plain
 from tileverify.verifier.abduction.quantifier_elimination import eliminations
-from tileverify.verifier.obligations.clause_terms import clause_terms_of
+from tileverify.verifier.obligations.limits import clause_terms_of
 
 from .expressions import VARIABLES, assignments, conditions, trees, truth
 from .small_launches import LAUNCHES, SMALL, among, facts, holds, sizes

@@ -20,7 +20,7 @@ from tileverify.contract.terms import Function, Scope, Term
 from tileverify.frontend.symbolic.summary import Origin, OriginKind
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.obligations.answers import Answer, Limits
-from tileverify.verifier.obligations.fact_instances import data_facts
+from tileverify.verifier.obligations.fact_use import data_facts
 from tileverify.verifier.smt import Decider, Session
 from tileverify.verifier.vacuity import contradictory
 

@@ -17,7 +17,7 @@ from tests.written_kernel import judged
 from tileverify.contract import terms as t
 from tileverify.pipeline import CheckOptions
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.obligations.protocols import arrays, read_back
+from tileverify.verifier.obligations.protocols import instances, read_back
 from tileverify.verifier.obligations.protocols.read_back import Bound, ReadBack, StoredArray
 
 Patch = pytest.MonkeyPatch
@@ -172,7 +172,7 @@ def overlaps_forgotten(patch: Patch) -> None:
 
 def atomics_forgotten(patch: Patch) -> None:
     def writers(*given: Any) -> Any:
-        return tuple(each for each in arrays.element_writers(*given) or () if not each.site.atomic)
+        return tuple(each for each in instances.element_writers(*given) or () if not each.site.atomic)
 
     patch.setattr(read_back, "element_writers", writers)
 

@@ -26,7 +26,7 @@ from . import messages
 from .abduction.limit_proof import Needed
 from .budgets import CLAUSE_LIMITS
 from .obligations.answers import Answer, Model
-from .obligations.fact_instances import data_facts
+from .obligations.fact_use import data_facts
 from .obligations.footprint_overlap import PreparedSite, place_terms
 from .obligations.obligations import Obligation
 from .obligations.prepare import launch_facts, outside

@@ -19,9 +19,9 @@ from ..results.codes import CODES, CONFLICTS, TV
 from ..results.conditional import plain_name
 from .budgets import KERNEL_EFFORT
 from .effort import Effort
-from .obligations.fact_instances import loaded_values
+from .obligations.fact_use import loaded_values
+from .obligations.footprint_overlap import CopyLevel
 from .obligations.obligations import MISALIGNED, Obligation, one_width
-from .obligations.two_blocks import CopyLevel
 
 _VERB = {Access.READ: "load", Access.WRITE: "store", Access.ATOMIC: "atomic"}
 

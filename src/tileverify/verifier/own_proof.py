@@ -29,7 +29,7 @@ from .budgets import HOPELESS
 from .large_arrays import LargeArrays
 from .obligations.answers import Answer
 from .obligations.consistency import elements, promises
-from .obligations.fact_instances import loaded_values
+from .obligations.fact_use import loaded_values
 from .obligations.obligations import Obligation
 from .outcome import outcome_of
 from .prover import Prover

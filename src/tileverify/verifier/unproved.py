@@ -17,7 +17,7 @@ from .abduction.fact_trial import Key, key_of
 from .abduction.narrow_proof import Narrowing
 from .attempt import Open
 from .obligations.answers import Answer
-from .obligations.fact_instances import loaded_values
+from .obligations.fact_use import loaded_values
 from .obligations.obligations import Obligation, within_index_spaces
 from .prover import Prover
 from .refute.missing_orders import left_behind, why_open

@@ -20,7 +20,7 @@ from tileverify.verifier.certificate.in_cases import (
 )
 from tileverify.verifier.certificate.scripts import Script
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
-from tileverify.verifier.obligations.lemma_schemas import EXACT
+from tileverify.verifier.obligations.smtlib import EXACT
 
 HEAD: Final = f"(set-logic ALL)\n{EXACT}(declare-const $x Int)\n(declare-const $y Int)\n"
 

@@ -24,8 +24,8 @@ from tileverify.verifier.certificate.second_solver import SecondSolver
 from tileverify.verifier.obligations import derivation
 from tileverify.verifier.obligations.answers import Answer as SolverAnswer
 from tileverify.verifier.obligations.answers import Proof, Result
-from tileverify.verifier.obligations.arithmetic import expand
 from tileverify.verifier.obligations.lemmas import quotient_lemma
+from tileverify.verifier.obligations.simplify import expand
 from tileverify.verifier.smt import Decider, tier_solver
 
 RACY = ["racy/permute_swapped.py", "out_of_bounds/grid_too_large.py", "out_of_bounds/negative_index.py"]

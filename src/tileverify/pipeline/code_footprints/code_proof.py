@@ -24,7 +24,7 @@ from ...frontend.symbolic.summary import AccessSummary
 from ...frontend.symbolic.values import Pointer
 from ...system.errors import TileVerifyError
 from ...verifier.obligations.answers import Answer
-from ...verifier.obligations.clause_terms import clause_terms
+from ...verifier.obligations.limits import clause_terms
 from ...verifier.obligations.prepare import contract_values, launch_facts
 from ...verifier.smt import Decider
 from .all_launches import LIMITS, CodeComparison, LoopNotCounted, NotShown

@@ -20,8 +20,7 @@ from ...contract.facts.statements import DataTerm
 from ...contract.facts.weaker import strongest
 from ...contract.terms import Term
 from ...frontend.symbolic.summary import Origin
-from ..obligations.fact_instances import instances
-from ..obligations.fact_use import FactUse
+from ..obligations.fact_use import FactUse, instances
 
 T = TypeVar("T")
 

@@ -17,11 +17,9 @@ from ...contract.variables import BID, GRID
 from ...contract.wording import clause_text
 from ...frontend.symbolic.summary import OriginKind, Site, ViewFootprint
 from ...results.codes import TV
-from ..obligations.fact_use import FactUse
-from ..obligations.footprint_overlap import PreparedSite
-from ..obligations.list_facts import for_every_array
+from ..obligations.fact_use import FactUse, for_every_array
+from ..obligations.footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy
 from ..obligations.obligations import Obligation
-from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
 
 LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
 """The block ids of a grid's last block."""

@@ -22,7 +22,7 @@ from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, Launc
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
 from ...frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
-from ..obligations.fact_instances import loaded_values
+from ..obligations.fact_use import loaded_values
 from ..obligations.layout import decompose
 
 MOST_STARTS: Final = 8

@@ -23,8 +23,7 @@ from ..budgets import (
     MOST_EACH,
     NATURAL_LIMITS,
 )
-from ..obligations.fact_instances import loaded_values
-from ..obligations.fixed_elements import of_one_number
+from ..obligations.fact_use import loaded_values, of_one_number
 from ..obligations.obligations import Obligation, every_obligation
 from ..prover import Prover
 from ..smt import WithBudget

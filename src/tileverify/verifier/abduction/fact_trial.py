@@ -13,7 +13,7 @@ from ...contract.terms import Term
 from ..attempt import Closed
 from ..budgets import FEWER_FACTS, TRIAL_LEAST, TRIAL_LIMITS, TRIAL_TOTAL
 from ..obligations.answers import Answer
-from ..obligations.fact_instances import data_facts
+from ..obligations.fact_use import data_facts
 from ..obligations.obligations import Obligation
 from ..prover import Prover
 from .nonvacuity import Nonvacuity

@@ -32,10 +32,9 @@ from ..budgets import (
     WIDEST_TOTAL,
 )
 from ..obligations.answers import Answer
-from ..obligations.footprint_overlap import place_terms
+from ..obligations.footprint_overlap import CopyLevel, place_terms
 from ..obligations.obligations import Obligation, promise
 from ..obligations.prepare import Preparer
-from ..obligations.two_blocks import CopyLevel
 from ..outcome import outcome_of
 from ..prover import Prover
 from ..smt import Session

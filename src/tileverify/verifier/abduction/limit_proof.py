@@ -17,7 +17,7 @@ from ..attempt import Open
 from ..budgets import CLAUSE_LIMITS
 from ..messages import is_readable
 from ..obligations.answers import Answer
-from ..obligations.list_facts import about_lists, element_facts
+from ..obligations.fact_use import about_lists, element_facts
 from ..obligations.obligations import Obligation, every_obligation
 from ..prover import Prover
 from .abduce import Closes, fewest

@@ -11,7 +11,7 @@ from itertools import pairwise
 from ...contract import terms as t
 from ...contract.terms import Scope, Sort, Term, TermKind
 from ...contract.variables import BID, GRID
-from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
+from ..obligations.footprint_overlap import PRIME, CopyLevel, PrimedCopy
 from .clauses import LAST_BLOCK, launch_only
 
 MOST_ITERATIONS = 1 << 20

@@ -25,10 +25,10 @@ from ...contract.variables import BID, GRID, list_length
 from ..attempt import Closed, Open
 from ..budgets import CLAUSE_LIMITS
 from ..obligations.answers import Answer
-from ..obligations.fact_instances import loaded_values
+from ..obligations.fact_use import loaded_values
+from ..obligations.footprint_overlap import PRIME, CopyLevel, PrimedCopy
 from ..obligations.limits import is_left_open
 from ..obligations.prepare import contract_values
-from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
 from ..prover import Prover
 from .abduce import Closes, abduce
 from .clause_candidates import offers

@@ -39,14 +39,13 @@ from ...results.codes import TV
 from ..budgets import CLAUSE_LIMITS
 from ..obligations.answers import Answer
 from ..obligations.consistency import promises
-from ..obligations.fact_instances import data_facts
-from ..obligations.footprint_overlap import PreparedSite, does_something, touches
+from ..obligations.fact_use import data_facts
+from ..obligations.footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, does_something, touches
 from ..obligations.layout import IndexFootprint, as_bytes
 from ..obligations.limits import is_address
 from ..obligations.obligations import MISALIGNED, Obligation, beyond_allocation, reached
 from ..obligations.prepare import contract_values
 from ..obligations.protocols import watched
-from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
 from ..prover import Prover
 from .clauses import is_seen
 

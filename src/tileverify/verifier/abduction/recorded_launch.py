@@ -23,7 +23,7 @@ from .. import messages
 from ..attempt import Open, Outcome
 from ..budgets import FIRST_LOOK
 from ..obligations.answers import Limits
-from ..obligations.fact_instances import loaded_values
+from ..obligations.fact_use import loaded_values
 from ..obligations.footprint_overlap import place_terms
 from ..obligations.layout import place
 from ..obligations.prepare import read_back_arrays

@@ -23,8 +23,7 @@ from ...results.compared_code import ComparedCode
 from ...results.documents import Json
 from ...results.json_fields import LATER, OMITTED, ROWS, coded, named
 from ...system.errors import TileVerifyError
-from ..obligations.lemma_schemas import SCHEMAS
-from ..obligations.smtlib import Declaration
+from ..obligations.smtlib import SCHEMAS, Declaration
 from .launches import launch_from_json, launch_to_json
 from .stated_accesses import ReadingDocument, reading_document, reading_of
 

@@ -15,9 +15,9 @@ from ...frontend.bytecode.decoder import semantic_sha256
 from ...frontend.symbolic.summary import AccessSummary
 from ...results.codes import Tier
 from ...system.errors import DecodeError, SpecError, TileVerifyError, UnsupportedOperation
-from ..obligations.clause_terms import clause_terms
 from ..obligations.consistency import elements, promises
 from ..obligations.derivation import Answered, Underivable, Witnessed, derive
+from ..obligations.limits import clause_terms
 from ..obligations.prepare import launch_facts
 from ..obligations.smtlib import Vocabulary
 from .document import read_certificate

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ...results.codes import Tier
 from ..obligations.bit_vectors import bit_question
-from ..obligations.lemma_schemas import SCHEMAS
-from ..obligations.smtlib import TOKEN, Vocabulary, number, script, script_of_any
+from ..obligations.smtlib import SCHEMAS, TOKEN, Vocabulary, number, script, script_of_any
 from .model import Certificate, CertifiedLemma
 
 

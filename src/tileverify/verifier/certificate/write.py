@@ -22,10 +22,10 @@ from ...system.errors import SpecError, TileVerifyError, UnsupportedOperation
 from ...system.version import __version__
 from ..budgets import CERTIFICATE_UNITS
 from ..obligations.answers import Answer, Limits, Proof
-from ..obligations.clause_terms import clause_terms
 from ..obligations.derivation import Derivation, Underivable, beyond_linear, derive
 from ..obligations.lemmas import Lemma as SolverLemma
 from ..obligations.lemmas import bound_lemmas, shift_lemmas
+from ..obligations.limits import clause_terms
 from ..obligations.smtlib import Vocabulary, needed_names, script
 from ..smt import Decider, core_of_last, solver_version
 from .entry import check_entry

@@ -34,9 +34,9 @@ from ...frontend.symbolic.summary import Access, AccessSummary, Origin, OriginKi
 from ...results import WrittenArrays
 from ..budgets import COVERAGE_LIMITS
 from ..obligations.answers import Answer
-from ..obligations.clause_terms import clause_terms
 from ..obligations.footprint_overlap import PreparedSite, touches
 from ..obligations.layout import IndexFootprint
+from ..obligations.limits import clause_terms
 from ..obligations.prepare import Preparer, launch_facts
 from ..smt import Decider
 from .inverse import candidate

@@ -11,8 +11,8 @@ from ...contract import terms as t
 from ...contract.terms import Function, Term
 from ...contract.terms.evaluate import Value
 from ...results.codes import Tier
-from .arithmetic import expand
 from .lemmas import Lemma
+from .simplify import expand
 
 
 class Answer(enum.Enum):

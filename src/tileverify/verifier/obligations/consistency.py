@@ -32,7 +32,7 @@ from ...contract.facts.loaded import Promised, Within
 from ...contract.facts.statements import DataTerm
 from ...contract.terms import Function, Scope, Term
 from ...frontend.symbolic.summary import Origin, OriginKind
-from .fact_instances import data_facts
+from .fact_use import data_facts
 
 _STEPS: Final = ((1, 1), (1, 2), (2, 1), (1, 3), (3, 1), (2, 3), (3, 2))
 """Steps along two dimensions that are tried for addresses that meet, without common factors."""

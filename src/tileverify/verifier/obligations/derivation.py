@@ -17,12 +17,11 @@ from ...contract.terms import Term
 from ...frontend.symbolic.summary import AccessSummary, Promise
 from ...results.codes import Tier
 from .answers import Answer, Decides, Merge, Proof, Result, as_merged
-from .arithmetic import expand, mentions_bits
 from .fact_use import FactUse
 from .obligations import Obligation, every_obligation
 from .prepare import Preparer, launch_facts
 from .protocols import Protocols
-from .simplify import Simplified, simplify
+from .simplify import Simplified, expand, mentions_bits, simplify
 
 
 @dataclass(frozen=True, slots=True)

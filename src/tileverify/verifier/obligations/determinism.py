@@ -20,10 +20,9 @@ from ...contract.contract import Contract
 from ...contract.terms import Term
 from ...frontend.symbolic.summary import Access
 from .answers import Answer, Decides
-from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet
+from .footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, awaited, identity, may_share, meet
 from .obligations import block_axes
 from .protocols.instances import Instance, different, own_instance, variables_of
-from .two_blocks import PRIME, CopyLevel, PrimedCopy
 
 COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", "umin"})
 """Integer updates that commute with those of the same kind."""

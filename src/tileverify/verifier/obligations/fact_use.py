@@ -1,4 +1,4 @@
-"""Data facts for questions: the contract's always, offered ones only if nothing else helps.
+"""Facts on data and lists in a question: which count, what they say of the elements that it mentions, and which they fix.
 
 Offered facts come from a recording, or are suggestions for an open question.  A search decides which of them a question
 *takes up*; a fact that was taken up counts for all later questions.
@@ -6,17 +6,29 @@ Offered facts come from a recording, or are suggestions for an open question.  A
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
+from typing import Protocol, TypeAlias
 
-from ...contract.contract import Contract
+from ...contract import terms as t
+from ...contract.contract import Contract, array_layout
+from ...contract.element_types import INDEX_MAX, INT_BITS
+from ...contract.facts.fact_terms import kind_instances
+from ...contract.facts.form import Subject
+from ...contract.facts.kind import FactKind
+from ...contract.facts.kinds import meaning_of, subject_of
+from ...contract.facts.loaded import Loaded
 from ...contract.facts.statements import DataTerm
-from ...contract.terms import Term
-from ...frontend.symbolic.summary import Origin
+from ...contract.launch import ArrayArgument, ListArgument, only_axis
+from ...contract.list_terms import described_number, described_word, member_of_list, member_variable
+from ...contract.terms import Scope, Term, TermKind
+from ...contract.variables import list_length
+from ...frontend.symbolic.origin_addresses import list_word
+from ...frontend.symbolic.summary import LoopValue, Origin, OriginKind
 from .answers import Answer, Decides, Result
-from .fact_instances import Said, instances
-from .list_facts import about_lists, element_facts
+from .simplify import known_ranges
 
 
 class ChooseFacts(Protocol):
@@ -97,3 +109,330 @@ class Informed:
         if result.answer is not Answer.UNSATISFIABLE and self.use.take_up(wanted, self.origins, closes):
             return asked(())
         return result
+
+
+# ------------------------------------------------------------------------------------------------------- fact instances
+# Facts about index data, instantiated on the loaded values that a question mentions.
+#
+# The table of `contract.facts.kinds` says what each kind means.  An instance speaks of indices inside the array only:
+# what a load gives elsewhere is not the array's.
+
+
+def loaded_values(conditions: Iterable[Term]) -> dict[str, list[Term]]:
+    """The applications that stand for elements of an array, by array."""
+    found: dict[str, list[Term]] = {}
+    for condition in conditions:
+        for leaf in sorted(condition.free):
+            if leaf.kind is TermKind.APPLY and leaf.function.array is not None:
+                values = found.setdefault(leaf.function.array, [])
+                if leaf not in values:
+                    values.append(leaf)
+    return found
+
+
+def data_facts(conditions: Iterable[Term], contract: Contract, origins: Mapping[str, Origin]) -> Iterator[Term]:
+    """Instances of the contract's data facts for the values in ``conditions``."""
+    return instances(conditions, contract.data, contract, origins)
+
+
+Said: TypeAlias = "dict[tuple[int, tuple[str, ...], tuple[tuple[Term, ...], ...]], tuple[DataTerm, list[Term]]]"
+"""What facts say of values, by fact (its identity: it is kept, too), arrays and values."""
+
+
+def instances(
+    conditions: Iterable[Term],
+    facts: Iterable[DataTerm],
+    contract: Contract,
+    origins: Mapping[str, Origin],
+    said: Said | None = None,
+) -> Iterator[Term]:
+    """Instances of ``facts`` for the values in ``conditions``.
+
+    ``said``: those that were made before under this contract, whatever its facts were.
+    """
+    wanted, said = tuple(facts), {} if said is None else said
+    found = loaded_values(conditions) if wanted else {}
+    for data in wanted:
+        for names in _spellings(data, contract):
+            key = id(data), names, tuple([tuple(found.get(name, ())) for name in names])
+            if key not in said:
+                kind = meaning_of(data)
+                loaded = [_loaded(name, found, contract, origins, kind) for name in names]
+                arrays = [array for array in loaded if array is not None]
+                complete = len(arrays) == len(names)
+                said[key] = data, list(kind_instances(kind, data, *arrays)) if complete else []
+            yield from said[key][1]
+
+
+def _spellings(data: DataTerm, contract: Contract) -> Iterator[tuple[str, ...]]:
+    """The fact's arrays, and the other names of what is the same array."""
+
+    def names(array: str) -> list[str]:
+        if not contract.same:
+            return [array]
+        return [array, *(other for other in contract.arrays if other != array and contract.is_same(other, array))]
+
+    yield from product(*map(names, data.fact.arrays))
+
+
+def _loaded(
+    name: str, found: Mapping[str, list[Term]], contract: Contract, origins: Mapping[str, Origin], kind: FactKind
+) -> Loaded | None:
+    """The elements of one array that were found; ``None`` for an array that the kernel does not have, or of whose
+    elements a fact of the kind says nothing."""
+    origin = origins.get(name)
+    shape = None if origin is None else origin.shape or _in_a_row(origin, contract, kind)
+    axis = 0 if shape is None or len(shape) == 1 else only_axis(contract.arrays[name].shape)
+    if shape is None or (kind.in_a_row and axis is None):
+        return None
+    values = [v for v in found.get(name, ()) if v.function.name == name and len(v.args) == len(shape)]
+    dtype = contract.arrays[name].dtype
+    read = partial(t.unsigned, INT_BITS[dtype]) if dtype.startswith("u") else _as_it_is
+    return Loaded(values, shape, read, name in contract.injective, axis if kind.in_a_row else None)
+
+
+def _in_a_row(origin: Origin, contract: Contract, kind: FactKind) -> tuple[Term, ...] | None:
+    """The one size by which elements behind a plain pointer are counted: that of all of them in row-major order, where
+    they lie so without gaps; of several axes only facts speak that do not ask for them."""
+    array = contract.arrays.get(origin.name) if origin.kind is OriginKind.PARAMETER else None
+    if array is None:
+        return None
+    if len(array.shape) != 1 and kind.of_axes and not (kind.in_a_row and only_axis(array.shape) is not None):
+        return None
+    count = in_a_row(array, contract)
+    return None if count is None else (count,)
+
+
+def in_a_row(array: ArrayArgument, contract: Contract) -> Term | None:
+    """How many elements the array has, where they lie in row-major order without gaps."""
+    shape, strides = ([t.substitute(part, contract.values) for part in parts] for parts in array_layout(array))
+    row_major = all(step is t.product(shape[dim + 1 :]) for dim, step in enumerate(strides))
+    return t.product(shape) if row_major else None
+
+
+def _as_it_is(value: Term) -> Term:
+    return value
+
+
+# ---------------------------------------------------------------------------------------- contents to try
+def ordinary_data(
+    conditions: Iterable[Term], origins: Mapping[str, Origin], spacing: int = 1, only: Container[str] | None = None
+) -> Iterator[Term]:
+    """``a[i] = spacing * i``, counted in row-major order: contents that are injective and sorted at once.
+
+    For every array, or for those of ``only``.
+
+    A race that shows both with indices that count up and with offsets far apart is the kernel's own, not the data's.
+    """
+    for array, values in loaded_values(conditions).items():
+        for v in values if only is None or array in only else ():
+            origin = origins.get(array)
+            linear = t.ZERO
+            for i, argument in enumerate(v.args):
+                extent = origin.shape[i] if origin and len(origin.shape) == len(v.args) else t.ONE
+                linear = t.add(t.mul(linear, extent), argument)
+            yield t.eq(v, t.scale(spacing, linear))
+
+
+SPACING_TRIED = 4096
+"""Apart by more than any tile is wide in one dimension."""
+
+
+def computed_addresses(
+    terms: Iterable[Term], loop_values: Iterable[LoopValue] = (), known: Container[str] = ()
+) -> bool:
+    """Whether an address depends on values that the block computes from data.
+
+    When loops end does not count, nor what a load gives outside its array, nor do ``known`` functions; ``loop_values``
+    are what they are made of.
+    """
+    by_function = {value.function: value for value in loop_values}
+    left, seen = list(terms), set()
+    while left:
+        for leaf in left.pop().free:
+            if leaf.kind is TermKind.APPLY and leaf.function not in seen:
+                seen.add(leaf.function)
+                value = by_function.get(leaf.function)
+                if value is not None:
+                    left += [value.init, value.next]
+                elif (
+                    leaf.function.scope is not Scope.LAUNCH
+                    and not leaf.function.name.startswith(_OF_LOOPS)
+                    and not leaf.function.name.endswith(_OUTSIDE)
+                    and leaf.function.name not in known
+                ):
+                    return True
+    return False
+
+
+_OF_LOOPS = ("trips", "last", "overflow")
+"""Functions that say when loops end."""
+
+_OUTSIDE = ".outside"
+"""What a load gives where the array has no element; the replay knows."""
+
+
+# ----------------------------------------------------------------------------------------------------------- list facts
+# What a contract says of the arrays of a list, and of the one in a row that a question mentions.
+#
+#     F(xs.address, xs.shape[d], xs.strides[d])   |-   F(address(xs, k), shape[d](xs, k), strides[d](xs, k))
+#
+# ``requires = ["xs.address % 16 == 0"]`` holds of every array of the list, so of the one in row ``k``, whatever ``k``
+# is: a row that the list does not have is read by an access that is at fault itself (TV301), and what depends on what
+# it gave is no first fault.  The names themselves stand for the numbers of the first array, for a contract that says
+# something of a list's arrays is about lists that have one (`contract.list_terms`).
+
+
+MARK = "[]."
+"""Between the name of a list and the word of its descriptors."""
+
+
+def described_in(word: Term, lists: Mapping[str, ListArgument]) -> Term | None:
+    """A size or stride in a list's descriptors, as the launch spec describes every element of the list."""
+    name, separator, field_name = word.function.name.partition(MARK)
+    if not separator or name not in lists or field_name == "address":
+        return None
+    element = lists[name].element
+    limit = INDEX_MAX[element.index_bits]
+    part, _, rest = field_name.partition("[")
+    dim = int(rest.rstrip("]"))
+    if lists[name].each:
+        return _of_each(lists[name], part, dim, word.args[0])
+
+    def described(part: str, d: int) -> Term:
+        known = described_word(element, part, d)
+        if isinstance(known, int):
+            return t.const(known)
+        function = replace(word.function, name=f"{name}{MARK}{known or f'{part}[{d}]'}", low=0, high=limit)
+        return t.apply(function, *word.args)
+
+    if part == "strides" and element.strides is None:
+        return t.product(described("shape", d) for d in range(dim + 1, len(element.shape)))
+    return described(part, dim)
+
+
+def _of_each(listed: ListArgument, part: str, dim: int, index: Term) -> Term:
+    """A size or stride of array ``index``, by its number; what is beyond the list is not read."""
+    numbers = [described_number(array, part, dim) for array in listed.each]
+    found = t.const(numbers[-1])
+    for position in range(len(numbers) - 2, -1, -1):
+        found = t.ite(t.eq(index, t.const(position)), t.const(numbers[position]), found)
+    return found
+
+
+def about_lists(facts: Iterable[Term], lists: Mapping[str, ListArgument]) -> tuple[Term, ...]:
+    """Those of ``facts`` that speak of the arrays of lists."""
+    if not lists:
+        return ()
+    return tuple(dict.fromkeys(part for part in t.conjuncts(*facts) if any(_members(part, lists))))
+
+
+def _members(term: Term, lists: Mapping[str, ListArgument]) -> Iterator[tuple[Term, str, str]]:
+    """The names for numbers of arrays in lists: variable, list, and the word that it stands for."""
+    for leaf in term.free:
+        if leaf.kind is TermKind.VAR:
+            name, word = member_of_list(leaf.symbol.name, lists)
+            if name:
+                yield leaf, name, word
+
+
+def list_of(fact: Term, lists: Mapping[str, ListArgument]) -> str:
+    """The list that a fact (`about_lists`) is about."""
+    return next(_members(fact, lists))[1]
+
+
+def element_facts(conditions: Iterable[Term], facts: Sequence[Term], contract: Contract) -> Iterator[Term]:
+    """What ``facts`` (`about_lists`) say of the arrays that ``conditions`` mention."""
+    if not facts:
+        return
+    rows: dict[str, dict[Term, None]] = {}
+    for condition in conditions:
+        for leaf in sorted(condition.free):
+            name, mark, _ = leaf.function.name.partition(MARK) if leaf.kind is TermKind.APPLY else ("", "", "")
+            if mark and name in contract.lists:
+                rows.setdefault(name, {})[leaf.args[0]] = None
+    for fact in facts:
+        members = list(_members(fact, contract.lists))
+        for row in rows.get(list_of(fact, contract.lists), ()):
+            yield t.substitute(fact, {leaf: _word(name, word, row, contract) for leaf, name, word in members})
+
+
+def _word(name: str, word: str, row: Term, contract: Contract) -> Term:
+    read = t.apply(list_word(name, word), row)
+    return described_in(read, contract.lists) or read
+
+
+# ------------------------------------------------------------------------------------------------ clauses
+def for_every_array(conditions: Sequence[Term], contract: Contract, known: Container[Term] = ()) -> Term | None:
+    """What has to hold of each array of a list for ``conditions`` not to hold together, in the names of its members.
+
+    ``None`` unless one condition alone speaks of a list's arrays, of the one in one row, and the others speak of the
+    row, of blocks and iterations and of how long lists are: what else a launch decides may be that nothing is asked.
+    What is ``known`` of the arrays already does not count.
+    """
+    conditions = [each for each in conditions if each not in known] if contract.lists else []
+    spoken = [each for each in conditions if any(_words(each, contract))]
+    words = [word for each in spoken for word in _words(each, contract)]
+    rows, names = {word.args[0] for word in words}, {word.function.name.partition(MARK)[0] for word in words}
+    if len(spoken) != 1 or len(rows) != 1 or len(names) != 1:
+        return None
+    (row,) = rows
+    of_rows = row.free | set(map(list_length, contract.lists))
+    others = {leaf for condition in conditions if condition is not spoken[0] for leaf in condition.free}
+    if any(leaf.kind is not TermKind.VAR or leaf.symbol.scope is t.Scope.LAUNCH for leaf in others - of_rows):
+        return None
+    (name,) = names
+    values = {word: member_variable(contract.lists[name], word.function.name.partition(MARK)[2]) for word in words}
+    said = t.not_(t.substitute(spoken[0], values))
+    return said if said.free <= set(values.values()) else None
+
+
+def _words(term: Term, contract: Contract) -> Iterator[Term]:
+    for leaf in term.free:
+        name, mark, _ = leaf.function.name.partition(MARK) if leaf.kind is TermKind.APPLY else ("", "", "")
+        if mark and name in contract.lists:
+            yield leaf
+
+
+# ------------------------------------------------------------------------------------------------------- fixed elements
+# Elements of index data that facts leave one number for: the number is put in for them, before anything is made of it.
+#
+#     range(a, c, c + 1)  and  0 <= i < size(a), as i and the size are written   ->   a[i] is read as c
+#
+# A load from an array that nobody writes gives ``a[i]``, the same in all blocks, and every launch of the contract keeps
+# the fact.  So whatever breaks an obligation breaks it with ``c`` put in as well: no solution is lost.  An index that
+# is not seen to lie inside the array is left alone, as facts say nothing there.
+#
+# What is won: a number of tiles that a kernel loads and divides by is a number to divide by; as a condition it leaves
+# quotients by a variable.
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Reads elements as the numbers that ``facts``, some of those of ``contract``, leave; ``origins``: the arrays, in
+    terms of the contract."""
+
+    facts: tuple[DataTerm, ...]
+    contract: Contract
+    origins: Mapping[str, Origin]
+
+    def number(self, value: Term) -> Term | None:
+        """The number that ``value``, an application, stands for; ``None`` if that is not known."""
+        if value.function.array is None:
+            return None
+        said = t.and_(*instances((value,), self.facts, self.contract, self.origins))
+        parts = said.args if said.kind is TermKind.AND else (said,)
+        low, high = known_ranges(frozenset(parts)).get(value, (None, None))
+        return t.const(low) if low is not None and low == high else None
+
+
+def of_one_number(facts: Iterable[DataTerm]) -> tuple[DataTerm, ...]:
+    """Those that leave one number for all elements of an array."""
+    return tuple(filter(_leaves_one_number, facts))
+
+
+def _leaves_one_number(data: DataTerm) -> bool:
+    low, high = data.low, data.high
+    if subject_of(data) is not Subject.LIMITS or data.unless or low is None or high is None:
+        return False
+    return low.kind is high.kind is TermKind.CONST and high.value == low.value + 1

@@ -16,7 +16,7 @@ from itertools import combinations
 from ...contract import terms as t
 from ...contract.terms import Term, TermKind
 from ...contract.terms.bits import fits
-from .arithmetic import is_opaque_quotient, split_product
+from .simplify import is_opaque_quotient, split_product
 
 Valuation = Callable[[Term], int]
 

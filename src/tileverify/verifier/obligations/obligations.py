@@ -28,9 +28,21 @@ from ...frontend.bytecode.enums import MemoryScope
 from ...frontend.symbolic.origin_addresses import address_of
 from ...frontend.symbolic.summary import Access, Origin, OriginKind, Promise, Site, ViewFootprint
 from ...results.codes import TV
-from .footprint_overlap import PreparedSite, awaited, identity, may_share, meet, place_terms, renamed, touches
+from .footprint_overlap import (
+    PRIME,
+    CopyLevel,
+    PreparedSite,
+    PrimedCopy,
+    Renaming,
+    awaited,
+    identity,
+    may_share,
+    meet,
+    place_terms,
+    renamed,
+    touches,
+)
 from .layout import ByteFootprint, IndexFootprint, Place
-from .two_blocks import PRIME, CopyLevel, PrimedCopy, Renaming
 
 
 @dataclass(frozen=True, slots=True)

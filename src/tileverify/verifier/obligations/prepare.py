@@ -32,13 +32,10 @@ from ...frontend.symbolic.summary import (
 )
 from ...system.errors import SpecError
 from .answers import Answer, Decides
-from .fact_use import FactUse, Informed
-from .fixed_elements import Settled, of_one_number
-from .footprint_overlap import PreparedSite, map_origin, place_terms
+from .fact_use import FactUse, Informed, Settled, described_in, of_one_number
+from .footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, map_origin, place_terms
 from .layout import IndexFootprint, Place, place
-from .list_facts import described_in
 from .loop_invariants import LoopInvariants, loop_invariants
-from .two_blocks import PRIME, CopyLevel, PrimedCopy
 
 FitWrap: TypeAlias = Callable[[Term, Term, Term], bool]
 """``(wrap, outside, guard)``: whether it narrowed the contract so that ``outside`` (the wrap does not fit) contradicts

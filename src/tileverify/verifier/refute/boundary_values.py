@@ -18,7 +18,7 @@ from typing import Final
 
 from ...contract import terms as t
 from ...contract.terms import Term, TermKind
-from ..obligations.fact_instances import loaded_values
+from ..obligations.fact_use import loaded_values
 from ..obligations.footprint_overlap import PreparedSite
 from ..obligations.layout import IndexFootprint
 

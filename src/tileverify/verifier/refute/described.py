@@ -28,11 +28,10 @@ from ...contract.variables import BID, GRID, argument_address, list_length, scal
 from ...frontend.symbolic.summary import Origin, Promise, Site
 from ...results.claim import Claim
 from ..obligations.answers import Model
-from ..obligations.footprint_overlap import overlap_distance
-from ..obligations.list_facts import about_lists, list_of
+from ..obligations.fact_use import about_lists, list_of
+from ..obligations.footprint_overlap import PRIME, CopyLevel, PrimedCopy, overlap_distance
 from ..obligations.obligations import Obligation
 from ..obligations.prepare import contract_values
-from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
 from .witness_data import NoContents, completed, segments_keep
 
 MOST_ELEMENTS: Final = 1 << 12

@@ -13,13 +13,30 @@ from ...frontend.symbolic.summary import earlier
 from ...results import Hint
 from ...results.codes import TV
 from ..messages import OpenReason, in_words
-from ..obligations.footprint_overlap import PreparedSite, awaited, identity, may_share
+from ..obligations.footprint_overlap import (
+    PRIME,
+    CopyLevel,
+    PreparedSite,
+    PrimedCopy,
+    Renaming,
+    awaited,
+    identity,
+    may_share,
+)
 from ..obligations.obligations import Obligation
 from ..obligations.protocols import Protocols
-from ..obligations.protocols.arrays import Asker, acquires, changers, covers, initial_of, releases
-from ..obligations.protocols.instances import Instance, sides_of, values_in
+from ..obligations.protocols.instances import (
+    Asker,
+    Instance,
+    acquires,
+    changers,
+    covers,
+    initial_of,
+    releases,
+    sides_of,
+    values_in,
+)
 from ..obligations.protocols.order import published
-from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy, Renaming
 
 
 def why_open(protocols: Protocols, obligation: Obligation) -> OpenReason | None:

@@ -13,10 +13,9 @@ from ...contract.variables import BID
 from ...results import TILE_INDEX, Witness
 from ...results.claim import claim_to_json
 from ..obligations.answers import Model
-from ..obligations.footprint_overlap import PreparedSite
+from ..obligations.footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy
 from ..obligations.layout import IndexFootprint
 from ..obligations.obligations import Obligation
-from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
 from .described import DescribedNumbers, mentioned
 from .witness import FoundWitness
 

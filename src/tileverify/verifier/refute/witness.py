@@ -20,12 +20,11 @@ from ...results.claim import Claim, Confirm, Confirmation
 from ...results.codes import BOUNDS, CONFLICTS
 from ..budgets import SMALLER_LIMITS
 from ..obligations.answers import Answer, Model
-from ..obligations.fact_instances import loaded_values
-from ..obligations.footprint_overlap import overlap_distance
+from ..obligations.fact_use import loaded_values
+from ..obligations.footprint_overlap import PRIME, CopyLevel, PrimedCopy, overlap_distance
 from ..obligations.limits import SMALL, USUAL
 from ..obligations.obligations import Obligation
 from ..obligations.prepare import contract_values
-from ..obligations.two_blocks import PRIME, CopyLevel, PrimedCopy
 from ..smt import Decider
 from .boundary_values import TurningPoints, marks
 from .described import DescribedNumbers, NoLaunch, block_ids, concrete_claim, concrete_launch, numbered_facts

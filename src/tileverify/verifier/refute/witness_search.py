@@ -17,7 +17,7 @@ from ...results.claim import Confirm
 from ...results.codes import CONFLICTS
 from ..attempt import Open
 from ..obligations.answers import Answer
-from ..obligations.fact_instances import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data
+from ..obligations.fact_use import SPACING_TRIED, computed_addresses, data_facts, loaded_values, ordinary_data
 from ..obligations.footprint_overlap import PreparedSite, place_terms
 from ..obligations.obligations import Obligation, reached, within_index_spaces
 from ..obligations.protocols import watched

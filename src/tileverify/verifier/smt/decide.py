@@ -21,10 +21,9 @@ from ...contract.terms.evaluate import Value, evaluate
 from ...results.codes import Tier
 from ..budgets import QUESTION
 from ..obligations.answers import Answer, Limits, Merge, Model, Proof, Result, as_merged
-from ..obligations.arithmetic import expand, mentions_bits
 from ..obligations.differences import Differences
 from ..obligations.lemmas import Lemma
-from ..obligations.simplify import simplify
+from ..obligations.simplify import expand, mentions_bits, simplify
 from .known_launches import Call, Examples
 from .on_bit_vectors import BitVectorSolver
 from .shared_context import Session

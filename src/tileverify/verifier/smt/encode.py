@@ -21,8 +21,8 @@ from z3 import z3core
 from ...contract import terms as t
 from ...contract.terms import Function, Sort, Symbol, Term, TermKind
 from ...contract.terms.bits import OPERATIONS
-from ..obligations.arithmetic import is_opaque_quotient, split_product
 from ..obligations.lemmas import products_in_sums
+from ..obligations.simplify import is_opaque_quotient, split_product
 
 
 class Encoder:

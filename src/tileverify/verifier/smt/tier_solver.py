@@ -13,7 +13,6 @@ from ...contract.terms import Function, Sort, Term, TermKind
 from ...contract.terms.bits import OPERATIONS, number_of
 from ...contract.terms.evaluate import Value
 from ..obligations.answers import Answer, Limits, Model
-from ..obligations.arithmetic import is_opaque_quotient, split_product
 from ..obligations.lemmas import (
     Lemma,
     bit_lemmas,
@@ -24,6 +23,7 @@ from ..obligations.lemmas import (
     quotient_lemma,
     violated_lemmas,
 )
+from ..obligations.simplify import is_opaque_quotient, split_product
 from .encode import Encoder
 from .shared_context import Session
 

@@ -26,12 +26,22 @@ from ....contract.contract import Contract
 from ....contract.terms import Scope, Term, TermKind
 from ....contract.variables import BID, GRID
 from ....frontend.symbolic.summary import Access, Origin
-from ..footprint_overlap import PreparedSite, awaited, identity, meet
+from ..footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, awaited, identity, meet
 from ..layout import IndexFootprint
 from ..obligations import block_axes
-from ..two_blocks import PRIME, CopyLevel, PrimedCopy
-from .arrays import Asker, Initial, SideCondition, covers, element_writers, initial_of, puts_back
-from .instances import Instance, different, own_instance, variables_of
+from .instances import (
+    Asker,
+    Initial,
+    Instance,
+    SideCondition,
+    covers,
+    different,
+    element_writers,
+    initial_of,
+    own_instance,
+    puts_back,
+    variables_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,40 +1,153 @@
-"""Locks: locations that blocks change from free to held by compare-and-swap, and back by a release.
+"""Flags and locks: locations that blocks write numbers to for others to wait for, or change from free to held and back.
 
-Source: Tile IR specification, memory model: an atomic that covers all blocks reads what is immediately before it in the
-order of modifications of its location.
-
-An array is a lock if all that may write it covers all blocks and is either
-
-* a *take*: a compare-and-swap that acquires, from the constant F (free) to another constant; or
-* a *give*: a store or exchange of F that releases, and whose token waits for a take of the same block and location that
-  succeeded (gave back F).  No two gives wait so for one take.
-
-Then successful takes and gives alternate in the order of modifications of a location, each give behind the take that it
-waits for.  By induction: behind a take nothing is free, so the next change is a give; its take lies before it, and all
-takes but the last have been given back already.  Behind a give, or at first, another give would be one for a take that
-has been given back.  So of two successful takes a give stands between, the first one's, and every take reads what the
-give before it wrote and synchronises with it.  Therefore, with
-
-    held(X, T)  :=  T took place and gave back F, X waits for it, and every give for T waits for X,
-
-two accesses X and Y of different blocks, held by takes of one location, do not race: one comes before the other.
+Source: Tile IR specification, memory model.  Where all that touches a location is scoped, covers all blocks and has one
+size, nothing is torn: a read gives back what the location held at first, or what one write of the launch put there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 
 from ....contract import terms as t
 from ....contract.contract import Contract
 from ....contract.terms import Term, TermKind
-from ....frontend.symbolic.summary import Origin
-from ..footprint_overlap import PreparedSite, awaited, identity, meet
-from ..two_blocks import PRIME, CopyLevel, PrimedCopy, Renaming
-from .arrays import Asker, SideCondition, acquires, changers, releases
-from .flags import stores
-from .instances import Fact, Instance, Point, before, different, own_instance, values_in, variables_of
+from ....frontend.symbolic.summary import Access, Origin
+from ....results.codes import TV
+from ..footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, Renaming, awaited, identity, meet
+from ..obligations import Obligation
+from .instances import (
+    Asker,
+    Fact,
+    Initial,
+    Instance,
+    Point,
+    SideCondition,
+    acquires,
+    before,
+    changers,
+    different,
+    initial_of,
+    own_instance,
+    releases,
+    values_in,
+    variables_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """``writers``: all that may write the array; ``initial``: what its elements hold at first.
+
+    ``above``: the side conditions for "every value that is written is ``initial.high`` or more".  ``turns``: those for
+    "all writes release, and who writes u > initial.high has acquired u - 1 there before, and waited for it".  ``None``
+    where that was not shown.
+    """
+
+    writers: tuple[PreparedSite, ...]
+    initial: Initial
+    above: tuple[SideCondition, ...] | None
+    turns: tuple[SideCondition, ...] | None
+
+
+def stores(prepared: PreparedSite) -> bool:
+    """It puts its integer operand there, whatever was there before."""
+    plain = prepared.site.access is Access.WRITE or prepared.site.mode == "xchg"
+    return plain and prepared.site.argument is not None
+
+
+def find_flag(
+    origin: Origin,
+    sites: Sequence[PreparedSite],
+    watched: Mapping[str, PreparedSite],
+    contract: Contract,
+    ask: Asker,
+    explained: Callable[[Obligation], Obligation],
+) -> Flag | None:
+    """``origin`` as a flag, if blocks only write it with scopes that cover the launch and its first contents are known.
+
+    ``explained``: a question with what is known of its values.
+    """
+    writers = changers(origin, sites, contract)
+    initial = initial_of(origin, sites, contract)
+    if not writers or initial is None:
+        return None
+    analysis = _Analysis(writers, initial, watched, contract, ask, explained)
+    if not all(map(stores, writers)):
+        return Flag(writers, initial, None, None)
+    return Flag(writers, initial, analysis.all(analysis.below()), analysis.turns())
+
+
+@dataclass
+class _Analysis:
+    writers: tuple[PreparedSite, ...]
+    initial: Initial
+    watched: Mapping[str, PreparedSite]
+    contract: Contract
+    ask: Asker
+    explained: Callable[[Obligation], Obligation]
+
+    def below(self) -> Iterator[Obligation]:
+        for write in self.writers:
+            assert write.site.argument is not None
+            conditions = write.guard, t.lt(write.site.argument, self.initial.high)
+            yield Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, write.site)
+
+    def turns(self) -> tuple[SideCondition, ...] | None:
+        return self.all(self._out_of_turn()) if all(map(releases, self.writers)) else None
+
+    def _out_of_turn(self) -> Iterator[Obligation]:
+        for write in self.writers:
+            assert write.site.argument is not None
+            previous = t.sub(write.site.argument, t.ONE)
+            seen = values_in((write.guard, write.site.argument), self.watched, {"": identity})[""]
+            point, here = Point.at(write.site, identity), own_instance(write, identity).here
+            acquired = (
+                t.and_(
+                    before(each, point),
+                    awaited(each.origin, by=write, own=each, other=identity),
+                    meet(each.here, here, self.contract, lanes_matter=True),
+                    t.eq(each.value, previous),
+                )
+                for each in seen
+                if acquires(each.origin)
+            )
+            conditions = (write.guard, t.lt(self.initial.high, write.site.argument), t.not_(t.or_(*acquired)))
+            yield Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, write.site)
+
+    def all(self, questions: Iterator[Obligation]) -> tuple[SideCondition, ...] | None:
+        """The side conditions if none of ``questions`` can hold."""
+        side_conditions: list[SideCondition] = []
+        for question in map(self.explained, questions):
+            found = self.ask.refuses(*question.conditions)
+            if found is None:
+                return None
+            side_conditions += [*question.side_conditions, *([found] if found else [])]
+        return tuple(side_conditions)
+
+
+# ---------------------------------------------------------------------------------------------------------------- locks
+# Locks: locations that blocks change from free to held by compare-and-swap, and back by a release.
+#
+# Source: Tile IR specification, memory model: an atomic that covers all blocks reads what is immediately before it in
+# the order of modifications of its location.
+#
+# An array is a lock if all that may write it covers all blocks and is either
+#
+# * a *take*: a compare-and-swap that acquires, from the constant F (free) to another constant; or * a *give*: a store
+# or exchange of F that releases, and whose token waits for a take of the same block and location that succeeded (gave
+# back F).  No two gives wait so for one take.
+#
+# Then successful takes and gives alternate in the order of modifications of a location, each give behind the take that
+# it waits for.  By induction: behind a take nothing is free, so the next change is a give; its take lies before it, and
+# all takes but the last have been given back already.  Behind a give, or at first, another give would be one for a take
+# that has been given back.  So of two successful takes a give stands between, the first one's, and every take reads
+# what the give before it wrote and synchronises with it.  Therefore, with
+#
+#     held(X, T)  :=  T took place and gave back F, X waits for it, and every give for T waits for X,
+#
+# two accesses X and Y of different blocks, held by takes of one location, do not race: one comes before the other.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Orders between blocks: when what one block did happens before what another one does.
+"""Orders between blocks, and what is known of the values that scoped accesses gave back.
 
 Source: Tile IR specification, memory model.  A release publishes what its token waits for.  An acquire that reads what
 a release wrote, or what a chain of atomic read-modify-writes made of it, synchronises with it if the scope of each
@@ -29,22 +29,33 @@ below it.  If nobody but S could write w = value(S) there, and high <= w <= v, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
+from typing import TypeAlias
 
 from ....contract import terms as t
 from ....contract.contract import Contract
 from ....contract.terms import Term
 from ....contract.variables import BID, GRID
+from ....frontend.symbolic.summary import Access
 from ....results.codes import TV
-from ..footprint_overlap import PreparedSite, awaited, identity, meet
+from ..footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, Renaming, awaited, identity, meet
 from ..obligations import Obligation, block_axes
-from ..two_blocks import PRIME, CopyLevel, PrimedCopy, Renaming
-from .arrays import Asker, SideCondition, acquires, releases
 from .counters import Counter
-from .flags import Flag, stores
-from .instances import BlockSide, Fact, Instance, different, own_instance, variables_of
-from .values import touches
+from .instances import (
+    Asker,
+    BlockSide,
+    Fact,
+    Instance,
+    SideCondition,
+    acquires,
+    different,
+    own_instance,
+    releases,
+    variables_of,
+)
+from .locks import Flag, stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,3 +201,54 @@ def published(ask: Asker, x: PreparedSite, s: PreparedSite) -> tuple[SideConditi
         return None
     waits = awaited(x, by=s, own=identity, other=identity)
     return ask.refuses_all([(x.guard, s.guard, t.not_(waits))])
+
+
+# --------------------------------------------------------------------------------------------------------------- values
+# What is known of the values that scoped accesses gave back; `counters` and `flags` say why.
+
+
+CounterOf: TypeAlias = Callable[[PreparedSite], Counter | None]
+FlagOf: TypeAlias = Callable[[PreparedSite], Flag | None]
+
+
+def bounds(sides: Sequence[BlockSide], counter_of: CounterOf, contract: Contract) -> Iterator[Fact]:
+    """(bounds) of additions and of loads of a counter."""
+    for side in sides:
+        for seen in side.seen:
+            counter = counter_of(seen.origin)
+            if counter is None or counter.initial is None or counter.total is None or not counter.tells(seen.origin):
+                continue
+            most = t.sub(counter.total, t.ONE) if counter.adds_by(seen.origin) else counter.total
+            end = t.add(counter.initial.high, t.scale(counter.step, most))
+            within = t.and_(t.le(counter.initial.low, seen.value), t.lt(seen.value, end))
+            yield t.implies(t.and_(side.happened(seen), touches(seen, contract)), within), counter.side_conditions
+
+
+def tickets(sides: Sequence[BlockSide], counter_of: CounterOf, contract: Contract) -> Iterator[Fact]:
+    """Different additions to one location return different values."""
+    drawn = [(side, seen) for side in sides for seen in side.seen if seen.site.access is Access.ATOMIC]
+    for (side, one), (other_side, other) in combinations(drawn, 2):
+        counter = counter_of(one.origin)
+        if counter is None or not counter.distinct or one.origin.origin.name != other.origin.origin.name:
+            continue
+        if not (counter.adds_by(one.origin) and counter.adds_by(other.origin)):
+            continue
+        apart = t.TRUE if side is not other_side else different(one, other)
+        both = t.and_(side.happened(one), other_side.happened(other), apart)
+        same = meet(one.here, other.here, contract, lanes_matter=True)
+        yield t.implies(t.and_(both, same), t.ne(one.value, other.value)), counter.side_conditions
+
+
+def least(sides: Sequence[BlockSide], flag_of: FlagOf, contract: Contract) -> Iterator[Fact]:
+    """A flag to which only greater numbers are written than it held at first is never below those."""
+    for side in sides:
+        for seen in side.seen:
+            flag = flag_of(seen.origin)
+            if flag is not None and flag.above is not None:
+                within = t.or_(t.le(flag.initial.low, seen.value), t.le(flag.initial.high, seen.value))
+                yield t.implies(t.and_(side.happened(seen), touches(seen, contract)), within), flag.above
+
+
+def touches(seen: Instance, contract: Contract) -> Term:
+    """The execution accesses memory: its lane is live."""
+    return meet(seen.here, seen.here, contract, lanes_matter=True)

@@ -57,9 +57,22 @@ from ....frontend.symbolic.summary import Access, Origin, OriginKind, Site
 from ..fact_use import FactUse
 from ..footprint_overlap import PreparedSite, awaited, identity, meet
 from ..layout import IndexFootprint, Place
-from .arrays import Asker, Initial, SideCondition, element_writers, initial_of
-from .instances import BlockSide, Fact, Instance, Point, before, own_instance, values_in, variables_of
-from .values import touches
+from .instances import (
+    Asker,
+    BlockSide,
+    Fact,
+    Initial,
+    Instance,
+    Point,
+    SideCondition,
+    before,
+    element_writers,
+    initial_of,
+    own_instance,
+    values_in,
+    variables_of,
+)
+from .order import touches
 
 _ACQUIRING: Final = (MemoryOrdering.ACQUIRE, MemoryOrdering.ACQ_REL)
 _LOADS: Final = ("load_ptr_tko", "load_view_tko")

@@ -47,7 +47,7 @@ from tileverify.verifier import outcome, own_proof, verify
 from tileverify.verifier.abduction import generalised_proof
 from tileverify.verifier.abduction.narrow_proof import Narrowing
 from tileverify.verifier.attempt import Open
-from tileverify.verifier.obligations import fact_instances, footprint_overlap, obligations, prepare
+from tileverify.verifier.obligations import fact_use, footprint_overlap, obligations, prepare
 from tileverify.verifier.obligations.answers import Answer
 from tileverify.verifier.obligations.limits import ContractParts
 from tileverify.verifier.obligations.protocols import instances as arrays
@@ -426,7 +426,7 @@ def ranges_one_short(patch: Patch) -> None:
             data = replace(data, high=t.sub(data.high, t.ONE))
         return kind_instances(kind, data, *arrays)
 
-    patch.setattr(fact_instances, "kind_instances", fewer)
+    patch.setattr(fact_use, "kind_instances", fewer)
 
 
 @sabotage
@@ -659,7 +659,7 @@ def all_ranks_differ(patch: Patch) -> None:
         for one, other in combinations(arrays[0].values, 2) if kind.word == "ranks" else ():
             yield t.implies(t.ne(one.args[0], other.args[0]), t.ne(one, other))
 
-    patch.setattr(fact_instances, "kind_instances", further)
+    patch.setattr(fact_use, "kind_instances", further)
 
 
 def proof_of_large_sum() -> str | None:

@@ -243,7 +243,7 @@ TABLES = {
     "tileverify/contract/facts/formula.py": "how an operator of a fact's formula is written",
     "tileverify/contract/expressions.py": "what it is: value, term and Python",
     "tileverify/reports/html/kernel.py": "what pages print in its place",
-    "tileverify/verifier/certificate/wellformed.py": "operators of SMT-LIB, and of what sorts they are",
+    "tileverify/verifier/certificate/scripts.py": "operators of SMT-LIB, and of what sorts they are",
     "tileverify/verifier/obligations/bit_vectors.py": "those that stay what they are on words of bits",
 }
 """Tables with three operators or more, and of what."""
@@ -278,7 +278,7 @@ def test_what_a_question_may_take_stands_in_one_file(module: Path) -> None:
 MIRRORED = {
     "control", "integers", "machine", "memory", "tiles", "values",  # an op to the prover, and in numbers
     "gate", "recheck", "report", "run", "stability",  # a command, and what it commands
-    "arguments", "contents", "loaded", "model", "wellformed",
+    "arguments", "contents", "loaded", "model",
 }  # fmt: skip
 """Names of modules that stand in several rooms: twins that a reader shall find, or plain words."""
 

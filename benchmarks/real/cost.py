@@ -63,13 +63,13 @@ STAGES = {
         ("verifier.abduction.generalised_proof", "GeneralisedProof._close"),
     ],
     "fact choice": [("verifier.abduction.fact_choice", "FactChoice.choose")],
-    "fact trial": [("verifier.abduction.fact_trial", "FactTrial.run")],
-    "witness": [("verifier.unproved", "Explanation.of")],
+    "fact trial": [("verifier.abduction.fact_choice", "FactTrial.run")],
+    "witness": [("verifier.own_proof", "Explanation.of")],
     "determined": [("verifier.determined", "Determined.told"), ("verifier.outcome", "open_uses_of")],
-    "solver start": [("verifier.smt.shared_context", "Session.solver")],
+    "solver start": [("verifier.smt.tier_solver", "Session.solver")],
     "translate": [("verifier.smt.tier_solver", "TierSolver._assert")],
     "lemmas": [("verifier.smt.tier_solver", "TierSolver.refine")],
-    "solver": [("verifier.smt.shared_context", "Session.check")],
+    "solver": [("verifier.smt.tier_solver", "Session.check")],
 }
 
 

@@ -34,8 +34,7 @@ from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import Verdict
 from tileverify.system.errors import TileVerifyError
 from tileverify.system.parallel import map_ordered
-from tileverify.verifier.certificate.document import digest_of, read_certificate
-from tileverify.verifier.certificate.model import CertificateError
+from tileverify.verifier.certificate.model import CertificateError, digest_of, read_certificate
 from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import LIMIT, SecondSolver
 from tileverify.verifier.certificate.write import prove_again

@@ -14,7 +14,7 @@ from tileverify.reports.history import MARKER, Kind, compare, history_markdown
 from tileverify.reports.html.report import html_report
 from tileverify.results import Finding, KernelResult, Report, Verdict
 from tileverify.results.json_report import json_report
-from tileverify.verifier.implied_clauses import implied
+from tileverify.verifier.abduction.clauses import implied
 
 
 def result(kernel: str, verdict: Verdict = Verdict.PROVED, *codes: str, **more: object) -> KernelResult:

@@ -36,8 +36,7 @@ from tileverify.pipeline.unit_summary import entry_of, solver_version
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.json_report import schema_text
 from tileverify.system.errors import SpecError
-from tileverify.verifier.certificate.document import certificate_text
-from tileverify.verifier.certificate.model import CertificateError
+from tileverify.verifier.certificate.model import CertificateError, certificate_text
 from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.report import CertificateRow, recheck_text
 from tileverify.verifier.certificate.second_solver import SecondSolver

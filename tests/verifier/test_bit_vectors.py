@@ -20,7 +20,7 @@ from tileverify.verifier.obligations.answers import Answer, Limits
 from tileverify.verifier.obligations.bit_vectors import MOST_BITS, bit_question
 from tileverify.verifier.obligations.smtlib import Vocabulary
 from tileverify.verifier.smt import Decider
-from tileverify.verifier.smt.on_bit_vectors import BitVectorSolver
+from tileverify.verifier.smt.tier_solver import BitVectorSolver
 
 RANGES = {"a": (0, 7), "b": (-4, 3), "s": (0, 3)}
 VARIABLES = {name: t.var(name, Scope.BLOCK, low, high) for name, (low, high) in RANGES.items()}

@@ -14,7 +14,7 @@ from tileverify.corpus import ROOT
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline.unit_summary import summary_of
-from tileverify.verifier.abduction.fact_trial import key_of
+from tileverify.verifier.abduction.fact_choice import key_of
 from tileverify.verifier.attempt import Attempt, VerifyOptions
 from tileverify.verifier.obligations.footprint_overlap import PreparedSite
 from tileverify.verifier.obligations.obligations import every_obligation

@@ -6,8 +6,7 @@ import pytest
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
-from tileverify.verifier.abduction.clauses import spoken
-from tileverify.verifier.abduction.implied import joined
+from tileverify.verifier.abduction.clauses import joined, spoken
 
 M, N = (t.var(name, Scope.LAUNCH, 0, 2**31 - 1) for name in ("M", "N"))
 

@@ -11,7 +11,7 @@ from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
 from tileverify.verifier.obligations.answers import Model
 from tileverify.verifier.refute.described import DescribedNumbers
-from tileverify.verifier.refute.minimise import (
+from tileverify.verifier.refute.witness import (
     MOST_QUESTIONS,
     MOST_REPLAYS,
     MOST_STEPS,

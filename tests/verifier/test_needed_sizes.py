@@ -7,8 +7,8 @@ import pytest
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.variables import BID
-from tileverify.contract.wording import clause_text
 from tileverify.verifier.abduction.clause_candidates import needed_sizes
+from tileverify.verifier.abduction.clauses import clause_text
 
 N, SIZE, STRIDE = (t.var(name, Scope.LAUNCH, 0, 2**31 - 1) for name in ("n", "x_size", "stride"))
 LANE = t.var("l0", Scope.LANE, 0, 127)

@@ -15,9 +15,9 @@ from tileverify.contract.launch import SameArray
 from tileverify.contract.terms import Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.contract.variables import BID, GRID
-from tileverify.contract.wording import can_be_said, clause_text
 from tileverify.verifier.abduction.clause_wording import plain
-from tileverify.verifier.abduction.quantifier_elimination import eliminations
+from tileverify.verifier.abduction.clauses import can_be_said, clause_text
+from tileverify.verifier.abduction.mining import eliminations
 from tileverify.verifier.obligations.limits import clause_terms_of
 
 from .expressions import VARIABLES, assignments, conditions, trees, truth

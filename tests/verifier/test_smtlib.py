@@ -10,8 +10,8 @@ from tests.profiles import tries
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Function, Scope, Sort, TermKind
+from tileverify.verifier.certificate.scripts import sort_of
 from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
-from tileverify.verifier.certificate.wellformed import sort_of
 from tileverify.verifier.obligations.smtlib import Vocabulary, needed_names, script, script_of_any
 
 from .expressions import VARIABLES, Tree, assignments, number, term, trees

@@ -9,7 +9,7 @@ import pytest
 from tileverify.contract.facts.contents import MOST_ELEMENTS
 from tileverify.contract.facts.kept import keep_together, keeps
 from tileverify.contract.launch import ConcreteArray
-from tileverify.verifier.refute.witness_data import NoContents, completed, segments_keep
+from tileverify.verifier.refute.sampled_contents import NoContents, completed, segments_keep
 
 from .numbered import fact
 

@@ -8,7 +8,7 @@ from tileverify.contract import terms as t
 from tileverify.contract.expression_parser import parse_condition
 from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.variables import BID, GRID
-from tileverify.contract.wording import clause_text
+from tileverify.verifier.abduction.clauses import clause_text
 
 M, N = (t.var(name, Scope.LAUNCH, 0, 2**31 - 1) for name in "MN")
 P = t.var("p", Scope.LAUNCH, -(2**31), 2**31 - 1)

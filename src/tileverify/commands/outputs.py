@@ -107,7 +107,7 @@ def write_reports(
         if output.format == PAGE and earlier:
             from ..reports.history import compare
             from ..reports.html.report import html_report
-            from ..verifier.implied_clauses import implied
+            from ..verifier.abduction.clauses import implied
 
             *older, last = earlier
             emit(html_report(report, compare(last, report.results, older, implied)), output.file)

@@ -79,7 +79,7 @@ def recheck(
     if strict and replay is not None:
         raise UsageError("--strict and --replay exclude each other: what is replayed is the executor's reading")
     from ..pipeline.second_readings import compared_again
-    from ..verifier.certificate.batch import recheck_files
+    from ..verifier.certificate.files import recheck_files
     from ..verifier.certificate.report import exit_code, recheck_json, recheck_text
     from ..verifier.certificate.second_solver import LIMIT, SecondSolver
 

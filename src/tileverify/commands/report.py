@@ -85,7 +85,7 @@ def diff(context: click.Context, reports: tuple[Path, ...], format_: str) -> Non
     if len(reports) < 2:
         raise UsageError("report diff compares at least two reports: OLD NEW")
     from ..reports.history import compare, history_json, history_text, read_report
-    from ..verifier.implied_clauses import implied
+    from ..verifier.abduction.clauses import implied
 
     *older, earlier, results = map(read_report, reports)
     history = compare(earlier, results, older, implied)

@@ -41,8 +41,7 @@ def with_more(
 def _with_certificate(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> KernelResult:
     """``result`` with its certificate, or with a note that says why it has none; ``unit`` has the launch that was
     proved."""
-    from ..verifier.certificate.document import certificate_text
-    from ..verifier.certificate.model import CertificateError
+    from ..verifier.certificate.model import CertificateError, certificate_text
     from ..verifier.certificate.write import certify
 
     try:
@@ -57,7 +56,7 @@ def _with_written(
 ) -> KernelResult:
     """``result`` with the arrays that are written whole in the user's own contract, which may be narrower than what was
     proved."""
-    from ..verifier.coverage.coverage import written_arrays
+    from ..verifier.coverage import written_arrays
 
     assert result.proved_launch is not None
     launch, requires = result.proved_launch, result.clauses

@@ -35,7 +35,7 @@ def reading_of_certificate(certificate: Certificate, bytecode: bytes, count: int
 
     :raises TileVerifyError: the bytecode has no such entry.
     """
-    from ..verifier.certificate.executed import summary_of  # late: `recheck --strict` runs without the executor
+    from ..verifier.certificate.reread import summary_of  # late: `recheck --strict` runs without the executor
 
     summary = summary_of(certificate, bytecode)
     module = decode(bytecode, file=certificate.file)

@@ -326,7 +326,7 @@ def _text(text: str) -> str:
 
 
 Implied: TypeAlias = Callable[[str, Sequence[str]], bool]
-"""Whether a clause holds wherever others do, as `verifier.implied_clauses` asks the solver."""
+"""Whether a clause holds wherever others do, as `verifier.abduction.clauses` asks the solver."""
 
 _OVERLAP: Final = " may overlap"
 """The end of a line that lets a contract have more launches, not fewer."""

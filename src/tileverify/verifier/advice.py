@@ -12,7 +12,7 @@ from ..contract.launch import DataFact
 from . import messages
 from .abduction.clause_wording import shortest
 from .abduction.clauses import Clause
-from .abduction.fact_trial import FactTrial, with_terms
+from .abduction.fact_choice import FactTrial, with_terms
 from .abduction.narrow_proof import Narrowing
 from .attempt import Outcome
 from .budgets import LACKING_SHARE

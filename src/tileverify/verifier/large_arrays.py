@@ -23,7 +23,7 @@ from ..contract.terms import Sort, Term, TermKind
 from ..results import Finding, Hint
 from ..results.codes import BETWEEN_BLOCKS, INSIDE_BLOCK, TV
 from . import messages
-from .abduction.limit_proof import Needed
+from .abduction.narrow_proof import Needed
 from .budgets import CLAUSE_LIMITS
 from .obligations.answers import Answer, Model
 from .obligations.fact_use import data_facts

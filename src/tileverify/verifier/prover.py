@@ -23,8 +23,7 @@ from ..results.codes import TV, Tier
 from . import messages
 from .abduction.abduce import Closes, OfferedFacts
 from .abduction.clause_wording import plain
-from .abduction.clauses import Clause, fixed, spoken
-from .abduction.implied import joined, related, without_implied
+from .abduction.clauses import Clause, fixed, joined, related, spoken, without_implied
 from .abduction.patience import AdaptiveBudget
 from .attempt import Attempt, Closed, Open, VerifyOptions
 from .budgets import CLAUSE_LIMITS, HASTE, SEARCH_TOTAL, STRUCTURAL, WORDING_LIMITS

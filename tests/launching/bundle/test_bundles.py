@@ -26,7 +26,7 @@ from tileverify.launching.bundle.trust import sign, signer, trusted_cubin, trust
 from tileverify.pipeline import CheckOptions
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.system.errors import UsageError
-from tileverify.verifier.certificate.document import certificate_text
+from tileverify.verifier.certificate.model import certificate_text
 
 
 @dataclass(frozen=True)

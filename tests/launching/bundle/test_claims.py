@@ -24,8 +24,7 @@ from tileverify.pipeline import CheckOptions
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.pipeline.unit_summary import solver_version
 from tileverify.system.errors import UsageError
-from tileverify.verifier.certificate.document import certificate_text
-from tileverify.verifier.certificate.model import Certificate
+from tileverify.verifier.certificate.model import Certificate, certificate_text
 
 KERNELS = """import cuda.tile as ct
 

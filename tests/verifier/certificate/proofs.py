@@ -13,7 +13,7 @@ from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline import CheckOptions
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
-from tileverify.verifier.certificate.document import digest_of
+from tileverify.verifier.certificate.model import digest_of
 
 Json = dict[str, Any]
 

@@ -16,7 +16,7 @@ from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, fi
 from tileverify.commands.bundles import read_file
 from tileverify.launching.bundle.manifest import Bundle, bundle_bytes
 from tileverify.results.compared_code import ComparedCode
-from tileverify.verifier.certificate.document import certificate_text, read_certificate
+from tileverify.verifier.certificate.model import certificate_text, read_certificate
 
 from .proofs import Json, forged
 

@@ -10,12 +10,10 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.verifier.certificate import recheck as module
-from tileverify.verifier.certificate.document import read_certificate
-from tileverify.verifier.certificate.in_cases import LARGEST_DIVISOR, MOST, remainder_cases
-from tileverify.verifier.certificate.model import CertificateError
+from tileverify.verifier.certificate.model import CertificateError, read_certificate
 from tileverify.verifier.certificate.recheck import Means, Rechecked, Rechecking, recheck
 from tileverify.verifier.certificate.scripts import question_scripts
-from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
+from tileverify.verifier.certificate.second_solver import LARGEST_DIVISOR, MOST, Opinion, SecondSolver, remainder_cases
 
 from .proofs import Json, Written, certificates_of, forged
 

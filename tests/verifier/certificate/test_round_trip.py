@@ -11,8 +11,8 @@ from tileverify.corpus import ROOT
 from tileverify.pipeline import CheckOptions
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.results.codes import THEORIES, Tier
-from tileverify.verifier.certificate.document import certificate_text, read_certificate
 from tileverify.verifier.certificate.launches import essence, launch_from_json, launch_to_json
+from tileverify.verifier.certificate.model import certificate_text, read_certificate
 from tileverify.verifier.certificate.recheck import Rechecking, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver
 

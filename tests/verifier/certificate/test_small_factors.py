@@ -9,17 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tileverify.verifier.certificate import in_cases
-from tileverify.verifier.certificate.in_cases import (
+from tileverify.verifier.certificate import second_solver
+from tileverify.verifier.certificate.scripts import Script
+from tileverify.verifier.certificate.second_solver import (
     LARGEST_FACTOR,
     PART,
+    Opinion,
+    SecondSolver,
     any_other,
     contradicted_in_cases,
     factors,
     with_number,
 )
-from tileverify.verifier.certificate.scripts import Script
-from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 from tileverify.verifier.obligations.smtlib import EXACT
 
 HEAD: Final = f"(set-logic ALL)\n{EXACT}(declare-const $x Int)\n(declare-const $y Int)\n"
@@ -179,7 +180,7 @@ def test_a_swizzle_is_contradicted_in_cases(monkeypatch: pytest.MonkeyPatch) -> 
     script, solver = swizzle("(not (= $x $y))"), SecondSolver(100_000)
     assert solver.opinion(script, part=PART) is Opinion.NONE
     assert split(script)
-    monkeypatch.setattr(in_cases, "factors", lambda script: ())
+    monkeypatch.setattr(second_solver, "factors", lambda script: ())
     assert not split(script)
 
 
@@ -204,4 +205,4 @@ def test_a_search_that_gets_no_answers_ends(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(SecondSolver, "opinion", silent)
     many = "".join(f"(define-fun t{n} () Int (mul (+ $x {n}) $y))\n" for n in range(50))
     assert not split(of(many, "(< t0 t1)"))
-    assert len(asked) == in_cases._PATIENCE
+    assert len(asked) == second_solver._PATIENCE

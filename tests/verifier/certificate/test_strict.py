@@ -12,8 +12,8 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.results.compared_code import ComparedCode
-from tileverify.verifier.certificate.document import certificate_text, read_certificate
 from tileverify.verifier.certificate.files import write_certificates
+from tileverify.verifier.certificate.model import certificate_text, read_certificate
 
 from .proofs import certificates_of
 

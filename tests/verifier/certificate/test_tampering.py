@@ -8,8 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tileverify.frontend.bytecode.container import Section, read_container
-from tileverify.verifier.certificate.document import read_certificate
-from tileverify.verifier.certificate.model import CertificateError
+from tileverify.verifier.certificate.model import CertificateError, read_certificate
 from tileverify.verifier.certificate.recheck import Rechecking, check_bytecode, recheck
 from tileverify.verifier.certificate.second_solver import SecondSolver
 

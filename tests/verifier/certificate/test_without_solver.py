@@ -12,8 +12,8 @@ import pytest
 from tileverify.results import CertificateFiles
 from tileverify.results.compared_code import ComparedCode
 from tileverify.verifier import obligations
-from tileverify.verifier.certificate.document import certificate_text, read_certificate
 from tileverify.verifier.certificate.files import write_certificates
+from tileverify.verifier.certificate.model import certificate_text, read_certificate
 
 from .proofs import certificates_of
 

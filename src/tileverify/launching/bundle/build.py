@@ -23,7 +23,7 @@ from ...results.conditional import undetermined
 from ...results.documents import Json, to_json
 from ...system.printable import display_path, printable
 from ...system.version import __version__
-from ...verifier.certificate.document import certificate_text, read_certificate
+from ...verifier.certificate.model import certificate_text, read_certificate
 from .manifest import Bundle, Cubin, entry_of, manifest_of, parameter_types
 
 

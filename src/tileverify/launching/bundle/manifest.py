@@ -23,8 +23,7 @@ from ...results.json_fields import REQUIRED, coded, named
 from ...system.errors import TileVerifyError
 from ...system.readings import sha256
 from ...system.zip_members import refuse_overlaps
-from ...verifier.certificate.document import read_certificate
-from ...verifier.certificate.model import Certificate, CertificateError
+from ...verifier.certificate.model import Certificate, CertificateError, read_certificate
 
 SUFFIX = ".tvk"
 

@@ -15,12 +15,24 @@ from ...contract import terms as t
 from ...contract.contract import Contract, array_layout
 from ...contract.terms import Sort, Term, TermKind
 from ...contract.variables import BID, GRID
-from ...contract.wording import can_be_said
 from ..obligations.obligations import Obligation
 from ..obligations.prepare import contract_values
-from .clauses import LAST_BLOCK, index_space_clauses, launch_only
-from .mining import bounds, constants, counting, denied, fitting, mentioned, most_of, ratios, spacings, stepping
-from .quantifier_elimination import at_most_zero, eliminations, tightened
+from .clauses import LAST_BLOCK, can_be_said, index_space_clauses, launch_only
+from .mining import (
+    at_most_zero,
+    bounds,
+    constants,
+    counting,
+    denied,
+    eliminations,
+    fitting,
+    mentioned,
+    most_of,
+    ratios,
+    spacings,
+    stepping,
+    tightened,
+)
 
 MOST_SIZES = 6
 """Sizes of a question whose relations are tried."""

@@ -19,9 +19,8 @@ from typing import Final
 from ...contract import terms as t
 from ...contract.terms import Sort, Term, TermKind
 from ...contract.terms.evaluate import evaluate
-from ...contract.wording import can_be_said, clause_text
-from .clauses import Clause
-from .quantifier_elimination import at_most_zero, tightened
+from .clauses import Clause, can_be_said, clause_text
+from .mining import at_most_zero, tightened
 
 MOST_TERMS = 100
 """Larger ones nobody reads, whatever their form."""

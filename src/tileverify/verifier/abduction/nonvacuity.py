@@ -33,7 +33,6 @@ from ...contract import terms as t
 from ...contract.contract import Contract, array_layout
 from ...contract.terms import Term, TermKind
 from ...contract.variables import BID, GRID
-from ...contract.wording import can_be_said
 from ...frontend.symbolic.summary import Site
 from ...results.codes import TV
 from ..budgets import CLAUSE_LIMITS
@@ -47,7 +46,7 @@ from ..obligations.obligations import MISALIGNED, Obligation, beyond_allocation,
 from ..obligations.prepare import contract_values
 from ..obligations.protocols import watched
 from ..prover import Prover
-from .clauses import is_seen
+from .clauses import can_be_said, is_seen
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,15 +20,20 @@ from ..obligations.derivation import Answered, Underivable, Witnessed, derive
 from ..obligations.limits import clause_terms
 from ..obligations.prepare import launch_facts
 from ..obligations.smtlib import Vocabulary
-from .document import read_certificate
-from .entry import check_entry, check_name
-from .in_cases import PART, contradicted_in_cases
-from .model import Certificate, CertificateError, Place, Question
-from .reread import By, Reread, summary_read_again
-from .scripts import Script, any_script, lemma_script, possibility_script, question_scripts
-from .second_solver import Opinion, SecondSolver
-from .statement import Statement, stated_facts, statement
-from .wellformed import check_texts
+from .model import Certificate, CertificateError, Place, Question, read_certificate
+from .reread import By, Reread, check_entry, check_name, summary_read_again
+from .scripts import (
+    Script,
+    Statement,
+    any_script,
+    check_texts,
+    lemma_script,
+    possibility_script,
+    question_scripts,
+    stated_facts,
+    statement,
+)
+from .second_solver import PART, Opinion, SecondSolver, contradicted_in_cases
 
 
 class Rechecking(enum.Enum):

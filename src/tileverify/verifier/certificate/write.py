@@ -28,13 +28,11 @@ from ..obligations.lemmas import bound_lemmas, shift_lemmas
 from ..obligations.limits import clause_terms
 from ..obligations.smtlib import Vocabulary, needed_names, script
 from ..smt import Decider, core_of_last, solver_version
-from .entry import check_entry
-from .executed import summary_of
 from .launches import essence, launch_from_json, launch_to_json
 from .model import Certificate, CertificateError, CertifiedLemma, Equality, FoundBy, Question
-from .scripts import lemma_assertion
+from .reread import check_entry, summary_of
+from .scripts import Statement, lemma_assertion, statement, tier_of
 from .stated_accesses import reading_document, reading_of
-from .statement import Statement, statement, tier_of
 
 
 def certify(unit: KernelUnit, summary: AccessSummary, result: KernelResult) -> Certificate:

@@ -1,4 +1,4 @@
-"""Facts on data and lists in a question: which count, what they say of the elements that it mentions, and which they fix.
+"""Facts on data and lists in a question: which count, what they say of elements that it mentions, which they fix.
 
 Offered facts come from a recording, or are suggestions for an open question.  A search decides which of them a question
 *takes up*; a fact that was taken up counts for all later questions.

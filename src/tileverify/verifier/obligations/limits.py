@@ -1,4 +1,4 @@
-"""Clauses: their effect on a contract (a size limit, a restricted open part, or less), and clauses read from their text.
+"""Clauses read from their text, and their effect on a contract: a size limit, a restricted open part, or less.
 
 A launch is *within limits* if no array is empty, every size, stride and integer scalar is below 2**30 in magnitude, and
 every array spans fewer than 2**31 elements:

@@ -32,7 +32,7 @@ from ..obligations.fact_use import about_lists, list_of
 from ..obligations.footprint_overlap import PRIME, CopyLevel, PrimedCopy, overlap_distance
 from ..obligations.obligations import Obligation
 from ..obligations.prepare import contract_values
-from .witness_data import NoContents, completed, segments_keep
+from .sampled_contents import NoContents, completed, segments_keep
 
 MOST_ELEMENTS: Final = 1 << 12
 """Elements of an array whose addresses are compared one by one."""

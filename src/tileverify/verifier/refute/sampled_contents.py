@@ -1,4 +1,4 @@
-"""Whether a fault shows whatever index arrays hold of what the contract's facts allow.
+"""What the index arrays of a witness hold, and whether its fault shows whatever the contract's facts allow there.
 
 A fault of one odd content is no refutation: a further fact, which only the user can add, may exclude it.  So the same
 launch runs with contents that are as different from each other as the facts allow, and every one in which the accesses
@@ -8,23 +8,36 @@ could tell it from others that show it: contents of which the same facts hold as
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import product
-from math import prod
+from math import ceil, prod
 from typing import Final
 
 from ...contract import terms as t
-from ...contract.facts.contents import WIDE, Described, exhausts, several, several_joined, several_segments
+from ...contract.element_types import INT_BITS
+from ...contract.facts.contents import (
+    MOST_ELEMENTS,
+    WIDE,
+    Described,
+    exhausts,
+    places_of,
+    several,
+    several_joined,
+    several_segments,
+)
 from ...contract.facts.facts_of_contents import held_facts
 from ...contract.facts.form import Subject
-from ...contract.facts.kept import bounded, joined, measured, measures
+from ...contract.facts.kept import allows, bounded, joined, keep_together, measured, measures
 from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.statements import DataTerm, NumberedFact
 from ...contract.launch import ConcreteArray, ConcreteLaunch
-from ...contract.terms import Term
+from ...contract.terms import Term, TermKind
 from ...results.claim import Claim, Confirm, Confirmation, Shown
-from .witness_data import segments_keep
+from ..obligations.fact_use import loaded_values
+from ..obligations.footprint_overlap import PreparedSite
+from ..obligations.layout import IndexFootprint
 
 MOST_VARIED: Final = 1 << 13
 """Elements of an array for which other contents are tried."""
@@ -317,3 +330,163 @@ def room(shape: Sequence[Term], facts: Sequence[DataTerm], reach: int, *, tight:
             yield t.eq(values, count) if tight else t.le(t.scale(max(reach, SPACIOUS), t.add(count, t.ONE)), values)
         if subject_of(data) is Subject.SUM and data.amount is not None:
             yield t.le(t.scale(SPACIOUS, count), data.amount)
+
+
+# --------------------------------------------------------------------------------------------------------- witness data
+# What the index arrays of a witness hold: what the model says, and for the rest what the contract's facts allow.
+#
+# A model speaks of the few elements that the question mentions.  The launch must keep the facts in all of them, or it
+# would be no launch of the contract.
+
+
+_EACH_AND_SUM: Final = frozenset({Subject.LIMITS, Subject.STEPS, Subject.SUM})
+"""What facts speak of that ask something of each element, or of the sum of all."""
+
+
+class NoContents(Exception):
+    """No contents were found that keep the facts and what the model says."""
+
+
+def as_read(values: Mapping[int, int], dtype: str) -> dict[int, int]:
+    """Elements as their type reads them; terms have the signed reading."""
+    unsigned = dtype.startswith("u")
+    return {place: value % (1 << INT_BITS[dtype]) if unsigned else value for place, value in values.items()}
+
+
+# ------------------------------------------------------------------------------------------- of a model
+def completed(array: ConcreteArray, facts: Sequence[NumberedFact]) -> ConcreteArray:
+    """``array`` with its contents as they are, and values for the rest, so that the ``facts`` on it hold.
+
+    :raises NoContents: there are none, or none that are found this way.
+    """
+    if not facts:
+        return array
+    described = Described.of(array, facts)
+    read = as_read(array.contents, array.dtype)
+    count = prod(array.shape)
+    if described.subjects <= _EACH_AND_SUM:
+        for fill in described.usual:
+            rest = [fill] if count > len(read) else []
+            total = sum(read.values()) + fill * (count - len(read))
+            fits = described.total is None or total <= described.total
+            if fits and all(allows(fact, [*read.values(), *rest]) for fact in described.facts):
+                return replace(array, contents=read, fill=fill)
+        raise NoContents("a value is out of its range")
+    if count > MOST_ELEMENTS:
+        raise NoContents("the array is too large for contents of its own")
+    fixed = {number: read[place] for number, place in enumerate(described.places) if place in read}
+    for values in _fillings(fixed, described):
+        if len(values) == len(described.places) and described.kept_by(values):
+            return replace(array, contents=dict(zip(described.places, values, strict=True)))
+    raise NoContents("there are not enough values, or what the model says breaks a fact")
+
+
+def _fillings(fixed: Mapping[int, int], described: Described) -> Iterator[list[int]]:
+    count = len(described.places)
+    for value in described.usual:
+        yield [fixed.get(number, value) for number in range(count)]
+    for step in (0, described.step):
+        rows = range(0, count, described.width)
+        yield [value for row in rows for value in _rising(fixed, row, row + described.width, step, described)]
+    taken = set(fixed.values())
+    for start in described.usual:
+        unused = (value for value in range(start, described.high, described.step) if value not in taken)
+        given = (fixed[number] if number in fixed else next(unused, None) for number in range(count))
+        yield [value for value in given if value is not None]
+
+
+def _rising(fixed: Mapping[int, int], begin: int, end: int, step: int, described: Described) -> Iterator[int]:
+    """A row with the values that it has at ``fixed`` places, each other one ``step`` above the one before it."""
+    usual = described.usual[0]
+    start = min(usual, described.high - step * (end - begin))
+    first = next((number for number in range(begin, end) if number in fixed), None)
+    if first is not None:
+        start = fixed[first] - step * (first - begin) if step else min(usual, fixed[first])
+    value = start - step
+    for number in range(begin, end):
+        value = fixed.get(number, value + step)
+        yield value
+
+
+def segments_keep(arrays: Mapping[str, ConcreteArray], facts: Iterable[NumberedFact]) -> bool:
+    """Whether the facts hold in which several arrays speak together, as segments, or as ranks and their keys."""
+    for fact in facts:
+        if fact.others:
+            own = [arrays[name] for name in fact.arrays]
+            if max(prod(array.shape) for array in own) > MOST_ELEMENTS:
+                return False
+            if not keep_together(fact, *map(_elements, own)):
+                return False
+    return True
+
+
+def _elements(array: ConcreteArray) -> list[int]:
+    read = as_read(array.contents, array.dtype)
+    return [read.get(place, array.fill) for place in places_of(array.shape, array.strides)]
+
+
+# ------------------------------------------------------------------------------------------------------ boundary values
+# What a kernel's text says of loaded values: how far an access reaches from where they put it, and where it turns.
+#
+#     coordinate = f(a[i]) + sum(c * lane) + ...,   0 <= lane < size,   f(x + d) - f(x) ~ slope * d
+#     span       = sum(|c| * (size - 1))
+#
+# Values of ``a`` that are ``(1 + span) / |slope|`` apart lead to elements that the lanes of one access do not join.  A
+# quotient by d has slope 1/d; a wrap changes nothing where nothing wraps.  What else stands in a coordinate (blocks,
+# iterations, sizes) has no reach that the kernel's text gives: replays measure it in a launch.
+
+
+MOST_MARKS: Final = 6
+"""Numbers around which contents are tried."""
+
+_COMPARES: Final = frozenset({TermKind.LE, TermKind.LT, TermKind.EQ, TermKind.MIN, TermKind.MAX})
+
+
+@dataclass(frozen=True, slots=True)
+class TurningPoints:
+    """``values``: so far apart, values of an array lead to elements of their own; ``places``: so many, each."""
+
+    values: int = 1
+    places: int = 1
+
+
+def reaches(accesses: Iterable[PreparedSite]) -> Mapping[str, TurningPoints]:
+    """The farthest reach of the accesses from the values of each array that their coordinates are sums with."""
+    found: dict[str, TurningPoints] = {}
+    for prepared in accesses:
+        place = prepared.place
+        lanes = {lane.variable: lane.size for lane in prepared.site.lanes}
+        for term in place.coordinates if isinstance(place, IndexFootprint) else (place.offset,):
+            parts = list(_summands(term))
+            span = sum(abs(slope) * (lanes[part] - 1) for slope, part in parts if part in lanes)
+            for slope, part in parts:
+                for array in loaded_values([part]):
+                    known = found.get(array, TurningPoints())
+                    values = max(known.values, ceil((1 + span) / abs(slope)))
+                    found[array] = TurningPoints(values, max(known.places, ceil(1 + span)))
+    return found
+
+
+def _summands(term: Term, slope: Fraction = Fraction(1)) -> Iterator[tuple[Fraction, Term]]:
+    """What ``term`` is a sum of, each part with its slope; quotients by a number and wraps are seen through."""
+    _, parts = t.linear_parts(term)
+    for count, part in parts:
+        if part.kind is TermKind.WRAP:
+            yield from _summands(part.args[0], count * slope)
+        elif part.kind in (TermKind.DIV, TermKind.TDIV) and part.args[1].kind is TermKind.CONST and part.args[1].value:
+            yield from _summands(part.args[0], count * slope / part.args[1].value)
+        else:
+            yield count * slope, part
+
+
+def marks(conditions: Iterable[Term]) -> tuple[int, ...]:
+    """Numbers that loaded values are compared with, and at which the kernel may do something else."""
+    found: dict[int, None] = {}
+    for condition in conditions:
+        for part in t.postorder(condition):
+            if part.kind in _COMPARES and loaded_values([part]):
+                found |= {arg.value: None for arg in part.args if arg.kind is TermKind.CONST}
+                for arg in part.args:
+                    if arg.kind is TermKind.SUM:
+                        found[-t.linear_parts(arg)[0]] = None
+    return tuple(found)[:MOST_MARKS]

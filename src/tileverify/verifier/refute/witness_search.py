@@ -23,7 +23,7 @@ from ..obligations.obligations import Obligation, reached, within_index_spaces
 from ..obligations.protocols import watched
 from ..prover import Prover
 from ..smt import Decider
-from .boundary_values import reaches
+from .sampled_contents import reaches
 from .witness import FoundWitness, Search
 
 

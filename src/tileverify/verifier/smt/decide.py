@@ -25,9 +25,7 @@ from ..obligations.differences import Differences
 from ..obligations.lemmas import Lemma
 from ..obligations.simplify import expand, mentions_bits, simplify
 from .known_launches import Call, Examples
-from .on_bit_vectors import BitVectorSolver
-from .shared_context import Session
-from .tier_solver import ModelNumbers, TierSolver
+from .tier_solver import BitVectorSolver, ModelNumbers, Session, TierSolver
 
 _Question: TypeAlias = tuple[frozenset[Term], tuple[tuple[Term, Term], ...]]
 """Conditions and twins: under fixed facts they determine the question."""

@@ -1,18 +1,24 @@
-"""One tier of the ladder: a solver with its translation of terms, and lemmas where products are congruent functions."""
+"""The tiers of the ladder: solvers in one context, with lemmas for products, and questions on words of bits."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import chain
 from typing import Final
 
 import z3
+from z3 import z3core
 
 from ...contract import terms as t
-from ...contract.terms import Function, Sort, Term, TermKind
+from ...contract.terms import Function, Sort, Symbol, Term, TermKind
 from ...contract.terms.bits import OPERATIONS, number_of
-from ...contract.terms.evaluate import Value
+from ...contract.terms.evaluate import Value, evaluate
+from ..effort import Effort
 from ..obligations.answers import Answer, Limits, Model
+from ..obligations.bit_vectors import bit_question
 from ..obligations.lemmas import (
     Lemma,
     bit_lemmas,
@@ -24,8 +30,8 @@ from ..obligations.lemmas import (
     violated_lemmas,
 )
 from ..obligations.simplify import is_opaque_quotient, split_product
+from ..obligations.smtlib import Vocabulary
 from .encode import Encoder
-from .shared_context import Session
 
 MAX_LEARNED: Final = 64
 """General lemmas kept from one question to the next."""
@@ -239,3 +245,205 @@ class _Valuation:
             constant, parts = t.linear_parts(term)
             return constant + sum(c * self(s) for c, s in parts)
         return self._encoder.made.number_in(self._model, self._encoder(term))
+
+
+# ------------------------------------------------------------------------------------------------------- shared context
+# The solver context that questions about one kernel share, with its translated terms.
+
+
+class Session:
+    """One context, created by the first question, with a translation for each reading of products.
+
+    A context belongs to one kernel: earlier questions influence the solver, so another kernel's could change a verdict.
+    It costs as much as a dozen easy questions.  ``seed``: tests vary it to show that no verdict depends on luck.
+    ``models``: for small models, not quick answers.  ``effort``: the budget that all contexts of one kernel share.
+    """
+
+    def __init__(self, seed: int = 0, *, models: bool = False, effort: Effort | None = None) -> None:
+        self.seed = seed
+        self.models = models
+        self.effort = effort or Effort()
+        self._spent_here = 0
+        self._spent_elsewhere = 0
+        self.expanded: dict[Term, Term] = {}  # the memo of `obligations.arithmetic.expand`
+
+    def fresh(self, *, models: bool = False) -> Session:
+        """A fresh context for the same kernel, without influence of earlier questions."""
+        other = Session(self.seed, models=models, effort=self.effort)
+        other.expanded = self.expanded  # depends on terms alone
+        return other
+
+    @contextmanager
+    def another(self) -> Iterator[Session]:
+        """`anew`, for a question of this session: its spending counts here, too."""
+        other = self.fresh(models=self.models)
+        try:
+            yield other
+        finally:
+            self._spent_elsewhere += other.spent
+
+    @cached_property
+    def context(self) -> z3.Context:
+        return z3.Context()
+
+    @cached_property
+    def congruent(self) -> Encoder:
+        """Products and quotients are congruent functions."""
+        return Encoder(self.context)
+
+    @cached_property
+    def exact(self) -> Encoder:
+        """Products and quotients are the solver's own."""
+        return Encoder(self.context, exact_products=True)
+
+    def solver(self, *, linear: bool) -> z3.Solver:
+        """A solver, of linear integers only or with its own non-linear arithmetic."""
+        solver = z3.SimpleSolver(ctx=self.context)
+        solver.set("random_seed", self.seed)
+        if linear:
+            solver.set("arith.nl", False)
+            if not self.models:
+                # The older of Z3's two simplex solvers: four times as fast on linear integers, and fewer unknowns.
+                # The newer one finds smaller models, which replay faster.
+                solver.set("arith.solver", 2)
+        return solver
+
+    @property
+    def spent(self) -> int:
+        """Resource units that all solvers of this session have used."""
+        return self._spent_here + self._spent_elsewhere
+
+    def charge(self, units: int) -> None:
+        """Add resource units that another context used for this session."""
+        self._spent_elsewhere += units
+        self.effort.charge(units)
+
+    def check(self, solver: z3.Solver) -> z3.CheckSatResult:
+        """``solver.check``, counted in ``spent``."""
+        outcome = solver.check()
+        before = self._spent_here
+        self._spent_here = _resource_count(solver) or before
+        self.effort.charge(self._spent_here - before)
+        return outcome
+
+
+def _resource_count(solver: z3.Solver) -> int | None:
+    """The resource count after the last check.
+
+    Through the C interface: the Python wrapper would copy all statistics first.
+    """
+    context = solver.ctx.ref()
+    statistics = z3core.Z3_solver_get_statistics(context, solver.solver)
+    z3core.Z3_stats_inc_ref(context, statistics)
+    try:
+        for place in reversed(range(z3core.Z3_stats_size(context, statistics))):  # the counter stands near the end
+            if z3core.Z3_stats_get_key(context, statistics, place) == "rlimit count":
+                return int(z3core.Z3_stats_get_uint_value(context, statistics, place))
+        return None
+    finally:
+        z3core.Z3_stats_dec_ref(context, statistics)
+
+
+# ---------------------------------------------------------------------------------------------------------- put scripts
+# SMT-LIB scripts for Z3: whether a certificate's facts and lemmas suffice, and which of them are needed.
+
+
+def core_of_last(script: str, count: int, *, linear: bool, limit: int) -> tuple[int, ...] | None:
+    """The positions, from 0, of the last ``count`` assertions that a contradiction needs; ``None`` without one.
+
+    ``limit``: in Z3's resource units.  ``linear``: without the solver's own reasoning about products.
+    """
+    context = z3.Context()
+    assertions = list(z3.parse_smt2_string(script, ctx=context))
+    solver = z3.SimpleSolver(ctx=context)
+    solver.set("random_seed", 0)
+    solver.set("unsat_core", True)
+    solver.set("rlimit", limit)
+    if linear:
+        solver.set("arith.nl", False)
+    given = len(assertions) - count
+    solver.add(*assertions[:given])
+    for position, assertion in enumerate(assertions[given:]):
+        solver.assert_and_track(assertion, z3.Bool(f"last{position}", context))
+    if solver.check() != z3.unsat:
+        return None
+    needed = {str(label) for label in solver.unsat_core()}
+    return tuple(position for position in range(count) if f"last{position}" in needed)
+
+
+# ------------------------------------------------------------------------------------------------------- on bit vectors
+# The last tier: the whole question on words of bits (`..bit_vectors`).
+#
+# A contradiction on words is one of integers.  A model is a model if facts and conditions hold in it as `evaluate`
+# reads them; that also settles what was left out because it has no word.
+
+
+class BitVectorSolver:
+    """One question of ``facts`` and ``conditions``, in a context of its own."""
+
+    def __init__(self, facts: Sequence[Term], conditions: Sequence[Term], seed: int) -> None:
+        self._asked = (*facts, *conditions)
+        self._vocabulary = Vocabulary()
+        texts = [self._vocabulary.write(term) for term in self._asked]
+        question = bit_question(self._vocabulary.symbols, self._vocabulary.definitions, texts)
+        self.context = z3.Context()
+        self._solver = z3.SimpleSolver(ctx=self.context)
+        self._solver.set("random_seed", seed)
+        self._solver.add(*z3.parse_smt2_string(question.script, ctx=self.context))
+        self.spent = 0
+
+    def settle(self, limit: int, timeout: int | None) -> tuple[Answer, Model | None]:
+        """The answer within ``limit`` of Z3's resource units (and ``timeout`` milliseconds), with a model if there is
+        one."""
+        self._solver.set("rlimit", limit)
+        if timeout is not None:
+            self._solver.set("timeout", timeout)
+        outcome = self._solver.check()
+        statistics = self._solver.statistics()
+        self.spent = next((int(value) for key, value in statistics if key == "rlimit count"), 0)
+        if outcome == z3.unsat:
+            return Answer.UNSATISFIABLE, None
+        model = self._checked(self._solver.model()) if outcome == z3.sat else None
+        return (Answer.UNKNOWN if model is None else Answer.SATISFIABLE), model
+
+    def _checked(self, found: z3.ModelRef) -> Model | None:
+        """``found`` as a model of the question, if it is one."""
+        reading = _Reading(found, self._vocabulary)
+        leaves = dict.fromkeys(chain.from_iterable(t.postorder(term) for term in self._asked))
+        variables = {leaf: reading.variable(leaf) for leaf in leaves if leaf.kind is TermKind.VAR}
+        memo: dict[Term, Value] = {}
+        try:
+            holds = all(evaluate(term, variables, reading.application, memo) for term in self._asked)
+        except ZeroDivisionError:
+            return None
+        return Model(variables, reading.applications) if holds else None
+
+
+class _Reading:
+    def __init__(self, model: z3.ModelRef, vocabulary: Vocabulary) -> None:
+        self._model, self._vocabulary = model, vocabulary
+        self._declared = {each.name(): each for each in model.decls()}
+        self.applications: dict[tuple[Function, tuple[Value, ...]], Value] = {}
+
+    def variable(self, term: Term) -> Value:
+        return self._value(term.symbol, ())
+
+    def application(self, function: Function, args: tuple[Value, ...]) -> Value:
+        key = function, args
+        if key not in self.applications:
+            self.applications[key] = self._value(function, args)
+        return self.applications[key]
+
+    def _value(self, symbol: Symbol | Function, args: tuple[Value, ...]) -> Value:
+        declared = self._declared.get(self._vocabulary.symbol(symbol, len(args)).strip("|"))
+        if declared is None:  # it does not matter, or has no word
+            return False if symbol.sort is Sort.BOOL else _nearest_to_zero(symbol)
+        words = [z3.BitVecVal(int(arg), declared.domain(i)) for i, arg in enumerate(args)]
+        found = self._model.eval(declared(*words), model_completion=True)
+        return z3.is_true(found) if symbol.sort is Sort.BOOL else int(found.as_signed_long())
+
+
+def _nearest_to_zero(symbol: Symbol | Function) -> int:
+    if symbol.low is not None and symbol.low > 0:
+        return symbol.low
+    return symbol.high if symbol.high is not None and symbol.high < 0 else 0

@@ -224,7 +224,7 @@ def test_one_function_says_whether_elements_are_apart() -> None:
     defining = {str(module) for module in OWN if "def apart(" in (SOURCE / module).read_text(encoding="utf-8")}
     asking = {str(module) for module in OWN if "tileverify.contract.strides.apart" in dict(imports(module))}
     assert defining == {"tileverify/contract/strides.py"}
-    assert asking >= {"tileverify/backend/guard/guard.py", "tileverify/backend/numbers/conditions.py"}
+    assert asking >= {"tileverify/backend/guard/guard.py", "tileverify/backend/numbers/choose.py"}
 
 
 OPERATORS = {
@@ -236,7 +236,7 @@ TABLES = {
     "tileverify/backend/compiled/machine/computed.py": "instructions of PTX that compute values",
     "tileverify/backend/compiled/machine/transfers.py": "what atomics of PTX make of two values",
     "tileverify/backend/compiled/machine/steps.py": "what the values of a warp are reduced by",
-    "tileverify/backend/numbers/lane_expressions.py": "what it is for many launches at once",
+    "tileverify/backend/numbers/launch_integers.py": "what it is for many launches at once",
     "tileverify/pipeline/code_footprints/ptx_values.py": "what they are as terms",
     "tileverify/contract/expression_parser.py": "how an operator of a launch spec is written",
     "tileverify/contract/facts/columns.py": "what it is of whole arrays",

@@ -38,7 +38,7 @@ from tileverify.backend.compiled.both_runs import Reference, reference
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked
 from tileverify.backend.compiled.machine.machine import Unfollowed
 from tileverify.backend.interpreter import InterpreterStop
-from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.backend.numbers.choose import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover

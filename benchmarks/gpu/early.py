@@ -111,7 +111,7 @@ def main() -> int:
 
 def beside_values(kernel: BundledKernel, arguments: tuple[Any, ...]) -> dict[str, Any]:
     """The arguments by name, past the contract."""
-    from tileverify.backend.guard.buffers import array_value
+    from tileverify.backend.guard.arguments import array_value
 
     return {each.name: array_value(value) for each, value in zip(kernel.guard.order, arguments[:-1], strict=True)}
 

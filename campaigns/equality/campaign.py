@@ -23,7 +23,7 @@ from typing import Any
 from tests.corpus.references import NUMBERS, REFERENCES
 from tests.equality.corpus import LABELS, exact_case, other_of, take_units, values_of
 
-from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.backend.numbers.choose import ContractInNumbers
 from tileverify.corpus import Labelled
 from tileverify.equality.answer_text import difference
 from tileverify.equality.deciding import Decision, ExactAnswer, decide

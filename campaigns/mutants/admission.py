@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tileverify.backend.numbers.fact_checks import violation
+from tileverify.backend.numbers.inputs import violation
 from tileverify.contract.contiguous import strides_of
 from tileverify.contract.expressions import Undefined, evaluate, free_names, print_expression
 from tileverify.contract.launch import (

@@ -15,7 +15,7 @@ from tests.corpus.launches import WIDE, Drawn, drawn_launches, drawn_variants
 
 from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES, extent_bytes
 from tileverify.backend.interpreter.rounding import round_to, to_bits
-from tileverify.backend.numbers.fact_checks import violation
+from tileverify.backend.numbers.inputs import violation
 from tileverify.contract.contiguous import strides_of
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.expressions import evaluate

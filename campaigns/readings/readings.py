@@ -11,10 +11,9 @@ import numpy as np
 
 from tileverify.backend.gpu.loaded import descriptors, packed
 from tileverify.backend.guard import LaunchRefused, compile_guard
-from tileverify.backend.guard.arguments import ArrayValue, Value
+from tileverify.backend.guard.arguments import ArrayValue, Value, spelled_out
 from tileverify.backend.guard.guard import Guard
-from tileverify.backend.guard.lists import spelled_out
-from tileverify.backend.numbers.conditions import ContractInNumbers as Conditions
+from tileverify.backend.numbers.choose import ContractInNumbers as Conditions
 from tileverify.contract.as_terms import build_contract
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.launch import (

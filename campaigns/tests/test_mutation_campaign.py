@@ -11,7 +11,7 @@ import pytest
 from tests.profiles import tries
 from tests.shared import gathered
 
-from tileverify.backend.numbers.fact_checks import violation
+from tileverify.backend.numbers.inputs import violation
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import Apply, ConcreteLaunch, KernelUnit, LaunchSpec, Name, Number
 from tileverify.corpus import corpus_launches

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import tileverify.backend.guard.guard as guard
-import tileverify.backend.numbers.conditions as conditions
+import tileverify.backend.numbers.choose as conditions
 import tileverify.contract.as_terms as contract
 import tileverify.contract.contract as standing
 from tileverify.backend.guard.arguments import ArrayValue, LaunchRefused

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import tileverify
-from tileverify.backend.guard.buffers import array_value
+from tileverify.backend.guard.arguments import array_value
 from tileverify.kernels.chosen import Account, account, chosen
 
 from .memory import Array, Memory

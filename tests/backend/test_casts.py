@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tileverify.backend.compiled.machine.casts import UnknownInstruction, ValueRule
-from tileverify.backend.compiled.machine.computed import rule_of
+from tileverify.backend.compiled.machine.computed import UnknownInstruction, ValueRule, rule_of
 from tileverify.backend.compiled.machine.storage import Array
 from tileverify.backend.compiled.ptx import Instruction, Register
 

@@ -18,7 +18,7 @@ from tileverify.backend.assembler import AssemblyError, find_assembler
 from tileverify.backend.compiled import thread_races
 from tileverify.backend.compiled.both_runs import DifferenceKind
 from tileverify.backend.compiled.cubin_look import ProvedEntry, looked, refuse_differences
-from tileverify.backend.compiled.machine.casts import from_eight_bits, to_eight_bits
+from tileverify.backend.compiled.machine.computed import from_eight_bits, to_eight_bits
 from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
 from tileverify.backend.compiled.machine.storage import UNKNOWN, Array, GlobalMemory

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from tests.written_kernel import unit_at
 
-from tileverify.backend.numbers.conditions import ContractInNumbers
-from tileverify.backend.numbers.launch_steps import launch_steps, steered_by_steps
-from tileverify.backend.numbers.odd_launches import OddLaunches, odd_launches
+from tileverify.backend.numbers.choose import ContractInNumbers
+from tileverify.backend.numbers.odd_launches import OddLaunches, launch_steps, odd_launches, steered_by_steps
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.pipeline.unit_summary import entry_of

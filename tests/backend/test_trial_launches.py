@@ -7,9 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tileverify.backend.numbers.conditions import ContractInNumbers
-from tileverify.backend.numbers.extents import extent
-from tileverify.backend.numbers.small_launches import with_few_blocks
+from tileverify.backend.numbers.choose import ContractInNumbers, extent
 from tileverify.backend.numbers.trial_launches import (
     NARROW,
     USUAL_BLOCKS,
@@ -18,6 +16,7 @@ from tileverify.backend.numbers.trial_launches import (
     Constants,
     Spread,
     chosen_launches,
+    with_few_blocks,
 )
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.sources.discover import discover

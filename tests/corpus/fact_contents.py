@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tileverify.backend.numbers.data import generated
-from tileverify.backend.numbers.fact_checks import violation
+from tileverify.backend.numbers.inputs import generated, violation
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.facts.statements import Value
 from tileverify.contract.launch import DataFact, Expression, LaunchSpec, Number

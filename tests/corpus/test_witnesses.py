@@ -9,7 +9,7 @@ from math import prod
 
 import pytest
 
-from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.backend.numbers.choose import ContractInNumbers
 from tileverify.backend.replay.replay import Replayer
 from tileverify.contract.expressions import GRID_NAMES
 from tileverify.contract.launch import Block, ConcreteArray, ConcreteLaunch, KernelUnit

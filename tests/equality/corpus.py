@@ -20,7 +20,7 @@ from tests.corpus.kept import kept
 from tests.corpus.references import NUMBERS, REFERENCES, Reference
 
 from tileverify.backend.interpreter import InterpreterStop
-from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.backend.numbers.choose import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import Labelled, corpus_launches
 from tileverify.equality.answer_text import difference

@@ -13,7 +13,7 @@ import pytest
 from tests.command_line import command_line
 from tests.corpus.kept import keep
 
-from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.backend.numbers.choose import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
 from tileverify.equality.answer_text import sentence
 from tileverify.equality.deciding import Decision, ExactAnswer, decide

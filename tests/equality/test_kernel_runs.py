@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.written_kernel import written
 
-from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.backend.numbers.choose import ContractInNumbers
 from tileverify.backend.numbers.trial_launches import NARROW
 from tileverify.contract.launch import KernelUnit
 from tileverify.equality.kernel_runs import SentEnd, SentGap, SentPoint, runs

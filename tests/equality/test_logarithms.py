@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.backend.numbers.choose import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
 from tileverify.equality.answer_text import sentence
 from tileverify.equality.deciding import ENOUGH_BITS, Decision, ExactAnswer, decide

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.command_line import CommandLine
 
-from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.backend.numbers.choose import ContractInNumbers
 from tileverify.backend.numbers.inputs import Given, make_inputs, view
 from tileverify.backend.numbers.trial_launches import Constants
 from tileverify.contract.launch import KernelUnit

@@ -20,7 +20,7 @@ from tileverify.backend.assembler import find_assembler
 from tileverify.backend.audit.legal_launches import drawn
 from tileverify.backend.compiled.both_runs import reference
 from tileverify.backend.compiled.cubin_look import ProvedEntry
-from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.backend.numbers.choose import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.bytecode import decode

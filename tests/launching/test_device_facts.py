@@ -14,7 +14,7 @@ from tests.command_line import CommandLine
 
 from tileverify.backend.guard import ArrayValue, LaunchRefused
 from tileverify.backend.ledger import ByteAccess, InFlightConflict
-from tileverify.backend.numbers.fact_checks import violation
+from tileverify.backend.numbers.inputs import violation
 from tileverify.contract.launch import DataFact, Number
 from tileverify.launching import contents, device_facts, fact_kernels
 from tileverify.launching.contents import Contents, host_bytes

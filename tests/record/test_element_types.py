@@ -10,7 +10,7 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES
-from tileverify.backend.numbers.elements import numbers, presented, rounded, storage_type
+from tileverify.backend.numbers.array_files import numbers, presented, rounded, storage_type
 from tileverify.contract.arguments import parse_description
 from tileverify.contract.as_table import NotExpressible, array_text, launch_table
 from tileverify.contract.element_types import ELEMENT_TYPES

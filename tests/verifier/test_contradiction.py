@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.written_kernel import judged
 
-from tileverify.backend.numbers.fact_checks import violation
+from tileverify.backend.numbers.inputs import violation
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import LaunchSpec

@@ -9,8 +9,7 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.backend.guard import LaunchRefused, compile_guard
-from tileverify.backend.guard.arguments import ArrayValue, Value
-from tileverify.backend.guard.lists import spelled_out
+from tileverify.backend.guard.arguments import ArrayValue, Value, spelled_out
 from tileverify.contract.expressions import print_expression
 from tileverify.contract.launch import KernelUnit, LaunchSpec, SameArray
 from tileverify.contract.spec import build_launch

@@ -82,7 +82,7 @@ def extent(shape: Sequence[Term], strides: Sequence[Term], element_bytes: int) -
 #     0 <= size, stride <= the largest index of their width        0 <= length of a list < 2**31
 #     least <= scalar <= largest of its type                       1 <= grid axis <= `GRID_MAX`
 #
-# Terms (`as_terms`), checks of a launch (`backend.guard`) and conditions on numbers (`backend.numbers.conditions`) are
+# Terms (`as_terms`), checks of a launch (`backend.guard`) and conditions on numbers (`backend.numbers.choose`) are
 # readings of them.  What keeps the elements of an array apart is in `strides`, who may share memory in `overlap`.
 
 

@@ -11,12 +11,10 @@ from typing import Final, Protocol, TypeAlias, TypedDict, runtime_checkable
 import numpy as np
 
 from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
-from ..backend.numbers.conditions import ContractInNumbers
-from ..backend.numbers.elements import numbers
-from ..backend.numbers.extents import cost, extent
+from ..backend.numbers.array_files import numbers
+from ..backend.numbers.choose import ContractInNumbers, cost, extent
 from ..backend.numbers.inputs import view
-from ..backend.numbers.small_launches import smallest
-from ..backend.numbers.trial_launches import Constants, constants_of
+from ..backend.numbers.trial_launches import Constants, constants_of, smallest
 from ..backend.numbers.turning_contents import with_turning_points
 from ..contract.launch import ConstantArgument, KernelUnit, flat
 from ..system.errors import UsageError

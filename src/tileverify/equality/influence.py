@@ -17,7 +17,7 @@ import numpy as np
 from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
 from ..backend.interpreter.machine import uniform_ops
 from ..backend.interpreter.values import Tile
-from ..backend.numbers.conditions import ContractInNumbers
+from ..backend.numbers.choose import ContractInNumbers
 from ..backend.numbers.trial_launches import Constants
 from ..frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
 from ..frontend.bytecode.traverse import operands, walk

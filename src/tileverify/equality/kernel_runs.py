@@ -16,12 +16,10 @@ import msgspec
 import numpy as np
 
 from ..backend.interpreter import Budget, BudgetSpent, InterpreterStop
-from ..backend.numbers.conditions import ContractInNumbers
-from ..backend.numbers.elements import rounded, storage_type
-from ..backend.numbers.extents import extent
+from ..backend.numbers.array_files import rounded, storage_type
+from ..backend.numbers.choose import ContractInNumbers, extent
 from ..backend.numbers.inputs import Inputs
-from ..backend.numbers.small_launches import siblings
-from ..backend.numbers.trial_launches import Constants, constants_of
+from ..backend.numbers.trial_launches import Constants, constants_of, siblings
 from ..contract.launch import ConcreteArray, ConcreteLaunch, KernelUnit
 from ..system.errors import UsageError
 from .deciding import TRIES, SearchedPlace, at_turns, beyond_masks, constants_among, searched_places, worth_searching

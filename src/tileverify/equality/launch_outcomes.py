@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..backend.numbers.elements import numbers
+from ..backend.numbers.array_files import numbers
 from ..backend.numbers.inputs import view
 from ..frontend.bytecode.model import Block, Entry, Op, ScalarType, TileType, Value
 from ..frontend.bytecode.traverse import operands, walk

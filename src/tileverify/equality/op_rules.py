@@ -36,7 +36,7 @@ from ..backend.interpreter.values import (
     wrapped,
 )
 from ..backend.numbers.inputs import Inputs
-from ..backend.numbers.launch_steps import STEPPING, launch_steps, steered_by_steps
+from ..backend.numbers.odd_launches import STEPPING, launch_steps, steered_by_steps
 from ..contract.launch import EntryParameter
 from ..frontend.bytecode.model import Block, Entry, Module, Op, ScalarType, TileType, Value
 from ..frontend.bytecode.optable import BY_NAME

@@ -9,9 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..backend.numbers.conditions import ContractInNumbers, scalars
-from ..backend.numbers.elements import storage_type
-from ..backend.numbers.extents import cost, extent
+from ..backend.numbers.array_files import storage_type
+from ..backend.numbers.choose import ContractInNumbers, cost, extent, scalars
 from ..backend.numbers.inputs import Given, Inputs, make_inputs, view
 from ..backend.numbers.trial_launches import WIDE, Chosen, Constants, Spread, at_turning_points, chosen_launches
 from ..contract.element_types import ELEMENT_TYPES

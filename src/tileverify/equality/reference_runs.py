@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from ..backend.interpreter import InterpreterStop
-from ..backend.numbers.elements import NUMPY
+from ..backend.numbers.array_files import NUMPY
 from ..frontend.sources.importing import import_file
 from ..system.errors import TileVerifyError, UsageError
 from . import exact

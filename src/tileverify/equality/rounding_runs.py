@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike
 from ..backend.interpreter import Budget, InterpreterStop, bind_launch, run_block
 from ..backend.interpreter.memory import Memory
 from ..backend.interpreter.values import RUN
-from ..backend.numbers.conditions import ContractInNumbers, scalars
-from ..backend.numbers.elements import numbers, rounded
-from ..backend.numbers.extents import extent
+from ..backend.numbers.array_files import numbers, rounded
+from ..backend.numbers.choose import ContractInNumbers, extent, scalars
 from ..backend.numbers.inputs import Inputs
 from ..backend.numbers.trial_launches import constants_of
 from ..contract.element_types import ELEMENT_TYPES

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ..backend.interpreter import Budget
-from ..backend.numbers.conditions import ContractInNumbers, scalars
+from ..backend.numbers.choose import ContractInNumbers, scalars
 from ..backend.numbers.trial_launches import constants_of
 from ..contract.contiguous import strides_of
 from ..contract.element_types import ELEMENT_TYPES

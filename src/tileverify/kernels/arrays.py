@@ -17,8 +17,7 @@ from typing import Any, Final, Generic, ParamSpec, Protocol, Self, TypeAlias, Ty
 import numpy as np
 from numpy.typing import NDArray
 
-from ..backend.guard.arguments import ArrayValue
-from ..backend.guard.buffers import array_value
+from ..backend.guard.arguments import ArrayValue, array_value
 from ..launching.launch_types import Stream
 from ..system.errors import UsageError
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ..backend.guard import LaunchRefused
-from ..backend.guard.buffers import array_value
+from ..backend.guard.arguments import array_value
 from ..contract.launch import Argument, ArrayArgument, ConstantArgument, ListArgument
 from ..launching.arguments import same_constant
 from ..launching.bundle.manifest import SUFFIX

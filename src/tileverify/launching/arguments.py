@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 from ..backend.gpu import driver
 from ..backend.guard import ArrayValue, LaunchRefused
-from ..backend.guard.arguments import Grid, Value
-from ..backend.guard.buffers import array_value
+from ..backend.guard.arguments import Grid, Value, array_value
 from ..backend.ledger import ByteAccess
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import Argument, ConstantArgument, ListArgument, TupleArgument

@@ -12,8 +12,7 @@ from typing import Final, Unpack
 from ..backend.gpu import driver
 from ..backend.gpu.loaded import GpuKernel, Plan
 from ..backend.guard import Guard, compile_guard
-from ..backend.guard.arguments import ArrayValue, Grid, Value
-from ..backend.guard.lists import lengths_of, spelled_out
+from ..backend.guard.arguments import ArrayValue, Grid, Value, lengths_of, spelled_out
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..contract.trustable import launched_text, trusted_text
 from ..pipeline.verdict_cache import default_folder

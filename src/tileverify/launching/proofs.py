@@ -15,7 +15,7 @@ from typing import Final
 
 from ..backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
 from ..backend.guard.arguments import Grid, Value
-from ..backend.numbers.fact_checks import violation
+from ..backend.numbers.inputs import violation
 from ..contract.expression_parser import parse_condition
 from ..contract.expressions import GRID_NAMES, Undefined, evaluate
 from ..contract.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray

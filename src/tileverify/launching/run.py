@@ -16,11 +16,10 @@ import numpy as np
 
 from ..backend.interpreter import InterpreterStop
 from ..backend.interpreter.values import KEEP_GOING, RUN
-from ..backend.numbers.blocks import Executed, execute_launch
-from ..backend.numbers.conditions import ContractInNumbers, scalars
-from ..backend.numbers.elements import ML_DTYPES, RAW, Array, numbers, presented
+from ..backend.numbers.array_files import ML_DTYPES, RAW, Array, numbers, presented
+from ..backend.numbers.blocks import Executed, KernelFault, RunMessages, execute_launch
+from ..backend.numbers.choose import ContractInNumbers, scalars
 from ..backend.numbers.inputs import Given, Inputs, elements_with, make_inputs, view
-from ..backend.numbers.told import KernelFault, RunMessages
 from ..backend.replay.explore import Exploration, explore
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import Block, ConcreteArray, KernelUnit

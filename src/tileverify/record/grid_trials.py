@@ -27,9 +27,7 @@ from ..backend.audit.legal_launches import tile_sizes
 from ..backend.interpreter import InterpreterStop
 from ..backend.interpreter.values import KEEP_GOING
 from ..backend.numbers.blocks import execute_launch
-from ..backend.numbers.choose import choose
-from ..backend.numbers.conditions import ContractInNumbers, scalars
-from ..backend.numbers.extents import cost
+from ..backend.numbers.choose import ContractInNumbers, choose, cost, scalars
 from ..backend.numbers.inputs import Given, Inputs, elements_with, make_inputs
 from ..contract.expression_parser import parse_size
 from ..contract.expressions import GRID_NAMES, evaluate, free_names

@@ -13,7 +13,7 @@ import pytest
 
 from tileverify.backend.audit.legal_launches import drawn
 from tileverify.backend.audit.reading import second_reading
-from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.backend.numbers.choose import ContractInNumbers
 from tileverify.contract.launch import KernelUnit
 from tileverify.contract.terms import ONE, TRUE, Term, add, sub
 from tileverify.corpus import ROOT

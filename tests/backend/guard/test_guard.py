@@ -13,8 +13,7 @@ from tests.corpus.compiled import units
 from tests.corpus.launches import drawn_launches
 
 from tileverify.backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
-from tileverify.backend.guard.arguments import Value
-from tileverify.backend.guard.buffers import array_value
+from tileverify.backend.guard.arguments import Value, array_value
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.launch import ArrayArgument, ConcreteLaunch, ListArgument, ScalarArgument
 from tileverify.contract.spec import build_launch

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tileverify.corpus
-from tileverify.backend.numbers.conditions import ContractInNumbers
+from tileverify.backend.numbers.choose import ContractInNumbers
 from tileverify.backend.numbers.inputs import Given, make_inputs
 from tileverify.backend.traffic.accounts import KernelAccounts, logged
 from tileverify.backend.traffic.launch_numbers import small_values

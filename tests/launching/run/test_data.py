@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tileverify.backend.numbers import data
-from tileverify.backend.numbers.data import generated
-from tileverify.backend.numbers.elements import Array
-from tileverify.backend.numbers.fact_checks import violation
+from tileverify.backend.numbers import inputs
+from tileverify.backend.numbers.array_files import Array
+from tileverify.backend.numbers.inputs import generated, violation
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.facts import kinds
@@ -147,7 +146,7 @@ def test_facts_of_a_subject_that_nobody_draws_for_make_their_contents(
     facts: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A new kind of fact is sampled by its own module, whatever it speaks of."""
-    monkeypatch.setattr(data, "_DRAWN", frozenset())
+    monkeypatch.setattr(inputs, "_DRAWN", frozenset())
     parsed = [parse_data_fact(text) for text in facts]
     shape = (3, 2) if len(facts) > 1 or "rows" in facts[0] else (4,)
     found = [generated("a", "i32", shape, parsed, value, seed, {}) for seed in range(20)]
@@ -269,6 +268,6 @@ def test_what_cannot_be_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="the range is empty"):
         make("range(a, 1, 3)", "multiples(a, 4)")
     with monkeypatch.context() as patch:
-        patch.setattr(data, "_DRAWN", frozenset())
+        patch.setattr(inputs, "_DRAWN", frozenset())
         with pytest.raises(UsageError, match="no contents of a were found"):
             make("injective(a)", "range(a, 0, 3)")

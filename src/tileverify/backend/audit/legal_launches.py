@@ -16,8 +16,7 @@ from ...contract.launch import ConcreteArray
 from ...frontend.bytecode.model import Entry, TileType
 from ...frontend.bytecode.traverse import walk
 from ...system.errors import UsageError
-from ..numbers.choose import Palette, choose, draw, extents
-from ..numbers.conditions import ContractInNumbers
+from ..numbers.choose import ContractInNumbers, Palette, choose, draw, extents
 from ..numbers.inputs import Given, Inputs, make_inputs
 
 ELEMENTS: Final = 1 << 14

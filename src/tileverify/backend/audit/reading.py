@@ -22,7 +22,7 @@ from ...system.printable import display_path
 from ..interpreter import Budget, InterpreterStop, bind_launch
 from ..interpreter.access_log import DynamicAccess
 from ..interpreter.values import Array
-from ..numbers.conditions import ContractInNumbers
+from ..numbers.choose import ContractInNumbers
 from ..numbers.inputs import Inputs
 from .block_terms import BlockTerms, KernelTerms, LaunchTerms
 from .legal_launches import drawn

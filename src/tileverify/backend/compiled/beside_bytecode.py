@@ -24,7 +24,7 @@ from ...frontend.bytecode.model import Op
 from ..interpreter.access_log import BlockLog, DynamicAccess
 from ..interpreter.values import OVERFLOWED, UNSPECIFIED
 from .both_runs import CodeDifference, DifferenceKind, Reference, broken_hand_overs, machine_for, weaker_orders
-from .machine.casts import from_eight_bits
+from .machine.computed import from_eight_bits
 from .machine.machine import ThreadMachine
 from .machine.run import Hang, Stopped, WentOutside, run
 from .machine.storage import UNKNOWN, Array, GlobalMemory, ThreadAccess, from_bf16

@@ -17,7 +17,7 @@ from ...system.errors import UsageError
 from ..assembler import Assembled, CodeDiffers, split_loads, why_split
 from ..audit.legal_launches import covering
 from ..interpreter import InterpreterStop
-from ..numbers.conditions import ContractInNumbers
+from ..numbers.choose import ContractInNumbers
 from ..numbers.inputs import Inputs
 from .beside_bytecode import compared
 from .both_runs import CodeDifference, DifferenceKind, Reference, reference

@@ -21,9 +21,8 @@ from ..interpreter.control import RULES
 from ..interpreter.integers import COMPARISONS, divide
 from ..interpreter.tiles import constant_tile
 from ..interpreter.values import Tile, as_signed, wrapped
-from .conditions import ContractInNumbers
-from .elements import Array
-from .lane_expressions import evaluated, some
+from .array_files import Array
+from .choose import ContractInNumbers
 
 if TYPE_CHECKING:
     from ..interpreter.machine import BlockRun
@@ -436,3 +435,35 @@ def _parted(op: Op, element: ScalarType, found: Lanes, operands: Sequence[Lanes]
 def _length(value: Value) -> int:
     assert isinstance(value.type, TileType)
     return value.type.shape[0]
+
+
+# ----------------------------------------------------------------------------------------------------- lane expressions
+# Expressions of a spec in the lanes of many launches at once.
+
+
+def evaluated(expression: Expression, values: Mapping[str, Array]) -> Array:
+    """The expression for each lane, where `operators.Operator.value` knows one launch.
+
+    :raises Undefined: it has an operator that is not followed, or a name without a value.
+    """
+    if isinstance(expression, Number):
+        return np.asarray(expression.value, np.int64)
+    if isinstance(expression, Name):
+        if expression.name not in values:
+            raise Undefined(f"{expression.name} has no value")
+        return values[expression.name]
+    operator = _OPERATORS.get(expression.op)
+    if operator is None:
+        raise Undefined(f"'{expression.op}' is not followed")
+    return np.asarray(operator(*(evaluated(each, values) for each in expression.args)))
+
+
+def some(divisor: Array) -> Array:
+    """A divisor that is not 0."""
+    return np.where(divisor == 0, 1, divisor)
+
+
+_OPERATORS: Final[Mapping[str, Callable[..., Array]]] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "neg": np.negative, "min": np.minimum, "max": np.maximum,
+    "//": lambda a, b: a // some(b), "%": lambda a, b: a % some(b), "cdiv": lambda a, b: -(-a // some(b)),
+}  # fmt: skip

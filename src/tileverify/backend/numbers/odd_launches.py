@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from ...contract.contiguous import strides_of
 from ...contract.expressions import GRID_NAMES, Undefined
-from ...contract.launch import GRID_MAX, Apply, EntryParameter, Expression, Name
-from ...frontend.bytecode.entry_uses import NOWHERE, ValueUse, uses_of
-from ...frontend.bytecode.model import Entry, Op, ScalarType, TileType, Value
-from .bounded_loads import bounded_loads
-from .conditions import ContractInNumbers
-from .elements import Array
-from .extents import cost, extent
-from .lane_expressions import evaluated
-from .launch_integers import Axes, Launches, computed
-from .launch_steps import launch_steps
+from ...contract.facts.form import Subject
+from ...contract.facts.kinds import subject_of
+from ...contract.launch import GRID_MAX, Apply, DataFact, EntryParameter, Expression, LaunchSpec, Name, Role
+from ...frontend.bytecode.entry_uses import CONSTANT, NOWHERE, ValueOrigin, ValueUse, origins_of, uses_of
+from ...frontend.bytecode.model import Entry, Op, Operand, ScalarType, TileType, Value
+from ...frontend.bytecode.traverse import walk
+from .array_files import Array
+from .choose import ContractInNumbers, cost, extent
+from .launch_integers import Axes, Launches, computed, evaluated
 from .trial_launches import MOST_ELEMENTS, Chosen
 
 BlockOf: TypeAlias = "Callable[[Array], Array]"
@@ -300,3 +300,120 @@ def _bits(op: Op) -> int:
 
 def _line(op: Op) -> int | None:
     return None if op.location is None else op.location.line
+
+
+# --------------------------------------------------------------------------------------------------------- launch steps
+# Ops that make an integer of the launch alone by which no law goes on: remainders, quotients by what is no constant,
+# shifts, bits, casts to narrower words, and whether such or a product is one number.
+#
+# What is right at a few launches says nothing of others there: ``1 // (1 + (m * m + 3 * n * n) % 10007)`` is 0 in
+# nearly all of them.  Sums, products and the quotient of a sum by a constant are left out: their borders are tried
+# (`odd_launches`).
+
+
+STEPPING: Final = frozenset({"remi", "divi", "shri", "andi", "ori", "xori", "mulhii", "trunci", "exti", "cmpi"})
+_STEERING: Final = ValueUse.BRANCH | ValueUse.BOUND
+
+
+@lru_cache(maxsize=64)
+def launch_steps(entry: Entry) -> frozenset[Op]:
+    """Those ops, wherever their results go."""
+    origins = origins_of(entry)
+    bent: set[Value] = set()
+    found: set[Op] = set()
+    for op in walk(entry.body):
+        operands = [value for value in op.operands.values() if isinstance(value, Value)]
+        made_of = [origins.get(value, CONSTANT) for value in operands]
+        if (
+            op.regions
+            or not any(ValueOrigin.LAUNCH in each for each in made_of)
+            or ValueOrigin.CONTENTS in _joined(made_of)
+        ):
+            continue
+        of_bent = not bent.isdisjoint(operands)
+        if op.name in STEPPING and _steps(op, made_of, of_bent):
+            found.add(op)
+            of_bent = True
+        if of_bent or (op.name == "muli" and all(each is not CONSTANT for each in made_of)):
+            bent.update(op.results)
+    return frozenset(found)
+
+
+@lru_cache(maxsize=64)
+def steered_by_steps(entry: Entry) -> bool:
+    """Whether a branch or the rounds of a loop hang on such an op; or an address on one that is 0 or 1."""
+    uses, origins = uses_of(entry), origins_of(entry)
+    steps = launch_steps(entry)
+    return any(
+        uses.get(op.result, NOWHERE) & (ValueUse.BRANCH if op.name == "cmpi" else _STEERING)
+        or (op.result in uses and op.name == "divi" and op.value("lhs") not in origins)
+        or (op.result in uses and op.name == "exti")
+        for op in steps
+    )
+
+
+def _joined(origins: list[ValueOrigin]) -> ValueOrigin:
+    whole = CONSTANT
+    for each in origins:
+        whole |= each
+    return whole
+
+
+def _steps(op: Op, made_of: list[ValueOrigin], of_bent: bool) -> bool:
+    match op.name:
+        case "divi":
+            return of_bent or made_of[1] is not CONSTANT
+        case "andi" | "ori" | "xori":
+            return _word(op.result) > 1
+        case "exti":  # a condition as a number
+            return of_bent and _word(op.value("s")) == 1
+        case "cmpi":  # most ask whether an index is inside
+            return of_bent and op.attributes["pred"] in ("equal", "not_equal")
+        case "trunci":
+            return _word(op.result) < 32
+    return True
+
+
+def _word(value: Value) -> int:
+    element = value.type.element if isinstance(value.type, TileType) else None
+    return element.bits if isinstance(element, ScalarType) else 0
+
+
+# -------------------------------------------------------------------------------------------------------- bounded loads
+# Loads of integers that a `range` fact bounds: what they give is a number of the launch, up to a size of it.
+
+
+_POINTING: Final = {
+    "make_tensor_view": "base", "make_partition_view": "s", "make_gather_scatter_view": "s", "make_strided_view": "s",
+    "offset": "ptr", "broadcast": "s", "reshape": "s", "assume": "s",
+}  # fmt: skip
+"""Ops whose result leads to the array of one operand."""
+
+
+def bounded_loads(entry: Entry, parameters: Sequence[EntryParameter], spec: LaunchSpec) -> dict[Op, DataFact]:
+    """The fact that bounds what each such load gives, where it is an integer."""
+    bounds = (fact for fact in (*spec.observed, *spec.data) if subject_of(fact) is Subject.LIMITS and not fact.unless)
+    facts = {fact.array: fact for fact in bounds}
+    return dict(_bounded(entry, parameters, facts)) if facts else {}
+
+
+def _read_through(op: Op) -> Operand:
+    """The pointers or the view that a load reads through."""
+    return op.operands[op.declaration.address] if op.declaration.loads and op.declaration.address else None
+
+
+def _bounded(
+    entry: Entry, parameters: Sequence[EntryParameter], facts: dict[str, DataFact]
+) -> Iterator[tuple[Op, DataFact]]:
+    leads_to: dict[Value, str] = {
+        value: parameter.argument
+        for value, parameter in zip(entry.parameters, parameters, strict=True)
+        if parameter.role is Role.POINTER
+    }
+    for op in walk(entry.body):
+        if (operand := op.operands.get(_POINTING.get(op.name, ""))) in leads_to:
+            leads_to[op.results[0]] = leads_to[operand]
+        elif (operand := _read_through(op)) in leads_to and leads_to[operand] in facts:
+            kind = op.results[0].type
+            if isinstance(kind, TileType) and isinstance(kind.element, ScalarType) and not kind.element.is_float:
+                yield op, facts[leads_to[operand]]

@@ -1,4 +1,4 @@
-"""The launches that a proved kernel is tried with.
+"""The launches that a proved kernel is tried with: at borders, and small in what a launch is not about.
 
 They are chosen to expose work that is skipped: sizes that fill no tile, and *borders*, the numbers that the bytecode
 holds.  A kernel can only turn on a number that it has: as a size, as a count of blocks, or in what an array holds.
@@ -27,11 +27,8 @@ from ...contract.launch import GRID_MAX
 from ...frontend.bytecode.model import Block, Entry, Op, ScalarType
 from ...system.errors import UsageError
 from ..interpreter.rounding import from_bits
-from .choose import choose
-from .conditions import ContractInNumbers, scalars
-from .elements import storage_type
-from .extents import cost, extent
-from .small_launches import with_few_blocks
+from .array_files import storage_type
+from .choose import ContractInNumbers, choose, cost, extent, scalars
 
 SIZES: Final = (1, 3, 16, 2, 7, 33, 64, 100, 127, 129, 200, 256, 257, 511)
 SECRET_SIZES: Final = 3
@@ -319,3 +316,74 @@ def _not_tried(
         missed = next((border for border in borders if border >= max(lengths)), None)
         if missed is not None and len(set(lengths)) > 1:
             yield f"{name} > {missed}"
+
+
+# ------------------------------------------------------------------------------------------------------- small launches
+# Launches as small as a contract lets them be, in the sizes that are not what a launch is about.
+
+
+_SMALL: Final = (3, 2, 1, 4, 8, 16, 32)
+"""3 first: of one or two, rows and columns are easily taken for each other."""
+
+
+def siblings(contract: ContractInNumbers, launches: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
+    """For each launch but the first one with small values where it has those of the first, if that costs less."""
+    found: list[Mapping[str, int]] = []
+    for values in launches[1:]:
+        small = sibling(contract, launches[0], values)
+        if cost(contract, small) < cost(contract, values) and small not in found and small not in launches:
+            found.append(small)
+    return sorted(found, key=lambda values: cost(contract, values))
+
+
+def sibling(contract: ContractInNumbers, usual: Mapping[str, int], values: Mapping[str, int]) -> Mapping[str, int]:
+    """The launch ``values`` with small values where it has those of ``usual``, as far as the contract has such."""
+    for name in _free(contract, values):
+        if values[name] == usual.get(name):
+            values = next(_smaller(contract, values, name, _SMALL), values)
+    return values
+
+
+def with_few_blocks(contract: ContractInNumbers, values: Mapping[str, int], most: int) -> Mapping[str, int]:
+    """The launch with no more than ``most`` blocks, if smaller sizes give that; of such launches one with many
+    elements."""
+    blocks = extent(contract, values)[1]
+    while blocks > most:
+        found = [
+            (extent(contract, small), small)
+            for name in _free(contract, values)
+            for small in _smaller(contract, values, name, (values[name] // 2, *sorted(_SMALL, reverse=True)))
+        ]
+        found = [each for each in found if each[0][1] < blocks]
+        if not found:
+            break
+        (_, blocks), values = max(found, key=lambda each: (each[0][1] <= most, -max(each[0][1], most), each[0][0]))
+    return values
+
+
+def smallest(contract: ContractInNumbers, values: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
+    """Launches that differ from this one in one size, which is smaller, the smallest first."""
+    for name in _free(contract, values):
+        low = 0 if name in contract.scalars else 1
+        steps = sorted({low, low + 1, values[name] // 4, values[name] // 2, values[name] - 1})
+        yield from _smaller(contract, values, name, [step for step in steps if low <= step < values[name]])
+
+
+def _free(contract: ContractInNumbers, values: Mapping[str, int]) -> list[str]:
+    return [name for name in contract.roots if name in values and name not in GRID_NAMES]
+
+
+def _smaller(
+    contract: ContractInNumbers, values: Mapping[str, int], name: str, wanted: Sequence[int]
+) -> Iterator[Mapping[str, int]]:
+    """``values`` with another one for ``name``, all others kept, as far as the contract has such launches."""
+    kept = {other: values[other] for other in _free(contract, values)}
+    for value in wanted:
+        if value >= values[name]:
+            continue
+        try:
+            found = choose(contract, {**kept, name: value})
+            if cost(contract, found) <= cost(contract, values):
+                yield found
+        except (UsageError, KeyError):
+            continue

@@ -14,8 +14,7 @@ from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import Apply, ConcreteArray, ConcreteLaunch, Expression, Name, Number
 from ...frontend.bytecode.model import Entry
 from ..audit.legal_launches import AXES, SCALARS, SIZES, drawn_values, tile_sizes
-from ..numbers.choose import Palette, check_given, draw
-from ..numbers.conditions import ContractInNumbers, scalars
+from ..numbers.choose import ContractInNumbers, Palette, check_given, draw, scalars
 
 SMALL: Final = 18
 LARGE: Final = 14

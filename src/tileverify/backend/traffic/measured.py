@@ -25,7 +25,7 @@ from ...frontend.symbolic.summary import Access, AccessSummary, ViewFootprint
 from ...results.traffic import AccessTraffic, Amount, ArrayTraffic, Bounds, Traffic, not_counted
 from ...system.errors import UsageError
 from ..audit.legal_launches import BLANK, LARGEST, elements_in_memory
-from ..numbers.conditions import ContractInNumbers
+from ..numbers.choose import ContractInNumbers
 from ..numbers.inputs import Given, make_inputs
 from .accounts import KernelAccounts, LaunchAccount, Mode, logged
 from .launch_numbers import SizedLaunch, large_values, sized, small_values, usual_launch

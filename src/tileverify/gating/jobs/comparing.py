@@ -29,7 +29,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from ...backend.numbers.elements import Array, numbers
+from ...backend.numbers.array_files import Array, numbers
 from ..gated import MASKED, ROUNDING, Reason
 from .job_messages import Tried, TriedArray
 from .trial_contents import EXTREME, LARGE, SPECIAL, TOLD

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...backend.numbers.conditions import ContractInNumbers
+from ...backend.numbers.choose import ContractInNumbers
 from ...backend.numbers.trial_launches import NARROW
 from ...equality.kernel_runs import SentEnd, SentGap, framed, runs
 from ...equality.op_rules import ExactKernel

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from ...backend.numbers.elements import Array, numbers, storage_type
+from ...backend.numbers.array_files import Array, numbers, storage_type
 from ...results import KernelResult
 from ...results.json_report import result_from_json
 from ..gated import Reason, TrialSummary

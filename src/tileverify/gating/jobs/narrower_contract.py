@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...backend.numbers.conditions import ContractInNumbers
+from ...backend.numbers.choose import ContractInNumbers
 from ...contract.expression_parser import parse_condition
 from ...contract.expressions import GRID_NAMES, Undefined, free_names
 from ...contract.launch import Apply, Expression, LaunchSpec, SameArray

@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...backend.numbers.elements import Array, numbers
+from ...backend.numbers.array_files import Array, numbers
 from ...equality.answer_text import difference, fields
 from ...equality.kernel_runs import NoPoints
 from ...equality.reference_runs import loaded

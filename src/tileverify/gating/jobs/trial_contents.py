@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...backend.numbers.conditions import ContractInNumbers, scalars
-from ...backend.numbers.elements import Array, rounded, storage_type
+from ...backend.numbers.array_files import Array, rounded, storage_type
+from ...backend.numbers.choose import ContractInNumbers, scalars
 from ...backend.numbers.inputs import Given, Inputs, make_inputs, view
 from ...backend.numbers.trial_launches import Constants
 from ...backend.numbers.turning_contents import TURNING_SCALAR

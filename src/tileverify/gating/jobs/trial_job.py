@@ -18,14 +18,19 @@ from msgspec.structs import replace
 
 from ...backend.interpreter.ordering import AccessOrder, BlockOrder, Schedule
 from ...backend.interpreter.values import RUN
+from ...backend.numbers.array_files import Array
 from ...backend.numbers.blocks import Executed, execute_launch
-from ...backend.numbers.conditions import ContractInNumbers
-from ...backend.numbers.elements import Array
-from ...backend.numbers.extents import extent
+from ...backend.numbers.choose import ContractInNumbers, extent
 from ...backend.numbers.inputs import Inputs, view
 from ...backend.numbers.odd_launches import Narrow, odd_launches, with_odd
-from ...backend.numbers.small_launches import sibling
-from ...backend.numbers.trial_launches import MOST_TOLD, NARROW, at_turning_points, chosen_launches, constants_of
+from ...backend.numbers.trial_launches import (
+    MOST_TOLD,
+    NARROW,
+    at_turning_points,
+    chosen_launches,
+    constants_of,
+    sibling,
+)
 from ...backend.numbers.turning_contents import with_turning_points
 from ...backend.replay.explore import Exploration, explore
 from ...contract.launch import Argument, ConcreteArray, ConstantArgument, KernelUnit, flat

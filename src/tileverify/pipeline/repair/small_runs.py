@@ -30,8 +30,8 @@ from ...backend.interpreter.machine import BlockRun
 from ...backend.interpreter.ordering import Schedule
 from ...backend.interpreter.reductions import identity_of
 from ...backend.interpreter.values import INTERLEAVED, OVERFLOWED, UNSPECIFIED, Array, Conduct, Tile
-from ...backend.numbers.conditions import ContractInNumbers
-from ...backend.numbers.elements import numbers, rounded, storage_type
+from ...backend.numbers.array_files import numbers, rounded, storage_type
+from ...backend.numbers.choose import ContractInNumbers
 from ...backend.replay.side_values import counting_floats
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import Block, ConcreteLaunch, KernelUnit, LaunchSpec

@@ -13,8 +13,7 @@ import numpy as np
 
 from ...backend.interpreter import BoundLaunch, InterpreterStop, bind_launch
 from ...backend.interpreter.conflicts import loops_around
-from ...backend.numbers.choose import choose
-from ...backend.numbers.conditions import Condition, ContractInNumbers
+from ...backend.numbers.choose import Condition, ContractInNumbers, choose
 from ...backend.numbers.inputs import Given, Inputs, make_inputs
 from ...backend.replay.replay import Replayer
 from ...backend.traffic.measured import traffic_of

@@ -20,7 +20,7 @@ from ...backend.interpreter.grid_runs import extent_bytes
 from ...backend.interpreter.memory import Allocation
 from ...backend.interpreter.rounding import to_bits
 from ...backend.interpreter.values import Tile
-from ...backend.numbers.elements import rounded
+from ...backend.numbers.array_files import rounded
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import ConcreteLaunch, EntryParameter, Role
 from ...frontend.bytecode.model import PointerType, TileType

@@ -12,8 +12,7 @@ import numpy as np
 
 from ..ptx import Instruction, Operand, Pair, PtxAddress, PtxEntry, PtxSymbol, Register, Vector
 from . import bulk_copies, transfers
-from .casts import UnknownInstruction
-from .computed import rule_of
+from .computed import UnknownInstruction, rule_of
 from .machine import Step, ThreadMachine, Unfollowed
 from .storage import DTYPES, RACY, UNKNOWN, WARP, Array, Lanes, from_bf16, reader, width
 

@@ -36,7 +36,7 @@ from tileverify.contract.launch import Role
 from tileverify.contract.terms import Scope, Sort, Term, bits
 from tileverify.contract.terms.launch_wide import Opaque
 from tileverify.contract.variables import BID
-from tileverify.frontend.symbolic import control, invariants, loops, machine, pointers, tiles, tokens, values, written
+from tileverify.frontend.symbolic import execute, invariants, loops, machine, pointers, tiles, tokens, values, written
 from tileverify.frontend.symbolic.open_values import OpenValues
 from tileverify.frontend.symbolic.summary import Access
 from tileverify.frontend.symbolic.tokens import join
@@ -194,13 +194,13 @@ def known_on_every_path(patch: Patch) -> None:
 def one_side_taken(patch: Patch) -> None:
     """A number that a branch gives is taken for the one of its first side."""
     choose = values.choose
-    patch.setattr(control, "choose", lambda c, a, b: a if isinstance(a, Term) else choose(c, a, b))
+    patch.setattr(execute, "choose", lambda c, a, b: a if isinstance(a, Term) else choose(c, a, b))
 
 
 @sabotage
 def exits_end_everything(patch: Patch) -> None:
     """Where one side of a branch leaves, nothing behind the branch is taken to run."""
-    enter = control.branch
+    enter = execute.branch
 
     def branch(m: machine.Machine, op: Any) -> Any:
         before = m.path

@@ -14,8 +14,7 @@ from typing import Any, cast
 
 import pytest
 
-from tileverify.checker.agreement import Comparing
-from tileverify.checker.checked_values import Misread, NotFollowed
+from tileverify.checker.agreement import Comparing, Misread, NotFollowed
 from tileverify.checker.steps_loops import check_handed_on
 from tileverify.contract.terms import FALSE, Function, Scope, Term, and_, apply, const, eq, le, or_, var
 from tileverify.contract.terms.evaluate import evaluate

@@ -10,7 +10,7 @@ from tests.frontend.symbolic.programs import ProgramMaker
 from tests.frontend.symbolic.token_programs import TokenProgramMaker
 from tests.profiles import tries
 
-from tileverify.checker.checked_values import NotFollowed
+from tileverify.checker.agreement import NotFollowed
 from tileverify.checker.read_again import read_again
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.encoder import encode

@@ -13,14 +13,14 @@ from tests.backend.audit.test_second_reading import PLANTED, proof
 from tests.corpus.compiled import corpus_kernels
 from tests.written_kernel import unit_at
 
-from tileverify.checker.checked_values import Misread, NotFollowed
+from tileverify.checker.agreement import Misread, NotFollowed
 from tileverify.checker.read_again import ReadAgain, read_again
 from tileverify.contract import terms as t
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.contract.terms import Function, Scope, Term, TermKind
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
-from tileverify.frontend.bytecode.trusting import under_trust
+from tileverify.frontend.sources.abi import under_trust
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.recurrences import Recurrence
 from tileverify.frontend.symbolic.summary import Access, AccessSummary, LoopForm, PointerFootprint, Site, ViewFootprint

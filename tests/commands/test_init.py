@@ -13,7 +13,7 @@ from tests.command_line import CommandLine
 from tileverify.contract.expressions import print_expression
 from tileverify.contract.spec_files import read_spec_file
 from tileverify.corpus import ROOT
-from tileverify.frontend.sources import tile_cpp
+from tileverify.frontend.sources import bytecode_file
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import KernelResult, Verdict
 
@@ -70,7 +70,7 @@ def says_nothing(clause: str) -> bool:
 @pytest.fixture
 def compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """nvcc compiles a file once in a test: it does not read the spec, and nothing else changes."""
-    monkeypatch.setattr(tile_cpp, "compile_tile_cpp", cache(tile_cpp.compile_tile_cpp))
+    monkeypatch.setattr(bytecode_file, "compile_tile_cpp", cache(bytecode_file.compile_tile_cpp))
 
 
 @pytest.mark.parametrize(("stem", "count"), [("heads", 1), ("matrices", 3), ("rows", 2), ("vectors", 4)])

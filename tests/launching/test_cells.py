@@ -11,7 +11,7 @@ pytest.importorskip("cuda.tile", reason="kernels are compiled")
 pytest.importorskip("IPython", reason="runs cells")
 
 from tileverify.api import launcher
-from tileverify.frontend.sources.edited import edited_unit
+from tileverify.frontend.sources.cutile import edited_unit
 from tileverify.launching.checking import Checked, checked_cell
 from tileverify.system import notebook_cells
 from tileverify.system.errors import SourceError, TileVerifyError

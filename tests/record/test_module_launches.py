@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tileverify.frontend.sources.tile_cpp import compile_tile_cpp
+from tileverify.frontend.sources.bytecode_file import compile_tile_cpp
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.record.recorded_command import record
 from tileverify.results import Verdict

@@ -73,7 +73,7 @@ args = {{ out = "f32[6]", at = "i32[{at}]", n = "i32 = 6" }}
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    from tileverify.frontend.sources.tile_cpp import compile_tile_cpp
+    from tileverify.frontend.sources.bytecode_file import compile_tile_cpp
 
     source = tmp_path_factory.mktemp("pointers") / "pointers.cu"
     source.write_text(KERNELS)

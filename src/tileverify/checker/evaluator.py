@@ -34,8 +34,7 @@ from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.bytecode.traverse import inert_assumptions, used_values, walk
 from ..frontend.symbolic.summary import AccessSummary, Loop, LoopForm, Origin, Promise, Site, earlier
 from ..results.codes import TV
-from .agreement import Comparing, Refutes, Sizes
-from .checked_values import Address, Layout, Misread, NotFollowed, Tiling, Value, Waiting, lanes
+from .agreement import Address, Comparing, Layout, Misread, NotFollowed, Refutes, Sizes, Tiling, Value, Waiting, lanes
 
 Step: TypeAlias = "Callable[[Evaluator, Op], Value | tuple[Value, ...] | None]"
 

@@ -14,10 +14,9 @@ from ..frontend.bytecode.model import Entry, Module, PointerType, ScalarType, Ti
 from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.symbolic.summary import AccessSummary, Origin, OriginKind
 from . import steps_accesses, steps_integers, steps_loops, steps_pointers, steps_tiles
-from .agreement import Refutes
-from .checked_values import Address, Misread, Value
+from .agreement import Address, Misread, Refutes, Value
 from .evaluator import Evaluator, Step
-from .origins import first_byte, may_be_written
+from .steps_pointers import first_byte, may_be_written
 
 STEPS: Final[dict[str, Step]] = {
     **steps_accesses.STEPS,

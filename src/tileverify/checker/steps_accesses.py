@@ -11,8 +11,8 @@ from ..frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from ..frontend.bytecode.model import Op, TokenType
 from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.symbolic.summary import Access, Footprint, Lane, Origin, OriginKind, PointerFootprint, Site, earlier
-from . import origins
-from .checked_values import Misread, NotFollowed, Value, Waiting, lanes
+from . import steps_pointers
+from .agreement import Misread, NotFollowed, Value, Waiting, lanes
 from .evaluator import Evaluator, Step, pointee, shape, without_places
 from .steps_pointers import tile_at
 
@@ -20,7 +20,7 @@ from .steps_pointers import tile_at
 # ---------------------------------------------------------------------------------------------------- the ops
 def load_pointer(ev: Evaluator, op: Op) -> tuple[Value, ...]:
     mask = op.optional("mask")
-    value = origins.of_pointer(ev, op, ev.address(op.value("ptr")), None if mask is None else ev.term(mask))
+    value = steps_pointers.of_pointer(ev, op, ev.address(op.value("ptr")), None if mask is None else ev.term(mask))
     return value, _at_pointer(ev, op, Access.READ, value)
 
 
@@ -41,7 +41,7 @@ def swap(ev: Evaluator, op: Op) -> tuple[Value, ...]:
 def load_view(ev: Evaluator, op: Op) -> tuple[Value, ...]:
     view = ev.tiling(op.value("view"))
     place = tile_at(ev, view, op.group("index"), op.attributes.get("inbounds") or ())
-    value = origins.of_view(ev, op, view, place)
+    value = steps_pointers.of_view(ev, op, view, place)
     return value, _touch(ev, op, Access.READ, place, view.tile, value=value)
 
 
@@ -97,7 +97,7 @@ def _touch(
         ev.compare.impossible((guard,), f"{where} is left out")
         return after
     ev.done_sites[op.offset] = said
-    if access is not Access.READ and not origins.may_be_written(ev, place.origin):
+    if access is not Access.READ and not steps_pointers.may_be_written(ev, place.origin):
         raise Misread(f"{where} writes memory that is said to stay as it is")
     _allowed(ev, op, access, place.origin)
     results = [result for result in op.results if not isinstance(result.type, TokenType)]

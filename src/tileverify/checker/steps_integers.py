@@ -45,7 +45,7 @@ from ..contract.terms import shift_left as bits_left
 from ..contract.terms import shift_right as bits_right
 from ..frontend.bytecode.model import Op
 from ..frontend.bytecode.model import Value as SsaValue
-from .checked_values import NotFollowed
+from .agreement import NotFollowed
 from .evaluator import Evaluator, Step, width
 
 

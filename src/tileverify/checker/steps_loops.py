@@ -1,4 +1,4 @@
-"""Steps: branches and loops.
+"""Steps: branches and loops, and the induction of what is claimed of a loop's carried values.
 
 Of a loop is claimed what its carried values are when iteration t begins, for every t.  That is checked by induction:
 the claim at 0 is the initial value, and an iteration k that begins with the claim at k hands on the claim at k + 1.
@@ -7,13 +7,14 @@ Behind the loop the values are the claim at the number of iterations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from ..contract.terms import (
     FALSE,
     ONE,
+    TRUE,
     ZERO,
     Function,
     Scope,
@@ -23,29 +24,38 @@ from ..contract.terms import (
     add,
     and_,
     apply,
+    assuming,
     ceildiv,
     const,
+    eq,
+    floordiv,
+    floormod,
     implies,
     ite,
     le,
+    linear_parts,
+    literals,
     lt,
     maximum,
     mul,
+    ne,
     not_,
     or_,
+    scale,
     sub,
     substitute,
     var,
 )
-from ..contract.terms.launch_wide import scope_of
+from ..contract.terms.launch_wide import OWN, Opaque, scope_of
 from ..contract.variables import BID, GRID
 from ..frontend.bytecode.model import Op
+from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.bytecode.traverse import walk
-from ..frontend.symbolic.summary import Loop, LoopForm, earlier
+from ..frontend.symbolic.summary import Loop, LoopForm, LoopValue, earlier
 from ..results.codes import TV
-from .checked_values import Address, Misread, NotFollowed, Value, Waiting
+from .agreement import Address, Misread, NotFollowed, Value, Waiting, lanes
 from .evaluator import Evaluator, Step, WayOut, shape, width
-from .induction import CarriedClaims, either_way, terms_of
+from .steps_accesses import must_await
 from .steps_integers import read, stored
 from .steps_tiles import either_value
 
@@ -284,3 +294,275 @@ STEPS: Final[dict[str, Step]] = {
     "for": for_loop,
     "loop": endless_loop,
 }
+
+
+# ------------------------------------------------------------------------------------------------------------ induction
+# The claims about what a loop carries, and their induction.
+
+
+_MOST_RUNS: Final = 8
+"""Iterations of a loop that are run one by one, where their number is known."""
+
+
+class CarriedClaims:
+    """The carried values of one loop as they are claimed, by position."""
+
+    def __init__(
+        self, ev: Evaluator, op: Op, claimed: LoopForm, carried: Sequence[SsaValue], inits: Sequence[SsaValue]
+    ) -> None:
+        self.ev, self.op, self.claimed, self.carried = ev, op, claimed, carried
+        self.path, self.around = ev.path, ev.iterations
+        self.inits = [ev.value(init) for init in inits]
+        self.said = claimed.carried or (None,) * len(carried)
+        if len(self.said) != len(carried):
+            raise Misread("a loop carries another number of values")
+        self.same_around = and_(TRUE, *(eq(earlier(k), k) for k in self.around))
+        self.own = [self._own_function(i) for i in range(len(carried))]
+        for i in range(len(carried)):
+            self._check_init(i)
+
+    def at(self, time: Term) -> tuple[Value, ...]:
+        """The carried values when iteration ``time`` begins, as claimed."""
+        return tuple(self._at(i, time) for i in range(len(self.carried)))
+
+    def _at(self, i: int, time: Term) -> Value:
+        change, said, init = {self.claimed.time: time}, self.said[i], self.inits[i]
+        match said:
+            case None:
+                if not isinstance(init, Opaque):
+                    raise Misread("nothing is said of a number that a loop carries")
+                return OWN
+            case Term():
+                return substitute(said, change)
+            case (origin, offset):
+                if not isinstance(init, Address) or origin != init.origin:
+                    raise NotFollowed("a loop carries a pointer from one array to another")
+                return Address(origin, substitute(offset, change))
+        return Waiting({each: substitute(condition, change) for each, condition in said.items()})
+
+    # ------------------------------------------------------------------------------------------ free functions
+    def _name(self, i: int) -> str:
+        return f"loop{self.ev.loop_number[self.op]}.{i}"
+
+    def _own_function(self, i: int) -> Function | None:
+        """The function that stands for the value at position i where it has no closed form."""
+        said = self.said[i]
+        term = said if isinstance(said, Term) else said[1] if isinstance(said, tuple) else None
+        if term is None:
+            return None
+        name = self._name(i)
+        found = {
+            part.function
+            for part in term.free
+            if part.kind is TermKind.APPLY and (part.function.name == name or part.function.name.startswith(f"{name}."))
+        }
+        if len(found) > 1:
+            raise Misread("a carried value has two names")
+        for function in found:
+            if function.array is not None or function.scope not in (Scope.LAUNCH, Scope.BLOCK):
+                raise Misread("a carried value is said to be the contents of an array")
+            self.ev.declared(function)
+            return function
+        return None
+
+    def _application(self, i: int, time: Term) -> Term:
+        function = self.own[i]
+        assert function is not None
+        return apply(function, *self.around, time, *lanes(shape(self.carried[i])))
+
+    # ------------------------------------------------------------------------------------------------ induction
+    def _check_init(self, i: int) -> None:
+        init, first, what = self.inits[i], self._at(i, ZERO), self._what(i)
+        self.ev.speaks_of(terms_of(self._at(i, self.claimed.time)), what)
+        if isinstance(init, Waiting):
+            if not isinstance(first, Waiting):
+                raise Misread(f"{what}: it is a token")
+            must_await(self.ev, self.path, init, first.awaits, f"{what} at first")
+            return
+        for mine, theirs in zip(terms_of(init), terms_of(first), strict=True):
+            self.ev.compare.same(self.path, mine, theirs, f"{what} at first")
+        function = self.own[i]
+        if function is not None and function.scope is Scope.LAUNCH:
+            _must_be_alike(terms_of(init), self.around, what)
+
+    def check_step(self, ways: Sequence[WayOut]) -> None:
+        """What each way on hands over is the claim of the next iteration."""
+        k = self.claimed.iteration
+        then = add(k, ONE)
+        for way in ways:
+            # Where a function stands for a value, it is that value: so it is defined.
+            now: dict[Term, Term] = {}
+            for i, value in enumerate(way.values):
+                self._define(i, value, then, way, now)
+            for i, value in enumerate(way.values):
+                self._check_next(i, value, then, way, now)
+        for i, function in enumerate(self.own if ways else ()):
+            if function is not None and function.scope is Scope.LAUNCH:
+                # Blocks that do not get so far do not matter; which of several ways is taken does.
+                handed = either_way(ways, i)
+                _must_be_alike(terms_of(handed), (*self.around, k), self._what(i))
+
+    def _define(self, i: int, value: Value, then: Term, way: WayOut, now: dict[Term, Term]) -> None:
+        if self.own[i] is None:
+            return
+        (claim,), (handed,) = terms_of(self._at(i, then)), terms_of(value)
+        stand_in = self._application(i, then)
+        function, what = self.own[i], self._what(i)
+        assert function is not None
+        for _, leaf in _leaves(claim, way.path):
+            if stand_in not in leaf.free:
+                continue
+            modulus, rest = _linear_in(leaf, stand_in, what)
+            is_number = modulus and (modulus, rest) != (1, 0)
+            value_of = floordiv(sub(handed, const(rest)), const(modulus)) if is_number else handed
+            if now.setdefault(stand_in, value_of) is not value_of:
+                raise NotFollowed(f"{what}: a form of its own")
+            if any(
+                stand_in in term.free for j in range(len(self.said)) if j != i for term in terms_of(self._at(j, then))
+            ):
+                # Others rely on the function, so it has to be this value in all cases.
+                self._in_range(way.path, handed, leaf, function, stand_in, what)
+
+    def _check_next(self, i: int, value: Value, then: Term, way: WayOut, now: Mapping[Term, Term]) -> None:
+        ev, what, claim = self.ev, f"{self._what(i)} one iteration later", self._at(i, then)
+        if isinstance(claim, Waiting):
+            if not isinstance(value, Waiting):
+                raise Misread(f"{what}: it is no token")
+            must_await(ev, way.path, value, claim.awaits, what)
+            return
+        if isinstance(claim, Address) and isinstance(value, Address) and claim.origin != value.origin:
+            raise NotFollowed("a loop carries a pointer from one array to another")
+        for mine, theirs in zip(terms_of(value), terms_of(claim), strict=True):
+            for condition, leaf in _leaves(theirs, way.path):
+                path = and_(way.path, substitute(condition, now))
+                own = self.own[i]
+                if own is not None and self._application(i, then) in leaf.free:
+                    self._in_range(path, mine, leaf, own, self._application(i, then), what)
+                else:
+                    ev.compare.same(path, mine, substitute(leaf, now), what)
+
+    def _in_range(self, path: Term, value: Term, leaf: Term, own: Function, stand_in: Term, what: str) -> None:
+        """``value`` is one of those that a function with this range can stand for."""
+        modulus, rest = _linear_in(leaf, stand_in, what)
+        if own.sort is Sort.BOOL:
+            return
+        low, high = self.ev.sizes.under(path).interval(value)
+        if own.low is not None and (low is None or low < own.low * modulus + rest):
+            self.ev.compare.impossible((path, not_(le(const(own.low * modulus + rest), value))), f"{what} is smaller")
+        if own.high is not None and (high is None or high > own.high * modulus + rest):
+            self.ev.compare.impossible((path, not_(le(value, const(own.high * modulus + rest)))), f"{what} is larger")
+        if modulus != 1:
+            self.ev.compare.same(
+                path, floormod(value, const(modulus)), const(rest % modulus), f"{what} (its remainder)"
+            )
+
+    def check_loop_value(self, said: LoopValue, ways: Sequence[WayOut]) -> None:
+        """A claim about a value without a closed form: where it begins, and what each iteration makes of it."""
+        what, k = f"the value '{said.function.name}' of a loop", self.claimed.iteration
+        position = next((i for i, own in enumerate(self.own) if own == said.function), None)
+        if position is None or said.iteration is not k or said.context != self.around:
+            raise Misread(f"{what} is none that the loop carries")
+        (now,) = terms_of(self._at(position, k))
+        stand_in = self._application(position, k)
+        plain = add(scale(said.modulus, stand_in), const(said.rest))
+        if said.lanes != lanes(shape(self.carried[position])):
+            raise Misread(f"{what} has other lanes")
+        self.ev.speaks_of((said.init, said.next, said.entered, said.handed_on), what)
+        self.ev.compare.same(and_(self.path, ne(k, ZERO)), now, plain, what)
+        self.ev.compare.follows(self.path, said.entered, f"{what} begins elsewhere")
+        (init,) = terms_of(self.inits[position])
+        self.ev.compare.same(self.path, init, said.init, f"{what} at first")
+        for way in ways:
+            self.ev.compare.follows(way.path, said.handed_on, f"{what} is handed on elsewhere")
+            (value,) = terms_of(way.values[position])
+            self.ev.compare.same(way.path, value, said.next, f"{what} later")
+
+    # --------------------------------------------------------------------------------------------------- behind
+    def behind(self, trips: Term, ways: Sequence[WayOut]) -> tuple[Value, ...]:
+        """The carried values behind ``trips`` iterations; of tokens, what is claimed of them there."""
+        results = list(self.at(trips))
+        for i, number in self._run(trips, ways).items():
+            if self._application(i, trips) not in self.ev.spoken_of:
+                results[i] = number
+        for i, value in enumerate(results):
+            said = self.claimed.left[i] if i < len(self.claimed.left) else None
+            if isinstance(value, Waiting) and said is not None:
+                self.ev.speaks_of(tuple(said.values()), self._what(i))
+                must_await(self.ev, self.path, value, said, f"{self._what(i)} behind the loop")
+                results[i] = Waiting(said)
+        return tuple(results)
+
+    def _run(self, trips: Term, ways: Sequence[WayOut]) -> dict[int, Term]:
+        """Numbers without a closed form behind a few iterations: what these make of the initial ones, one by one."""
+        if trips.kind is not TermKind.CONST or not 0 < trips.value <= _MOST_RUNS or not ways:
+            return {}
+        k = self.claimed.iteration
+        now = {i: init for i, init in enumerate(self.inits) if isinstance(init, Term) and self.own[i] is not None}
+        handed = {i: terms_of(either_way(ways, i))[0] for i in now}
+        for t in range(trips.value):
+            time = {k: const(t)}
+            known = {substitute(self._application(i, k), time): self._stood_for(i, now[i]) for i in now}
+            now = {i: substitute(substitute(handed[i], time), known) for i in now}
+        return now
+
+    def _stood_for(self, i: int, value: Term) -> Term:
+        """What the function at position i is, where the carried number is ``value``."""
+        stand_in = self._application(i, self.claimed.iteration)
+        for _, leaf in _leaves(terms_of(self._at(i, self.claimed.iteration))[0], TRUE):
+            if stand_in in leaf.free:
+                modulus, rest = _linear_in(leaf, stand_in, self._what(i))
+                return floordiv(sub(value, const(rest)), const(modulus)) if modulus else value
+        return value
+
+    def _what(self, i: int) -> str:
+        return f"value {i} of the loop at byte {self.op.offset}"
+
+
+def either_way(ways: Sequence[WayOut], position: int) -> Value:
+    """The operand of whichever way is taken."""
+    chosen = ways[-1].values[position]
+    for way in reversed(ways[:-1]):
+        chosen = either_value(way.since, way.values[position], chosen)
+    return chosen
+
+
+def terms_of(value: Value) -> list[Term]:
+    match value:
+        case Term():
+            return [value]
+        case Address(_, offset):
+            return [offset]
+        case Waiting(awaits):
+            return list(awaits.values())
+    return []
+
+
+def _leaves(term: Term, path: Term) -> Iterator[tuple[Term, Term]]:
+    """The cases of a choice, with their conditions."""
+    known = assuming(term, literals(path))
+    if known.kind is not TermKind.ITE:
+        yield TRUE, known
+        return
+    test, *sides = known.args
+    for condition, side in zip((test, not_(test)), sides, strict=True):
+        for inner, leaf in _leaves(side, and_(path, condition)):
+            yield and_(condition, inner), leaf
+
+
+def _linear_in(leaf: Term, stand_in: Term, what: str) -> tuple[int, int]:
+    """``leaf`` as (factor, constant) of ``factor * stand_in + constant``; factor 0: it is a condition."""
+    if leaf is stand_in:
+        return 0 if leaf.sort is Sort.BOOL else 1, 0
+    constant, summands = linear_parts(leaf)
+    if leaf.sort is Sort.BOOL or len(summands) != 1 or summands[0][1] is not stand_in or summands[0][0] < 1:
+        raise NotFollowed(f"{what}: a form of its own")
+    return summands[0][0], constant
+
+
+def _must_be_alike(terms: Sequence[Term], besides: Sequence[Term], what: str) -> None:
+    """All blocks get one value in one iteration: everything that it is made of is the launch's."""
+    for term in terms:
+        for part in term.free:
+            scope = part.symbol.scope if part.kind is TermKind.VAR else part.function.scope
+            if scope not in (Scope.LAUNCH, Scope.LANE) and part not in besides:
+                raise Misread(f"{what} is said to be the same in all blocks")

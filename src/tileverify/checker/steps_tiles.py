@@ -28,11 +28,11 @@ from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.bytecode.optable import FLOAT_OPS
 from ..frontend.symbolic.summary import Origin, OriginKind
 from ..results.codes import TV
-from .checked_values import Address, Layout, NotFollowed, Value, Waiting, lane, row_major, taken_from
+from .agreement import Address, Layout, NotFollowed, Value, Waiting, lane, row_major, taken_from
 from .evaluator import Evaluator, Step, pointee, shape, width
-from .origins import first_byte
 from .steps_accesses import either
 from .steps_integers import element, must_not_wrap, read_unsigned, signed, stored
+from .steps_pointers import first_byte
 
 _CHOICES: Final = 64
 """Elements of a constant tile that are told apart one by one."""

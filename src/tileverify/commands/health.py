@@ -159,7 +159,7 @@ def _assembler() -> Iterator[Diagnosis]:
 
 
 def _tile_cpp() -> Iterator[Diagnosis]:
-    from ..frontend.sources.tile_cpp import compiles_tile_code, find_nvcc
+    from ..frontend.sources.bytecode_file import compiles_tile_code, find_nvcc
 
     found = find_nvcc()
     advice = "CUDA Tile C++ (.cu) needs nvcc 13.3 or later: pip install 'tileverify[assemble]'"

@@ -108,9 +108,8 @@ def _sources(path: Path) -> Iterator[Path]:
 
 
 def _may_hold_kernels(source: Path) -> bool:
-    from ..frontend.sources.bytecode_file import is_bytecode
+    from ..frontend.sources.bytecode_file import holds_tile_code, is_bytecode
     from ..frontend.sources.fixed_inputs import scan_python
-    from ..frontend.sources.tile_cpp import holds_tile_code
 
     if source.suffix == ".py":
         try:

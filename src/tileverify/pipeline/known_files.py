@@ -22,10 +22,10 @@ from typing import Final
 import msgspec
 
 from ..contract.launch import KernelUnit
+from ..frontend.sources.bytecode_file import translation
 from ..frontend.sources.discover import KnownFile, Skip, SourceFailure, discover_unless
 from ..frontend.sources.fixed_inputs import FixedInputs, fixed_inputs, importable_of
 from ..frontend.sources.import_purity import is_untouched
-from ..frontend.sources.tile_cpp import translation
 from ..results import KernelResult, Verdict
 from ..results.codes import TV
 from ..results.json_report import result_from_json, result_to_json

@@ -11,7 +11,7 @@ from ..backend.assembler import Assembled, Assembler, AssemblyError, find_assemb
 from ..backend.audit.reading import second_reading
 from ..backend.compiled.cubin_look import Looked, ProvedEntry, looked
 from ..frontend.bytecode import decode
-from ..frontend.bytecode.trusting import under_trust
+from ..frontend.sources.abi import under_trust
 from ..results import Finding, Hint, KernelResult, ObligationCount, SourceSite, Verdict
 from ..results.codes import TV
 from ..results.compared_code import CodeAgain, ComparedCode

@@ -28,7 +28,7 @@ from .unit_summary import entry_of, solver_version, summary_of
 
 if TYPE_CHECKING:
     from ..contract.launch import KernelUnit
-    from ..frontend.sources.edited import Compile
+    from ..frontend.sources.cutile import Compile
     from .verdict_cache import Illustration
 
 _GRACE = 1.5

@@ -44,7 +44,7 @@ def entry_of(module: Module, unit: KernelUnit) -> Entry:
 
     Raises `SourceError` if the module has none of that name.
     """
-    from ..frontend.bytecode.trusting import under_trust
+    from ..frontend.sources.abi import under_trust
 
     for entry in module.entries:
         if entry.name == unit.symbol:

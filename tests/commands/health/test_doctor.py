@@ -14,7 +14,7 @@ from tests.command_line import CommandLine
 from tileverify import pipeline
 from tileverify.commands import health
 from tileverify.commands.health import Diagnosis, HealthState
-from tileverify.frontend.sources import tile_cpp
+from tileverify.frontend.sources import bytecode_file
 from tileverify.results import KernelResult, Report, Verdict
 
 
@@ -39,7 +39,7 @@ def test_an_nvcc_that_knows_no_tile_code_is_none(
     nvcc = tmp_path / "nvcc"
     nvcc.write_text(f"#!/bin/sh\necho '{help_}'\n")
     nvcc.chmod(0o755)
-    monkeypatch.setattr(tile_cpp, "find_nvcc", lambda: nvcc)
+    monkeypatch.setattr(bytecode_file, "find_nvcc", lambda: nvcc)
     (found,) = (each for each in health.examine() if each.name == "nvcc")
     assert found.state.value == state
     assert str(nvcc) in found.found

@@ -13,7 +13,7 @@ from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.frontend.bytecode import encode
 from tileverify.frontend.bytecode.builder import I32, TOKEN, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import ScalarType
-from tileverify.frontend.sources import tile_cpp
+from tileverify.frontend.sources import bytecode_file
 from tileverify.frontend.sources.bytecode_file import is_bytecode
 from tileverify.frontend.sources.importing import import_file
 from tileverify.pipeline import check_paths
@@ -242,7 +242,7 @@ def test_tile_cpp_that_does_not_compile(tmp_path: Path) -> None:
 
 
 def test_tile_cpp_without_nvcc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tile_cpp, "find_nvcc", lambda: None)
+    monkeypatch.setattr(bytecode_file, "find_nvcc", lambda: None)
     path = tmp_path / "saxpy.cu"
     path.write_text(SAXPY)
     error = failed(path).error
@@ -264,8 +264,8 @@ def test_an_nvcc_that_misbehaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     nvcc.write_text(f"#!/bin/sh\n{script}\n")
     nvcc.chmod(0o755)
     subprocess.run(["/bin/sh", "-n", str(nvcc)], check=True)
-    monkeypatch.setattr(tile_cpp, "find_nvcc", lambda: nvcc)
-    monkeypatch.setattr(tile_cpp, "TIMEOUT_S", 0.4)
+    monkeypatch.setattr(bytecode_file, "find_nvcc", lambda: nvcc)
+    monkeypatch.setattr(bytecode_file, "TIMEOUT_S", 0.4)
     path = tmp_path / "saxpy.cu"
     path.write_text(SAXPY)
     assert problem in failed(path).error.message

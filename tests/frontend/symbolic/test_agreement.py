@@ -11,7 +11,7 @@ from tileverify.contract.launch import ConcreteArray, ConcreteLaunch, EntryParam
 from tileverify.contract.trustable import ASSERT_STOPS
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
-from tileverify.frontend.bytecode.trusting import under_trust
+from tileverify.frontend.sources.abi import under_trust
 
 from ...grids import blocks_of
 from ...profiles import tries

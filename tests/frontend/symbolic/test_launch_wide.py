@@ -17,7 +17,7 @@ from tileverify.contract.terms.launch_wide import Opaque, opaque
 from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I32, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Module
-from tileverify.frontend.symbolic import control, loops, machine, memory, pointers, recurrences, tiles, values
+from tileverify.frontend.symbolic import execute, loops, machine, memory, pointers, recurrences, tiles, values
 from tileverify.frontend.symbolic.values import SymbolicValue
 
 from ...profiles import tries
@@ -74,7 +74,7 @@ def _chosen_whatever_the_condition(patch: pytest.MonkeyPatch) -> None:
         both = isinstance(then, Opaque) and isinstance(otherwise, Opaque)
         return opaque(then, otherwise) if both else plain(condition, then, otherwise)
 
-    for module in (tiles, control, loops):
+    for module in (tiles, execute, loops):
         patch.setattr(module, "choose", choose)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.frontend.sources import tile_cpp
+from tileverify.frontend.sources import bytecode_file
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.results import Verdict
 
@@ -87,7 +87,7 @@ def test_what_did_not_change_is_not(source: Path, monkeypatch: pytest.MonkeyPatc
     def compile_again(path: Path) -> bytes:
         raise AssertionError(path)
 
-    monkeypatch.setattr(tile_cpp, "compile_tile_cpp", compile_again)
+    monkeypatch.setattr(bytecode_file, "compile_tile_cpp", compile_again)
     assert checked(source, page=page) == (Verdict.PROVED, True)
     (source.parent / "first" / "other.h").write_text("")
     assert checked(source, page=page) == (Verdict.PROVED, True)
@@ -109,7 +109,7 @@ esac
 
 def test_steps_and_programs_are_part_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nvcc, source, cicc = tmp_path / "nvcc", tmp_path / "k.cu", tmp_path / "cicc"
-    monkeypatch.setattr(tile_cpp, "find_nvcc", lambda: nvcc)
+    monkeypatch.setattr(bytecode_file, "find_nvcc", lambda: nvcc)
 
     def digest(flags: str = "", more: str = "true", text: str = "k", program: str = "cicc") -> str | None:
         script = NVCC.format(source=source, folder=tmp_path, flags=flags, more=more)
@@ -119,7 +119,7 @@ def test_steps_and_programs_are_part_of_it(tmp_path: Path, monkeypatch: pytest.M
         source.write_text(text)
         if not cicc.exists() or cicc.read_text() != program:
             cicc.write_text(program)
-        return tile_cpp.translation(source)
+        return bytecode_file.translation(source)
 
     usual = digest()
     assert usual is not None
@@ -130,9 +130,9 @@ def test_steps_and_programs_are_part_of_it(tmp_path: Path, monkeypatch: pytest.M
     assert digest(more="echo '#$ gcc -E again' >&2") is None, "another step, of which nothing is known"
     assert digest(more="exit 1") is None
     cicc.unlink()
-    assert tile_cpp.translation(source) is None
+    assert bytecode_file.translation(source) is None
 
 
 def test_without_nvcc_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tile_cpp, "find_nvcc", lambda: None)
-    assert tile_cpp.translation(tmp_path / "k.cu") is None
+    monkeypatch.setattr(bytecode_file, "find_nvcc", lambda: None)
+    assert bytecode_file.translation(tmp_path / "k.cu") is None

@@ -8,7 +8,7 @@ import pytest
 from tests.written_kernel import unit_at, written
 
 from tileverify.contract.launch import KernelUnit
-from tileverify.frontend.sources.edited import edited_unit
+from tileverify.frontend.sources.cutile import edited_unit
 from tileverify.pipeline.repair.small_runs import Comparison, SmallRuns
 
 TWO_OUTPUTS = """import cuda.tile as ct

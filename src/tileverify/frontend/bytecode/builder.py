@@ -36,10 +36,9 @@ from .model import (
     Value,
 )
 from .optable import BY_NAME, Version
-from .rules_memory import view_of
 from .tables import SCALARS
 from .typing_rules import RegionScope, check_op, check_terminator, enclose
-from .wellformed import IllFormed
+from .wellformed import IllFormed, view_of
 
 _SCALARS: Final = {scalar.name: scalar for scalar, _ in SCALARS.values()}
 I1, I8, I16, I32, I64 = (_SCALARS[name] for name in ("i1", "i8", "i16", "i32", "i64"))

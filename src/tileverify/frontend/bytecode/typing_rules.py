@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from . import rules_memory
 from .declaration import OpDeclaration
 from .model import (
     Block,
@@ -39,8 +38,6 @@ from .wellformed import (
     tile,
     types_of,
 )
-
-__all__ = ["check_op", "rules_memory"]
 
 
 def check_op(op: Op) -> None:

@@ -1,11 +1,25 @@
-"""The vocabulary of the typing rules, and those of element-wise arithmetic, conversions and control flow."""
+"""The vocabulary of the typing rules, and those of element-wise arithmetic, conversions, control flow and memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Final, NoReturn
 
-from .model import Op, PointerType, ScalarType, TileType, TokenType, Type, Value
+from .enums import MemoryOrdering, MemoryScope
+from .model import (
+    GatherScatterViewType,
+    Op,
+    PartitionViewType,
+    PointerType,
+    ScalarType,
+    StridedViewType,
+    TensorViewType,
+    TileType,
+    TokenType,
+    Type,
+    Value,
+    ViewType,
+)
 
 
 class IllFormed(Exception):
@@ -281,3 +295,285 @@ def branch(op: Op) -> None:
 def terminator(op: Op) -> None:
     if op.results:
         fail("it has results")
+
+
+# --------------------------------------------------------------------------------------------------------- rules memory
+# Typing rules: addresses, views, accesses, atomics, tokens and host-visible ops.
+
+
+LOAD_ORDERINGS = (MemoryOrdering.WEAK, MemoryOrdering.RELAXED, MemoryOrdering.ACQUIRE)
+STORE_ORDERINGS = (MemoryOrdering.WEAK, MemoryOrdering.RELAXED, MemoryOrdering.RELEASE)
+ATOMIC_ORDERINGS = (
+    MemoryOrdering.RELAXED,
+    MemoryOrdering.ACQUIRE,
+    MemoryOrdering.RELEASE,
+    MemoryOrdering.ACQ_REL,
+)
+VIEW_OF: Final[dict[str, type[ViewType]]] = {
+    "make_partition_view": PartitionViewType,
+    "make_strided_view": StridedViewType,
+    "make_gather_scatter_view": GatherScatterViewType,
+}
+
+
+# --------------------------------------------------------------------------------------------- addresses
+@rule("get_global")
+def get_global(op: Op) -> None:
+    made, _ = pointer_tile(op.result, "the result")
+    if made.shape:
+        fail("the result is not one pointer")
+
+
+@rule("alloca")
+def alloca(op: Op) -> None:
+    get_global(op)
+    alignment = op.attributes["align"]
+    if alignment == 0 or alignment & (alignment - 1):
+        fail(f"alignment {alignment} is not a power of two")
+
+
+@rule("offset")
+def offset(op: Op) -> None:
+    pointers, _ = pointer_tile(op.value("ptr"), "ptr")
+    if integer_tile(op.value("off"), "off").shape != pointers.shape or op.result.type != pointers:
+        fail("pointers, offsets and result differ in shape or type")
+
+
+@rule("make_tensor_view")
+def make_tensor_view(op: Op) -> None:
+    made = one_result(op).type
+    base, pointer = pointer_tile(op.value("base"), "base")
+    if not isinstance(made, TensorViewType) or base.shape or pointer.pointee != made.element:
+        fail("a tensor view of the pointee's type over one base pointer is expected")
+    for name, extents in (("shape", made.shape), ("strides", made.strides)):
+        given = op.group(name)
+        if len(given) != extents.count(None):
+            fail(f"{len(given)} values for {extents.count(None)} dynamic {name}")
+        for value in given:
+            scalar_integer(value, f"a value of {name}")
+
+
+@rule("make_partition_view", "make_strided_view", "make_gather_scatter_view")
+def make_view(op: Op) -> None:
+    made = view_of(op.result)
+    if not isinstance(made, VIEW_OF[op.name]) or op.value("s").type != made.tensor:
+        fail("the result is not such a view of the operand")
+
+
+def view_of(value: Value) -> ViewType:
+    if not isinstance(value.type, PartitionViewType | StridedViewType | GatherScatterViewType):
+        fail("a partition, strided or gather_scatter view is expected")
+    return value.type
+
+
+@rule("get_index_space_shape")
+def get_index_space_shape(op: Op) -> None:
+    _extents(op, len(view_of(op.value("src")).tile))
+
+
+@rule("get_tensor_shape")
+def get_tensor_shape(op: Op) -> None:
+    source = op.value("src").type
+    if not isinstance(source, TensorViewType):
+        fail("the operand is not a tensor view")
+    _extents(op, len(source.shape))
+
+
+def _extents(op: Op, rank: int) -> None:
+    if len(op.results) != rank:
+        fail(f"{len(op.results)} results for {rank} dimensions")
+    for result in op.results:
+        scalar_integer(result, "a result")
+
+
+@rule("grid_triple")
+def grid_triple(op: Op) -> None:
+    for result in op.results:
+        if scalar_integer(result, "a result").bits != 32:
+            fail("a result is not i32")
+
+
+# ---------------------------------------------------------------------------------------------- accesses
+def _ordering(op: Op, allowed: tuple[MemoryOrdering, ...]) -> None:
+    ordering, scope = op.attributes["ord"], op.attributes["scope"]
+    if ordering not in allowed:
+        fail(f"ordering {ordering} is not allowed here")
+    if (ordering == MemoryOrdering.WEAK) != (scope is None):
+        fail("a weak access has no scope, every other one needs one")
+
+
+def _last_token(op: Op, results: int) -> None:
+    if len(op.results) != results:
+        fail(f"{len(op.results)} results, {results} expected")
+    token(op.results[-1], "the last result")
+    waits = op.operands["token"]
+    if isinstance(waits, Value):
+        token(waits, "the token operand")
+
+
+def _lanes(op: Op, ordering: tuple[MemoryOrdering, ...], results: int) -> tuple[tuple[int, ...], ScalarType]:
+    """Shape and element type of a pointer access, whose mask fits it."""
+    _ordering(op, ordering)
+    _last_token(op, results)
+    pointers, pointer = pointer_tile(op.value("ptr"), "ptr")
+    mask = op.operands["mask"]
+    if isinstance(mask, Value):
+        mask_for(mask, pointers.shape, "the mask")
+    return pointers.shape, pointer.pointee
+
+
+@rule("load_pointer")
+def load_pointer(op: Op) -> None:
+    shape, element = _lanes(op, LOAD_ORDERINGS, 2)
+    pad = op.optional("pad")
+    if op.results[0].type != TileType(element, shape) or (pad is not None and pad.type != op.results[0].type):
+        fail("loaded tile, padding and pointers do not fit together")
+
+
+@rule("store_pointer")
+def store_pointer(op: Op) -> None:
+    shape, element = _lanes(op, STORE_ORDERINGS, 1)
+    if op.value("val").type != TileType(element, shape):
+        fail("stored tile and pointers do not fit together")
+
+
+@rule("atomic_cas")
+def atomic_cas(op: Op) -> None:
+    shape, element = _lanes(op, ATOMIC_ORDERINGS, 2)
+    wanted = TileType(element, shape)
+    if any(value.type != wanted for value in (op.value("cmp"), op.value("val"), op.results[0])):
+        fail("compared, stored and old value do not fit the pointers")
+    if element.name not in ("i32", "i64", "f32", "f64"):
+        fail(f"there is no compare-and-swap of {element.name}")
+
+
+@rule("atomic_rmw")
+def atomic_rmw(op: Op) -> None:
+    shape, element = _lanes(op, ATOMIC_ORDERINGS, 2)
+    wanted = TileType(element, shape)
+    if op.value("arg").type != wanted or op.results[0].type != wanted:
+        fail("argument and old value do not fit the pointers")
+    _atomic_mode(op.attributes["mode"], element)
+
+
+def _atomic_mode(mode: str, element: ScalarType) -> None:
+    if mode == "addf":
+        fits = element.name in ("f16", "bf16", "f32", "f64")
+    elif mode == "xchg":
+        fits = element.name in ("i32", "i64", "f32", "f64")
+    else:
+        fits = element.name in ("i32", "i64")
+    if not fits:
+        fail(f"there is no atomic {mode} of {element.name}")
+
+
+def _view_access(op: Op, results: int) -> TileType:
+    """The tile type that a view access moves; checks indices, in-bounds promises and token."""
+    _last_token(op, results)
+    view = view_of(op.value("view"))
+    indices = op.group("index")
+    if len(indices) != len(view.tile):
+        fail(f"{len(indices)} indices for a view of {len(view.tile)} dimensions")
+    sparse = view.sparse_dim if isinstance(view, GatherScatterViewType) else None
+    widths = set()
+    for axis, index in enumerate(indices):
+        type = integer_tile(index, "an index")
+        widths.add(scalar_of(type, "an index").bits)
+        if type.shape != ((view.tile[axis],) if axis == sparse else ()):
+            fail(f"index {axis} has the wrong shape")
+    if len(widths) > 1 and sparse is None:
+        fail("the indices differ in type")
+    if len(op.attributes["inbounds"]) not in (0, len(indices)):
+        fail("inbounds has not one entry for each index")
+    return TileType(view.tensor.element, view.tile)
+
+
+@rule("load_view")
+def load_view(op: Op) -> None:
+    _ordering(op, LOAD_ORDERINGS)
+    if _view_access(op, 2) != op.results[0].type:
+        fail("loaded tile and view do not fit together")
+
+
+@rule("store_view")
+def store_view(op: Op) -> None:
+    _ordering(op, STORE_ORDERINGS)
+    if _view_access(op, 1) != op.value("tile").type:
+        fail("stored tile and view do not fit together")
+
+
+@rule("atomic_red_view")
+def atomic_red_view(op: Op) -> None:
+    _ordering(op, (MemoryOrdering.RELAXED,))
+    if op.attributes["scope"] == MemoryScope.SYSTEM:
+        fail("its scope is tl_blk or device")
+    if isinstance(op.value("view").type, GatherScatterViewType):
+        fail("there is no reduction into a gather_scatter view")
+    moved = _view_access(op, 1)
+    if moved != op.value("value").type:
+        fail("value and view do not fit together")
+    if op.attributes["mode"] == "xchg":
+        fail("a reduction cannot exchange")
+    _atomic_mode(op.attributes["mode"], scalar_of(moved, "the view"))
+
+
+def _multicast(op: Op) -> None:
+    view = op.value("view").type
+    if not isinstance(view, PartitionViewType) or view.tensor.attribute != "multicast":
+        fail("a partition view of multicast memory is expected")
+
+
+@rule("multimem_load_reduce")
+def multimem_load_reduce(op: Op) -> None:
+    _multicast(op)
+    _ordering(op, LOAD_ORDERINGS)
+    if _view_access(op, 2) != op.results[0].type:
+        fail("loaded tile and view do not fit together")
+
+
+@rule("multimem_store")
+def multimem_store(op: Op) -> None:
+    _multicast(op)
+    _ordering(op, (MemoryOrdering.WEAK, *ATOMIC_ORDERINGS))
+    if _view_access(op, 1) != op.value("tile").type:
+        fail("stored tile and view do not fit together")
+
+
+# ------------------------------------------------------------------------------------- tokens and the host
+@rule("make_token")
+def make_token(op: Op) -> None:
+    token(op.result, "the result")
+
+
+@rule("join_tokens")
+def join_tokens(op: Op) -> None:
+    token(one_result(op), "the result")
+    if not op.group("tokens"):
+        fail("there is nothing to join")
+    for value in op.group("tokens"):
+        token(value, "an operand")
+
+
+@rule("token_to_token")
+def token_to_token(op: Op) -> None:
+    token(op.result, "the result")
+    for operand in op.operands.values():
+        if isinstance(operand, Value):
+            token(operand, "the operand")
+
+
+@rule("assert")
+def assertion(op: Op) -> None:
+    condition = tile(op.value("c"), "the condition")
+    mask_for(op.value("c"), condition.shape, "the condition")
+
+
+@rule("print")
+def print_tiles(op: Op) -> None:
+    if len(op.results) > 1 or any(not isinstance(result.type, TokenType) for result in op.results):
+        fail("the only result is a token")
+    for value in op.group("args"):
+        tile(value, "an argument")
+    waits = op.optional("token")
+    if waits is not None:
+        token(waits, "the token operand")

@@ -8,8 +8,8 @@ leave these to its wrapper, which does not read them either, and what one that d
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ...contract.contiguous import strides_of
 from ...contract.element_types import ELEMENT_TYPES, LENGTH_BITS
@@ -31,6 +31,7 @@ from ...contract.launch import (
 from ...contract.scope import ADDRESS, divisor_of, flatten, known_divisors
 from ...contract.spec_text import mistake_in
 from ...contract.strides import may_overlap_itself, members
+from ...contract.trustable import ASSERT_STOPS
 from ...system.errors import SpecError
 from ..bytecode.model import Entry, PointerType, ScalarType
 
@@ -254,3 +255,12 @@ def spec_divisors(spec: LaunchSpec) -> dict[str, int]:
     """What the facts of a spec say about the divisors of its names."""
     known = members(spec.arrays())
     return known_divisors(substitute(fact, known) for fact in spec.requires if not isinstance(fact, SameArray))
+
+
+# ------------------------------------------------------------------------------------------------------------- trusting
+# An entry as a launch takes it: with what its contract trusts beyond the specification (`contract.trustable`).
+
+
+def under_trust(entry: Entry, trust: Collection[str]) -> Entry:
+    """``entry`` for whoever executes it, by terms or by numbers; the entry itself where nothing is trusted."""
+    return replace(entry, asserts_stop=True) if ASSERT_STOPS in trust else entry

@@ -369,7 +369,7 @@ def _python_kernel(kernel: CutileKernel) -> _Kernel:
 
 
 def _tile_cpp_kernels(path: Path) -> list[_Kernel]:
-    from .tile_cpp import compile_tile_cpp, holds_tile_code
+    from .bytecode_file import compile_tile_cpp, holds_tile_code
 
     if not holds_tile_code(path):
         return []

@@ -8,18 +8,20 @@ from itertools import zip_longest
 from typing import Final
 
 from ...contract.launch import EntryParameter, Role
-from ...contract.terms import FALSE, TRUE, ZERO, Sort, Term, boolean, const, render
+from ...contract.terms import FALSE, TRUE, ZERO, Sort, Term, boolean, const, ite, not_, render
 from ...contract.terms.launch_wide import launch_variable, opaque
+from ...contract.variables import BID, GRID
 from ...system.errors import SpecError, UnsupportedOperation
 from ..bytecode.location import user_frame
-from ..bytecode.model import Entry, Module, PointerType, ScalarType, TileType, Value
+from ..bytecode.model import Entry, Module, Op, PointerType, ScalarType, TileType, Value
 from ..bytecode.traverse import read_values
-from . import control, integers, loops, memory, pointers, tiles
+from . import integers, loops, memory, pointers, tiles
 from .loops import without
-from .machine import Machine, Rule, scalar_of
+from .machine import Exit, Machine, Rule, scalar_of, shape_of
 from .open_values import OpenValues, leaves_open
 from .summary import AccessSummary, Footprint, Loop, Origin, OriginKind, Promise, Site, ViewFootprint, Wait
-from .values import Pointer, SymbolicValue
+from .tokens import EMPTY, Token, join
+from .values import Pointer, SymbolicValue, choose
 from .written import ANYTHING, Numbering, Written, find_written, number, read_axes
 
 
@@ -114,21 +116,6 @@ def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written)
         open_uses=() if machine.open_values is None else machine.open_values.promises(),
         order_bound=() if machine.open_values is None else machine.open_values.order_bound(),
     )
-
-
-# ---------------------------------------------------------------------------------------------------------------- rules
-# The table of all rules: what every op of Tile IR does to a symbolic state.
-
-
-RULES: Final[dict[str, Rule]] = {
-    **control.RULES,
-    **integers.RULES,
-    **loops.RULES,
-    **memory.RULES,
-    **pointers.RULES,
-    **tiles.RULES,
-    **pointers.VIEW_RULES,
-}
 
 
 # ---------------------------------------------------------------------------------------------------------- entry state
@@ -246,6 +233,134 @@ def _scalar(parameter: EntryParameter, element: ScalarType) -> SymbolicValue:
             if element.bits == 1:
                 return launch_variable(parameter.argument, sort=Sort.BOOL)
             return launch_variable(parameter.argument, -half, half - 1)
+
+
+# -------------------------------------------------------------------------------------------------------------- control
+# Rules for branches, terminators, block ids and the ops that only the host sees.
+
+
+def block_id(m: Machine, op: Op) -> tuple[Term, ...]:
+    return BID
+
+
+def grid(m: Machine, op: Op) -> tuple[Term, ...]:
+    return GRID
+
+
+def branch(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+    """Both sides under their condition.
+
+    What follows runs where the side that was taken reached its end; a side that left (``return``, ``continue``,
+    ``break``) only narrows the path.
+    """
+    condition = m.term(op.value("c"))
+    sides: list[tuple[Term, tuple[SymbolicValue, ...]]] = []
+    for taken, region in ((condition, op.regions[0]), (not_(condition), op.regions[1])):
+        values: tuple[SymbolicValue, ...] | None = None
+        live = FALSE
+        if taken is not FALSE:
+            with m.branch(taken) as side:
+                values = m.run(region.blocks[0]) if region.blocks else ()
+            live = side.live
+        sides.append((FALSE, ()) if values is None else (live, values))
+    (then_live, then_values), (else_live, else_values) = sides
+    m.narrow(ite(condition, then_live, else_live))
+    if then_live is FALSE or else_live is FALSE:
+        return else_values if then_live is FALSE else then_values
+    return tuple(choose(condition, a, b) for a, b in zip(then_values, else_values, strict=True))
+
+
+def _operands(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+    return tuple(m.value(value) for value in op.group("args"))
+
+
+def finish_region(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+    return _operands(m, op)
+
+
+def next_iteration(m: Machine, op: Op) -> None:
+    m.exits.continues.append(Exit(m.inside, _operands(m, op), m.bounds))
+    m.stop()
+
+
+def leave_loop(m: Machine, op: Op) -> None:
+    m.exits.breaks.append(Exit(m.inside, _operands(m, op), m.bounds))
+    m.stop()
+
+
+def leave_entry(m: Machine, op: Op) -> None:
+    m.stop()
+
+
+# ---------------------------------------------------------------------------------------- tokens, the host
+def make_token(m: Machine, op: Op) -> Token:
+    return EMPTY
+
+
+def join_tokens(m: Machine, op: Op) -> Token:
+    return join(m.token(value) for value in op.group("tokens"))
+
+
+def order(m: Machine, op: Op) -> Token:
+    """Grid dependency control and alias fences: they touch no memory, their token waits for what they wait for."""
+    m.order_ops[op.name] = None
+    return m.token(op.optional("s" if "s" in op.operands else "token"))
+
+
+def check(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+    """``assert`` reports to the host and lets the kernel go on: it gives no fact.
+
+    Where the launch trusts that a block stops at one that fails, control goes on only where its condition holds, as
+    behind a ``return``: for what the program has behind it, in this iteration and, of a ``loop``, in later ones.  A
+    tile of conditions gives no fact even then: there is no term for all of its lanes.
+    """
+    if m.entry.asserts_stop:
+        operand = op.value("c")
+        condition = m.term(operand)
+        m.assertion(op, condition, shape_of(operand))
+        if not shape_of(operand):
+            m.narrow(condition)
+            if condition is FALSE:
+                m.stop()
+    return ()
+
+
+def print_text(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+    """Printing touches no memory of the program; its token waits for what it waits for."""
+    return (m.token(op.optional("token")),) if op.results else ()
+
+
+CONTROL_RULES: Final[dict[str, Rule]] = {
+    "get_tile_block_id": block_id,
+    "get_num_tile_blocks": grid,
+    "if": branch,
+    "yield": finish_region,
+    "continue": next_iteration,
+    "break": leave_loop,
+    "return": leave_entry,
+    "make_token": make_token,
+    "join_tokens": join_tokens,
+    "gdc_wait_tko": order,
+    "gdc_launch_dependents_tko": order,
+    "memory_fence_alias_tko": order,
+    "assert": check,
+    "print_tko": print_text,
+}
+
+
+# ---------------------------------------------------------------------------------------------------------------- rules
+# The table of all rules: what every op of Tile IR does to a symbolic state.
+
+
+RULES: Final[dict[str, Rule]] = {
+    **CONTROL_RULES,
+    **integers.RULES,
+    **loops.RULES,
+    **memory.RULES,
+    **pointers.RULES,
+    **tiles.RULES,
+    **pointers.VIEW_RULES,
+}
 
 
 # -------------------------------------------------------------------------------------------------------------- printed

@@ -30,9 +30,8 @@ from ..bytecode.model import Op, ScalarType, Value
 from . import pointers
 from .integers import constant_element
 from .machine import Machine, Rule, pointee, scalar_of, scalar_range, shape_of
-from .origin_addresses import list_word
 from .pointers import PACKED
-from .summary import Access, Origin, OriginKind, PointerFootprint, ViewFootprint
+from .summary import Access, Origin, OriginKind, PointerFootprint, ViewFootprint, list_word
 from .tokens import Token
 from .values import Pointer, SymbolicValue, TileView, lanes_of
 from .written import origin_key

@@ -40,8 +40,7 @@ from ...results.codes import TV
 from ..bytecode.model import GatherScatterViewType, Op, PartitionViewType, StridedViewType, TensorViewType, Value
 from .integers import from_number, number, zero_extended
 from .machine import Machine, Rule, element_bits, pointee, shape_of
-from .origin_addresses import address_of, list_word
-from .summary import Origin, OriginKind, ViewFootprint
+from .summary import Origin, OriginKind, ViewFootprint, address_of, list_word
 from .values import Pointer, TensorView, TileView, lane, lane_terms, mentions_lanes, moved, unknown_origin
 
 _FAR: Final = 2**61

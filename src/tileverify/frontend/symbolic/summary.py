@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...contract.terms import TRUE, Function, Term, add, const, scale, var
+from ...contract.terms import TRUE, Function, Term, add, apply, const, scale, var
+from ...contract.terms.launch_wide import launch_function, launch_variable
+from ...contract.variables import ADDRESS_MAX, argument_address
 from ...results.codes import TV
 from ..bytecode.enums import MemoryOrdering, MemoryScope
 from ..bytecode.location import Location
@@ -278,3 +280,23 @@ class AccessSummary:
     assertions: tuple[Promise, ...] = ()
     loop_forms: tuple[LoopForm, ...] = ()
     written: frozenset[str] = frozenset()
+
+
+# ----------------------------------------------------------------------------------------------------- origin addresses
+# Where memory begins: the byte address of what a pointer was derived from, and the words of a list's descriptors.
+
+
+def address_of(origin: Origin) -> Term:
+    """The byte address of an origin's first byte."""
+    if origin.address is not None:
+        return origin.address
+    if origin.index is not None:
+        return apply(list_word(origin.name, "address"), origin.index)
+    if origin.kind is OriginKind.LIST:  # of its descriptors: `xs.address` is what contracts call those of its arrays
+        return launch_variable(f"descriptors of {origin.name}", 0, ADDRESS_MAX)
+    return argument_address(origin.name)
+
+
+def list_word(name: str, word: str) -> Function:
+    """A word of a list's descriptors, by row: ``address``, ``shape[d]`` or ``strides[d]``."""
+    return launch_function(f"{name}[].{word}", 0, ADDRESS_MAX)

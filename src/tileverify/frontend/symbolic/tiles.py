@@ -34,7 +34,7 @@ from .combining import plain_sum
 from .integers import constant_element, from_number, overflow_promises, zero_extended
 from .integers import number as signed_number
 from .machine import Machine, Rule, element_bits, pointee, shape_of
-from .origin_addresses import address_of
+from .summary import address_of
 from .values import (
     CoordinateMap,
     Lanewise,

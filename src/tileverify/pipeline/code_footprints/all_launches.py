@@ -26,8 +26,7 @@ from ...contract.launch import LaunchSpec
 from ...contract.terms import Function, Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
 from ...frontend.symbolic.memory import OUTSIDE
-from ...frontend.symbolic.origin_addresses import address_of
-from ...frontend.symbolic.summary import Access, AccessSummary
+from ...frontend.symbolic.summary import Access, AccessSummary, address_of
 from ...verifier.obligations.answers import Answer, Limits
 from ...verifier.obligations.fact_use import FactUse
 from ...verifier.obligations.footprint_overlap import PreparedSite

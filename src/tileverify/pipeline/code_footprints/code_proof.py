@@ -17,10 +17,9 @@ from ...contract.launch import EntryParameter, LaunchSpec
 from ...contract.terms import Term
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, PointerType, TileType
-from ...frontend.bytecode.trusting import under_trust
+from ...frontend.sources.abi import under_trust
 from ...frontend.symbolic.execute import bind, summarize
-from ...frontend.symbolic.origin_addresses import address_of
-from ...frontend.symbolic.summary import AccessSummary
+from ...frontend.symbolic.summary import AccessSummary, address_of
 from ...frontend.symbolic.values import Pointer
 from ...system.errors import TileVerifyError
 from ...verifier.obligations.answers import Answer

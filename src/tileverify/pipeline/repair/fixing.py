@@ -165,8 +165,8 @@ def judge_of(options: CheckOptions, spec: Path | None = None) -> Judge:
     """Compile and prove the kernels of a file with another text, under all launches that it has."""
 
     def judge(file: Path, text: str) -> Proofs:
+        from ...frontend.sources.cutile import edited_unit
         from ...frontend.sources.discover import SourceFailure, discover
-        from ...frontend.sources.edited import edited_unit
         from ..unit_check import check_unit
 
         own = options.of(file)

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from ...contract.expressions import print_expression
 from ...contract.launch import Apply, ConstantArgument, Expression, KernelUnit, LaunchSpec, Number
-from ...frontend.sources.edited import Compile, edited_unit
+from ...frontend.sources.cutile import Compile, edited_unit
 from ...frontend.symbolic.written import read_axes
 from ...reports.editing import text_digest
 from ...results import COMBINATIONS, WARNINGS, Finding, Hint, KernelResult, Verdict

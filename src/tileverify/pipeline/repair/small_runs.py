@@ -37,7 +37,7 @@ from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import Block, ConcreteLaunch, KernelUnit, LaunchSpec
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module, Op
-from ...frontend.bytecode.trusting import under_trust
+from ...frontend.sources.abi import under_trust
 from ...results import Finding
 from ...results.claim import claim_from_json
 from ...system.errors import TileVerifyError

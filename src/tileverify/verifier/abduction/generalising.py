@@ -36,8 +36,7 @@ from ...contract.strides import may_overlap_itself
 from ...contract.terms import Scope, Term, TermKind
 from ...contract.terms.evaluate import evaluate as value_of
 from ...contract.variables import GRID, argument_address, scalar_variable, unsigned_variable
-from ...frontend.symbolic.origin_addresses import address_of
-from ...frontend.symbolic.summary import Origin
+from ...frontend.symbolic.summary import Origin, address_of
 from ...results import HoldsFor
 from .mining import bounds, constants, counting, denied, fitting, mentioned, ratios
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from ...checker.checked_values import Misread, NotFollowed
+from ...checker.agreement import Misread, NotFollowed
 from ...checker.read_again import read_again
 from ...contract import terms as t
 from ...contract.as_terms import build_contract
@@ -17,8 +17,7 @@ from ...contract.launch import Role
 from ...contract.terms import Term, TermKind
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
-from ...frontend.bytecode.trusting import under_trust
-from ...frontend.sources.abi import entry_parameters, entry_types, mismatch
+from ...frontend.sources.abi import entry_parameters, entry_types, mismatch, under_trust
 from ...frontend.symbolic.summary import AccessSummary
 from ...results.conditional import plain_name
 from ...system.errors import TileVerifyError

@@ -25,8 +25,7 @@ from ...contract.launch import ArrayArgument, ListArgument, only_axis
 from ...contract.list_terms import described_number, described_word, member_of_list, member_variable
 from ...contract.terms import Scope, Term, TermKind
 from ...contract.variables import list_length
-from ...frontend.symbolic.origin_addresses import list_word
-from ...frontend.symbolic.summary import LoopValue, Origin, OriginKind
+from ...frontend.symbolic.summary import LoopValue, Origin, OriginKind, list_word
 from .answers import Answer, Decides, Result
 from .simplify import known_ranges
 

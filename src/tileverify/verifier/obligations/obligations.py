@@ -25,8 +25,7 @@ from ...contract.contract import Contract, extent
 from ...contract.terms import Term, TermKind
 from ...contract.variables import BID, GRID
 from ...frontend.bytecode.enums import MemoryScope
-from ...frontend.symbolic.origin_addresses import address_of
-from ...frontend.symbolic.summary import Access, Origin, OriginKind, Promise, Site, ViewFootprint
+from ...frontend.symbolic.summary import Access, Origin, OriginKind, Promise, Site, ViewFootprint, address_of
 from ...results.codes import TV
 from .footprint_overlap import (
     PRIME,

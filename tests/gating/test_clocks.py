@@ -12,8 +12,8 @@ import pytest
 
 from tileverify.gating import GateOptions, Submission
 from tileverify.gating.jobs.references import COMPARE_S, LOAD_S, ReferenceProcess, _Patient
-from tileverify.gating.runs.candidates import Task
 from tileverify.gating.runs.gate_run import longest_s
+from tileverify.gating.runs.workers import Task
 
 
 def heard(used_in_a_second: float, seconds: float, after_s: float) -> bytes:

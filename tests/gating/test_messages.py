@@ -21,8 +21,7 @@ from tileverify.gating.jobs.compile_job import (
     parameter_words,
     unit_claimed,
 )
-from tileverify.gating.jobs.job_messages import JobRequest, said
-from tileverify.gating.plain_values import NotPlain, heard, plain
+from tileverify.gating.jobs.job_messages import JobRequest, NotPlain, heard, plain, said
 from tileverify.gating.sandbox.sandbox import (
     BrokenFrame,
     JobEnd,

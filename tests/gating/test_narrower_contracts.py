@@ -9,7 +9,7 @@ from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import raw_launch
 from tileverify.gating import GatedKernel, GateOptions, Sandbox, Submission, gate, judge
 from tileverify.gating.jobs.job_messages import ProofAnswer
-from tileverify.gating.jobs.narrower_contract import narrowing
+from tileverify.gating.jobs.prove_job import narrowing
 from tileverify.results import KernelResult, Verdict
 from tileverify.results.json_report import result_to_json
 

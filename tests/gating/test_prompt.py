@@ -8,8 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tileverify.gating.gated import GatedKernel, GateResult, Reason
-from tileverify.gating.prompt import LONGEST, changed_lines, prompt_text
+from tileverify.gating.gated import LONGEST, GatedKernel, GateResult, Reason, changed_lines, prompt_text
 from tileverify.pipeline.repair.kernel_source import changed_lines as lines_changed
 from tileverify.pipeline.repair.kernel_source import edited, well_placed
 from tileverify.results import (
@@ -195,7 +194,7 @@ def test_every_hint_of_many_costs_nothing_when_there_is_no_room(monkeypatch: pyt
         looked.append(given)
         return ["+1: x"] * 8
 
-    monkeypatch.setattr("tileverify.gating.prompt.changed_lines", changed_lines)
+    monkeypatch.setattr("tileverify.gating.gated.changed_lines", changed_lines)
     hint = Hint("use-atomic", "safe", "all", (Edit(1, 0, 1, 0, "first\n"),))
     told(*(kernel(f"k{n}", Verdict.REFUTED, race(*[hint] * 10)) for n in range(100)))
     assert 0 < len(looked) < 30

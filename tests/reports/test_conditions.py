@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from tileverify.commands.watching import screen
-from tileverify.gating.gated import GatedKernel, GateResult
-from tileverify.gating.prompt import prompt_text
+from tileverify.gating.gated import GatedKernel, GateResult, prompt_text
 from tileverify.launching.checking import Checked
 from tileverify.record.pytest_plugin.judged import LaunchCounts, judged
 from tileverify.reports.formats import FORMATS, TEXT, renderer

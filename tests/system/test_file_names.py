@@ -68,7 +68,7 @@ HARMLESS = {
     "frontend/sources/fixed_inputs.py": "only looked at, never written",
     "serving/lsp/shown_sources.py": "a digest",
     "serving/lsp/concerned.py": "only looked for, beside a file that is there",
-    "gating/runs/candidates.py": "only looked at, beside a file that is there",
+    "gating/runs/workers.py": "only looked at, beside a file that is there",
     "gating/runs/gate_run.py": "beside the file that the user named",
 }
 """Modules that put something into a file's name without asking `file_names`, and why nothing can come of it."""

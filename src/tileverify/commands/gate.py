@@ -13,8 +13,7 @@ from .shell import emit, talk
 
 if TYPE_CHECKING:
     from ..gating import GateResult
-    from ..gating.runs.candidates import CandidateFile, OnStdin
-    from ..gating.runs.workers import Workers
+    from ..gating.runs.workers import CandidateFile, OnStdin, Workers
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -128,8 +127,8 @@ def gate(
         raise UsageError("--ray-address needs --engine ray")
     from ..contract.spec_files import launches_of_text
     from ..gating import GateOptions
-    from ..gating.runs.candidates import read_text
     from ..gating.runs.gate_run import GatePlan, open_table, stream, tabulate
+    from ..gating.runs.workers import read_text
 
     for option, path in (("--bundle", bundle), ("--results", results)):
         _refuse_inside(option, path, target)
@@ -173,7 +172,7 @@ def gate(
 
 def _candidates(target: str, relative: bool) -> tuple[CandidateFile | OnStdin, ...]:
     """``relative``: names start at the folder, not here, so that a run can be continued from anywhere."""
-    from ..gating.runs.candidates import OnStdin, candidates
+    from ..gating.runs.workers import OnStdin, candidates
     from ..system.printable import display_path
 
     if target == "-":

@@ -73,9 +73,8 @@ def mcp(
     client can name references that you gave here, and bring none.
     """
     from ..gating import GateOptions
-    from ..gating.mcp_server import serve
-    from ..gating.mcp_tools import Desk
-    from ..gating.runs.candidates import read_text
+    from ..gating.mcp_server import Desk, serve
+    from ..gating.runs.workers import read_text
 
     options = GateOptions(
         None if spec is None else read_text(spec, "--spec"),

@@ -32,14 +32,15 @@ from .jobs.job_messages import (
     SubmissionRequest,
     TrialRequest,
     Tried,
+    harmless_text,
     incomplete,
     read_proof,
     read_trial,
     summary,
+    whole,
 )
 from .jobs.references import ReferenceProcess, own_reference, with_equality, worth_asking
 from .jobs.trial_contents import SPECIAL, ZEROS
-from .plain_values import harmless_text, whole
 from .sandbox.sandbox import CutOff, JobKind, JobLimits, JobOutcome, Sandbox
 from .sandbox.worker import EXIT_MEMORY
 

@@ -340,7 +340,7 @@ one, two = make(1.0), make(2.0)
 
 
 def test_nothing_loads_cuda_tile_before_it_is_needed() -> None:
-    modules = ["discover", "infer", "cutile", "usage", "bytecode_file", "tile_cpp"]
+    modules = ["discover", "infer", "cutile", "usage", "bytecode_file"]
     found = [f"frontend.sources.{module}" for module in modules] + ["contract.spec_files", "contract.spec"]
     imports = "; ".join(f"import tileverify.{module}" for module in found)
     code = f"import sys; {imports}; assert not any(m.startswith(('cuda', 'numpy', 'z3')) for m in sys.modules)"

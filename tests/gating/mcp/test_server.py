@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tileverify.gating.mcp_tools import LONGEST
+from tileverify.gating.mcp_server import LONGEST
 
 SOURCE = Path(__file__).resolve().parents[3] / "src"
 RACY = """\
@@ -157,8 +157,7 @@ def test_hostile_sources_touch_nothing(tmp_path: Path) -> None:
 
 
 def test_without_the_sdk_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tileverify.gating.mcp_server import server
-    from tileverify.gating.mcp_tools import Desk
+    from tileverify.gating.mcp_server import Desk, server
     from tileverify.system.errors import UsageError
 
     monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)

@@ -12,9 +12,17 @@ from pathlib import Path, PurePath
 import pytest
 
 from tileverify.gating import GatedKernel, GateOptions, GateResult
-from tileverify.gating.runs.candidates import CandidateFile, OnStdin, answered_name, candidates, tasks
 from tileverify.gating.runs.gate_run import GatePlan, open_table, stream, tabulate
-from tileverify.gating.runs.workers import ThisProcess, Workers, judged
+from tileverify.gating.runs.workers import (
+    CandidateFile,
+    OnStdin,
+    ThisProcess,
+    Workers,
+    answered_name,
+    candidates,
+    judged,
+    tasks,
+)
 from tileverify.results import KernelResult, Verdict
 
 OPTIONS = GateOptions(hints=False)

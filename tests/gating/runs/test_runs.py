@@ -16,9 +16,19 @@ from tests.command_line import CommandLine, interruptible
 
 from tileverify.commands.shell import INTERRUPTED
 from tileverify.gating import GateOptions, GateResult, Submission
-from tileverify.gating.runs.candidates import CandidateFile, OnStdin, Task, candidates
 from tileverify.gating.runs.gate_run import GatePlan, longest_s, open_table, stream, tabulate
-from tileverify.gating.runs.workers import Failed, LocalWorkers, Ready, WorkerAnswer, Workers, stopped
+from tileverify.gating.runs.workers import (
+    CandidateFile,
+    Failed,
+    LocalWorkers,
+    OnStdin,
+    Ready,
+    Task,
+    WorkerAnswer,
+    Workers,
+    candidates,
+    stopped,
+)
 
 SOURCE = Path(__file__).resolve().parents[3] / "src"
 OPTIONS = ("--trust-specs", "--no-hints")

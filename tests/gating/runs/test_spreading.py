@@ -8,12 +8,12 @@ from collections import Counter
 import pytest
 
 from tileverify.gating import GateOptions, GateResult, IsolationUnavailable, SandboxFailure, Submission
-from tileverify.gating.runs.candidates import Task
 from tileverify.gating.runs.workers import (
     ATTEMPTS,
     MOST_FAILED_STARTS,
     Failed,
     Ready,
+    Task,
     Unusable,
     WorkerAnswer,
     spread,

@@ -27,10 +27,21 @@ from ...results.codes import TV
 from ...system.errors import SpecError, TileVerifyError
 from ...system.readings import stand_for
 from ..gated import Reason
-from ..plain_values import DEEPEST, LONGEST_NAME, MOST_ITEMS, NotPlain, Plain, heard, plain, plain_table, text, whole
-from ..plain_values import name as checked_name
 from ..screen import screen
-from .job_messages import SubmissionRequest
+from .job_messages import (
+    DEEPEST,
+    LONGEST_NAME,
+    MOST_ITEMS,
+    NotPlain,
+    Plain,
+    SubmissionRequest,
+    heard,
+    plain,
+    plain_table,
+    text,
+    whole,
+)
+from .job_messages import name as checked_name
 
 Send: TypeAlias = Callable[[bytes], None]
 

@@ -7,7 +7,7 @@ is an obligation of the proof.  So a compilation that lied gives a proof about o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,10 @@ from typing import Final
 
 import msgspec
 
-from ...contract.launch import KernelParameter, KernelUnit, LaunchSpec
+from ...backend.numbers.choose import ContractInNumbers
+from ...contract.expression_parser import parse_condition
+from ...contract.expressions import GRID_NAMES, Undefined, free_names
+from ...contract.launch import Apply, Expression, KernelParameter, KernelUnit, LaunchSpec, SameArray
 from ...contract.spec import build_launch
 from ...contract.spec_files import RawLaunch, SourceSpecs, named_launches
 from ...frontend.sources.abi import entry_parameters, mismatch
@@ -31,7 +34,6 @@ from ...results.codes import TV
 from ...results.json_report import result_from_json, result_to_json
 from ...system.errors import SourceError, SpecError, TileVerifyError
 from ..gated import Reason
-from ..plain_values import NotPlain, harmless_table, harmless_text, heard_table, text, whole
 from .compile_job import (
     Claimed,
     CompiledUnit,
@@ -43,8 +45,18 @@ from .compile_job import (
     specs_of,
     unit_claimed,
 )
-from .job_messages import ProofAnswer, ProofHead, ProposalRequest, SubmissionRequest
-from .narrower_contract import narrowing
+from .job_messages import (
+    NotPlain,
+    ProofAnswer,
+    ProofHead,
+    ProposalRequest,
+    SubmissionRequest,
+    harmless_table,
+    harmless_text,
+    heard_table,
+    text,
+    whole,
+)
 
 _MOST_REASONS: Final = 20
 _MOST_NOTES: Final = 20
@@ -238,3 +250,52 @@ def propose_edits(request: ProposalRequest, source: bytes, send: Callable[[bytes
     findings = result_from_json(request.result).findings
     found = [list(islice(proposals(text, finding, findings), request.most)) for finding in findings]
     send(msgspec.json.encode(found))
+
+
+# ---------------------------------------------------------------------------------------------------- narrower contract
+# Clauses of a proof that take launches away which somebody vouched for.
+
+
+def narrowing(launch: LaunchSpec, clauses: Iterable[str]) -> tuple[str, ...]:
+    """Those of ``clauses`` that speak of no open part of the launch."""
+    contract, open_names = ContractInNumbers(launch), _open_names(launch)
+    return tuple(clause for clause in clauses if not _is_harmless(clause, contract, open_names))
+
+
+def _is_harmless(clause: str, contract: ContractInNumbers, open_names: frozenset[str]) -> bool:
+    try:
+        said = parse_condition(clause)
+        return not isinstance(said, SameArray) and all(
+            bool(_names(each, contract) & open_names) or _is_met(each, contract) for each in _parts(said)
+        )
+    except (TileVerifyError, KeyError, Undefined):
+        return False
+
+
+def _parts(said: Expression) -> Iterator[Expression]:
+    if isinstance(said, Apply) and said.op == "and":
+        for each in said.args:
+            yield from _parts(each)
+    else:
+        yield said
+
+
+def _open_names(launch: LaunchSpec) -> frozenset[str]:
+    arrays = list(launch.arrays())
+    strides = {name for array in arrays for stride in array.strides or () for name in free_names(stride)}
+    written = {name for array in arrays for size in array.shape for name in free_names(size)}
+    written |= {name for each in launch.requires if not isinstance(each, SameArray) for name in free_names(each)}
+    written |= {name for axis in launch.grid or () for name in free_names(axis)}
+    addresses = {f"{array.name}.address" for array in arrays}
+    return frozenset({*(strides - written), *addresses, *(() if launch.grid else GRID_NAMES)})
+
+
+def _names(said: Expression, contract: ContractInNumbers) -> frozenset[str]:
+    """As they stand there, and what they stand for: ``x.strides[0]`` may be a name of the spec."""
+    return free_names(said) | free_names(contract.resolved(said))
+
+
+def _is_met(said: Expression, contract: ContractInNumbers) -> bool:
+    """A launch of numbers is proved as it stands; the clause is of the contract that it was widened to."""
+    condition = contract.condition(said)
+    return not condition.names and condition.holds({})

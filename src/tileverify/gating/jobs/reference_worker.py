@@ -15,23 +15,28 @@ import os
 import resource
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from ...backend.interpreter import InterpreterStop
 from ...backend.numbers.array_files import Array, numbers
 from ...equality.answer_text import difference, fields
-from ...equality.kernel_runs import NoPoints
-from ...equality.reference_runs import loaded
-from ...equality.sent_answers import answer_to
+from ...equality.deciding import Decision, ExactAnswer, LaunchTally, Other, SeenPoints, note
+from ...equality.field import NearTie
+from ...equality.kernel_runs import NoPoints, SentEnd, SentGap, SentPoint, arguments_at, messages, received
+from ...equality.launch_outcomes import ArrayError, NarrowSum, RoundingSeen, UnequalElement, arrays_of, outcome
+from ...equality.points import SEARCHING, TrialPoint, sizes_text
+from ...equality.reference_runs import loaded, other_of
+from ...equality.rounding_runs import errors_at, rounding_seen
 from ...system.errors import TileVerifyError, UsageError
 from ..gated import Reason
-from ..plain_values import whole
 from ..sandbox.sandbox import BrokenFrame, read_frame, write_frame
 from .comparing import NotComparable, Reference, disagreements
-from .job_messages import ReferenceAnswer, ReferenceRequest, Tried, read_trial
+from .job_messages import ReferenceAnswer, ReferenceRequest, Tried, read_trial, whole
 from .trial_contents import SPECIAL, ZEROS
 
 LARGEST_PAYLOAD: Final = 1 << 30
@@ -190,3 +195,107 @@ def _table(result: object, unnamed: list[str]) -> Mapping[str, object]:
     if len(unnamed) != 1:
         raise NotComparable("the reference returns one array, but takes not all arrays but one; return a table by name")
     return {unnamed[0]: result}
+
+
+# --------------------------------------------------------------------------------------------------------- sent answers
+# A reference's half of a comparison: what was sent of a kernel, held against the function, point by point.
+
+
+@dataclass(slots=True)
+class _Launch:
+    values: Mapping[str, int]
+    seen: SeenPoints = field(default_factory=SeenPoints)
+    reason: str = ""
+    """Why it was left out."""
+    ties: int = 0
+    """Points at which the reference compared what is too close: here nobody can draw others for it."""
+
+
+def answer_to(data: bytes, function: Callable[..., object]) -> ExactAnswer:
+    """Whether ``function`` computes what the kernel did; the difference is one at the smallest launch that has one.
+
+    :raises NoPoints: the bytes are none of `kernel_runs.runs`.
+    """
+    every = list(messages(data))
+    if not every or not isinstance(end := every.pop(), SentEnd):
+        raise NoPoints("there is no last message")
+    points = [each for each in every if isinstance(each, SentPoint)]
+    other = other_of(function, _written(points))
+    launches: dict[int, _Launch] = {}
+    # Smaller launches first: the first difference is the one to tell.
+    for message in sorted(points, key=lambda each: (sum(map(len, each.before.values())), each.number)):
+        if not message.stored:
+            launch = launches.setdefault(message.number, _Launch(message.values))
+            decided = _looked_at(message, other, launch)
+            if decided is not None:
+                return replace(decided, steps=end.steps)
+    for gap in (each for each in every if isinstance(each, SentGap)):
+        launch = launches.setdefault(gap.number, _Launch(gap.values))
+        if gap.left_out:
+            launch.reason = gap.reason
+        else:
+            launch.seen.opened.append(gap.reason)
+    if end.stopped:
+        return ExactAnswer(Decision.NOT_DECIDED, reason=end.stopped, steps=end.steps)
+    found = _summed([launches[number] for number in sorted(launches)], end)
+    if found.answer is not Decision.EQUAL:
+        return found
+    one_way, tried = (*end.one_way, *other.one_way()), tuple(sorted({*end.tried, *other.stepped()}))
+    rounding = _rounding([each for each in points if each.stored], other, end)
+    compared = tuple(other.compared())
+    return replace(found, one_way=one_way, tried=tried, compared=compared, rounding=rounding, idle=end.idle)
+
+
+def _looked_at(message: SentPoint, other: Other, launch: _Launch) -> ExactAnswer | None:
+    """The answer that one point gives, if it does; else it is noted, unless it was to find differences."""
+    point, after = received(message)
+    searching = point.filling in SEARCHING
+    before = dict(arrays_of(point, {**point.inputs.memory, **point.contents}))
+    try:
+        with np.errstate(all="ignore"):
+            found = outcome(point, after, other(point, before, arguments_at(message, point)))
+    except (InterpreterStop, UsageError) as stop:
+        reason = stop.message if isinstance(stop, UsageError) else str(stop)
+        if not searching and not isinstance(stop, NearTie):
+            return ExactAnswer(Decision.NOT_DECIDED, reason=f"{reason} ({sizes_text(message.values)})")
+        if not searching:
+            launch.seen.opened.append(f"{reason} (contents: {point.filling})")
+            launch.ties += 1
+        return None
+    if not isinstance(found, UnequalElement):
+        if not searching:
+            note(launch.seen, found, point.filling)
+        return None
+    shown = found.where_finite() if searching else found
+    return None if shown is None else ExactAnswer(Decision.DIFFERENT, difference=shown, points=1)
+
+
+def _rounding(points: Iterable[SentPoint], other: Other, end: SentEnd) -> RoundingSeen:
+    read = [(message, *received(message)) for message in points]
+    known = {id(point): (message, after) for message, point, after in read}
+
+    def errors(point: TrialPoint) -> Iterator[ArrayError]:
+        message, after = known[id(point)]
+        return errors_at(point, after, other, arguments_at(message, point))
+
+    narrow = tuple(NarrowSum(*each) for each in end.narrow)
+    return rounding_seen(errors, [point for _, point, _ in read], narrow)
+
+
+def _summed(launches: Iterable[_Launch], end: SentEnd) -> ExactAnswer:
+    tally = LaunchTally([*end.left_out])
+    for launch in launches:
+        if launch.reason:
+            tally.refuse(launch.values, launch.reason)
+        elif launch.ties and launch.ties == len(launch.seen.opened) and not launch.seen.equal:
+            tally.refuse(launch.values, launch.seen.opened[0])
+        else:
+            tally.take(launch.values, launch.seen)
+    return tally.answer(end.steps)
+
+
+def _written(points: Iterable[SentPoint]) -> list[str]:
+    """The arrays that the kernel changed at some point, in the order of its parameters."""
+    points = list(points)
+    changed = {name for point in points for name in point.after}
+    return [name for name, array in points[0].arrays.items() if array.allocation in changed] if points else []

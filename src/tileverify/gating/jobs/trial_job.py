@@ -1,4 +1,4 @@
-"""In the sandbox: a proved kernel on small inputs, in the reference interpreter, for a comparison outside.
+"""In the sandbox: a proved kernel on small inputs or exact numbers, for a comparison with a reference outside.
 
 `backend.numbers.trial_launches` chooses the launches, `trial_contents` what their arrays hold; both by a seed that no
 submission knows.  Each launch runs with its blocks in the order of their ids, and in other orders: the usual one of a
@@ -34,14 +34,16 @@ from ...backend.numbers.trial_launches import (
 from ...backend.numbers.turning_contents import with_turning_points
 from ...backend.replay.explore import Exploration, explore
 from ...contract.launch import Argument, ConcreteArray, ConstantArgument, KernelUnit, flat
+from ...equality.kernel_runs import SentEnd, SentGap, framed, runs
+from ...equality.op_rules import ExactKernel
+from ...equality.points import Options
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.bytecode.traverse import walk
 from ...pipeline.unit_summary import entry_of
 from ...system.errors import UsageError
-from ..plain_values import harmless_text
 from .compile_job import Send, claims_of, specs_of
-from .job_messages import ArrayBytes, LaunchLine, TrialEnd, TrialRequest, said
+from .job_messages import ArrayBytes, LaunchLine, TrialEnd, TrialRequest, harmless_text, said
 from .prove_job import unit_of
 from .trial_contents import EXTREME, RUNS, fillings_of, inputs_of
 
@@ -197,3 +199,39 @@ def _array(array: ConcreteArray, inputs: Inputs, run: Executed) -> ArrayBytes:
 
 def _packed(array: Array) -> bytes:
     return np.ascontiguousarray(array).tobytes()
+
+
+# ------------------------------------------------------------------------------------------------------------ exact job
+# In the sandbox: a proved kernel on exact numbers, for a comparison with a reference outside.
+
+
+STEPS: Final = 1 << 23
+LAUNCHES: Final = 24
+
+
+def run_kernel(request: TrialRequest, compiled: bytes, send: Send) -> None:
+    """Send a message for each point (`kernel_runs`)."""
+    items, file = claims_of(compiled).items or (), request.submission.file
+    unit = unit_of(items[request.index], specs_of(request.submission), file)
+    module = decode(unit.bytecode, file=file)
+    kernel = ExactKernel(module, entry_of(module, unit), unit.parameters)
+    contract = ContractInNumbers(unit.launch, request.requires)
+    for message in runs(unit, kernel, contract, Options(request.seed, STEPS, LAUNCHES, NARROW)):
+        if isinstance(message, SentGap):
+            message = SentGap(
+                number=message.number,
+                values=message.values,
+                reason=harmless_text(message.reason),
+                left_out=message.left_out,
+            )
+        elif isinstance(message, SentEnd):
+            message = SentEnd(
+                stopped=harmless_text(message.stopped),
+                left_out=tuple(map(harmless_text, message.left_out)),
+                steps=message.steps,
+                one_way=tuple(map(harmless_text, message.one_way)),
+                narrow=message.narrow,
+                tried=tuple(map(harmless_text, message.tried)),
+                idle=tuple(map(harmless_text, message.idle)),
+            )
+        send(framed(message))

@@ -23,8 +23,7 @@ from ...system.errors import UsageError
 from ...system.version import __version__
 from .. import GatedKernel, GateOptions, GateResult
 from ..jobs.references import COMPARE_S, EXACT_S, LOAD_S, WALL
-from .candidates import CandidateFile, OnStdin, Task, read_text, tasks
-from .workers import Workers, spread
+from .workers import CandidateFile, OnStdin, Task, Workers, read_text, spread, tasks
 
 
 @dataclass(frozen=True, slots=True)

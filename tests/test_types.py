@@ -16,7 +16,7 @@ MOST: Final = 5
 """Occurrences for each 1,000 lines of a room."""
 
 PATCHING: Final = {
-    Path("tileverify/hook/cupy_arrays.py"), Path("tileverify/hook/jax_calls.py"),
+    Path("tileverify/hook/cupy_arrays.py"), Path("tileverify/hook/launch_hooks.py"),
     Path("tileverify/hook/torch_cuda.py"), Path("tileverify/hook/torch_cuda.py"),
 }  # fmt: skip
 """What takes the place of functions of CuPy, torch and JAX, and passes on whatever they are called with."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tileverify.hook.jax_calls import JaxCalls, _Described
+from tileverify.hook.launch_hooks import JaxCalls, _Described
 from tileverify.pipeline import check_paths
 from tileverify.record.recorded_command import RecordOptions, RecordSummary, record
 from tileverify.results import Verdict
@@ -140,7 +140,7 @@ def test_a_program_that_has_imported_it_already_is_watched_too(tmp_path: Path) -
         PROGRAM
         + textwrap.dedent("""
             import cuda.tile.jax._jax as module
-            from tileverify.hook.jax_calls import JaxCalls
+            from tileverify.hook.launch_hooks import JaxCalls
             told = []
             JaxCalls(module, lambda *call: told.append(call), runs=False, interpret=None).install()
             assert not cutile_call((1,), scale, (jnp.ones(4), OutputPlaceholder((4,), jnp.float32), 2.0, 4)).any()

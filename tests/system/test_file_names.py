@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tileverify.system.file_names import FreeNames, distinct_stem, plain_stem
+from tileverify.system.printable import FreeNames, distinct_stem, plain_stem
 
 NAMES = ["../../x", "/etc/passwd", "..", ".", "", "a\0b", "CON", "nul.txt", "COM1", "a" * 5000, "\ud800", "a\\b", "C:x",
          " a ", "-rf", "~root", "a\nb", "\x1b[31m", "größe", ".hidden", "a.", "com1.a"]  # fmt: skip
@@ -94,5 +94,5 @@ def test_every_writer_asks_for_its_names() -> None:
     }
     found = {module for module, made in makers.items() if made}
     asking = {module for module in found if "file_names import" in (SOURCE / module).read_text(encoding="utf-8")}
-    assert found - asking <= set(HARMLESS), "make the name with tileverify.system.file_names, or say why it is harmless"
+    assert found - asking <= set(HARMLESS), "make the name with tileverify.system.printable, or say why it is harmless"
     assert set(HARMLESS) <= found

@@ -17,7 +17,7 @@ OF_MESSAGES: Final = {
     "backend/assembler.py", "backend/numbers/array_files.py", "commands/watching.py",
     "frontend/sources/bytecode_file.py", "gating/mcp_server.py", "gating/runs/workers.py", "gating/sandbox/sandbox.py",
     "launching/run.py", "launching/tuning.py", "record/pytest_plugin/children.py",
-    "record/recorded_command.py", "reports/causes.py", "reports/stability.py",
+    "record/recorded_command.py", "reports/causes.py", "pipeline/stability.py",
     "serving/lsp/shown_sources.py",
 }  # fmt: skip
 """Modules that split what programs say, and records of JSON: no line number points into that."""

@@ -147,7 +147,7 @@ def _checked(target: str, spec: Path | None, options: CheckOptions) -> list[tupl
 
 def _files(units: Sequence[KernelUnit], output: Path | None) -> list[Path]:
     from ..launching.bundle.manifest import SUFFIX
-    from ..system.file_names import FreeNames, plain_stem
+    from ..system.printable import FreeNames, plain_stem
 
     folder = output is not None and not output.is_file() and output.suffix != SUFFIX
     if output is not None and (output.is_dir() or (len(units) > 1 and folder)):
@@ -272,7 +272,7 @@ def read_file(file: Path) -> Bundle:
 
 def _extract(bundle: Bundle, folder: Path) -> None:
     from ..system.atomic_file import write_whole
-    from ..system.file_names import plain_stem
+    from ..system.printable import plain_stem
     from ..verifier.certificate.files import BYTECODE_SUFFIX
     from ..verifier.certificate.files import SUFFIX as CERTIFICATE_SUFFIX
 

@@ -77,8 +77,7 @@ class _Asked:
 def _footprint_text(unit: KernelUnit, asked: _Asked) -> str:
     from ..frontend.bytecode import decode
     from ..frontend.symbolic.execute import footprint_text
-    from ..pipeline.unit_summary import summary_of
-    from ..pipeline.unit_traffic import access_remarks, unit_traffic
+    from ..pipeline.unit_summary import access_remarks, summary_of, unit_traffic
     from ..reports.traffic_tables import remark_lines, traffic_lines
 
     parts = [_heading(unit)]
@@ -93,7 +92,7 @@ def _footprint_text(unit: KernelUnit, asked: _Asked) -> str:
 
 
 def _described(unit: KernelUnit, asked: _Asked) -> dict[str, Any]:
-    from ..pipeline.unit_traffic import access_remarks, unit_traffic
+    from ..pipeline.unit_summary import access_remarks, unit_traffic
     from ..reports.traffic_tables import remarks_document, traffic_document
     from ..system.printable import display_path
 

@@ -11,7 +11,7 @@ from ..contract.arguments import suggestion
 from ..reports.formats import FORMATS, PAGE, TEXT, renderer
 from ..results import Report
 from ..system.errors import UsageError
-from ..system.file_names import FreeNames
+from ..system.printable import FreeNames
 from .shell import emit, talk, use_color, writable
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from ..system.version import __version__
 from .shell import Working, emit, talk, writable
 
 if TYPE_CHECKING:
-    from ..pipeline.stability import Stability
-    from ..reports.stability import TriedLaunch
+    from ..pipeline.stability import Stability, TriedLaunch
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -67,9 +66,8 @@ def stability(
     from ..contract.launch import KernelUnit
     from ..frontend.sources.discover import discover
     from ..pipeline import CheckOptions
-    from ..pipeline.stability import stability_of
+    from ..pipeline.stability import SCHEMA, StabilityDocument, stability_json, stability_of, stability_text
     from ..pipeline.unit_summary import solver_version
-    from ..reports.stability import SCHEMA, StabilityDocument, stability_json, stability_text
 
     rows, broken = [], False
     with Working(live=True) as working:
@@ -88,7 +86,7 @@ def stability(
 
 
 def _document(row: Stability) -> TriedLaunch:
-    from ..reports.stability import OutcomeDocument, TriedLaunch
+    from ..pipeline.stability import OutcomeDocument, TriedLaunch
 
     outcomes = tuple(
         OutcomeDocument(limits, tuple(seeds), told.verdict.value, told.holds_for or None, told.requires, told.codes)

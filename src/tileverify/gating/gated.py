@@ -15,8 +15,7 @@ from ..results.codes import TV
 from ..results.conditional import proved_if
 from ..results.json_report import result_to_json
 from ..system.errors import TileVerifyError
-from ..system.file_names import distinct_stem
-from ..system.printable import plural, printable
+from ..system.printable import distinct_stem, plural, printable
 
 REJECTED: Final = "rejected"
 """The verdict on a submission that the screen or the sandbox stopped, or that broke a limit."""

@@ -12,14 +12,12 @@ from pathlib import Path
 from types import ModuleType
 
 from . import cuda_core, cupy_modules
-from .compilers import watch_nvcc
 from .cuda_core import CudaCore, Imitated, RuntimeStandIns
-from .driver_calls import DriverCalls, DriverStandIns
+from .driver_calls import DriverCalls, DriverStandIns, NoDriver
 from .foreign import AfterImport
 from .interpreting import Interpreting
 from .launch_hooks import LaunchHooks
-from .modules import Modules
-from .no_driver import NoDriver
+from .modules import Modules, watch_nvcc
 from .notes import Notes
 from .pointer_owners import PointerOwners
 from .recorder import ModuleLaunches, Most, Recorder

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple, Protocol, SupportsInt, TypeAlias
 
-from .driver_calls import MILLISECONDS, Answer, address_of, missing, text
+from .driver_calls import DRIVER_VERSION, MILLISECONDS, Answer, NoDriver, address_of, missing, text
 from .modules import NotedEntry, packed, width
-from .no_driver import DRIVER_VERSION, NoDriver
 from .pointer_owners import PointerOwners, host_memory
 from .recorder import ModuleLaunches
 

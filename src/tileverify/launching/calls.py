@@ -27,8 +27,8 @@ from ..contract.strides import overlaps
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from ..frontend.sources.cutile import CutileKernel, export_bytecode
 from ..hook.described_launch import Described, DescribedArray, describe
+from ..hook.driver_calls import NoDriver, stand_in
 from ..hook.foreign import JitSignature
-from ..hook.no_driver import NoDriver, stand_in
 from ..system.errors import UsageError
 from .launch_types import Arguments, GivenGrid, GivenKernel, LaunchedKernel, is_kernel
 

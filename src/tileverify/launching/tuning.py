@@ -356,7 +356,7 @@ def counting(launcher: Launcher, called: Called) -> Callable[[], Traffic] | None
 
     @cache
     def count() -> Traffic:
-        from ..pipeline.unit_traffic import unit_traffic
+        from ..pipeline.unit_summary import unit_traffic
 
         return unit_traffic(unit, {}, numbers_only=True)
 

@@ -1,18 +1,17 @@
-"""What is read of a unit before anything is proved: its entry, its access summary, and with which solver."""
+"""What is read of a unit before anything is proved: entry, access summary, solver; and the traffic of a launch."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..system.errors import SourceError, SpecError, UsageError
-from .error_findings import (
-    NO_SOLVER,
-    lacks_solver,
-)
+from ..contract.launch import KernelUnit
+from ..results.traffic import AccessRemarks, Traffic, not_counted
+from ..system.errors import SourceError, SpecError, TileVerifyError, UsageError
+from .error_findings import NO_SOLVER, lacks_solver
 from .options import CheckOptions as CheckOptions
 
 if TYPE_CHECKING:
-    from ..contract.launch import KernelUnit
     from ..frontend.bytecode.model import Entry, Module
     from ..frontend.symbolic.summary import AccessSummary
 
@@ -64,3 +63,43 @@ def solver_version() -> str:
         except ModuleNotFoundError as error:
             raise (UsageError(NO_SOLVER) if lacks_solver(error) else error) from None
         return loaded_version()
+
+
+# --------------------------------------------------------------------------------------------------------- unit traffic
+# The traffic of a compiled kernel: what `footprint --bytes`, pages and the tuner show.
+
+
+def unit_traffic(unit: KernelUnit, at: Mapping[str, int], *, numbers_only: bool = False) -> Traffic:
+    """What a launch with the sizes ``at`` moves; where nothing can be counted, the reason.  ``numbers_only``: without
+    expressions, and without a look at what the interpreter moves.
+
+    :raises UsageError: ``at`` is outside the contract.
+    """
+    from ..backend.traffic.measured import traffic_of
+    from ..frontend.bytecode import decode
+
+    module = decode(unit.bytecode, file=str(unit.file))
+    try:
+        summary = summary_of(module, unit)
+    except (SpecError, UsageError):
+        raise
+    except TileVerifyError as error:
+        return not_counted(error.message)
+    return traffic_of(
+        module, entry_of(module, unit), unit.parameters, unit.launch, summary, at, numbers_only=numbers_only
+    )
+
+
+def access_remarks(unit: KernelUnit, architecture: str) -> tuple[AccessRemarks, ...]:
+    """What the assembler says of each access.
+
+    :raises AssemblyError: there is no assembler, or it does not take the bytecode.
+    """
+    from ..backend.assembler import find_assembler, read_remarks, remarks_at
+    from ..frontend.bytecode import decode
+    from ..verifier.messages import source_site
+
+    module = decode(unit.bytecode, file=str(unit.file))
+    summary = summary_of(module, unit)
+    remarks = read_remarks(find_assembler().remarks(unit.bytecode, architecture))
+    return tuple(AccessRemarks(source_site(site), remarks_at(remarks, site.location)) for site in summary.sites)

@@ -25,7 +25,7 @@ from ..contract.strides import overlaps
 from ..hook import notes
 from ..hook.described_launch import Described, DescribedArray
 from ..system.errors import UsageError
-from ..system.file_names import plain_stem
+from ..system.printable import plain_stem
 from .recorded import (
     Index,
     LaunchFailure,

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Files that are either whole or not there, and ZIP archives whose table of members is looked at before any is read."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import Final
 
@@ -132,3 +133,31 @@ def _others_may_write(status: os.stat_result) -> bool:
     """A group of the user's own, which has the user's number, is not others."""
     by_group = status.st_mode & stat.S_IWGRP and status.st_gid != status.st_uid
     return bool(status.st_mode & stat.S_IWOTH or by_group)
+
+
+# ---------------------------------------------------------------------------------------------------------- zip members
+# The look at a ZIP archive's table of members before any of them is read: its own words, bounded by its size.
+#
+# Members may overlap in a file of a megabyte so that together they hold gigabytes.
+
+
+MOST_MEMBERS: Final = 10_000
+_LOCAL_HEADER: Final = 30
+"""Bytes in front of a member's content, besides its name."""
+
+
+def refuse_overlaps(archive: zipfile.ZipFile, size: int) -> None:
+    """Raises `zipfile.BadZipFile` where members share bytes of the file, which has ``size``, or are too many.
+
+    Members that share none fit into the file, one behind the other, in the order of their places.
+    """
+    entries = archive.infolist()
+    if len(entries) > MOST_MEMBERS:
+        raise zipfile.BadZipFile(f"it has more than {MOST_MEMBERS} members")
+    end = 0
+    for entry in sorted(entries, key=lambda each: each.header_offset):
+        if entry.header_offset < end:
+            raise zipfile.BadZipFile("two members overlap")
+        end = entry.header_offset + _LOCAL_HEADER + len(entry.filename.encode()) + entry.compress_size
+    if end > size:
+        raise zipfile.BadZipFile("a member is larger than the file")

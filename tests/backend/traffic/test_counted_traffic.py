@@ -20,8 +20,7 @@ from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
-from tileverify.pipeline.unit_summary import entry_of, summary_of
-from tileverify.pipeline.unit_traffic import unit_traffic
+from tileverify.pipeline.unit_summary import entry_of, summary_of, unit_traffic
 from tileverify.results.traffic import Traffic
 from tileverify.system.errors import UsageError
 

@@ -14,8 +14,8 @@ from tileverify.contract import terms as t
 from tileverify.contract.terms import Function, Scope, Term
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.contract.variables import BID, GRID
-from tileverify.pipeline.code_footprints.code_accesses import CodeAccess, Followed
 from tileverify.pipeline.code_footprints.ptx_paths import follow
+from tileverify.pipeline.code_footprints.ptx_text import CodeAccess, Followed
 
 THREADS = 64
 SOME = (0, 1, 6, 13, 31, 32, 63)

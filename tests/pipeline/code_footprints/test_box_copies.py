@@ -7,7 +7,7 @@ import pytest
 from tileverify.backend.compiled.machine.tensor_maps import TensorMap, box_places
 from tileverify.contract import terms as t
 from tileverify.contract.terms.evaluate import evaluate
-from tileverify.pipeline.code_footprints.code_accesses import box_access
+from tileverify.pipeline.code_footprints.ptx_text import box_access
 
 from .ptx_kernels import entry_of
 

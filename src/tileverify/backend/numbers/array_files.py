@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from ...contract.element_types import ELEMENT_TYPES
 from ...frontend.bytecode.model import ScalarType
-from ...system.atomic_file import write_whole
+from ...system.atomic_file import refuse_overlaps, write_whole
 from ...system.errors import UsageError
-from ...system.file_names import FreeNames
-from ...system.zip_members import refuse_overlaps
+from ...system.printable import FreeNames
 from ..interpreter.rounding import from_bits, round_to, to_bits
 
 Array = NDArray[Any]

@@ -20,9 +20,9 @@ from ...frontend.sources.abi import entry_types, mismatch
 from ...results import HoldsFor
 from ...results.documents import from_json, to_json
 from ...results.json_fields import REQUIRED, coded, named
+from ...system.atomic_file import refuse_overlaps
 from ...system.errors import TileVerifyError
 from ...system.readings import sha256
-from ...system.zip_members import refuse_overlaps
 from ...verifier.certificate.model import Certificate, CertificateError, read_certificate
 
 SUFFIX = ".tvk"

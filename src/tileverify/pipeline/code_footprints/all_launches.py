@@ -34,8 +34,8 @@ from ...verifier.obligations.layout import as_bytes
 from ...verifier.obligations.prepare import Preparer, launch_facts
 from ...verifier.obligations.simplify import simplify
 from ...verifier.smt import Decider
-from .code_accesses import CodeAccess, Followed, Premise, copies_of
 from .code_lanes import MadeLanes, NoLanes, NoNumberForm, SummaryAccess, Things, made_lanes
+from .ptx_text import CodeAccess, Followed, Premise, copies_of
 from .ptx_values import signed, width_of
 
 LIMITS: Final = Limits(linear=200_000, nonlinear=200_000, rounds=12, total=400_000, bits=0)

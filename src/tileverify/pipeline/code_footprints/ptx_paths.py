@@ -29,8 +29,20 @@ from ...backend.compiled.ptx import (
 from ...contract import terms as t
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from . import ptx_text
-from .code_accesses import CodeAccess, CodeLoop, Followed, Path, Premise, alike_for, box_access
-from .ptx_text import PtxNotFollowed, PtxText, float_width, registers_in, results_of
+from .ptx_text import (
+    CodeAccess,
+    CodeLoop,
+    Followed,
+    Path,
+    Premise,
+    PtxNotFollowed,
+    PtxText,
+    alike_for,
+    box_access,
+    float_width,
+    registers_in,
+    results_of,
+)
 from .ptx_values import WARP, Registers, closed, counted, divides_by, signed, special, value, width_of
 
 _MAPS: Final = 1 << 56

@@ -13,8 +13,7 @@ from ...results.compared_code import CodeAgain
 from ...results.second_reading import SecondReading
 from ...system.atomic_file import write_whole
 from ...system.errors import SourceError, UsageError
-from ...system.file_names import FreeNames
-from ...system.printable import display_path
+from ...system.printable import FreeNames, display_path
 from .model import Certificate, CertificateError, read_certificate
 from .recheck import recheck
 from .report import CertificateRow

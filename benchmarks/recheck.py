@@ -35,9 +35,8 @@ from tileverify.pipeline import CheckOptions
 from tileverify.pipeline.second_readings import reading_of_certificate
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.pipeline.unit_summary import solver_version
-from tileverify.results import KernelResult, Verdict
+from tileverify.results import KernelResult, SecondReading, Verdict
 from tileverify.results.codes import THEORIES, Tier
-from tileverify.results.second_reading import SecondReading
 from tileverify.system.errors import TileVerifyError
 from tileverify.system.parallel import map_ordered
 from tileverify.verifier.certificate.files import write_certificates

@@ -10,8 +10,8 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify.pipeline import CheckOptions, check_paths
+from tileverify.reports import FORMATS
 from tileverify.reports.ci_formats import github_report, junit_report
-from tileverify.reports.formats import FORMATS
 from tileverify.reports.sarif import sarif_report
 from tileverify.reports.text import text_report
 from tileverify.results import Report, Verdict

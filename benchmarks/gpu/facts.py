@@ -17,7 +17,7 @@ from typing import Any
 from unittest import mock
 
 import tileverify
-from tileverify.launching import device_facts
+from tileverify.launching import contents
 
 from .kernels.elementwise import put
 
@@ -72,11 +72,11 @@ def main() -> int:
     launch()
     torch.cuda.synchronize()
     assert torch.equal(y[places.long()], x)
-    made = len(device_facts.device_facts()._plans)
+    made = len(contents.device_facts()._plans)
     print(f"{made} kernels checked {ELEMENTS} places")
     assert made == 2, "the checks were not made on the device"
     on_device, vouched = milliseconds(launch), milliseconds(lambda: launch(vouch=True))
-    with mock.patch.object(device_facts, "FETCHED", ELEMENTS):
+    with mock.patch.object(contents, "FETCHED", ELEMENTS):
         fetched = milliseconds(launch)
     print(f"a launch: checked on the device {on_device:.3f} ms, on the host {fetched:.3f} ms, vouched {vouched:.3f} ms")
     for said in refusals(launch, places):

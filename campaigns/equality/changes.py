@@ -14,7 +14,7 @@ import numpy as np
 
 from tileverify.backend.interpreter.control import REGION_OPS
 from tileverify.backend.interpreter.values import Tile
-from tileverify.equality import constants, exact, formulas, primitives
+from tileverify.equality import exact, formulas, primitives
 from tileverify.equality.op_rules import RULES as TYPED_RULES
 from tileverify.equality.op_rules import ExactKernel
 from tileverify.frontend.bytecode.model import Op, Value
@@ -68,7 +68,7 @@ def _one(compute: Callable[[Any], Any]) -> Change:
 
 
 def _number(value: float) -> Any:
-    return constants.numbers_of(np.asarray(value))
+    return exact.numbers_of(np.asarray(value))
 
 
 def _times(factor: float) -> Callable[[Any], Any]:

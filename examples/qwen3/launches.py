@@ -8,7 +8,7 @@ from typing import Any
 
 import tileverify
 from tileverify.backend.guard.arguments import array_value
-from tileverify.kernels.chosen import Account, account, chosen
+from tileverify.kernels.prepared import Account, account, chosen
 
 from .memory import Array, Memory
 

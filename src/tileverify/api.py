@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from .launching.graphs import Graph
     from .launching.in_flight import InFlight
     from .launching.launch_types import Arguments, GivenGrid, GivenOptions, LaunchedKernel, Stream
-    from .launching.launcher import Launcher
-    from .launching.programs import Patch
+    from .launching.launcher import Launcher, Patch
     from .launching.tuning import Called, Likeness, Tuned
 
 K = TypeVar("K")
@@ -254,7 +253,7 @@ def kernel(function: Callable[..., object] | None = None, /, **hints: object) ->
         ...
     tileverify.LaunchRefused: clear was not launched, ...
     """
-    from .launching.programs import verified_kernel
+    from .launching.launcher import verified_kernel
 
     return verified_kernel(function, **hints)
 
@@ -276,7 +275,7 @@ def patch() -> Patch:
     >>> float(out.sum())
     0.0
     """
-    from .launching.programs import Patch
+    from .launching.launcher import Patch
 
     return Patch(launcher())
 
@@ -318,7 +317,7 @@ def tune(
     from .launching.tuning import counting, on_device
 
     def likeness(variant: Called, first: Called) -> Likeness:
-        from .equality.variants import likeness_of
+        from .equality.answer_text import likeness_of
 
         (unit, proof), (plain, earlier) = (launcher().proved_unit(*each) for each in (variant, first))
         return likeness_of((unit, proof.result), (plain, earlier.result), (variant[2], first[2]))

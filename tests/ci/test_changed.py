@@ -9,7 +9,7 @@ import yaml
 from tests.ci.test_action import KERNEL, REPOSITORY, SPEC
 from tests.command_line import CommandLine
 
-from tileverify.commands.settings import changed_targets
+from tileverify.commands.check import changed_targets
 from tileverify.pipeline.configuration import configuration
 
 

@@ -12,8 +12,7 @@ from typing import TypeAlias
 from tileverify.corpus import corpus_launches
 from tileverify.pipeline import check_paths
 from tileverify.pipeline.unit_check import check_unit
-from tileverify.reports.causes import with_causes
-from tileverify.reports.fingerprints import with_fingerprints
+from tileverify.reports.causes import with_causes, with_fingerprints
 from tileverify.reports.snippets import Snippets
 from tileverify.results import KernelResult, Verdict
 

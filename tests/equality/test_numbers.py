@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tileverify.equality import constants, exact, field, formulas, primitives
+from tileverify.equality import exact, field, formulas, primitives
 from tileverify.equality.exact_arrays import presented
 from tileverify.equality.field import NearTie, Undecided
 from tileverify.equality.launch_outcomes import compared
@@ -31,14 +31,14 @@ def agree(x: Any, y: Any) -> bool:
 
 
 add, subtract, multiply, divide = exact.add, exact.subtract, exact.multiply, exact.divide
-exp, log2e = formulas.exp, constants.numbers_of(np.asarray(math.log2(math.e)))
+exp, log2e = formulas.exp, exact.numbers_of(np.asarray(math.log2(math.e)))
 
 
 log = formulas.log
 
 
 def decimal(value: float) -> Any:
-    return constants.numbers_of(np.asarray(value))
+    return exact.numbers_of(np.asarray(value))
 
 
 def square(x: Any) -> Any:
@@ -96,7 +96,7 @@ def test_laws(law: str) -> None:
 @pytest.mark.parametrize("law", LAWS)
 def test_what_is_off_by_little_is_not_the_same(law: str) -> None:
     x, y = LAWS[law](some(6, 6), some(6, 6))
-    assert not exact.same(x, multiply(y, constants.numbers_of(np.asarray(1 + 1e-9)))).any()
+    assert not exact.same(x, multiply(y, exact.numbers_of(np.asarray(1 + 1e-9)))).any()
 
 
 def test_the_primes_are_a_chain_in_which_small_numbers_are_squares() -> None:
@@ -157,9 +157,9 @@ def test_many_logarithms_make_a_wrong_yes_more_likely() -> None:
 )
 def test_a_constant_is_the_same_number_in_every_format(value: float) -> None:
     short, wide = np.float32(value), np.asarray(value)
-    assert agree(constants.numbers_of(np.asarray(short), "f32"), constants.numbers_of(wide))
-    moved = constants.numbers_of(np.asarray(short * np.float32(1.0001)), "f32")
-    assert not exact.same(moved, constants.numbers_of(wide))
+    assert agree(exact.numbers_of(np.asarray(short), "f32"), exact.numbers_of(wide))
+    moved = exact.numbers_of(np.asarray(short * np.float32(1.0001)), "f32")
+    assert not exact.same(moved, exact.numbers_of(wide))
 
 
 def test_a_product_of_many_terms_is_exact() -> None:
@@ -254,7 +254,7 @@ def test_infinities_of_real_numbers_are_compared() -> None:
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_nothing_changes_its_operands(name: str) -> None:
     """Also not where one is a single element, which shares its memory with the array that it was taken from."""
-    held = constants.numbers_of(np.array([0.25, 0.5, 400.0]))
+    held = exact.numbers_of(np.array([0.25, 0.5, 400.0]))
     before = held.tobytes()
     for operand in (held, held[:1], held[0], held[2], held[1, ...]):
         with contextlib.suppress(Undecided, ValueError, IndexError):  # there is no matrix product of single elements

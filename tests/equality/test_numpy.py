@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tileverify.equality import constants
+from tileverify.equality.exact import numbers_of
 from tileverify.equality.exact_arrays import FUNCTIONS, Numbers, presented
 from tileverify.equality.field import Undecided
 from tileverify.equality.primitives import is_numbers, plain
@@ -106,7 +106,7 @@ def _names(exact: bool) -> dict[str, Any]:
     shapes = {"x": (4, 4), "y": (4, 4), "v": (4,), "t": (3, 3, 3)}
     floats: dict[str, Any] = {name: source.standard_normal(shape).round(3) for name, shape in shapes.items()}
     places, mask = source.integers(0, 4, (4, 4)), floats["x"] > 0
-    names = {name: presented(constants.numbers_of(value)) if exact else value for name, value in floats.items()}
+    names = {name: presented(numbers_of(value)) if exact else value for name, value in floats.items()}
     numpy: Any = numpy_of_numbers() if exact else np
     return {**names, "i": places, "m": mask, "np": numpy, "o": numpy.zeros((4, 4))}
 
@@ -128,7 +128,7 @@ def _agree(found: Any, wanted: Any) -> bool:
         return False
     decimal = np.round(np.where(np.isfinite(shadow), shadow, 0), 9)  # what sums and products of the inputs are
     said = np.isfinite(shadow) & (np.abs(decimal - shadow) < 1e-14) & (numbers["dead"] == 0)
-    meant = constants.numbers_of(decimal)
+    meant = numbers_of(decimal)
     return bool(((numbers["r"] == meant["r"]).all(axis=-1) | ~said).all())
 
 

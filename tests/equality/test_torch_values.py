@@ -9,8 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from tileverify.equality.constants import numbers_of
-from tileverify.equality.exact import is_lost
+from tileverify.equality.exact import is_lost, numbers_of
 from tileverify.equality.field import Undecided
 from tileverify.equality.points import drawn
 

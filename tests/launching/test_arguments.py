@@ -12,7 +12,7 @@ from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.launch import KernelUnit
 from tileverify.corpus import ROOT
 from tileverify.frontend.sources.discover import discover
-from tileverify.launching.arguments import Touched, rows, span, use_of
+from tileverify.launching.calls import Touched, rows, span, use_of
 from tileverify.launching.proofs import touched_by
 
 

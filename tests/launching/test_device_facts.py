@@ -16,9 +16,8 @@ from tileverify.backend.guard import ArrayValue, LaunchRefused
 from tileverify.backend.ledger import ByteAccess, InFlightConflict
 from tileverify.backend.numbers.inputs import violation
 from tileverify.contract.launch import DataFact, Number
-from tileverify.launching import contents, device_facts, fact_kernels
-from tileverify.launching.contents import Contents, host_bytes
-from tileverify.launching.device_facts import DeviceFacts
+from tileverify.launching import contents, fact_kernels
+from tileverify.launching.contents import Contents, DeviceFacts, host_bytes
 from tileverify.launching.launch_cache import Planned
 from tileverify.launching.launch_log import Use
 from tileverify.launching.launcher import Launcher
@@ -58,7 +57,7 @@ def host_array(address: int, count: int) -> HostArray:
 
 @pytest.fixture
 def facts(launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> DeviceFacts:
-    monkeypatch.setattr(device_facts, "FETCHED", 16)
+    monkeypatch.setattr(contents, "FETCHED", 16)
 
     def make(stream: Any, planned: Planned, arguments: Sequence[Any]) -> None:
         planned.plan.launch(stream)
@@ -164,7 +163,7 @@ def test_the_rest_is_left_to_the_host(facts: DeviceFacts, array: Array, asked: D
 
 
 def test_a_kernel_that_does_not_run_says_no(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_facts, "FETCHED", 16)
+    monkeypatch.setattr(contents, "FETCHED", 16)
     ready: Any = SimpleNamespace()
     asked = fact("range", 0, COUNT)
     plans: tuple[Callable[..., Any], ...] = (
@@ -177,7 +176,7 @@ def test_a_kernel_that_does_not_run_says_no(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_conflicts_are_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_facts, "FETCHED", 16)
+    monkeypatch.setattr(contents, "FETCHED", 16)
     asked = fact("range", 0, COUNT)
     facts = DeviceFacts(lambda *call: 1, _raising(InFlightConflict("TV504")), HostScratch(), host_array)  # type: ignore[arg-type]
     with pytest.raises(InFlightConflict):
@@ -186,7 +185,7 @@ def test_conflicts_are_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_only_the_index_array_can_conflict() -> None:
     values, kept = ByteAccess(0, 400, False, "values"), ByteAccess(800, 804, True, "kept")
-    assert device_facts.of_values(Use("in_range", 3, (values, kept))) == Use("in_range", 3, (values,))
+    assert contents.of_values(Use("in_range", 3, (values, kept))) == Use("in_range", 3, (values,))
 
 
 def _raising(error: Exception) -> Callable[..., Any]:
@@ -197,7 +196,7 @@ def _raising(error: Exception) -> Callable[..., Any]:
 
 
 def test_a_plan_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_facts, "FETCHED", 16)
+    monkeypatch.setattr(contents, "FETCHED", 16)
     planned: list[Any] = []
     made: list[Any] = []
 
@@ -231,7 +230,7 @@ def test_the_host_looks_where_nothing_was_seen(facts: DeviceFacts, monkeypatch: 
 
 def test_a_launch_asks_on_its_own_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(device_facts, "device_facts", lambda: SimpleNamespace(keeps=lambda *call: asked.append(call)))
+    monkeypatch.setattr(contents, "device_facts", lambda: SimpleNamespace(keeps=lambda *call: asked.append(call)))
     at = {"a": value_of(UPWARDS)}
     for stream, on_host in ((7, False), (None, False), (7, True)):
         contents.contents_of(at, on_host, stream).seen_to_keep(fact("injective"), [], number)

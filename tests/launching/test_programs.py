@@ -13,8 +13,7 @@ import pytest
 
 import tileverify
 from tileverify.backend.guard import LaunchRefused
-from tileverify.launching.launcher import Launcher
-from tileverify.launching.programs import Patch
+from tileverify.launching.launcher import Launcher, Patch
 from tileverify.system.errors import UsageError
 
 

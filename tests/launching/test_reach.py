@@ -24,7 +24,7 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Entry, Module
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic.execute import summarize
-from tileverify.launching.arguments import Touched, use_of
+from tileverify.launching.calls import Touched, use_of
 from tileverify.launching.proofs import touched_by
 from tileverify.launching.reach import Reach
 from tileverify.pipeline.unit_summary import entry_of

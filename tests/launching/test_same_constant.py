@@ -14,8 +14,8 @@ from tests.command_line import CommandLine
 
 import tileverify as tv
 from tileverify.backend.guard import LaunchRefused
-from tileverify.launching.arguments import same_constant
 from tileverify.launching.bundled import BundledKernel, load
+from tileverify.launching.calls import same_constant
 from tileverify.system.errors import TileVerifyError, UsageError
 
 KERNELS = """

@@ -18,7 +18,7 @@ from tileverify.backend.ledger import ByteAccess
 from tileverify.launching.launch_cache import Planned
 from tileverify.launching.launch_log import Use
 from tileverify.launching.tuning import LONG, SHORT, Tuner
-from tileverify.results.traffic import Amount, Traffic
+from tileverify.results.details import Amount, Traffic
 from tileverify.system.errors import UsageError
 
 Config = dict[str, int]

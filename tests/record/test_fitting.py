@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tileverify.record.fitting import Fit, fits
+from tileverify.record.recorded import Fit, fits
 
 M, N, B = (128, 2048), (256, 1024), (3, 5)
 NAMES = {"M": M, "N": N, "B": B}

@@ -190,7 +190,7 @@ def test_no_launch_is_run_twice_to_tell_grids_apart(run: Run, monkeypatch: pytes
         ran.append((launch.grid, *((name, array.shape) for name, array in sorted(launch.arrays.items()))))
         return execute_launch(*arguments)
 
-    monkeypatch.setattr("tileverify.record.grid_trials.execute_launch", counted)
+    monkeypatch.setattr("tileverify.record.general_proof.execute_launch", counted)
     run(STRIDED.format(launches=((128, 127, 2), (320, 300, 5))))
     assert len(ran) > 2
     assert len(ran) == len(set(ran))

@@ -15,7 +15,7 @@ from tileverify.commands.watching import screen
 from tileverify.gating.gated import GatedKernel, GateResult, prompt_text
 from tileverify.launching.checking import Checked
 from tileverify.record.pytest_plugin.judged import LaunchCounts, judged
-from tileverify.reports.formats import FORMATS, TEXT, renderer
+from tileverify.reports import FORMATS, TEXT, renderer
 from tileverify.reports.history import compare, history_markdown, history_text
 from tileverify.reports.html.notebook import notebook_html
 from tileverify.reports.text import Detail, text_report

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.reports.fingerprints import with_fingerprints
+from tileverify.reports.causes import with_fingerprints
 from tileverify.reports.snippets import Snippets
 from tileverify.results import Finding, KernelResult, SourceSite, Verdict
 

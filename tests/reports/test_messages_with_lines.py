@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from tests.reports.pages.test_page import fragments
 
-from tileverify.reports.formats import FORMATS, renderer
+from tileverify.reports import FORMATS, renderer
 from tileverify.reports.history import compare, history_markdown
 from tileverify.reports.html.notebook import notebook_html
 from tileverify.reports.text import text_report

@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 
 from tileverify.reports import sarif
-from tileverify.reports.editing import text_digest
 from tileverify.reports.sarif import CONDITIONAL, sarif_report
+from tileverify.reports.snippets import text_digest
 from tileverify.results import Edit, Finding, Hint, KernelResult, Report, SourceSite, Verdict, Witness
 from tileverify.results.codes import CODES
 

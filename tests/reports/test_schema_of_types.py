@@ -11,8 +11,7 @@ import msgspec
 import pytest
 
 from tileverify.results.claim import LaunchDocument
-from tileverify.results.documents import shape_of
-from tileverify.results.json_report import ReportDocument, schema_text
+from tileverify.results.json_report import ReportDocument, schema_text, shape_of
 
 Json: TypeAlias = dict[str, Any]
 Shapes: TypeAlias = frozenset[Any]

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tileverify.results import Finding, FindingLevel, SeenValues, SideValue
-from tileverify.results.documents import Json, from_json, to_json
 from tileverify.results.json_fields import HIDDEN, LATER, OMITTED, REQUIRED, ROWS, coded, keyed, named, read_as
+from tileverify.results.json_report import Json, from_json, to_json
 
 
 class Colour(Enum):

@@ -25,10 +25,10 @@ from tileverify.frontend.bytecode import decode, encode
 from tileverify.frontend.bytecode.builder import I1, I32, BodyBuilder, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.model import Value
 from tileverify.frontend.sources.bytecode_file import bytecode_entries, entry_unit
-from tileverify.launching.arguments import values_by_contract
 from tileverify.launching.bundle.build import Belief, build_bundle, bundle_text
 from tileverify.launching.bundle.manifest import BundleRefused, bundle_bytes
 from tileverify.launching.bundled import load
+from tileverify.launching.calls import values_by_contract
 from tileverify.launching.proofs import proof_of
 from tileverify.pipeline import CheckOptions
 from tileverify.pipeline.unit_check import check_unit

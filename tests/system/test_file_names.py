@@ -64,7 +64,7 @@ HARMLESS = {
     "hook/notes.py": "a digest",
     "record/recording.py": "digests, which the recorder wrote; names of kernels go through plain_stem",
     "verifier/certificate/scripts.py": "numbers of questions and lemmas",
-    "record/pytest_plugin/children.py": "the number of a process",
+    "record/pytest_plugin/launch_session.py": "the number of a process",
     "frontend/sources/fixed_inputs.py": "only looked at, never written",
     "serving/lsp/shown_sources.py": "a digest",
     "serving/lsp/concerned.py": "only looked for, beside a file that is there",

@@ -108,7 +108,7 @@ def _rendered(judged: Sequence[JudgedKernel], output: Output) -> str:
         case "json":
             return f"{json.dumps(document(judged), indent=2)}\n"
         case "html":
-            from ..equality.difference_records import section_of
+            from ..equality.answer_text import section_of
             from ..pipeline.unit_summary import solver_version
             from ..reports.html.report import html_report
             from ..results import Report
@@ -120,7 +120,7 @@ def _rendered(judged: Sequence[JudgedKernel], output: Output) -> str:
 
 
 def _write_test(judged: Sequence[JudgedKernel], file: Path) -> None:
-    from ..equality.difference_records import test_of
+    from ..equality.answer_text import test_of
 
     text = next((text for each in judged if (text := test_of(each, file)) is not None), None)
     if text is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..contract.arguments import suggestion
-from ..reports.formats import FORMATS, PAGE, TEXT, renderer
+from ..reports import FORMATS, PAGE, TEXT, renderer
 from ..results import Report
 from ..system.errors import UsageError
 from ..system.printable import FreeNames
@@ -168,9 +168,8 @@ def mistakes_of(result: KernelResult) -> Iterator[str]:
     """The mistakes of a kernel that was just finished, a line each; the report at the end says all of them."""
     if not result.findings:
         return
-    from ..reports.causes import with_causes
+    from ..reports.causes import with_causes, with_fingerprints
     from ..reports.ci_formats import concise_lines
-    from ..reports.fingerprints import with_fingerprints
     from ..reports.snippets import Snippets
     from ..reports.suppressions import with_suppressions
 

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from io import TextIOWrapper
 from pathlib import Path
 from types import TracebackType
@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
+from ..contract.spec_files import SPEC_SUFFIX, spec_path
 from ..system.atomic_file import write_whole
+from ..system.crash_report import CrashContents, command_words, crash_folder, write_crash
 from ..system.errors import TRACEBACK, TileVerifyError, UsageError, failure_sentence
-from ..system.printable import printable
+from ..system.printable import display_path, printable
 
 if TYPE_CHECKING:
     from ..pipeline.options import UnderWay
@@ -101,7 +103,6 @@ def _exit_code(error: BaseException) -> int:
     if isinstance(error, TileVerifyError):
         talk(f"error: {error}")
         return error.exit_code
-    from .crashed import archived
 
     talk(f"error: {failure_sentence(error, archived(error))}")
     return 2
@@ -259,3 +260,35 @@ def architectures(compiled: tuple[str, ...]) -> tuple[str, ...]:
             raise UsageError(f"--compiled: '{name}' is not one of {', '.join(ARCHITECTURES)}")
     find_assembler()
     return tuple(dict.fromkeys(compiled))
+
+
+# -------------------------------------------------------------------------------------------------------------- crashed
+# What a failure of the tool outside of any kernel leaves behind: the archive, with the files of the command line.
+
+
+_KERNELS: Final = (".py", ".cu", ".tileirbc", SPEC_SUFFIX)
+"""How files end that are taken along: keys, settings and what else a command line names are not."""
+
+
+def archived(error: BaseException) -> str | None:
+    """Write the archive on ``error``; its path as people are told it, ``None`` without one."""
+    files: dict[str, bytes] = {}
+    with contextlib.suppress(Exception):  # whatever is wrong here, the failure itself has to be told
+        for path in _named(command_words()):
+            with contextlib.suppress(OSError):
+                files[str(path)] = path.read_bytes()
+    try:
+        archive = write_crash(error, CrashContents(files=files), crash_folder())
+    except Exception:
+        return None
+    return None if archive is None else display_path(archive)
+
+
+def _named(words: list[str]) -> Iterator[Path]:
+    """The kernels and launch specs that words speak of, with the specs beside them."""
+    for word in words:
+        path = Path(word.partition("::")[0])
+        if path.name.endswith(_KERNELS) and path.is_file():
+            yield path
+            if not path.name.endswith(SPEC_SUFFIX):
+                yield spec_path(path)

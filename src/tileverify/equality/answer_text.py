@@ -1,18 +1,30 @@
-"""What `tileverify equal` prints, and its JSON."""
+"""Answers of `tileverify equal`: as text, as JSON, as a pytest file and a section of a page, and of two variants."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import fields as dataclass_fields
+from pathlib import Path
+from pprint import pformat
+from shlex import quote
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..contract.launch import KernelUnit
+from ..results import KernelResult
+from ..results.details import DrawnDifference, EqualitySection
+from ..system.errors import UsageError
+from ..system.printable import printable
+from ..system.version import __version__
 from .deciding import Decision, ExactAnswer
 from .launch_outcomes import ArrayError, RoundingSeen, UnequalElement
-from .points import sizes_text
-from .targets import JudgedKernel
+from .points import Options, sizes_text
+from .targets import EqualOptions, JudgedKernel, compared, float_scalars, rival_of
 
 _FEW: Final = 12
 """Numbers of all inputs that are shown."""
@@ -179,3 +191,184 @@ def nested(held: ArrayLike) -> object:
 
 def _number(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
+
+
+# --------------------------------------------------------------------------------------------------- difference records
+# What keeps an answer: a difference as a pytest file, which passes as long as it shows, and a section of a page.
+
+
+_FILE: Final = '''\
+"""{title} is not {reference}.
+
+Written by tileverify {version}; run with: pytest {name}
+"""
+
+import math
+from pathlib import Path
+
+import tileverify
+
+FILE = Path(__file__).resolve()
+HERE = FILE.parent
+TARGET = f"{{HERE / {target_file!r}}}::{target_name}"
+REFERENCE = f"{{HERE / {reference_file!r}}}::{reference_name}"
+LAUNCH = {launch!r}
+SIZES = {sizes}
+INPUTS = {inputs}
+
+
+def test_the_difference_shows() -> None:
+    answers = tileverify.equal(TARGET, REFERENCE, sizes=SIZES, inputs=INPUTS)
+    (found,) = [each.equality for each in answers if each.target.endswith(f" [{{LAUNCH}}]")]
+    difference = found.difference
+    assert difference is not None, found.reason or "there is none any more"
+    assert (difference.array, difference.index) == ({array!r}, {index!r})
+    assert math.isclose(difference.kernel, float({kernel!r}), rel_tol=1e-9)
+    assert math.isclose(difference.reference, float({expected!r}), rel_tol=1e-9)
+'''
+
+
+def test_of(judged: JudgedKernel, file: Path) -> str | None:
+    """The text of ``file``; ``None`` where there is no difference, or none with inputs that can be written down.
+
+    Sources are named relative to the folder of ``file``.
+    """
+    found = judged.equality.difference
+    described = fields(judged.equality)["difference"]
+    if found is None or found.inputs is None or "::" not in judged.reference:
+        return None
+    if not all(isinstance(value, float) for value in (described["kernel"], described["reference"])):
+        return None
+    target, _, launch = judged.target.removesuffix("]").rpartition(" [")
+    target_file, _, target_name = target.rpartition("::")
+    reference_file, _, reference_name = judged.reference.rpartition("::")
+    folder = file.resolve().parent
+    return _FILE.format(
+        title=_words(judged.target),
+        reference=_words(judged.reference),
+        version=__version__,
+        name=_words(file.name),
+        target_file=os.path.relpath(target_file, folder),
+        target_name=target_name,
+        reference_file=os.path.relpath(reference_file, folder),
+        reference_name=reference_name,
+        launch=launch,
+        sizes=pformat(dict(found.point.inputs.values), width=100, sort_dicts=False),
+        inputs=pformat(described["inputs"], width=100, compact=True, sort_dicts=False),
+        array=found.array,
+        index=found.index,
+        kernel=described["kernel"],
+        expected=described["reference"],
+    )
+
+
+def _words(text: str) -> str:
+    """For a docstring."""
+    return printable(text).replace("\\", "/").replace('"', "'")
+
+
+# ------------------------------------------------------------------------------------------------------- answer section
+# An answer as a section of a page.
+
+
+_WRITTEN_OUT: Final = 64
+"""Numbers of one array that are shown."""
+
+
+def section_of(judged: JudgedKernel) -> EqualitySection:
+    """What the page of the kernel shows of it."""
+    found = judged.equality
+    return EqualitySection(
+        answer=found.answer.value,
+        sentence=sentence(found),
+        reference=judged.reference,
+        launches=tuple(sizes_text(values) for values in found.launches),
+        rounding=tuple(line.strip() for line in rounding_lines(found)),
+        left_out=found.left_out,
+        command=_command(judged),
+        difference=None if found.difference is None else _drawn(found.difference),
+    )
+
+
+def _command(judged: JudgedKernel) -> str:
+    """Empty where the reference is a function without a file."""
+    if "::" not in judged.reference:
+        return ""
+    result = judged.verdict
+    target = "::".join((result.file, result.kernel, result.launch))
+    return f"tileverify equal {quote(target)} --reference {quote(judged.reference)}"
+
+
+def _drawn(found: UnequalElement) -> DrawnDifference:
+    whole = found.whole
+    return DrawnDifference(
+        array=found.array,
+        dtype=whole.dtype,
+        shape=whole.shape,
+        chosen=whole.elements[0],
+        elements=whole.elements,
+        count=whole.count,
+        launch=tuple((name, str(value)) for name, value in found.point.inputs.values.items()),
+        inputs=tuple(_inputs(found)),
+    )
+
+
+def _inputs(found: UnequalElement) -> Iterator[tuple[str, str]]:
+    if found.inputs is None:
+        yield "contents", found.point.filling
+        return
+    for name, held in found.inputs.items():
+        yield name, _written_out(held)
+
+
+def _written_out(held: ArrayLike) -> str:
+    size = np.size(held)
+    return str(nested(held)) if size <= _WRITTEN_OUT else f"{size} numbers, in --format json"
+
+
+# ------------------------------------------------------------------------------------------------------------- variants
+# Two launches of a program beside each other: the variants that `tileverify.tune` chooses from.
+
+
+ProvedUnit: TypeAlias = tuple[KernelUnit, KernelResult]
+"""A kernel with the numbers of one launch as its contract, and the proof that covers it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariantLikeness:
+    """``text``: the answer in a sentence."""
+
+    different: bool
+    text: str
+
+
+def likeness_of(variant: ProvedUnit, first: ProvedUnit, arguments: Sequence[object]) -> VariantLikeness:
+    """Whether ``variant`` computes what ``first`` does at their launch, over the real numbers, whatever arrays and
+    float scalars hold.  ``arguments``: those that each of the two is called with."""
+    unit, plain = _without_clauses(variant), _without_clauses(first)
+    if float_scalars(unit[0]) and len({tuple(_floats(each)) for each in arguments}) > 1:
+        return VariantLikeness(False, "not decided: the two are called with other float scalars")
+    try:
+        other = rival_of(*plain).beside(unit[0], unit[0].kernel)
+        found = compared(*unit, other, EqualOptions(Options(values={}), rounding=False))
+    except UsageError as error:
+        return VariantLikeness(False, f"not decided: {error.message}")
+    return VariantLikeness(found.answer is Decision.DIFFERENT, sentence(found))
+
+
+def _without_clauses(proved: ProvedUnit) -> ProvedUnit:
+    """The proof may be of a wider contract; its clauses were seen to hold of the launch."""
+    unit, result = proved
+    return unit, replace(result, requires=())
+
+
+def _floats(argument: object) -> Iterator[float]:
+    """All floats in an argument, constants among them."""
+    if isinstance(argument, float | np.floating):
+        yield float(argument)
+    elif isinstance(argument, tuple | list):
+        for each in argument:
+            yield from _floats(each)
+    elif is_dataclass(argument):
+        for field in dataclass_fields(argument):
+            yield from _floats(getattr(argument, field.name))

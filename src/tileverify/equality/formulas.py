@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from . import constants, exact, field
+from . import exact, field
 from .exact import NUMBER, Parts, built, packed, parts, unpacked
 from .field import LEVELS, SLOTS, Array, NearTie, Undecided, logarithm
 from .reference_code import note_rounding
@@ -32,7 +32,7 @@ def integers(value: int) -> Array:
 
 ONE: Final = integers(1)
 TWO: Final = integers(2)
-HALF: Final = constants.numbers_of(np.asarray(0.5))
+HALF: Final = exact.numbers_of(np.asarray(0.5))
 
 
 # -------------------------------------------------------------------------------------------- powers of e
@@ -80,7 +80,7 @@ def _power(x: Array, shadow: Callable[[Array], Array], vanishes: Array) -> Array
 
 
 def exp(x: Array) -> Array:
-    scaled = exact.multiply(x, constants.log2e())
+    scaled = exact.multiply(x, exact.log2e())
     scaled["s"] = x["s"]
     return _power(scaled, np.exp, exp_vanishes(x))
 
@@ -145,11 +145,11 @@ def log2(x: Array) -> Array:
 
 
 def log(x: Array) -> Array:
-    return _reshadowed(exact.multiply(log2(x), constants.ln(2)), np.log(x["s"]), x["s"])
+    return _reshadowed(exact.multiply(log2(x), exact.ln(2)), np.log(x["s"]), x["s"])
 
 
 def log10(x: Array) -> Array:
-    return _reshadowed(exact.divide(log(x), constants.ln(10)), np.log10(x["s"]), x["s"])
+    return _reshadowed(exact.divide(log(x), exact.ln(10)), np.log10(x["s"]), x["s"])
 
 
 def log1p(x: Array) -> Array:

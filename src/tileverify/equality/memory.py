@@ -27,7 +27,7 @@ from ..backend.interpreter.rounding import from_bits
 from ..backend.interpreter.tiles import tile_type
 from ..backend.interpreter.values import INTERLEAVED, UNSPECIFIED, Tile, storage, taint_bits
 from ..frontend.bytecode.model import FloatAttribute, IntegerAttribute, Op, ScalarType
-from . import constants, exact
+from . import exact
 from .branches import STEPPED, WaysTaken
 from .exact import NUMBER
 from .field import Array, Undecided
@@ -63,7 +63,7 @@ class ExactMemory(Memory):
         known = self._numbers.get(allocation)
         if known is None:  # a global, or memory of the block's own
             raw = self.bytes_of(allocation).view(storage(element.bytes))
-            known = element.bytes, constants.numbers_of(from_bits(raw, element).astype(np.float64), element.name)
+            known = element.bytes, exact.numbers_of(from_bits(raw, element).astype(np.float64), element.name)
             self._numbers[allocation] = known
         if known[0] != element.bytes:
             raise Undecided(f"floats of {known[0]} bytes read as {element.name}")
@@ -325,5 +325,5 @@ def _identities(op: Op, results: Lanes) -> Lanes:
 def _identity(attribute: IntegerAttribute | FloatAttribute, like: Tile) -> Tile:
     value = identity_of(attribute)
     if isinstance(attribute, FloatAttribute):
-        value = constants.numbers_of(np.asarray(value.astype(np.float64)), attribute.type.name)
+        value = exact.numbers_of(np.asarray(value.astype(np.float64)), attribute.type.name)
     return Tile(np.broadcast_to(value.reshape(()), like.data.shape))

@@ -40,11 +40,10 @@ from ..backend.numbers.odd_launches import STEPPING, launch_steps, steered_by_st
 from ..contract.launch import EntryParameter
 from ..frontend.bytecode.model import Block, Entry, Module, Op, ScalarType, TileType, Value
 from ..frontend.bytecode.optable import BY_NAME
-from . import constants, exact, formulas, memory, primitives
+from . import exact, formulas, memory, primitives
 from .branches import STEPPED, WaysTaken
-from .constants import Bits
 from .decision_points import ASKED, NATURES, Nature, integer_branches
-from .exact import NUMBER
+from .exact import NUMBER, Bits
 from .field import Array, Undecided
 from .memory import ExactMemory, require_laws
 
@@ -161,9 +160,9 @@ def _constant(run: BlockRun, op: Op) -> Tile:
     if not constant.scalar.is_float:
         return tile
     if constant.is_splat and tile.data.size:
-        one = constants.numbers_of(tile.data.reshape(-1)[:1].astype(np.float64), constant.scalar.name)
+        one = exact.numbers_of(tile.data.reshape(-1)[:1].astype(np.float64), constant.scalar.name)
         return Tile(np.broadcast_to(one.reshape(()), tile.data.shape))
-    return Tile(constants.numbers_of(tile.data.astype(np.float64), constant.scalar.name))
+    return Tile(exact.numbers_of(tile.data.astype(np.float64), constant.scalar.name))
 
 
 def _integer_to_float(run: BlockRun, op: Op) -> Tile:

@@ -17,8 +17,7 @@ from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import ArrayArgument, ConcreteArray
 from ..system.errors import UsageError
 from . import field
-from .constants import numbers_of
-from .exact import NUMBER
+from .exact import NUMBER, numbers_of
 from .field import SLOTS, Array
 
 FILLINGS: Final = ("normal", "negative", "borders", "positive", "wide", "tiny")

@@ -14,7 +14,7 @@ from typing import Final, NoReturn, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from . import constants, exact, formulas
+from . import exact, formulas
 from .exact import NUMBER
 from .field import Array, NearTie, Undecided
 from .reference_code import noted
@@ -297,7 +297,7 @@ def lifted(value: ArrayLike | None) -> Array:
         return exact.of_integers(found)
     if found.dtype.kind == "f":
         name = {2: "f16", 4: "f32"}.get(found.dtype.itemsize, "f64")
-        return constants.numbers_of(found.astype(np.float64), name)
+        return exact.numbers_of(found.astype(np.float64), name)
     raise Undecided(f"elements of type {found.dtype} beside exact numbers")
 
 

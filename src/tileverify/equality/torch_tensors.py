@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter, tree_map
 
-from . import constants, exact, formulas, torch_moving, torch_rules
+from . import exact, formulas, torch_moving, torch_rules
 from .exact import NUMBER
 from .exact_arrays import presented
 from .field import Array, Undecided
@@ -128,7 +128,7 @@ class ExactTorch(TorchDispatchMode):
             return self.scalars[value]
         digits = repr(value).partition("e")[0].strip("-0.").replace(".", "")
         if np.isfinite(value) and len(digits) > _DIGITS and float(np.float32(value)) == value:
-            return constants.numbers_of(np.asarray(value), "f32")
+            return exact.numbers_of(np.asarray(value), "f32")
         return value
 
     def array_of(self, tensor: torch.Tensor) -> Array:
@@ -140,7 +140,7 @@ class ExactTorch(TorchDispatchMode):
             return np.asarray(tensor.detach().numpy())
         if id(tensor) not in self.lifted:
             values = tensor.detach().to(torch.float64).numpy()
-            self.lifted[id(tensor)] = tensor, constants.numbers_of(values, _NAMES.get(tensor.dtype, "f64"))
+            self.lifted[id(tensor)] = tensor, exact.numbers_of(values, _NAMES.get(tensor.dtype, "f64"))
         return self.lifted[id(tensor)][1]
 
     def written(self, target: object, result: object) -> torch.Tensor:

@@ -23,8 +23,7 @@ from .arrays import (
     processors,
     takes_jax,
 )
-from .gradients import Gradients, OfOne, Saved, no_gradient, with_gradient
-from .prepared import launch
+from .prepared import Gradients, OfOne, Saved, launch, no_gradient, with_gradient
 
 TILE: Final = 2048
 

@@ -28,8 +28,7 @@ from .arrays import (
     takes_jax,
     value_of,
 )
-from .gradients import Gradients, Saved, no_gradient, with_gradient
-from .prepared import launch
+from .prepared import Gradients, Saved, launch, no_gradient, with_gradient
 
 TILES: Final = {"bf16": (64, 128), "f16": (64, 128), "f32": (32, 32)}
 """Queries and keys that a block takes at a time: elements of 32 bits leave room for fewer."""

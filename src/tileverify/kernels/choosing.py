@@ -26,8 +26,7 @@ from .arrays import (
     need_type,
     takes_jax,
 )
-from .gradients import no_gradient
-from .prepared import launch
+from .prepared import launch, no_gradient
 
 HEAD: Final = (8, 4, 256)
 """Vectors that share a reading of the weights, and rows and columns of these in a tile."""

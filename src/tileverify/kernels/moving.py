@@ -25,8 +25,7 @@ from .arrays import (
     takes_jax,
     value_of,
 )
-from .gradients import Gradients, OfOne, Saved, no_gradient, with_gradient
-from .prepared import launch
+from .prepared import Gradients, OfOne, Saved, launch, no_gradient, with_gradient
 
 TILE: Final = 2048
 """Elements that a block moves, where arrays are taken as one row."""

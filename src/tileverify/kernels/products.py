@@ -29,8 +29,7 @@ from .arrays import (
     takes_jax,
     value_of,
 )
-from .gradients import Gradients, Saved, no_gradient, with_gradient
-from .prepared import launch
+from .prepared import Gradients, Saved, launch, no_gradient, with_gradient
 
 FLOATS: Final = ("bf16", "f16", "f32")
 

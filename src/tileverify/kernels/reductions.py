@@ -25,9 +25,8 @@ from .arrays import (
     processors,
     takes_jax,
 )
-from .gradients import Gradients, Saved, no_gradient, with_gradient
 from .moving import fill
-from .prepared import launch
+from .prepared import Gradients, Saved, launch, no_gradient, with_gradient
 
 ROWS: Final = (4, 512)
 """Rows and columns of the tiles in which a block walks along its rows."""

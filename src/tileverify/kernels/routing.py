@@ -31,8 +31,7 @@ from .arrays import (
     need_type,
     takes_jax,
 )
-from .gradients import no_gradient
-from .prepared import launch
+from .prepared import launch, no_gradient
 from .products import FLOATS, ROWS
 
 CHOICE: Final = (16, 128, 8)

@@ -25,8 +25,7 @@ from .arrays import (
     takes_jax,
     value_of,
 )
-from .gradients import no_gradient
-from .prepared import launch
+from .prepared import launch, no_gradient
 
 COUNTED: Final = 512
 """Keys of a tile in which digits are counted."""

@@ -18,10 +18,9 @@ from ..contract.trustable import launched_text, trusted_text
 from ..pipeline.verdict_cache import default_folder
 from ..system.errors import UsageError
 from . import on_cpu
-from .arguments import Touched, device_of, use_of, values_by_contract
 from .bundle.manifest import Bundle, read_bundle
 from .bundle.trust import check_proof, trusted_cubin, trusted_keys
-from .calls import grid_of
+from .calls import Touched, device_of, grid_of, use_of, values_by_contract
 from .contents import contents_of
 from .launch_cache import Again, Planned, Remembered, never
 from .launch_types import Arguments, GivenGrid, GivenOptions, Stream, options_of

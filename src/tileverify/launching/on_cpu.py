@@ -28,7 +28,7 @@ from ..hook.launch_hooks import host_as_cuda
 from ..pipeline.unit_summary import entry_of
 from ..system.errors import TileVerifyError, UsageError
 from . import calls
-from .arguments import span
+from .calls import span
 from .launch_log import leaves
 from .launch_types import Arguments, GivenGrid, Key, Stream
 from .reach import decoded

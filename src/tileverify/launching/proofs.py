@@ -30,7 +30,7 @@ from ..system.errors import SpecError, UnsupportedOperation, UsageError
 from ..system.notebook_cells import shown_place
 from ..system.printable import display_path
 from ..verifier.obligations.layout import IndexFootprint, place
-from .arguments import Touched
+from .calls import Touched
 from .contents import Contents
 from .reach import Reach, decoded, reads_ahead
 

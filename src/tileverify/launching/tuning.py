@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeAlias, Type
 from ..backend.assembler import CodeDiffers
 from ..backend.guard import LaunchRefused
 from ..backend.ledger import WrittenBytes
-from ..results.traffic import Traffic
+from ..results.details import Traffic
 from ..system.errors import TileVerifyError, UsageError
 from .bundled import BundledKernel
 from .launch_cache import Planned
@@ -91,7 +91,7 @@ class HostTimer:
 
 
 class Likeness(Protocol):
-    """What a comparison of two kernels came to (`equality.variants`)."""
+    """What a comparison of two kernels came to (`equality.answer_text`)."""
 
     @property
     def different(self) -> bool: ...

@@ -66,8 +66,7 @@ def check_units(
 
 def finished_report(results: Sequence[KernelResult], options: CheckOptions = USUAL) -> Report:
     """The report on kernels that are verified, which may not be all that were asked for."""
-    from ..reports.causes import with_causes
-    from ..reports.fingerprints import with_fingerprints
+    from ..reports.causes import with_causes, with_fingerprints
     from ..reports.snippets import Snippets
 
     if options.repair or options.quick_repairs:

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from ..contract.arguments import suggestion
 from ..contract.trustable import limits_are_denied
-from ..reports.formats import FORMATS
+from ..reports import FORMATS
 from ..reports.suppression_rules import Rule, TableRule, is_placeholder, wrong_codes
 from ..results import SuppressionKind
 from ..system.errors import ConfigError, SpecError

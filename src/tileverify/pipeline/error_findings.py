@@ -24,8 +24,7 @@ from ..system.readings import content
 if TYPE_CHECKING:
     from ..contract.launch import KernelUnit
     from ..frontend.sources.discover import SourceFailure
-    from ..results.details import KernelDetails
-    from ..results.traffic import Traffic
+    from ..results.details import KernelDetails, Traffic
     from ..system.crash_report import CrashContents
     from ..verifier.attempt import Outcome
 

@@ -12,10 +12,18 @@ from ..backend.audit.reading import second_reading
 from ..backend.compiled.cubin_look import Looked, ProvedEntry, looked
 from ..frontend.bytecode import decode
 from ..frontend.sources.abi import under_trust
-from ..results import Finding, Hint, KernelResult, ObligationCount, SourceSite, Verdict
+from ..results import (
+    CodeAgain,
+    ComparedCode,
+    Finding,
+    Hint,
+    KernelResult,
+    ObligationCount,
+    SecondReading,
+    SourceSite,
+    Verdict,
+)
 from ..results.codes import TV
-from ..results.compared_code import CodeAgain, ComparedCode
-from ..results.second_reading import SecondReading
 from ..system.version import __version__
 from ..verifier.certificate.model import Certificate, FoundBy
 from .error_findings import lacks_solver

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from ..contract.launch import KernelUnit
 from ..results import KernelResult, Verdict
-from ..results.documents import to_json
+from ..results.json_report import to_json
 from ..system.printable import display_path, plural, printable
 from .options import CheckOptions
 from .unit_check import check_unit

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..contract.launch import KernelUnit
-from ..results.traffic import AccessRemarks, Traffic, not_counted
+from ..results.details import AccessRemarks, Traffic, not_counted
 from ..system.errors import SourceError, SpecError, TileVerifyError, UsageError
 from .error_findings import NO_SOLVER, lacks_solver
 from .options import CheckOptions as CheckOptions

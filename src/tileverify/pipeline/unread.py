@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..reports.causes import with_causes
-from ..reports.fingerprints import with_fingerprints
+from ..reports.causes import with_causes, with_fingerprints
 from ..reports.snippets import Snippets
 from ..results import KernelResult, SourceSite
 

@@ -20,9 +20,10 @@ from typing import Final
 
 from ..contract.as_table import is_contiguous
 from ..hook.described_launch import ConstraintWords, DescribedConstant, DescribedOpaque, DescribedScalar
-from .fitting import Column, Fit, fits
 from .recorded import (
     AliasGroups,
+    Column,
+    Fit,
     GeneralArgument,
     GeneralArray,
     GeneralWords,
@@ -32,6 +33,7 @@ from .recorded import (
     RecordedList,
     RecordedSpecialisation,
     Sized,
+    fits,
 )
 
 _TAKEN: Final = ("grid", "cdiv", "min", "max")

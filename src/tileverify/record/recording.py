@@ -139,7 +139,7 @@ class Recording:
 
     def _only_read(self, stem: str) -> frozenset[str]:
         if stem not in self._read_alone:
-            from .unit_of_launch import only_read  # the verifier, which few recordings need
+            from .recorded import only_read  # the verifier, which few recordings need
 
             self._read_alone[stem] = only_read(self.specialisations[stem], self.bytecode[stem].read_bytes())
         return self._read_alone[stem]

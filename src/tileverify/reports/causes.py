@@ -1,4 +1,4 @@
-"""Which findings of a kernel are one mistake, and how they are told: one card for one cause.
+"""Which findings are one: of a kernel, by their cause, and of two runs, by a fingerprint.
 
 An addition of many blocks by load and store shows as a race of stores, two of stores with loads, and lanes that meet.
 It is one mistake: it is mended in one place.  Findings have one cause where one proved repair mends them, where the
@@ -7,12 +7,16 @@ same store has a part in each, or where accesses leave their arrays by the same 
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ..results import Finding, KernelResult, Verdict
+from ..results import Finding, KernelResult, SourceSite, Verdict
 from ..results.codes import BOUNDS, CODES, CONFLICTS, Family
+from .snippets import Snippets
 
 
 def with_causes(result: KernelResult) -> KernelResult:
@@ -116,3 +120,49 @@ def _kinds(result: KernelResult) -> Iterator[str]:
             yield f"{words} ({', '.join(codes)})"
         elif family is Family.BETWEEN_BLOCKS and result.verdict is Verdict.PROVED:
             yield f"{words} (they meet in atomics of their scope, or not at all)"
+
+
+# --------------------------------------------------------------------------------------------------------- fingerprints
+# What makes two findings of different runs the same fault: code, kernel, and the pair of accesses.
+#
+# No line numbers, no launch and no witness: a fault that moves, or that another launch shows as well, is the same one.
+# An access is its kind, its array, and its source as `ast.unparse` spells it; where there is no source, its index
+# terms.
+
+
+_VERSION = 1
+
+
+def with_fingerprints(result: KernelResult, snippets: Snippets) -> KernelResult:
+    """``result`` with a fingerprint in each of its findings.
+
+    Findings of one result that nothing tells apart but their place are numbered from the top of the file.
+    """
+    keys = [_key(result.kernel, finding, snippets) for finding in result.findings]
+    order = sorted(range(len(keys)), key=lambda number: (_places(result.findings[number]), number))
+    seen: Counter[str] = Counter()
+    digests = dict[int, str]()
+    for number in order:
+        digests[number] = _digest([_VERSION, keys[number], seen[keys[number]]])
+        seen[keys[number]] += 1
+    findings = (replace(finding, fingerprint=digests[number]) for number, finding in enumerate(result.findings))
+    return replace(result, findings=tuple(findings))
+
+
+def _key(kernel: str, finding: Finding, snippets: Snippets) -> str:
+    accesses = sorted(_access(site, snippets) for site in finding.sites)
+    # Without a place only the message tells what the finding is about.
+    rest = [] if accesses else [finding.message]
+    return json.dumps([finding.code, finding.obligation, kernel, accesses, rest])
+
+
+def _access(site: SourceSite, snippets: Snippets) -> list[str]:
+    return [site.access, site.array, snippets.expression(site) or site.expression]
+
+
+def _places(finding: Finding) -> list[tuple[str, int, int]]:
+    return [(site.file or "", site.line or 0, site.column or 0) for site in finding.sites]
+
+
+def _digest(key: object) -> str:
+    return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]

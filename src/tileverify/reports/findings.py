@@ -16,8 +16,7 @@ from ..results.conditional import suppressed_because
 from ..system.notebook_cells import shown_place
 from ..system.printable import printable
 from .causes import also
-from .editing import changed_lines, text_digest
-from .snippets import Snippet, Snippets, source_text
+from .snippets import Snippet, Snippets, changed_lines, source_text, text_digest
 
 _LABEL_COLUMN: Final = 100
 """A label that would end behind it gets a line of its own."""

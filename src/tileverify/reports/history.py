@@ -18,8 +18,7 @@ from ..contract.expressions import print_expression, substitute
 from ..contract.launch import Apply, ArrayArgument, Expression, Name, SameArray, ScalarArgument
 from ..results import Finding, HoldsFor, KernelResult, Verdict
 from ..results.conditional import is_conditional, remarks, verdict_word
-from ..results.documents import SCHEMA, Json
-from ..results.json_report import result_from_json
+from ..results.json_report import SCHEMA, Json, result_from_json
 from ..system.errors import SpecError, UsageError
 from ..system.printable import printable
 

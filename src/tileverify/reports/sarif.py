@@ -31,11 +31,10 @@ from ..results import (
 )
 from ..results.codes import CODES, Code, Family
 from ..results.conditional import is_conditional, remarks
-from ..results.documents import Json
+from ..results.json_report import Json
 from ..system.printable import printable
 from .ci_formats import action, explanation, from_repository, sides, title, two_blocks
-from .editing import text_digest
-from .snippets import Snippets, source_text, utf16_units
+from .snippets import Snippets, source_text, text_digest, utf16_units
 
 MOST_RESULTS: Final = 25_000
 """Of one run; a file with more is refused."""

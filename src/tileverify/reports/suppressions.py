@@ -20,7 +20,7 @@ from typing import Final
 
 from ..results import MOST_REFUTATIONS, Finding, KernelResult, Report, SourceSite, Suppression, SuppressionKind, Verdict
 from ..results.codes import TV
-from ..results.documents import Json
+from ..results.json_report import Json
 from ..system.atomic_file import write_whole
 from ..system.errors import ConfigError, UsageError
 from ..system.printable import plural, syntax_tree

@@ -14,7 +14,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from ..results import Finding, KernelResult, Report, SuppressionKind, Times, Verdict, WrittenArrays
+from ..results import Finding, KernelResult, Report, SuppressionKind, Times, Verdict, WrittenArrays, reading_lines
 from ..results.codes import CODES, Family
 from ..results.conditional import (
     Names,
@@ -25,7 +25,6 @@ from ..results.conditional import (
     undetermined,
     verdict_word,
 )
-from ..results.second_reading import reading_lines
 from ..system.notebook_cells import shown_file
 from ..system.printable import plural, printable
 from .causes import cards, checked

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..contract.expressions import GRID_NAMES
-from ..results.traffic import AccessRemarks, AccessTraffic, Amount, ArrayTraffic, Bounds, Traffic
+from ..results.details import AccessRemarks, AccessTraffic, Amount, ArrayTraffic, Bounds, Traffic
 from ..system.printable import display_path, plural
 
 _UNITS: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))

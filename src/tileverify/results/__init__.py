@@ -6,14 +6,13 @@ These classes are the JSON of reports as well, key by key in this order; `json_f
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from .codes import CODES, TV
-from .compared_code import ComparedCode
 from .json_fields import HIDDEN, OMITTED, REQUIRED, coded, keyed, read_as
-from .second_reading import SecondReading
 
 if TYPE_CHECKING:
     from ..contract.launch import LaunchSpec
@@ -223,7 +222,7 @@ class Finding:
     of another version has.
 
     ``obligation`` is the code of the obligation that a TV9xx finding could not decide.  ``fingerprint`` is the same in
-    every run that finds the same fault, wherever its lines have moved (`reports.fingerprints`).  ``cause``: the
+    every run that finds the same fault, wherever its lines have moved (`reports.causes`).  ``cause``: the
     fingerprint of the finding that stands for the mistake behind it; all findings of one cause are one mistake
     (`reports.causes`).
     """
@@ -444,3 +443,113 @@ class Report:
         """Findings that leave a proof a proof and are not suppressed."""
         every = (finding for result in self.results for finding in result.findings)
         return sum(finding.code in WARNINGS and finding.suppression is None for finding in every)
+
+
+# ------------------------------------------------------------------------------------------------------- second reading
+# What a second reading of a proof compared: the access summary that was proved, with runs of the interpreter.
+
+
+@dataclass(frozen=True, slots=True)
+class SecondReading:
+    """``asked`` for so many launches, of which the contract had ``launches``.
+
+    ``accesses`` and ``waits`` (an access that waits for another one) are those that were compared, ``not_compared``
+    counts by reason what was not.  ``unclaimed``: order that a run had and the summary leaves out inside of loops; that
+    costs proofs and makes none wrong.  ``disagreement``: the first one, in a sentence.
+    """
+
+    asked: int
+    launches: int = field(default=0, metadata=REQUIRED)
+    blocks: int = field(default=0, metadata=REQUIRED)
+    accesses: int = field(default=0, metadata=REQUIRED)
+    waits: int = field(default=0, metadata=REQUIRED)
+    unclaimed: int = field(default=0, metadata=REQUIRED)
+    not_compared: Mapping[str, int] = field(default_factory=dict, metadata=REQUIRED)
+    disagreement: str | None = field(default=None, metadata=REQUIRED)
+
+    @property
+    def agrees(self) -> bool:
+        """Nothing speaks against the proof; that is little where nothing was compared."""
+        return not self.disagreement
+
+
+@dataclass(slots=True)
+class ReadingTally:
+    """A second reading on its way."""
+
+    blocks: int = 0
+    accesses: int = 0
+    waits: int = 0
+    unclaimed: int = 0
+    not_compared: Counter[str] = field(default_factory=Counter)
+
+
+def reading_lines(reading: SecondReading) -> list[str]:
+    """What was compared, what was not, and what does not agree; for people."""
+    launches = _plural(reading.launches, "launch", "launches")
+    if reading.launches < reading.asked:
+        launches += f" ({reading.asked} were asked for)"
+    if reading.accesses or reading.disagreement:
+        blocks, accesses = _plural(reading.blocks, "block", "blocks"), _plural(reading.accesses, "access", "accesses")
+        compared = f"{blocks}, {accesses} and {_plural(reading.waits, 'wait', 'waits')} compared"
+        lines = [f"{launches}: {compared}" + ("" if reading.disagreement else ", all as the proof says")]
+    else:
+        lines = [f"{launches}: nothing could be compared"]
+    lines += [f"not compared, {count} times: {reason}" for reason, count in sorted(reading.not_compared.items())]
+    if reading.disagreement:
+        lines.append(f"disagreement: {reading.disagreement}")
+    return lines
+
+
+def _plural(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
+
+
+# -------------------------------------------------------------------------------------------------------- compared code
+# What was seen of the code that an assembler makes of a proved kernel.
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedCode:
+    """``architecture``: ``sm_90`` or the like; ``assembler``: its version; ``said``: ``compared at 2 launches``,
+    ``differs from the bytecode``, or ``not looked at`` and why; ``footprints``: ``proved for all launches``, or that
+    they are not and why, empty where nobody tried.  ``launches``: so many compared equal, 0 where one differs.
+    ``ptx_sha256`` and ``cubin_sha256``: of the code, empty where it was not seen."""
+
+    architecture: str
+    assembler: str
+    said: str
+    footprints: str = ""
+    launches: int = 0
+    ptx_sha256: str = ""
+    cubin_sha256: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """What was compared and proved, in words."""
+        return f"{self.said}; footprints {self.footprints}" if self.footprints else self.said
+
+    def __str__(self) -> str:
+        return f"{self.architecture} ({self.assembler}): {self.outcome}"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeAgain:
+    """What a certificate has ``stated``, ``confirmed`` by comparing again; else ``contradicted`` and by what, or
+    neither and ``why_not``."""
+
+    stated: ComparedCode
+    confirmed: bool = False
+    contradicted: str = ""
+    why_not: str = ""
+
+    def __str__(self) -> str:
+        made = (
+            f"{self.stated.architecture} ({self.stated.assembler})"
+            if self.stated.assembler
+            else self.stated.architecture
+        )
+        if self.confirmed:
+            return f"{made}, compared again: {self.stated.outcome}"
+        said = f"; the certificate says: {self.stated.outcome}" if self.stated.outcome else ""
+        return f"{made}, {self.contradicted or f'not compared again ({self.why_not})'}{said}"

@@ -9,8 +9,8 @@ from typing import Protocol
 from ..contract.launch import Block, ConcreteArray, ConcreteLaunch
 from . import Elements, SeenValues
 from .codes import TV
-from .documents import Json, from_json, to_json
 from .json_fields import REQUIRED, coded
+from .json_report import Json, from_json, to_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,23 @@
-"""The report for programs: ``tileverify/report/1``.  Its schema ships with the reports; keys are only ever added."""
+"""The report for programs, ``tileverify/report/1``, and how frozen dataclasses are JSON: keys are only ever added."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
+from enum import Enum
+from functools import cache, reduce
 from importlib import resources
-from typing import Final, Literal
+from operator import or_
+from types import GenericAlias, NoneType, UnionType
+from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+
+from msgspec import UNSET, Struct, UnsetType, ValidationError, convert, defstruct, to_builtins
+from msgspec import field as struct_field
 
 from . import Finding, KernelResult, Report, Times, Verdict
-from .documents import SCHEMA, Json, from_json, to_json
 from .json_fields import OMITTED
 
 _SHIPPED: Final = f"{__package__.rpartition('.')[0]}.reports"
@@ -87,3 +94,183 @@ def _in_microseconds(result: KernelResult) -> KernelResult:
     times = result.time_ms
     shown = Times(*(round(each, 3) for each in (times.compile, times.decode, times.execute, times.prove)))
     return replace(result, time_ms=shown)
+
+
+# ------------------------------------------------------------------------------------------------------------ documents
+# Frozen dataclasses as JSON and back: a class is its own JSON, so that one line makes a field and its key.
+#
+# Keys stand in the order of the fields; `json_fields` has what a field may say beyond its type and its default.  Keys
+# that are not known are passed over: later versions may add some.
+
+
+SCHEMA: Final = "tileverify/report/1"
+
+Json: TypeAlias = dict[str, Any]
+_Field: TypeAlias = Field[Any]
+_MISSING: Final = re.compile(r"Object missing required field `(\w+)`")
+_T = TypeVar("_T")
+
+
+def to_json(document: object) -> Json:
+    """The dataclass or struct as `json` would read it: objects, lists, text and numbers."""
+    written = _written(document)
+    assert isinstance(written, dict)
+    return written
+
+
+def from_json(document: object, kind: type[_T]) -> _T:
+    """The inverse of `to_json`; raises KeyError with a key that is missing, ValueError for all else that is wrong."""
+    try:
+        return cast(_T, built(convert(document, shape_of(kind))))
+    except ValidationError as error:
+        missing = _MISSING.match(str(error))
+        raise (ValueError(str(error)) if missing is None else KeyError(missing[1])) from None
+
+
+# --------------------------------------------------------------------------------------------- writing
+def _written(value: object) -> object:
+    match value:
+        case Enum():
+            return value.value
+        case None | str() | int() | float():
+            return value
+        case Mapping():
+            return {key: _written(each) for key, each in value.items()}
+        case list() | tuple():
+            return list(map(_written, value))
+        case Struct():
+            return _written(to_builtins(value))
+    return {_key(each): _of_field(each, value) for each in _fields_of(value) if not _left_out(each, value)}
+
+
+def _of_field(each: _Field, owner: object) -> object:
+    value = getattr(owner, each.name)
+    if "write" in each.metadata:
+        return _written(each.metadata["write"](value))
+    if keys := each.metadata.get("keys"):
+        return [dict(zip(keys, item, strict=True)) for item in value]
+    return _as_rows(value) if "rows" in each.metadata else _written(value)
+
+
+def _as_rows(value: object) -> object:
+    match value:
+        case Mapping():
+            return {key: _as_rows(each) for key, each in value.items()}
+        case list() | tuple():
+            return list(map(_as_rows, value))
+    return [_of_field(each, value) for each in _fields_of(value)]
+
+
+def _fields_of(value: object) -> tuple[_Field, ...]:
+    kind: type = type(value)
+    return _shown(kind)
+
+
+def _left_out(each: _Field, owner: object) -> bool:
+    return "omitted" in each.metadata and getattr(owner, each.name) == each.default
+
+
+@cache
+def _shown(kind: type) -> tuple[_Field, ...]:
+    return tuple(each for each in fields(kind) if "hidden" not in each.metadata)
+
+
+def _key(each: _Field) -> str:
+    return str(each.metadata.get("key", each.name))
+
+
+# --------------------------------------------------------------------------------------------- reading
+class _Shape(Struct, frozen=True):
+    """What was read of the class ``_of``, a dataclass or ``tuple``."""
+
+    _of: ClassVar[type]
+
+
+def shape_of(kind: type, *, rows: bool = False) -> type[Struct]:
+    """The JSON of the dataclass ``kind`` as a type, of a struct itself; ``rows``: as a list."""
+    if issubclass(kind, Struct):
+        return kind
+    return _shape_of(kind, rows)  # type: ignore[arg-type]  # every class can be hashed
+
+
+@cache
+def _shape_of(kind: type, rows: bool) -> type[Struct]:
+    shown = _shown(kind)
+    own = type("_Own", (), {"__module__": kind.__module__, "__annotations__": {each.name: each.type for each in shown}})
+    hints = get_type_hints(own)  # hidden fields may have types that only type checkers know
+    return _shape(kind, [(each.name, _type(each, hints[each.name]), _default(each, rows=rows)) for each in shown], rows)
+
+
+def _shape(kind: type, parts: Sequence[tuple[str, type, object]], rows: bool) -> type[Struct]:
+    return defstruct(
+        kind.__name__,
+        parts,
+        bases=(_Shape,),
+        namespace={"_of": kind},
+        frozen=True,
+        kw_only=not rows,
+        array_like=rows,
+        forbid_unknown_fields=rows,
+    )
+
+
+def _type(each: _Field, hint: object) -> type:
+    if keys := each.metadata.get("keys"):
+        item, _ = get_args(hint)
+        parts = [(key, part, struct_field()) for key, part in zip(keys, get_args(item), strict=True)]
+        return cast(type, GenericAlias(tuple, (_shape(tuple, parts, rows=False), ...)))
+    if "kind" in each.metadata:
+        return cast(type, each.metadata["kind"])
+    made = _shaped(hint, rows="rows" in each.metadata)
+    if "omitted" in each.metadata and each.default is None:
+        return _either(part for part in get_args(made) if part is not NoneType)
+    return made if each.init or "required" in each.metadata else _either((made, UnsetType))
+
+
+def _shaped(hint: object, *, rows: bool) -> type:
+    """``hint`` with the shape of every dataclass in its place."""
+    if isinstance(hint, type) and is_dataclass(hint):
+        return shape_of(hint, rows=rows)
+    origin, inner = get_origin(hint), get_args(hint)
+    if not inner or isinstance(inner[0], str):
+        return cast(type, Any if hint is object else hint)
+    parts = tuple(each if each is ... else _shaped(each, rows=rows) for each in inner)
+    return _either(parts) if origin in (Union, UnionType) else cast(type, GenericAlias(cast(type, origin), parts))
+
+
+def _either(parts: Iterable[object]) -> type:
+    return cast(type, reduce(or_, parts))
+
+
+def _default(each: _Field, *, rows: bool) -> object:
+    key = _key(each)
+    if "required" in each.metadata or (rows and "later" not in each.metadata):
+        return struct_field(name=key)
+    if not each.init:
+        return struct_field(name=key, default=UNSET)
+    if each.default_factory is not MISSING:
+        return struct_field(name=key, default_factory=each.default_factory)
+    return struct_field(name=key) if each.default is MISSING else struct_field(name=key, default=each.default)
+
+
+def built(read: object) -> object:
+    """The dataclasses that a document stands for which was read as `shape_of` has it."""
+    match read:
+        case _Shape():
+            held = {name: built(getattr(read, name)) for name in read.__struct_fields__}
+            kind = type(read)._of
+            return tuple(held.values()) if kind is tuple else kind(**_values(read, held, kind))
+        case tuple() | list():
+            return type(read)(map(built, read))
+        case dict():
+            return {key: built(each) for key, each in read.items()}
+    return read
+
+
+def _values(read: _Shape, held: dict[str, object], kind: type) -> dict[str, object]:
+    values = {each.name: held[each.name] for each in _shown(kind) if each.init}
+    for each in fields(kind):
+        left_out = "omitted" in each.metadata and values[each.name] is each.default
+        if "read" in each.metadata and not left_out:
+            values[each.name] = each.metadata["read"](read)
+    return values

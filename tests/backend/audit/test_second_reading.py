@@ -27,8 +27,7 @@ from tileverify.frontend.symbolic.tokens import EMPTY, Token
 from tileverify.pipeline import CheckOptions
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.pipeline.unit_summary import entry_of, summary_of
-from tileverify.results import KernelResult, Verdict
-from tileverify.results.second_reading import SecondReading, reading_lines
+from tileverify.results import KernelResult, SecondReading, Verdict, reading_lines
 
 from ...profiles import tries
 

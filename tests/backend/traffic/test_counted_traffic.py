@@ -21,7 +21,7 @@ from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.sources.discover import discover
 from tileverify.pipeline.unit_summary import entry_of, summary_of, unit_traffic
-from tileverify.results.traffic import Traffic
+from tileverify.results.details import Traffic
 from tileverify.system.errors import UsageError
 
 CORPUS = Path(tileverify.corpus.__file__).parent

@@ -12,8 +12,8 @@ import pytest
 from tests.command_line import CommandLine
 
 from tileverify import pipeline
-from tileverify.commands import health
-from tileverify.commands.health import Diagnosis, HealthState
+from tileverify.commands import doctor
+from tileverify.commands.doctor import Diagnosis, HealthState
 from tileverify.frontend.sources import bytecode_file
 from tileverify.results import KernelResult, Report, Verdict
 
@@ -40,7 +40,7 @@ def test_an_nvcc_that_knows_no_tile_code_is_none(
     nvcc.write_text(f"#!/bin/sh\necho '{help_}'\n")
     nvcc.chmod(0o755)
     monkeypatch.setattr(bytecode_file, "find_nvcc", lambda: nvcc)
-    (found,) = (each for each in health.examine() if each.name == "nvcc")
+    (found,) = (each for each in doctor.examine() if each.name == "nvcc")
     assert found.state.value == state
     assert str(nvcc) in found.found
 
@@ -50,7 +50,7 @@ def test_text_has_a_line_for_each(tileverify: CommandLine, monkeypatch: pytest.M
         yield Diagnosis("a", HealthState.OK, "fine\x1b[2J")
         yield Diagnosis("b", HealthState.ABSENT, "none", "install b")
 
-    monkeypatch.setattr(health, "_LOOKS", (("a", look),))
+    monkeypatch.setattr(doctor, "_LOOKS", (("a", look),))
     ran = tileverify("doctor")
     assert (ran.code, ran.out) == (0, "ok      a              fine\\x1b[2J\nabsent  b              none; install b\n")
     assert "\x1b[" in tileverify("doctor", "--color", "always").out
@@ -63,7 +63,7 @@ def test_what_goes_wrong_while_looking_is_a_diagnosis_and_exit_code_2(
         raise RuntimeError("odd")
         yield
 
-    monkeypatch.setattr(health, "_LOOKS", (("a", look),))
+    monkeypatch.setattr(doctor, "_LOOKS", (("a", look),))
     ran = tileverify("doctor")
     assert ran.code == 2
     assert ran.out.startswith("broken  a ")
@@ -72,13 +72,13 @@ def test_what_goes_wrong_while_looking_is_a_diagnosis_and_exit_code_2(
 def test_a_wrong_verdict_is_broken(tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = Report((KernelResult("k.py", "k", "0", Verdict.PROVED),), "0", "z3")
     monkeypatch.setattr(pipeline, "check_paths", lambda targets: wrong)
-    states = [each.state for each in health._pipeline()]
+    states = [each.state for each in doctor._pipeline()]
     assert states == [HealthState.OK, HealthState.BROKEN]
 
 
 def test_a_bad_configuration_is_broken(tileverify: CommandLine) -> None:
     Path("pyproject.toml").write_text("[tool.tileverify]\ntimeuot = 5\n")
-    (found,) = health._configuration()
+    (found,) = doctor._configuration()
     assert found.state is HealthState.BROKEN
     assert "did you mean 'timeout'" in found.found
 
@@ -86,7 +86,7 @@ def test_a_bad_configuration_is_broken(tileverify: CommandLine) -> None:
 def test_a_cache_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "file" / "cache"))
-    (found,) = health._cache()
+    (found,) = doctor._cache()
     assert found.state is HealthState.ABSENT
     assert "TILEVERIFY_CACHE_DIR" in found.advice
 
@@ -130,7 +130,7 @@ def test_driver_and_devices(monkeypatch: pytest.MonkeyPatch) -> None:
             return library
 
         monkeypatch.setattr(ctypes, "CDLL", load)
-        return [(each.name, each.state.value, each.found) for each in health.driver_and_devices()]
+        return [(each.name, each.state.value, each.found) for each in doctor.driver_and_devices()]
 
     assert told(OSError("no"))[0][:2] == ("driver", "absent")
     assert told(Driver(100, 0)) == [("driver", "absent", "libcuda.so.1 is there, but cuInit says 100")]

@@ -21,7 +21,7 @@ from tileverify.contract.launch import ConcreteArray, ConcreteLaunch, EntryParam
 from tileverify.frontend.bytecode.model import Entry, Module, PointerType
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.frontend.symbolic.summary import AccessSummary, Loop, Promise
-from tileverify.results.second_reading import ReadingTally
+from tileverify.results import ReadingTally
 
 from ...grids import blocks_of
 from ...tiles import scalar_of, tile_of

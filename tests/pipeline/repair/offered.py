@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import dedent
 
 from tileverify.pipeline import CheckOptions, check_paths
-from tileverify.reports.editing import edited
+from tileverify.reports.snippets import edited
 from tileverify.results import Hint, KernelResult, Verdict
 
 HEAD = "import cuda.tile as ct\n\n\n@ct.kernel\n"

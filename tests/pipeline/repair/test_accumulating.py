@@ -8,7 +8,7 @@ import pytest
 
 from tileverify.pipeline.repair.accumulating import accumulations, as_atomic, summed_by_atomic
 from tileverify.pipeline.repair.kernel_source import KernelSource
-from tileverify.reports.editing import edited
+from tileverify.reports.snippets import edited
 
 HEAD = "import cuda.tile as ct\n\n\n@ct.kernel\ndef kernel(x, out, other, n, T):\n"
 

@@ -21,10 +21,9 @@ from tileverify.pipeline.repair.kernel_source import KernelSource, edited
 from tileverify.pipeline.repair.proposals import proposals
 from tileverify.pipeline.repair.repairing import OtherTiles, compared_equal, other_launches
 from tileverify.pipeline.repair.small_runs import SmallRuns
-from tileverify.reports.editing import text_digest
-from tileverify.results import Edit, Finding, Hint, KernelResult, SourceSite, Verdict
+from tileverify.reports.snippets import text_digest
+from tileverify.results import ComparedCode, Edit, Finding, Hint, KernelResult, SourceSite, Verdict
 from tileverify.results.codes import TV
-from tileverify.results.compared_code import ComparedCode
 
 KERNELS = (
     """import cuda.tile as ct

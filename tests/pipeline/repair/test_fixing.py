@@ -10,7 +10,7 @@ from tests.command_line import CommandLine
 
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.pipeline.repair.fixing import ALL, SAFE, Judge, fixed, judge_of
-from tileverify.reports.editing import text_digest
+from tileverify.reports.snippets import text_digest
 from tileverify.results import Edit, Finding, Hint, KernelResult, SourceSite, Verdict
 from tileverify.system.errors import UsageError
 

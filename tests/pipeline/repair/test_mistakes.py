@@ -13,7 +13,7 @@ import pytest
 
 from tileverify.pipeline import CheckOptions, check_paths
 from tileverify.reports.causes import cards
-from tileverify.reports.editing import edited
+from tileverify.reports.snippets import edited
 from tileverify.reports.text import text_report
 from tileverify.results import KernelResult, Report, Verdict
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.command_line import command_line
 
-from tileverify.equality.difference_records import section_of
+from tileverify.equality.answer_text import section_of
 from tileverify.equality.targets import judge
 from tileverify.reports.html.report import difference_json, html_report
 from tileverify.results import KernelResult, Report, Verdict

@@ -20,6 +20,7 @@ from tileverify.reports.html.overview import overview
 from tileverify.reports.html.report import html_report
 from tileverify.results import (
     Applicability,
+    ComparedCode,
     Edit,
     Finding,
     Hint,
@@ -33,7 +34,6 @@ from tileverify.results import (
     Witness,
 )
 from tileverify.results.codes import Tier
-from tileverify.results.compared_code import ComparedCode
 from tileverify.results.details import (
     AccessDetail,
     Drawing,

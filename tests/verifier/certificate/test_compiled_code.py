@@ -15,7 +15,7 @@ from tests.command_line import CommandLine
 from tileverify.backend.assembler import Assembled, Assembler, AssemblyError, find_assembler
 from tileverify.commands.bundles import read_file
 from tileverify.launching.bundle.manifest import Bundle, bundle_bytes
-from tileverify.results.compared_code import ComparedCode
+from tileverify.results import ComparedCode
 from tileverify.verifier.certificate.model import certificate_text, read_certificate
 
 from .proofs import Json, forged

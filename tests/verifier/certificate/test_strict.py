@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.command_line import CommandLine
 
-from tileverify.results.compared_code import ComparedCode
+from tileverify.results import ComparedCode
 from tileverify.verifier.certificate.files import write_certificates
 from tileverify.verifier.certificate.model import certificate_text, read_certificate
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tileverify.results import CertificateFiles
-from tileverify.results.compared_code import ComparedCode
+from tileverify.results import CertificateFiles, ComparedCode
 from tileverify.verifier import obligations
 from tileverify.verifier.certificate.files import write_certificates
 from tileverify.verifier.certificate.model import certificate_text, read_certificate

@@ -15,8 +15,8 @@ from ...frontend.bytecode.model import Block as OpList
 from ...frontend.bytecode.model import Entry, Module, Op, TokenType, Value
 from ...frontend.bytecode.traverse import operands
 from ...frontend.symbolic.summary import Access, AccessSummary, Loop, OriginKind, Site, ViewFootprint, earlier
+from ...results import ReadingTally, SecondReading
 from ...results.codes import EVENTS
-from ...results.second_reading import ReadingTally, SecondReading
 from ...system.errors import SpecError, UsageError
 from ...system.printable import display_path
 from ..interpreter import Budget, InterpreterStop, bind_launch

@@ -22,7 +22,7 @@ from ...contract.variables import BID, GRID
 from ...frontend.bytecode.location import user_frame
 from ...frontend.bytecode.model import Entry, Module
 from ...frontend.symbolic.summary import Access, AccessSummary, ViewFootprint
-from ...results.traffic import AccessTraffic, Amount, ArrayTraffic, Bounds, Traffic, not_counted
+from ...results.details import AccessTraffic, Amount, ArrayTraffic, Bounds, Traffic, not_counted
 from ...system.errors import UsageError
 from ..audit.legal_launches import BLANK, LARGEST, elements_in_memory
 from ..numbers.choose import ContractInNumbers

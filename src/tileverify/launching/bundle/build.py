@@ -20,7 +20,7 @@ from ...frontend.bytecode.traverse import walk
 from ...pipeline.second_readings import MadeCode, made_code, proved_entry
 from ...results import KernelResult, Verdict
 from ...results.conditional import undetermined
-from ...results.documents import Json, to_json
+from ...results.json_report import Json, to_json
 from ...system.printable import display_path, printable
 from ...system.version import __version__
 from ...verifier.certificate.model import certificate_text, read_certificate

@@ -18,8 +18,8 @@ from ...frontend.bytecode.decoder import semantic_sha256
 from ...frontend.bytecode.model import Entry
 from ...frontend.sources.abi import entry_types, mismatch
 from ...results import HoldsFor
-from ...results.documents import from_json, to_json
 from ...results.json_fields import REQUIRED, coded, named
+from ...results.json_report import from_json, to_json
 from ...system.atomic_file import refuse_overlaps
 from ...system.errors import TileVerifyError
 from ...system.readings import sha256

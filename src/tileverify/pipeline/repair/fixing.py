@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from ...reports.editing import edited, text_digest, well_placed
+from ...reports.snippets import edited, text_digest, well_placed
 from ...results import Edit, Hint, KernelResult, Verdict
 from ...results.codes import TV
 from ...system.atomic_file import write_whole

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeAlias, TypeVar
 
-from ...reports.editing import LARGEST_DIFFERENCE, changed_lines, edited, well_placed
+from ...reports.snippets import LARGEST_DIFFERENCE, changed_lines, edited, well_placed
 from ...results import Edit, Finding
 from ...system.printable import source_lines, syntax_tree
 

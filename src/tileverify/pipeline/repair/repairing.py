@@ -13,7 +13,7 @@ from ...contract.expressions import print_expression
 from ...contract.launch import Apply, ConstantArgument, Expression, KernelUnit, LaunchSpec, Number
 from ...frontend.sources.cutile import Compile, edited_unit
 from ...frontend.symbolic.written import read_axes
-from ...reports.editing import text_digest
+from ...reports.snippets import text_digest
 from ...results import COMBINATIONS, WARNINGS, Finding, Hint, KernelResult, Verdict
 from ...results.codes import TV
 from ...system.errors import TileVerifyError

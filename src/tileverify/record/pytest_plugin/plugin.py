@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from ...system.errors import UsageError
+from .stated_references import StatedReference, of_marker, of_settings
+
 if TYPE_CHECKING:
     from .judged import Failure
     from .launch_session import LaunchSession
@@ -80,7 +83,6 @@ def pytest_configure(config: pytest.Config) -> None:
     session = config.stash.get(_KEY, None)
     if session is not None:
         makes_launches = hasattr(config, "workerinput") or not getattr(config.option, "numprocesses", None)
-        from .references_of_tests import of_configuration
 
         session.start(
             strict=config.option.tileverify_strict or bool(config.getini("tileverify_strict")),
@@ -117,7 +119,6 @@ def _phase(item: pytest.Item, when: str) -> Generator[None, object, object]:
     session = item.config.stash.get(_KEY, None)
     if session is None:
         return (yield)
-    from .references_of_tests import of_item
 
     session.state(of_item(item))
     outcome = None
@@ -231,3 +232,28 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(f"not compared: {sentence}")
     for line in launches.lines():
         terminalreporter.write_line(line)
+
+
+# -------------------------------------------------------------------------------------------------- references of tests
+# What the tests and the settings of a pytest run state, with mistakes as pytest tells them.
+
+
+def of_configuration(config: pytest.Config) -> list[StatedReference]:
+    """The ini option ``tileverify_references``, whose files are relative to the folder of that file."""
+    folder = config.rootpath if config.inipath is None else config.inipath.parent
+    try:
+        return of_settings(config.getini("tileverify_references"), folder)
+    except UsageError as error:
+        raise pytest.UsageError(error.message) from None
+
+
+def of_item(item: pytest.Item) -> list[StatedReference]:
+    """``reference=`` of the markers of a test, the nearest first, whose files are relative to the test's own."""
+    found: list[StatedReference] = []
+    for mark in item.iter_markers("tileverify"):
+        if "reference" in mark.kwargs:
+            try:
+                found += of_marker(mark.kwargs["reference"], item.path.parent)
+            except UsageError as error:
+                raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.tileverify: {error.message}") from None
+    return found

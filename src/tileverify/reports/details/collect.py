@@ -27,8 +27,16 @@ from ...frontend.bytecode.printer import entry_lines
 from ...frontend.symbolic.summary import AccessSummary, Loop, Site, ViewFootprint
 from ...results import Finding, KernelResult
 from ...results.claim import claim_from_json
-from ...results.details import AccessDetail, Drawing, IrLine, KernelDetails, ObligationDetail, SideDrawing, State
-from ...results.traffic import Traffic
+from ...results.details import (
+    AccessDetail,
+    Drawing,
+    IrLine,
+    KernelDetails,
+    ObligationDetail,
+    SideDrawing,
+    State,
+    Traffic,
+)
 from ...system.errors import SpecError, TileVerifyError, UsageError
 from ...verifier.attempt import Closed
 from ...verifier.messages import sites, source_site

@@ -18,7 +18,7 @@ from ...results import ContractOrigin, Finding, KernelResult, PlaybackFile, Sour
 from ...results.codes import CODES, Code, Family, Tier
 from ...results.conditional import conjunction, is_conditional, suppressed_because, undetermined, verdict_word
 from ...results.details import Drawing, IrLine, ObligationDetail, SideDrawing, State
-from ...results.documents import Json
+from ...results.json_report import Json
 from ...system.errors import SpecError
 from ...system.notebook_cells import shown_place
 from ...system.printable import printable

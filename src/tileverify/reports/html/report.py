@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...results import Report, Verdict
 from ...results.codes import CODES
 from ...results.details import DrawnDifference, EqualitySection, UnequalValues
-from ...results.documents import Json
-from ...results.json_report import json_report
+from ...results.json_report import Json, json_report
 from ...system.errors import UsageError
 from ...system.printable import printable
 from ..history import History

@@ -19,7 +19,7 @@ from ...contract.launch import ConcreteLaunch, EntryParameter, KernelUnit, Role
 from ...frontend.bytecode import decode
 from ...frontend.bytecode.model import Module
 from ...results.claim import Claim, Confirmation, claim_from_json
-from ...results.documents import Json
+from ...results.json_report import Json
 from ...system.errors import UsageError
 
 

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ...frontend.sources.bytecode_file import read_bytecode
-from ...results import KernelResult, Verdict
-from ...results.compared_code import CodeAgain
-from ...results.second_reading import SecondReading
+from ...results import CodeAgain, KernelResult, SecondReading, Verdict
 from ...system.atomic_file import write_whole
 from ...system.errors import SourceError, UsageError
 from ...system.printable import FreeNames, display_path

@@ -22,10 +22,10 @@ from msgspec import ValidationError, convert
 
 from ...contract.launch import EntryParameter, LaunchSpec
 from ...frontend.symbolic.summary import AccessSummary
+from ...results import ComparedCode
 from ...results.codes import THEORIES, Tier
-from ...results.compared_code import ComparedCode
-from ...results.documents import Json, built, shape_of, to_json
 from ...results.json_fields import LATER, OMITTED, ROWS, coded, named
+from ...results.json_report import Json, built, shape_of, to_json
 from ...system.errors import TileVerifyError
 from ..obligations.smtlib import SCHEMAS, Declaration
 from .launches import launch_from_json, launch_to_json

@@ -10,10 +10,9 @@ from typing import Final
 
 from ...contract.launch import ConstantArgument, flat
 from ...contract.trustable import trusted_text
+from ...results import CodeAgain, SecondReading, reading_lines
 from ...results.codes import Tier
-from ...results.compared_code import CodeAgain
-from ...results.documents import Json, to_json
-from ...results.second_reading import SecondReading, reading_lines
+from ...results.json_report import Json, to_json
 from ...system.printable import plural, printable
 from .launches import contract_lines, launch_to_json
 from .model import Certificate, Proved

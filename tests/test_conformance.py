@@ -14,7 +14,7 @@ from tests.frontend.bytecode.samples import sample, samples
 
 from tileverify.backend.interpreter.control import RULES as INTERPRETED
 from tileverify.backend.interpreter.control import TERMINATORS
-from tileverify.checker.read_again import STEPS
+from tileverify.checker import STEPS
 from tileverify.checker.steps_tiles import one_function
 from tileverify.equality.decision_points import NATURES
 from tileverify.equality.op_rules import RULES as RESIDUES

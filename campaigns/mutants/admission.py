@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tileverify.backend.numbers.inputs import violation
-from tileverify.contract.contiguous import strides_of
 from tileverify.contract.expressions import Undefined, evaluate, free_names, print_expression
 from tileverify.contract.launch import (
     Argument,
@@ -23,6 +22,7 @@ from tileverify.contract.launch import (
     SameArray,
     ScalarArgument,
     TupleArgument,
+    strides_of,
 )
 from tileverify.results import Witness
 

@@ -16,7 +16,6 @@ from tests.corpus.launches import WIDE, Drawn, drawn_launches, drawn_variants
 from tileverify.backend.interpreter.grid_runs import ELEMENT_BYTES, extent_bytes
 from tileverify.backend.interpreter.rounding import round_to, to_bits
 from tileverify.backend.numbers.inputs import violation
-from tileverify.contract.contiguous import strides_of
 from tileverify.contract.element_types import ELEMENT_TYPES
 from tileverify.contract.expressions import evaluate
 from tileverify.contract.launch import (
@@ -30,6 +29,7 @@ from tileverify.contract.launch import (
     Role,
     ScalarArgument,
     TupleArgument,
+    strides_of,
 )
 from tileverify.contract.strides import may_overlap_itself
 from tileverify.frontend.bytecode import decode

@@ -13,11 +13,18 @@ from tests.written_kernel import unit_at, written
 from tileverify.backend.assembler import Assembled, find_assembler
 from tileverify.backend.compiled.both_runs import DifferenceKind
 from tileverify.backend.compiled.cubin_look import Looked, ProvedEntry, looked
-from tileverify.backend.compiled.hidden_parameters import BrokenObject, ElfObject, layout
+from tileverify.backend.compiled.hidden_parameters import (
+    BrokenObject,
+    ElfObject,
+    TensorMap,
+    UnknownTensorMap,
+    box_places,
+    decoded,
+    layout,
+)
 from tileverify.backend.compiled.machine.machine import ThreadMachine, Unfollowed
 from tileverify.backend.compiled.machine.run import Hang, WentOutside, run
 from tileverify.backend.compiled.machine.storage import GlobalMemory
-from tileverify.backend.compiled.machine.tensor_maps import TensorMap, UnknownTensorMap, box_places, decoded
 from tileverify.backend.compiled.ptx import Parameter, read
 from tileverify.backend.compiled.thread_races import Races, races
 from tileverify.backend.compiled.x86 import HostFault, HostMachine

@@ -10,8 +10,8 @@ from tests.frontend.symbolic.programs import ProgramMaker
 from tests.frontend.symbolic.token_programs import TokenProgramMaker
 from tests.profiles import tries
 
+from tileverify.checker import read_again
 from tileverify.checker.agreement import NotFollowed
-from tileverify.checker.read_again import read_again
 from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.encoder import encode
 from tileverify.frontend.symbolic.execute import summarize

@@ -13,8 +13,8 @@ from tests.backend.audit.test_second_reading import PLANTED, proof
 from tests.corpus.compiled import corpus_kernels
 from tests.written_kernel import unit_at
 
+from tileverify.checker import ReadAgain, read_again
 from tileverify.checker.agreement import Misread, NotFollowed
-from tileverify.checker.read_again import ReadAgain, read_again
 from tileverify.contract import terms as t
 from tileverify.contract.launch import EntryParameter, KernelUnit, Role
 from tileverify.contract.terms import Function, Scope, Term, TermKind

@@ -11,7 +11,7 @@ import pytest
 
 from tileverify.launching.launcher import Launcher
 from tileverify.pipeline import CheckOptions
-from tileverify.system import notebook_cells
+from tileverify.system import readings
 
 
 @pytest.fixture(scope="session")
@@ -38,8 +38,8 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
     monkeypatch.setenv("TILEVERIFY_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    monkeypatch.setattr(notebook_cells, "_NUMBERS", {})
+    monkeypatch.setattr(readings, "_NUMBERS", {})
     shell = InteractiveShell(user_ns={}, config=Config({"HistoryManager": {"enabled": False}}))
-    monkeypatch.setattr(notebook_cells, "running_shell", lambda: shell)
+    monkeypatch.setattr(readings, "running_shell", lambda: shell)
     yield shell
     atexit.unregister(shell.atexit_operations)

@@ -13,7 +13,7 @@ pytest.importorskip("IPython", reason="runs cells")
 from tileverify.api import launcher
 from tileverify.frontend.sources.cutile import edited_unit
 from tileverify.launching.checking import Checked, checked_cell
-from tileverify.system import notebook_cells
+from tileverify.system import readings
 from tileverify.system.errors import SourceError, TileVerifyError
 from tileverify.system.printable import display_path
 
@@ -100,7 +100,7 @@ def test_what_is_more_than_a_definition_is_not_tried(shell: Any, cell: str) -> N
     if changed:
         shell.user_ns["WIDTH"] = 128
     seen = shell.user_ns["seen"]
-    text = notebook_cells.cell_text(str(unit.file))
+    text = readings.cell_text(str(unit.file))
     assert text is not None
     with pytest.raises(SourceError, match="a changed 'halve' cannot be tried"):
         edited_unit(unit, text.replace("i // 2", "i"))
@@ -110,7 +110,7 @@ def test_what_is_more_than_a_definition_is_not_tried(shell: Any, cell: str) -> N
 def test_edits_elsewhere_in_the_cell_are_not_tried(shell: Any) -> None:
     shell.run_cell("WIDTH = 128\n" + HALVE, store_history=True)
     unit = launcher().asked(None, shell.user_ns["halve"], arrays()).compiled((2, 1, 1))
-    text = notebook_cells.cell_text(str(unit.file))
+    text = readings.cell_text(str(unit.file))
     assert text is not None
     with pytest.raises(SourceError, match="more than the kernel was changed"):
         edited_unit(unit, text.replace("i // 2", "i").replace("WIDTH = 128", "WIDTH = 64"))
@@ -175,5 +175,5 @@ def test_errors_name_the_cell(shell: Any) -> None:
     file = shell.user_ns["result"].results[0].file
     assert display_path(file) == file
     assert str(TileVerifyError("no", file, 4, 2)) == "Cell In[2], line 4: no"
-    assert notebook_cells.shown_place(file, None) == "Cell In[2]"
-    assert notebook_cells.shown_place("k.py", 4, 2) == "k.py:4:3"
+    assert readings.shown_place(file, None) == "Cell In[2]"
+    assert readings.shown_place("k.py", 4, 2) == "k.py:4:3"

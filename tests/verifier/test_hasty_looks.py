@@ -13,14 +13,13 @@ from tileverify.contract.terms import Scope, Term
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.abduction.generalised_proof import GeneralisedProof
-from tileverify.verifier.abduction.patience import AdaptiveBudget
 from tileverify.verifier.attempt import Closed, Open
 from tileverify.verifier.budgets import FIRST_LIMITS, HOPELESS, LAST_LIMITS
 from tileverify.verifier.obligations.answers import Limits, Merge
 from tileverify.verifier.obligations.fact_use import loaded_values
 from tileverify.verifier.obligations.obligations import Obligation
 from tileverify.verifier.obligations.prepare import Preparer
-from tileverify.verifier.prover import Prover
+from tileverify.verifier.prover import AdaptiveBudget, Prover
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.tier_solver import TierSolver
 

@@ -9,9 +9,9 @@ import pytest
 
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Scope, Term
-from tileverify.verifier.abduction.patience import AdaptiveBudget
 from tileverify.verifier.budgets import FIT_LEAST, FIT_LEAST_AT_FIRST, FIT_SHARES, MOST_UNFIT
 from tileverify.verifier.obligations.answers import Answer, Limits, Result
+from tileverify.verifier.prover import AdaptiveBudget
 from tileverify.verifier.smt import Decider
 from tileverify.verifier.smt.tier_solver import TierSolver
 

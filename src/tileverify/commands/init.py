@@ -142,7 +142,7 @@ def _inferred_units(file: Path) -> tuple[list[KernelUnit], str]:
 
 def _with_names(unit: KernelUnit) -> tuple[KernelUnit, tuple[str, ...]]:
     """The unit with sizes called as the kernel calls them, and which of its axes are taken for one size."""
-    from ..frontend.sources.size_names import with_size_names
+    from ..frontend.sources.usage import with_size_names
 
     if unit.file.suffix != ".py":
         return unit, ()  # sizes are parameters, which have names

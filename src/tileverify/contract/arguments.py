@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ..system.errors import SpecError
-from .contiguous import contiguous_strides, strides_of
 from .element_types import ALIASES, ELEMENT_TYPES
 from .expression_parser import parse_size, parse_value
 from .expressions import constant_value, print_expression
@@ -30,6 +29,8 @@ from .launch import (
     Number,
     ScalarArgument,
     TupleArgument,
+    contiguous_strides,
+    strides_of,
 )
 from .strides import may_overlap_itself
 

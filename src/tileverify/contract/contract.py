@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from . import terms as t
-from .contiguous import strides_of
 from .element_types import ELEMENT_TYPES, INDEX_MAX, LENGTH_BITS
 from .expressions import GRID_NAMES
 from .facts.statements import DataTerm
-from .launch import GRID_MAX, ArrayArgument, Expression, ListArgument, Name, ScalarArgument
+from .launch import GRID_MAX, ArrayArgument, Expression, ListArgument, Name, ScalarArgument, strides_of
 from .terms import Scope, Term
 
 

@@ -11,9 +11,19 @@ from functools import reduce
 from typing import Final
 
 from . import terms as t
-from .contiguous import strides_of
 from .element_types import INT_BITS
-from .launch import Apply, Argument, Expression, LaunchSpec, Name, Number, SameArray, ScalarArgument, TupleArgument
+from .launch import (
+    Apply,
+    Argument,
+    Expression,
+    LaunchSpec,
+    Name,
+    Number,
+    SameArray,
+    ScalarArgument,
+    TupleArgument,
+    strides_of,
+)
 from .terms import Term
 
 # ------------------------------------------------------------------------------------------------------------ operators

@@ -360,3 +360,22 @@ class ConcreteLaunch:
         yield from self.arrays.items()
         for name, arrays in self.lists.items():
             yield from ((f"{name}[{number}]", array) for number, array in enumerate(arrays))
+
+
+# ----------------------------------------------------------------------------------------------------------- contiguous
+# The strides of an array in elements, also where its description leaves them out.
+
+
+def contiguous_strides(shape: Sequence[Expression]) -> tuple[Expression, ...]:
+    """The row-major strides of a shape, in elements: the last is 1, each other the product of the sizes after it."""
+    strides: list[Expression] = []
+    product: Expression = Number(1)
+    for size in reversed(shape):
+        strides.append(product)
+        product = size if product == Number(1) else Apply("*", (size, product))
+    return tuple(reversed(strides))
+
+
+def strides_of(array: ArrayArgument) -> tuple[Expression, ...]:
+    """The strides of an array in elements, also where the description leaves them out."""
+    return contiguous_strides(array.shape) if array.strides is None else array.strides

@@ -7,10 +7,9 @@ from typing import Final
 
 from ..system.errors import SpecError
 from . import terms as t
-from .contiguous import strides_of
 from .element_types import INDEX_MAX
 from .expressions import constant_value, free_names, substitute
-from .launch import ArrayArgument, Expression, ListArgument, Name, SameArray
+from .launch import ArrayArgument, Expression, ListArgument, Name, SameArray, strides_of
 from .terms import Scope, Term
 from .variables import argument_address
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from ..system.errors import SpecError
-from ..system.notebook_cells import cell_text
 from ..system.printable import bare_lines, source_lines
-from ..system.readings import text_of
+from ..system.readings import cell_text, text_of
 from .arguments import print_description
 from .data_facts import print_data_fact
 from .launch import LaunchSpec

@@ -14,9 +14,8 @@ from math import gcd, prod
 from typing import Any, Final
 
 from ..system.errors import SpecError
-from .contiguous import strides_of
 from .expressions import GRID_NAMES, constant_value, free_names
-from .launch import Apply, ArrayArgument, Expression, LaunchSpec, ListArgument, Name, ScalarArgument, flat
+from .launch import Apply, ArrayArgument, Expression, LaunchSpec, ListArgument, Name, ScalarArgument, flat, strides_of
 
 MOST_COMPARED: Final = 1 << 16
 """Elements of an array whose addresses are compared one by one."""

@@ -12,9 +12,8 @@ import numpy as np
 from ..backend.interpreter import Budget
 from ..backend.numbers.choose import ContractInNumbers, scalars
 from ..backend.numbers.trial_launches import constants_of
-from ..contract.contiguous import strides_of
 from ..contract.element_types import ELEMENT_TYPES
-from ..contract.launch import ConcreteArray, ConcreteLaunch, KernelUnit, LaunchSpec, Name
+from ..contract.launch import ConcreteArray, ConcreteLaunch, KernelUnit, LaunchSpec, Name, strides_of
 from ..frontend.bytecode import decode
 from ..frontend.sources.discover import SourceFailure, discover
 from ..frontend.symbolic.summary import Access

@@ -20,7 +20,7 @@ from ..reports.text import text_report
 from ..results import Finding, KernelResult, Report, Verdict
 from ..results.codes import TV
 from ..system.errors import SourceError, SpecError, TileVerifyError, UsageError
-from ..system.notebook_cells import cell_name, number_cell
+from ..system.readings import cell_name, number_cell
 from .bundled import BundledKernel
 from .calls import Kernel, grid_of
 from .launch_types import Arguments, GivenOptions, LaunchedKernel

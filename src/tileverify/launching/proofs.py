@@ -27,8 +27,8 @@ from ..pipeline.unit_summary import entry_of, summary_of
 from ..reports.causes import mistakes
 from ..results import KernelResult, Verdict
 from ..system.errors import SpecError, UnsupportedOperation, UsageError
-from ..system.notebook_cells import shown_place
 from ..system.printable import display_path
+from ..system.readings import shown_place
 from ..verifier.obligations.layout import IndexFootprint, place
 from .calls import Touched
 from .contents import Contents

@@ -13,8 +13,8 @@ from rich.text import Text
 from ..results import COMBINATIONS, TILE_INDEX, Finding, FindingLevel, Hint, SideValue, SourceSite, Witness
 from ..results.codes import CODES, TV, Family
 from ..results.conditional import suppressed_because
-from ..system.notebook_cells import shown_place
 from ..system.printable import printable
+from ..system.readings import shown_place
 from .causes import also
 from .snippets import Snippet, Snippets, changed_lines, source_text, text_digest
 

@@ -16,9 +16,8 @@ from rich.cells import cell_len
 
 from ..contract.spec_files import SPEC_SUFFIX
 from ..results import Edit, SourceSite
-from ..system.notebook_cells import cell_lines, cell_name
 from ..system.printable import bare_lines, printable, source_lines, syntax_tree
-from ..system.readings import text_of
+from ..system.readings import cell_lines, cell_name, text_of
 
 LINES_BEFORE: Final = 2
 LINES_OF_SPAN: Final = 4

@@ -25,8 +25,8 @@ from ..results.conditional import (
     undetermined,
     verdict_word,
 )
-from ..system.notebook_cells import shown_file
 from ..system.printable import plural, printable
+from ..system.readings import shown_file
 from .causes import cards, checked
 from .findings import finding_lines
 from .snippets import Snippets

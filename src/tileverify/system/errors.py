@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from .notebook_cells import shown_place
+from .readings import shown_place
 
 
 @dataclass

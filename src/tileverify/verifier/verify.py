@@ -8,7 +8,7 @@ vectors, non-linear integers.  The replay runs the solver's counterexamples on a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,17 +16,21 @@ from ..contract.launch import DataFact, EntryParameter, LaunchSpec
 from ..frontend.symbolic.summary import AccessSummary
 from ..results import Verdict
 from ..results.claim import Confirm
+from . import messages
+from .abduction.clause_wording import shortest
 from .abduction.clauses import Clause
 from .abduction.fact_candidates import candidates
+from .abduction.fact_choice import FactTrial, with_terms
 from .abduction.generalised_proof import Wider
 from .abduction.generalising import is_asked_first
+from .abduction.narrow_proof import Narrowing
 from .abduction.recorded_launch import as_recorded
-from .advice import with_lacking_clauses, with_suggested_facts
 from .attempt import Attempt, Outcome, VerifyOptions
-from .budgets import GENERALISED_LIMITS, SOON_SHARE, WIDER_SHARE
+from .budgets import GENERALISED_LIMITS, LACKING_SHARE, SOON_SHARE, WIDER_SHARE
 from .determined import Determined
 from .effort import Effort
 from .obligations.answers import Limits
+from .obligations.prepare import launch_facts
 from .own_proof import OwnProof
 from .prover import Prover
 from .smt import Session
@@ -206,3 +210,51 @@ def _determined(kernel: _Kernel, so_far: Verification) -> Outcome:
     attempt = Attempt.of(kernel.summary, so_far.launch, kernel.options, kernel.started)
     prover = Prover.of(attempt, kernel.session)
     return Determined(prover, kernel.confirm).told(so_far.outcome, so_far.clauses)
+
+
+# --------------------------------------------------------------------------------------------------------------- advice
+# Advice to the user: data facts or clauses under which the kernel is proved.
+#
+# The tool may not add either itself: no one guarantees the facts, and the tool never narrows a written contract.
+
+
+def with_suggested_facts(outcome: Outcome, proof: OwnProof, groups: Iterable[Sequence[DataFact]]) -> Outcome:
+    """The outcome with suggested data facts, if the prover closes open obligations under them."""
+    own, reasons = proof.prover, proof.explanation.reasons if proof.explanation is not None else {}
+    attempt = replace(own.attempt, offered=with_terms(groups, own.launch))
+    trial = FactTrial(Prover.of(attempt, own.session), own)
+    with own.effort.at("facts to suggest"):
+        facts = trial.run(reasons.keys())
+    if not facts:
+        return outcome
+    whole = facts if trial.needed.keys() == reasons.keys() else ()
+    told = {
+        key: messages.with_facts(finding, trial.needed[key], whole) if trial.needed.get(key) else finding
+        for key, finding in reasons.items()
+    }
+    findings = (*(f for f in outcome.findings if f not in reasons.values()), *told.values())
+    return replace(outcome, findings=findings)
+
+
+def with_lacking_clauses(outcome: Outcome, proof: OwnProof) -> Outcome:
+    """The outcome with the clauses that would prove the kernel, if the tool may not add them itself."""
+    own = proof.prover
+    if not outcome.findings or (proof.freely and not own.options.deny_requires):
+        return outcome
+    known, freely = own.clauses, Narrowing(own, freely=True)
+    with own.effort.at("clauses that are lacking"), own.effort.share(LACKING_SHARE):
+        left = freely.narrow(freely.ignoring_axes(proof.left))
+        lacking = [clause for clause in own.clauses if clause not in known]
+        advised = [] if left or not lacking else [clause.text for clause in _as_people_write(lacking, proof)]
+    if not advised or not messages.is_readable(advised):
+        return outcome
+    first, *others = outcome.findings
+    hint = messages.would_be_proved(advised)
+    return replace(outcome, findings=(replace(first, hints=(*first.hints, hint)), *others))
+
+
+def _as_people_write(lacking: list[Clause], proof: OwnProof) -> list[Clause]:
+    """The shortest wording of the clauses under which the kernel is still proved."""
+    parts, facts = proof.prover.parts, launch_facts(proof.prover.contract)
+    found = shortest(lacking, parts.implies, parts.filled, facts)
+    return found if found == lacking or proof.is_proved_under(found) else lacking

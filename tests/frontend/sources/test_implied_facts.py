@@ -9,10 +9,18 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tileverify.contract.arguments import parse_description
-from tileverify.contract.contiguous import contiguous_strides
 from tileverify.contract.expression_parser import parse_condition, parse_size
 from tileverify.contract.expressions import Undefined, evaluate
-from tileverify.contract.launch import Apply, ArrayArgument, Expression, LaunchSpec, Name, Number, SameArray
+from tileverify.contract.launch import (
+    Apply,
+    ArrayArgument,
+    Expression,
+    LaunchSpec,
+    Name,
+    Number,
+    SameArray,
+    contiguous_strides,
+)
 from tileverify.contract.scope import alignments, divisor_of, known_divisors
 from tileverify.contract.strides import may_overlap_itself
 from tileverify.frontend.sources.abi import array_facts, spec_divisors

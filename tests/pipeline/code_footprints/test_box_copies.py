@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tileverify.backend.compiled.machine.tensor_maps import TensorMap, box_places
+from tileverify.backend.compiled.hidden_parameters import TensorMap, box_places
 from tileverify.contract import terms as t
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.pipeline.code_footprints.ptx_text import box_access

@@ -9,10 +9,9 @@ from math import prod
 from random import Random
 from typing import Final
 
-from ...contract.contiguous import strides_of
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import constant_value
-from ...contract.launch import ConcreteArray
+from ...contract.launch import ConcreteArray, strides_of
 from ...frontend.bytecode.model import Entry, TileType
 from ...frontend.bytecode.traverse import walk
 from ...system.errors import UsageError

@@ -12,7 +12,6 @@ from math import prod
 from random import Random
 from typing import Final
 
-from ...contract.contiguous import contiguous_strides, strides_of
 from ...contract.contract import NumberRange, array_ranges, grid_ranges, length_range, scalar_range
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expression_parser import parse_condition
@@ -34,7 +33,9 @@ from ...contract.launch import (
     Number,
     SameArray,
     ScalarArgument,
+    contiguous_strides,
     flat,
+    strides_of,
 )
 from ...contract.list_terms import list_spoken_of, member_of_list
 from ...contract.strides import apart, may_overlap_itself, meanings

@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from ...contract.contiguous import strides_of
 from ...contract.data_facts import print_data_fact
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expressions import GRID_NAMES, free_names, substitute
@@ -33,6 +32,7 @@ from ...contract.launch import (
     LaunchSpec,
     Name,
     Number,
+    strides_of,
 )
 from ...contract.list_terms import member_of_list, of_array
 from ...system.errors import UsageError

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 import numpy as np
 
-from ...contract.contiguous import strides_of
 from ...contract.expressions import Undefined
-from ...contract.launch import DataFact, EntryParameter, Expression, Name, Number, Role
+from ...contract.launch import DataFact, EntryParameter, Expression, Name, Number, Role, strides_of
 from ...frontend.bytecode.model import Block, Entry, Op, ScalarType, TensorViewType, TileType, Value
 from ..interpreter.control import RULES
 from ..interpreter.integers import COMPARISONS, divide

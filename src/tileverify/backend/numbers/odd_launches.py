@@ -15,11 +15,10 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from ...contract.contiguous import strides_of
 from ...contract.expressions import GRID_NAMES, Undefined
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import subject_of
-from ...contract.launch import GRID_MAX, Apply, DataFact, EntryParameter, Expression, LaunchSpec, Name, Role
+from ...contract.launch import GRID_MAX, Apply, DataFact, EntryParameter, Expression, LaunchSpec, Name, Role, strides_of
 from ...frontend.bytecode.entry_uses import CONSTANT, NOWHERE, ValueOrigin, ValueUse, origins_of, uses_of
 from ...frontend.bytecode.model import Entry, Op, Operand, ScalarType, TileType, Value
 from ...frontend.bytecode.traverse import walk

@@ -9,9 +9,8 @@ from itertools import islice
 from random import Random
 from typing import Final
 
-from ...contract.contiguous import strides_of
 from ...contract.element_types import ELEMENT_TYPES
-from ...contract.launch import Apply, ConcreteArray, ConcreteLaunch, Expression, Name, Number
+from ...contract.launch import Apply, ConcreteArray, ConcreteLaunch, Expression, Name, Number, strides_of
 from ...frontend.bytecode.model import Entry
 from ..audit.legal_launches import AXES, SCALARS, SIZES, drawn_values, tile_sizes
 from ..numbers.choose import ContractInNumbers, Palette, check_given, draw, scalars

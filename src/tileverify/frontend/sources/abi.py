@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ...contract.contiguous import strides_of
 from ...contract.element_types import ELEMENT_TYPES, LENGTH_BITS
 from ...contract.expressions import constant_value, substitute
 from ...contract.launch import (
@@ -27,6 +26,7 @@ from ...contract.launch import (
     SameArray,
     ScalarArgument,
     TupleArgument,
+    strides_of,
 )
 from ...contract.scope import ADDRESS, divisor_of, flatten, known_divisors
 from ...contract.spec_text import mistake_in

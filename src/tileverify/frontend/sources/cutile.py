@@ -36,9 +36,8 @@ from ...contract.launch import (
 from ...contract.spec_files import DecoratedLaunch, RawLaunch, decorated_launches, raw_launches
 from ...contract.spec_text import keys_of_launch, mistake_in, place_of
 from ...system.errors import SourceError, SpecError, TileVerifyError
-from ...system.notebook_cells import cell_text, flags_of_cells, names_of_cells
 from ...system.printable import syntax_tree
-from ...system.readings import text_of
+from ...system.readings import cell_text, flags_of_cells, names_of_cells, text_of
 from .abi import ArrayFacts, array_facts, element_facts, entry_parameters, spec_divisors
 from .fixed_inputs import PythonScan, scan_python
 from .import_purity import remember

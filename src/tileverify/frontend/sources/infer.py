@@ -27,7 +27,7 @@ from ...contract.launch import (
     ScalarArgument,
 )
 from ...system.errors import SourceError, TileVerifyError
-from ...system.notebook_cells import cell_name
+from ...system.readings import cell_name
 from .cutile import CutileKernel, EndlessRecursion, compile_kernel, function_of
 from .usage import ParameterUse, parameter_uses
 

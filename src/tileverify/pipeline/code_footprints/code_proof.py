@@ -8,8 +8,7 @@ from typing import Final
 
 from ...backend.assembler import Assembled
 from ...backend.compiled.cubin_look import ProvedEntry
-from ...backend.compiled.hidden_parameters import HostSide, NoHiddenParameters
-from ...backend.compiled.machine.tensor_maps import TensorMap
+from ...backend.compiled.hidden_parameters import HostSide, NoHiddenParameters, TensorMap
 from ...backend.compiled.ptx import PtxEntry, PtxError, read
 from ...contract import terms as t
 from ...contract.as_terms import build_contract

@@ -12,8 +12,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, cast
 
-from ...backend.compiled.hidden_parameters import BrokenObject, HostSide, NoHiddenParameters
-from ...backend.compiled.machine.tensor_maps import MAP_BYTES, MapField, TensorMap, UnknownTensorMap, decoded_fields
+from ...backend.compiled.hidden_parameters import (
+    MAP_BYTES,
+    BrokenObject,
+    HostSide,
+    MapField,
+    NoHiddenParameters,
+    TensorMap,
+    UnknownTensorMap,
+    decoded_fields,
+)
 from ...backend.compiled.ptx import Parameter
 from ...backend.compiled.x86 import HostFault, HostMachine
 from ...contract import terms as t

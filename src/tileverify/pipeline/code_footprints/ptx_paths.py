@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
-from ...backend.compiled.machine.tensor_maps import TensorMap
+from ...backend.compiled.hidden_parameters import TensorMap
 from ...backend.compiled.ptx import (
     Immediate,
     Instruction,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from ...backend.compiled.machine.tensor_maps import CHUNK, TensorMap
+from ...backend.compiled.hidden_parameters import CHUNK, TensorMap
 from ...backend.compiled.ptx import Instruction, Negated, Operand, Pair, PtxAddress, PtxEntry, Register, Vector
 from ...contract import terms as t
 from ...contract.terms import Function, Scope, Sort, Term, TermKind

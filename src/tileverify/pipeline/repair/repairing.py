@@ -17,8 +17,7 @@ from ...reports.snippets import text_digest
 from ...results import COMBINATIONS, WARNINGS, Finding, Hint, KernelResult, Verdict
 from ...results.codes import TV
 from ...system.errors import TileVerifyError
-from ...system.notebook_cells import cell_text
-from ...system.readings import text_of
+from ...system.readings import cell_text, text_of
 from ...verifier.large_arrays import NOT_FOUND_OUT
 from ..options import CheckOptions
 from .catalogue import ADVICE, KINDS

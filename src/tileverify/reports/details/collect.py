@@ -17,9 +17,8 @@ from ...backend.numbers.choose import Condition, ContractInNumbers, choose
 from ...backend.numbers.inputs import Given, Inputs, make_inputs
 from ...backend.replay.replay import Replayer
 from ...backend.traffic.measured import traffic_of
-from ...contract.contiguous import strides_of
 from ...contract.expressions import Undefined, evaluate, free_names
-from ...contract.launch import ConcreteArray, EntryParameter, KernelUnit, LaunchSpec
+from ...contract.launch import ConcreteArray, EntryParameter, KernelUnit, LaunchSpec, strides_of
 from ...contract.terms import TRUE, render
 from ...frontend.bytecode.location import user_frame
 from ...frontend.bytecode.model import Entry, Module, Op

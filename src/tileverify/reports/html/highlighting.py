@@ -19,8 +19,8 @@ from pygments.token import Comment, Keyword, Name, Number, String, Text, _TokenT
 from pygments.util import ClassNotFound
 
 from ...results import Finding, SourceSite
-from ...system.notebook_cells import shown_place
 from ...system.printable import printable, syntax_tree
+from ...system.readings import shown_place
 from ..findings import side_names
 from ..snippets import TAB, Snippet, Snippets, source_text
 

@@ -20,8 +20,8 @@ from ...results.conditional import conjunction, is_conditional, suppressed_becau
 from ...results.details import Drawing, IrLine, ObligationDetail, SideDrawing, State
 from ...results.json_report import Json
 from ...system.errors import SpecError
-from ...system.notebook_cells import shown_place
 from ...system.printable import printable
+from ...system.readings import shown_place
 from ..causes import also, cards
 from ..findings import differing, repair_lines, side_names, values_text
 from .highlighting import Sources, ir_lines

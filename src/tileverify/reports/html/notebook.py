@@ -8,7 +8,7 @@ from typing import Final
 from ...results import KernelResult, Report, Verdict
 from ...results.codes import CODES
 from ...results.conditional import is_conditional
-from ...system.notebook_cells import shown_place
+from ...system.readings import shown_place
 from ..causes import checked
 from ..snippets import Snippets
 from ..text import summary_line

@@ -36,7 +36,7 @@ from ..obligations.footprint_overlap import CopyLevel, place_terms
 from ..obligations.obligations import Obligation, promise
 from ..obligations.prepare import Preparer
 from ..outcome import outcome_of
-from ..prover import Prover
+from ..prover import AdaptiveBudget, Prover
 from ..smt import Session
 from .abduce import abduce
 from .clauses import (
@@ -53,7 +53,6 @@ from .clauses import (
 from .generalising import Level, Miner, holds, levels, weaker
 from .mining import fitting_bounds
 from .nonvacuity import Demand, Nonvacuity, two_blocks
-from .patience import AdaptiveBudget
 
 
 @dataclass

@@ -16,7 +16,6 @@ from functools import cached_property
 
 from ...contract import terms as t
 from ...contract.arguments import print_array
-from ...contract.contiguous import strides_of
 from ...contract.element_types import INDEX_MAX, INT_BITS
 from ...contract.expressions import constant_value, evaluate
 from ...contract.launch import (
@@ -31,6 +30,7 @@ from ...contract.launch import (
     Role,
     ScalarArgument,
     TupleArgument,
+    strides_of,
 )
 from ...contract.strides import may_overlap_itself
 from ...contract.terms import Scope, Term, TermKind

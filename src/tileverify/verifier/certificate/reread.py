@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from ...checker import read_again
 from ...checker.agreement import Misread, NotFollowed
-from ...checker.read_again import read_again
 from ...contract import terms as t
 from ...contract.as_terms import build_contract
 from ...contract.launch import Role

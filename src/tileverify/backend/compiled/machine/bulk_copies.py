@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
+from ..hidden_parameters import CHUNK, MAP_BYTES, TensorMap, UnknownTensorMap, box_places, decoded
 from ..ptx import Immediate, Instruction, PtxAddress
 from .machine import Sink, Step, ThreadMachine, TooManyCopies, Unfollowed
 from .storage import DTYPES, RACY, RANK_BITS, WARP, Array, Lanes, Outside, Space, ThreadAccess, from_bf16, to_bf16
-from .tensor_maps import CHUNK, MAP_BYTES, TensorMap, UnknownTensorMap, box_places, decoded
 from .transfers import COMBINE
 
 _MOST_BYTES: Final = 1 << 18

@@ -82,7 +82,7 @@ def extent(shape: Sequence[Term], strides: Sequence[Term], element_bytes: int) -
 #     least <= scalar <= largest of its type                       1 <= grid axis <= `GRID_MAX`
 #
 # Terms (`as_terms`), checks of a launch (`backend.guard`) and conditions on numbers (`backend.numbers.choose`) are
-# readings of them.  What keeps the elements of an array apart is in `strides`, who may share memory in `overlap`.
+# readings of them.  What keeps the elements of an array apart is in `strides`, and who may share memory, too.
 
 
 @dataclass(frozen=True, slots=True)

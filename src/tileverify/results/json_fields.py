@@ -1,4 +1,4 @@
-"""How a field of a frozen dataclass stands in JSON, as the metadata of that field; `documents` reads and writes by it.
+"""How a field of a frozen dataclass stands in JSON, as its metadata; `json_report` reads and writes by it.
 
 Without a mark, the field's key is always written, and a document may lack it if the field has a default: earlier
 versions may not have written it.

@@ -80,7 +80,7 @@ WIDEST_AHEAD: Final = 1_000_000
 spent more; of 1,444 failures 80 did."""
 
 PREPARING_TOTAL: Final = 750_000
-"""Of these units, the part for finding the machine integers that fit (`abduction.patience`).  Of 210 successful proofs
+"""Of these units, the part for finding the machine integers that fit (`prover`).  Of 210 successful proofs
 two take more than 250,000: 620,000 each."""
 
 SEARCH_IN_VAIN: Final = 700_000

@@ -1,4 +1,20 @@
-"""Whether every element of what a kernel writes is written: no part of `proved`, and asked for by ``--coverage``."""
+"""Whether every element of what a kernel writes is written: no part of `proved`, and asked for by ``--complete``.
+
+An array A is *written whole* if in every launch of the contract that comes to its end
+
+    for all e with 0 <= e[d] < A.shape[d]:  there are a write to A, a block, iterations and lanes such that
+        the write happens there (its guard holds, the lane is live)  and  its footprint is element e.
+
+What there is, is named: `inverse` reads a candidate off the footprint, a term of e and of the launch for every
+variable of the block.  With it put in, the question has no "there is" any more, and the solver is asked for a launch
+and an element that none of the candidates (one for each write) gets to.  Without such a launch, A is written whole;
+everything else proves nothing, and is not claimed.
+
+Guards are used the other way round than in obligations: there they may let too much through, here they must not.
+They are exact but for loops that end by a ``break``, so kernels with such a loop claim nothing, nor do those that
+leave a loop by ``return``, or are trusted to stop at an assertion.  What a write depends on must be the same in every
+block: no loaded value of a block's own.
+"""
 
 from __future__ import annotations
 
@@ -25,24 +41,6 @@ from .obligations.layout import IndexFootprint
 from .obligations.limits import clause_terms
 from .obligations.prepare import Preparer, launch_facts
 from .smt import Decider
-
-# ------------------------------------------------------------------------------------------------------------- coverage
-# Whether every element of what a kernel writes is written, in every launch of a contract.
-#
-# An array A is *written whole* if in every launch of the contract that comes to its end
-#
-#     for all e with 0 <= e[d] < A.shape[d]:  there are a write to A, a block, iterations and lanes such that
-#         the write happens there (its guard holds, the lane is live)  and  its footprint is element e.
-#
-# What there is, is named: `inverse` reads a candidate off the footprint, a term of e and of the launch for every
-# variable of the block.  With it put in, the question has no "there is" any more, and the solver is asked for a launch
-# and an element that none of the candidates (one for each write) gets to.  Without such a launch, A is written whole;
-# everything else proves nothing, and is not claimed.
-#
-# Guards are used the other way round than in obligations: there they may let too much through, here they must not.
-# They are exact but for loops that end by a ``break``, so kernels with such a loop claim nothing, nor do those that
-# leave a loop by ``return``, or are trusted to stop at an assertion.  What a write depends on must be the same in every
-# block: no loaded value of a block's own.
 
 
 def written_arrays(

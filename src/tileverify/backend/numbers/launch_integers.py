@@ -2,7 +2,8 @@
 
 All of it is computed for many blocks of many launches at once, a lane for each: as the machine does it, by the rules
 of the interpreter, and beside that over the integers (of floats: in float64), without a width.  Where the two part,
-a word was too narrow.  No array is read: what comes of arrays is left out, or any number within the `bounded_loads`.
+a word was too narrow.  No array is read: what comes of arrays is left out, or any number within
+the bounds of a `range` fact (`odd_launches`).
 """
 
 from __future__ import annotations

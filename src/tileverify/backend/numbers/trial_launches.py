@@ -69,7 +69,7 @@ class Constants:
     turning_rows: tuple[TurningPlace, ...] = ()
     """The same, those first that whole arrays of one number turn at."""
     largest: float = inf
-    """What contents may hold beside the constants that the kernel masks with (`masks`), which ``floats`` lacks."""
+    """What contents may hold beside the constants that the kernel masks with, which ``floats`` lacks."""
 
     def allows(self, number: float) -> bool:
         """Whether a product with few such numbers is far from the kernel's masks, too."""

@@ -4,7 +4,7 @@ A condition need hold no number that stands in the bytecode: ``((b | -b) >> 31) 
 -100001 alone, ``floor(1 / (1 + a * a))`` where ``a`` is 0.  So the launch runs with all elements of an array (or all
 arrays, or a scalar) one number, at several numbers that lie evenly.  What every op gives there is fitted by a
 polynomial of degree 1 or 2, integers modulo the width of their type, and its roots are told.  What each element makes
-of itself alone is searched for turns besides (`turning_search`).  Nothing rests on them: they are contents to be tried.
+of itself alone is searched for turns besides.  Nothing rests on them: they are contents to be tried.
 """
 
 from __future__ import annotations

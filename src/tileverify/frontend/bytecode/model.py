@@ -298,7 +298,7 @@ class Entry:
     """One kernel entry: ``parameters`` are 0-d tiles of scalars or pointers.
 
     ``hints`` maps an architecture (or ``default``) to its hints; they never change what the kernel computes.
-    ``asserts_stop``: whoever launches it trusts that a block stops at an assertion that fails (`trusting`).
+    ``asserts_stop``: whoever launches it trusts that a block stops at an assertion that fails (`under_trust`).
     """
 
     name: str

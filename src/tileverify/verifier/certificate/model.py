@@ -6,7 +6,7 @@ that cannot hold together with ``facts``.  Texts are SMT-LIB terms over ``symbol
 the accesses, promises and loops that the obligations are about, which the checker holds against the bytecode.
 ``compared_code``: what was seen of code that an assembler made of the bytecode, which is no part of the proof.
 
-The classes are the certificate's JSON as well (`document`), key by key in this order.  A list stands for what has few
+The classes are the certificate's JSON as well, key by key in this order.  A list stands for what has few
 parts and occurs often: it has as many items as its class has fields.
 """
 
@@ -52,7 +52,7 @@ class FoundBy:
 
 @dataclass(frozen=True, slots=True)
 class CertifiedLemma:
-    """An instance of a schema of `lemma_schemas`; integers are its numbers, texts its terms."""
+    """An instance of a schema of `smtlib`; integers are its numbers, texts its terms."""
 
     schema: str
     args: tuple[str | int, ...]

@@ -3,7 +3,7 @@
 Quotient definitions are given at once; facts on products are added when a candidate model violates them
 (incremental linearisation: Cimatti et al., "Incremental Linearization for Satisfiability and Verification Modulo
 Nonlinear Arithmetic", TOCL 2018).  Every schema is valid for all integers, so adding one never changes the answer.
-`..lemma_schemas` states them once more, in SMT-LIB, for certificates.
+`smtlib` states them once more, in SMT-LIB, for certificates.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 An obligation is *broken* by a launch that satisfies the contract's facts and all of ``conditions``; it holds when
 no such launch exists.  Why that is enough: ``docs/soundness.md``; memory model: Tile IR specification, "Memory model"
 (conflicts, scopes, token order).  With g, f, w the guard, the footprint and the waits-for of a site, primed for the
-second copy (`two_blocks`), what must be impossible is
+second copy (`footprint_overlap`), what must be impossible is
 
     TV101, TV102, TV103   g and g' and bid != bid' and f meets f'
     TV201                 g and g' and k != k' and f meets f' and not w(k, k') and not w'(k', k)

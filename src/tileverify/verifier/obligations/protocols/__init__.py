@@ -30,8 +30,8 @@ __all__ = [
 # A question "can this obligation break?" speaks of one execution of the launch in which its accesses take place.  What
 # is added here holds in every such execution in which the obligation *is* broken, so nothing broken is lost:
 #
-# * values: bounds and tickets of `counters`, least values of `flags`, and what plain loads give of what their own block
-#   stores (`read_back`), which is no synchronisation, but known in the same way;
+# * values: bounds and tickets of `counters`, least values of flags (`locks`), and what plain loads give of what
+#   their own block stores (`read_back`), which is no synchronisation, but known in the same way;
 # * order: if two blocks race, neither access happens before the other (`order`, `locks`).
 #
 # A fact may rest on side conditions, questions of their own.  They become part of the obligation, so that certificates

@@ -204,7 +204,7 @@ def published(ask: Asker, x: PreparedSite, s: PreparedSite) -> tuple[SideConditi
 
 
 # --------------------------------------------------------------------------------------------------------------- values
-# What is known of the values that scoped accesses gave back; `counters` and `flags` say why.
+# What is known of the values that scoped accesses gave back; `counters` and `locks` say why.
 
 
 CounterOf: TypeAlias = Callable[[PreparedSite], Counter | None]

@@ -1,4 +1,4 @@
-"""A second reading of bytecode: what a certificate says of a kernel's accesses, checked op by op (docs/checker.md)."""
+"""A second reading of bytecode, `read_again`: what a certificate says of accesses, op by op (docs/checker.md)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,6 @@ from . import steps_accesses, steps_integers, steps_loops, steps_pointers, steps
 from .agreement import Address, Misread, Refutes, Value
 from .evaluator import Evaluator, Step
 from .steps_pointers import first_byte, may_be_written
-
-# ----------------------------------------------------------------------------------------------------------- read again
-# `read_again`: what is claimed of an entry's accesses, checked against its bytecode.
-
 
 STEPS: Final[dict[str, Step]] = {
     **steps_accesses.STEPS,

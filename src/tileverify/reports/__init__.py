@@ -1,4 +1,4 @@
-""""""
+"""Reports, and the formats of ``check --format``, by name, each a module that is imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..results import Report
-
-# -------------------------------------------------------------------------------------------------------------- formats
-# The formats of ``check --format``, by name, each a module that is imported when it is asked for.
-
 
 TEXT: Final = "text"
 

@@ -1,4 +1,17 @@
-"""Protocols between tile blocks (tickets, counters, flags, turns, locks), and what they add to a question."""
+"""Protocols between tile blocks (tickets, counters, flags, turns, locks), and what they add to a question.
+
+They add facts about values that scoped accesses gave back, and orders of blocks.
+
+A question "can this obligation break?" speaks of one execution of the launch in which its accesses take place.  What
+is added here holds in every such execution in which the obligation *is* broken, so nothing broken is lost:
+
+* values: bounds and tickets of `counters`, least values of flags (`locks`), and what plain loads give of what
+  their own block stores (`read_back`), which is no synchronisation, but known in the same way;
+* order: if two blocks race, neither access happens before the other (`order`, `locks`).
+
+A fact may rest on side conditions, questions of their own.  They become part of the obligation, so that certificates
+hold them.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +36,6 @@ __all__ = [
     "Protocols",
     "watched",
 ]
-
-# ---------------------------------------------------------------------------------------------------------------- facts
-# What synchronisation adds to a question: facts about values that scoped accesses gave back, and orders of blocks.
-#
-# A question "can this obligation break?" speaks of one execution of the launch in which its accesses take place.  What
-# is added here holds in every such execution in which the obligation *is* broken, so nothing broken is lost:
-#
-# * values: bounds and tickets of `counters`, least values of flags (`locks`), and what plain loads give of what
-#   their own block stores (`read_back`), which is no synchronisation, but known in the same way;
-# * order: if two blocks race, neither access happens before the other (`order`, `locks`).
-#
-# A fact may rest on side conditions, questions of their own.  They become part of the obligation, so that certificates
-# hold them.
 
 
 @dataclass

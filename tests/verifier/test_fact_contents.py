@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from tileverify.backend.numbers.inputs import violation
 from tileverify.contract.data_facts import parse_data_fact
 from tileverify.contract.expressions import evaluate
+from tileverify.contract.facts import contents
 from tileverify.contract.facts.contents import (
     FEW_CONTENTS,
     Described,
@@ -20,6 +22,8 @@ from tileverify.contract.facts.contents import (
     several_joined,
     several_segments,
 )
+from tileverify.contract.facts.kept import keep_together
+from tileverify.contract.facts.statements import NumberedFact
 from tileverify.contract.launch import ConcreteArray
 
 from .numbered import fact
@@ -219,7 +223,7 @@ def test_ranks_and_buckets_of_the_same_keys_keep_their_facts(
 def test_there_are_many_ranks_and_buckets_of_the_same_keys() -> None:
     texts = ["ranks(r, k, 4)", "buckets(a, k, 4, 3, 0, 8)", "range(k, 0, 3)"]
     arrays = {"r": described((8,)), "k": described((8,), texts[2]), "a": described((6,))}
-    found = several_joined(list(map(fact, texts[:2])), arrays)
+    found = list(several_joined(list(map(fact, texts[:2])), arrays))
     assert len({each["k"] for each in found}) >= 12
     assert len({each["r"] for each in found}) >= 6
     assert len({each["a"] for each in found}) >= 12
@@ -229,7 +233,7 @@ def test_there_are_many_ranks_and_buckets_of_the_same_keys() -> None:
 def test_keys_are_all_different_in_each_chunk_or_all_alike() -> None:
     facts = [fact("ranks(r, k, 4)"), fact("buckets(a, k, 4, 5, 0, 30)")]
     arrays = {"r": described((8,)), "k": described((8,), "range(k, 1, 5)"), "a": described((12,))}
-    found = several_joined(facts, arrays)
+    found = list(several_joined(facts, arrays))
     chunks = [(set(each["k"][:4]), set(each["k"][4:])) for each in found]
     assert ({1, 2, 3, 4}, {1, 2, 3, 4}) in chunks
     assert ({1}, {2}) in chunks
@@ -239,6 +243,24 @@ def test_keys_are_all_different_in_each_chunk_or_all_alike() -> None:
     assert any(min(a[i] for i in empty) >= 30 for a in of_all_keys)
 
 
+def test_contents_that_nobody_asks_for_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = list[str]()
+
+    def counted(one: NumberedFact, *arrays: Sequence[int]) -> bool:
+        tried.append(one.kind)
+        return keep_together(one, *arrays)
+
+    monkeypatch.setattr(contents, "keep_together", counted)
+    facts = [fact("ranks(r, k, 4)"), fact("buckets(a, k, 4, 5)")]
+    found = several_joined(facts, {"r": described((8,)), "k": described((8,)), "a": described((10,))})
+    first = [each for each, _ in zip(found, range(3), strict=False)]
+    few = len(tried)
+    assert len(first) == 3
+    assert 0 < few < 20
+    assert len(list(found)) > 100
+    assert len(tried) > 10 * few
+
+
 def test_what_else_is_said_of_ranks_buckets_and_their_keys_is_kept() -> None:
     texts = ["ranks(r, k, 4)", "buckets(a, k, 4, 8)"]
     arrays = {
@@ -246,7 +268,7 @@ def test_what_else_is_said_of_ranks_buckets_and_their_keys_is_kept() -> None:
         "k": described((8,), "range(k, 0, 8)"),
         "a": described((16,), "range(a, 16, 199)", "multiples(a, 8)"),
     }
-    found = several_joined(list(map(fact, texts)), arrays)
+    found = list(several_joined(list(map(fact, texts)), arrays))
     assert found
     for each in found:
         assert max(each["r"]) <= 1
@@ -255,12 +277,13 @@ def test_what_else_is_said_of_ranks_buckets_and_their_keys_is_kept() -> None:
 
 
 def test_arrays_that_wait_for_one_another_have_no_contents() -> None:
-    assert several_joined([fact("ranks(a, b, 2)"), fact("ranks(b, a, 2)")], {n: described((2,)) for n in "ab"}) == []
+    waiting = [fact("ranks(a, b, 2)"), fact("ranks(b, a, 2)")]
+    assert not list(several_joined(waiting, {n: described((2,)) for n in "ab"}))
 
 
 def test_starts_of_segments_may_be_ranked_and_ranks_be_lengths() -> None:
     facts = [fact("ranks(n, k, 2)"), fact("segments(a, n)")]
-    found = several_joined(facts, {name: described((4,)) for name in "ank"})
+    found = list(several_joined(facts, {name: described((4,)) for name in "ank"}))
     assert len(found) > 5
     for each in found:
         assert broken("ranks(n, k, 2)", "i4", **each) is None

@@ -6,12 +6,12 @@ apart, alike, in parts, one behind the other.  What the facts do not admit is le
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, islice, product
 from math import comb, lcm, prod
 from random import Random
-from typing import Final
+from typing import Final, TypeAlias
 
 from ..element_types import INT_BITS
 from ..launch import ConcreteArray
@@ -277,24 +277,35 @@ BESIDE: Final = 3
 """Contents of an array that are tried beside the same contents of another one."""
 
 
-def several_joined(
-    facts: Sequence[NumberedFact], described: Mapping[str, Described]
-) -> list[dict[str, tuple[int, ...]]]:
+Known: TypeAlias = Mapping[str, tuple[int, ...]]
+"""What arrays hold, by their names."""
+
+
+def several_joined(facts: Sequence[NumberedFact], described: Mapping[str, Described]) -> Iterator[Known]:
     """Contents of the arrays that ``facts`` join, which keep them and what else is said of each array.
 
-    Each array is filled beside those that its facts speak of as well; none if they all wait for one another.
+    Each array is filled beside those that its facts speak of as well; none if they all wait for one another.  Each is
+    made when it is asked for: it takes time, and mostly the first few say enough.
     """
-    found: list[dict[str, tuple[int, ...]]] = [{}]
+    found: Iterable[Known] = [{}]
     for name in filled_in_turn(described, facts) or ():
         own = [fact for fact in facts if fact.array == name]
         if own:
-            turns = list(enumerate(found))
-            found = [{**known, name: a} for turn, known in turns for a in _beside(own, described[name], known, turn)]
-        elif found:
-            every = _of_other(facts, name, described[name])
-            count = max(len(every), len(found)) if every else 0
-            found = [{**found[turn % len(found)], name: every[turn % len(every)]} for turn in range(count)]
-    return [each for each in found if each]
+            found = _with_own(name, own, described[name], found)
+        else:
+            found = _in_turn(name, _of_other(facts, name, described[name]), list(found))
+    return (each for each in found if each)
+
+
+def _with_own(name: str, own: Sequence[NumberedFact], described: Described, found: Iterable[Known]) -> Iterator[Known]:
+    """Each of those ``found``, with contents of an array that keep its ``own`` facts beside it."""
+    return ({**known, name: a} for turn, known in enumerate(found) for a in _beside(own, described, known, turn))
+
+
+def _in_turn(name: str, every: Sequence[tuple[int, ...]], found: Sequence[Known]) -> list[Known]:
+    """Those ``found`` and ``every`` content of another array, each at least once."""
+    count = max(len(every), len(found)) if every and found else 0
+    return [{**found[turn % len(found)], name: every[turn % len(every)]} for turn in range(count)]
 
 
 def _of_other(facts: Sequence[NumberedFact], name: str, described: Described) -> list[tuple[int, ...]]:
@@ -307,9 +318,7 @@ def _of_other(facts: Sequence[NumberedFact], name: str, described: Described) ->
     return list(dict.fromkeys((*filter(described.kept_by, made), *several(described))))
 
 
-def _beside(
-    own: Sequence[NumberedFact], described: Described, known: Mapping[str, Sequence[int]], turn: int
-) -> list[tuple[int, ...]]:
+def _beside(own: Sequence[NumberedFact], described: Described, known: Known, turn: int) -> list[tuple[int, ...]]:
     """Contents that keep the array's ``own`` facts beside the ``known`` ones: the most usual, and others in each
     ``turn``."""
     made: dict[tuple[int, ...], None] = {}
@@ -325,7 +334,7 @@ def _beside(
     return list(islice(right, BESIDE))
 
 
-def _made_beside(fact: NumberedFact, described: Described, known: Mapping[str, Sequence[int]]) -> Layouts:
+def _made_beside(fact: NumberedFact, described: Described, known: Known) -> Layouts:
     """Contents that are made for a fact; where nobody makes any, those that the array may have anyway."""
     hints, others = hints_of(fact), [known[name] for name in fact.others]
     if hints.beside is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 from math import ceil, prod
 from typing import Final
 
@@ -65,9 +65,9 @@ Contents = Mapping[str, ConcreteArray]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Contents of arrays that are chosen together; ``all``: there are no others."""
+    """Contents of arrays that are chosen together, to be looked through once; ``all``: there are no others."""
 
-    contents: Sequence[Contents]
+    contents: Iterable[Contents]
     all: bool
 
 
@@ -203,8 +203,10 @@ class SampledContents:
         facts = (*self.facts, *held_facts(contents, measures(self.facts)))
         alike = replace(self, facts=facts)
         choices = alike._choices()
-        others = [] if choices is None else [each for each in alike._combined(choices) if each != contents]
-        return any(self._faulty(confirm.anywhere(self._with(each), claim)) for each in others[:MOST_ALIKE])
+        if choices is None:
+            return False
+        others = (each for each in alike._combined(choices) if each != contents)
+        return any(self._faulty(confirm.anywhere(self._with(each), claim)) for each in islice(others, MOST_ALIKE))
 
     def _choices(self) -> list[Choice] | None:
         """What the varied arrays may hold, those together that a fact joins; ``None`` if one cannot be varied."""
@@ -260,9 +262,8 @@ class SampledContents:
         if len(described) < len(found) or not self._is_bounded(names):
             return None
         contents = several_joined(facts, described)
-        return Choice(
-            [{name: self._holding(name, described[name], each[name]) for name in each} for each in contents], all=False
-        )
+        held = ({name: self._holding(name, described[name], each[name]) for name in each} for each in contents)
+        return Choice(held, all=False)
 
     def _is_bounded(self, names: Collection[str]) -> bool:
         """Whether the facts bound the values of those of ``names`` that have to be."""
@@ -274,22 +275,28 @@ class SampledContents:
 
     def _combined(self, choices: Sequence[Choice]) -> Iterator[Contents]:
         """Contents of all arrays that keep the facts that join them."""
-        if prod(len(choice.contents) for choice in choices) <= MOST_COMBINED:
-            chosen: Iterator[tuple[Contents, ...]] = product(*(choice.contents for choice in choices))
-        else:
-            turns = max(len(choice.contents) for choice in choices)
-            chosen = (
-                tuple(
-                    choice.contents[(turn + number * shift) % len(choice.contents)]
-                    for number, choice in enumerate(choices)
-                )
-                for shift in range(min(len(choices), 2))
-                for turn in range(turns)
-            )
-        for parts in chosen:
+        for parts in _chosen(choices):
             contents = {name: array for part in parts for name, array in part.items()}
             if segments_keep({**self.launch.arrays, **contents}, self.facts):
                 yield contents
+
+
+def _chosen(choices: Sequence[Choice]) -> Iterator[tuple[Contents, ...]]:
+    """One of the contents of each choice: all combinations where they are few, of more each one's own in turn.
+
+    Where there is but one choice, contents are made as they are asked for.
+    """
+    if len(choices) == 1:
+        return ((contents,) for contents in choices[0].contents)
+    listed = [list(choice.contents) for choice in choices]
+    if prod(map(len, listed)) <= MOST_COMBINED:
+        return product(*listed)
+    turns, shifts = range(max(map(len, listed))), range(min(len(listed), 2))
+    return (
+        tuple(contents[(turn + number * shift) % len(contents)] for number, contents in enumerate(listed))
+        for shift in shifts
+        for turn in turns
+    )
 
 
 def _distinct(array: ConcreteArray) -> bool:

@@ -169,6 +169,21 @@ def test_facts_beside_lists_are_checked(launcher: Launcher, kernels: ModuleType,
             launcher.launch(None, (8,), kernels.put_list, (places, [x], y, 128), data=data)
 
 
+@pytest.mark.parametrize("sizes", [(1024, 600), (600, 1024), (600, 600)])
+def test_a_fact_with_the_sizes_of_a_list_is_checked_for_every_array(
+    launcher: Launcher, kernels: ModuleType, y: Array, sizes: tuple[int, int]
+) -> None:
+    places, arrays = np.arange(512, dtype=np.int32), [np.ones(size, np.float32) for size in sizes]
+    data = ("injective(places)", "range(places, 0, xs.shape[0])")
+    for place in (599, 5):
+        places[5] = place
+        launcher.launch(None, (4,), kernels.put_list, (places, arrays, y, 128), data=data)
+        assert (y[places] == 1).all()
+    places[5] = 600
+    with pytest.raises(LaunchRefused, match=r"xs\.shape\[0\]\)' does not hold, places\[5\] = 600 is not in \[0, 600\)"):
+        launcher.launch(None, (4,), kernels.put_list, (places, arrays, y, 128), data=data)
+
+
 def test_the_arrays_of_a_list_must_not_overlap(launcher: Launcher, kernels: ModuleType) -> None:
     memory = np.zeros((3, 64), np.float32)
     launcher.launch(None, (3,), kernels.fill_all, ([memory[0], memory[1], memory[2]], 64))

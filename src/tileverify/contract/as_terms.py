@@ -34,11 +34,11 @@ from .launch import (
 )
 from .list_terms import (
     described_member,
-    described_number,
+    list_in_fact,
     list_spoken_of,
     lists_spoken_of,
     member_of_list,
-    member_variable,
+    values_of_each,
 )
 from .strides import may_overlap_itself
 from .terms import Scope, Term
@@ -97,7 +97,7 @@ class _Builder:
             else:
                 self._require(requirement)
         required = self.facts[stated:]
-        for name in lists_spoken_of(launch.requires, self.lists):
+        for name in lists_spoken_of(launch.requires, launch.data, self.lists):
             self.facts.append(t.le(t.ONE, list_length(name)))
         data = tuple(map(self._data_term, launch.data))
         substitute = _closed({variable: value for variable, value in self.values.items() if variable is not value})
@@ -126,16 +126,11 @@ class _Builder:
         """Add a condition; one on list arrays that are given in numbers is added for the numbers of each array."""
         known = len(self.facts)
         self.facts.append(self._condition(condition))
-        said = self.facts[known:]
-        name = list_spoken_of(condition, self.lists)
-        if name is None:
-            return
-        for array in self.lists[name].each:
-            numbers = {
-                member_variable(self.lists[name], f"{part}[{d}]"): t.const(described_number(array, part, d))
-                for part in ("shape", "strides")
-                for d in range(len(array.shape))
-            }
+        self._of_each(list_spoken_of(condition, self.lists), self.facts[known:])
+
+    def _of_each(self, name: str | None, said: Sequence[Term]) -> None:
+        """Add what is ``said`` of the arrays of a list for those that are given in numbers."""
+        for numbers in () if name is None else values_of_each(self.lists[name]):
             self.facts += [t.substitute(fact, numbers) for fact in said]
 
     def _layouts(self) -> Iterator[tuple[str, ArrayArgument]]:
@@ -251,12 +246,15 @@ class _Builder:
         return self.arrays[name]
 
     def _data_term(self, fact: DataFact) -> DataTerm:
+        known = len(self.facts)
         parts = (fact.low, fact.high, fact.amount, fact.width)
         low, high, amount, width = (None if part is None else self._term(part) for part in parts)
         least = meaning_of(fact).least
         if least is not None:
             self.facts += [t.le(t.const(least), part) for part in (amount, width) if part is not None]
-        return DataTerm(fact, low, high, amount, tuple(map(self._term, fact.unless)), width)
+        unless = tuple(map(self._term, fact.unless))
+        self._of_each(list_in_fact(fact, self.lists), self.facts[known:])
+        return DataTerm(fact, low, high, amount, unless, width)
 
     # ------------------------------------------------------------------------------------ expressions
     def _parameter(self, name: str) -> Term:

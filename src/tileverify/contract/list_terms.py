@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from ..system.errors import SpecError
 from . import terms as t
+from .data_facts import expressions_of, with_expressions
 from .element_types import INDEX_MAX
 from .expressions import constant_value, free_names, substitute
-from .launch import ArrayArgument, Expression, ListArgument, Name, SameArray, strides_of
+from .launch import ArrayArgument, DataFact, Expression, ListArgument, Name, SameArray, strides_of
 from .terms import Scope, Term
 from .variables import argument_address
 
@@ -57,6 +59,23 @@ def described_member(listed: ListArgument, word: str) -> Term:
     return t.const(known) if isinstance(known, int) else member_variable(listed, known or word)
 
 
+def member_values(listed: ListArgument, shape: Sequence[int], strides: Sequence[int]) -> dict[Term, Term]:
+    """What conditions on every array of a list mean by sizes and strides in an array with these."""
+    return {
+        member_variable(listed, f"{part}[{d}]"): t.const(number)
+        for part, numbers in (("shape", shape), ("strides", strides))
+        for d, number in enumerate(numbers)
+    }
+
+
+def values_of_each(listed: ListArgument) -> Iterator[dict[Term, Term]]:
+    """The same of every array that the list's description gives in numbers."""
+    for array in listed.each:
+        dims = range(len(array.shape))
+        shape, strides = ([described_number(array, part, d) for d in dims] for part in ("shape", "strides"))
+        yield member_values(listed, shape, strides)
+
+
 def described_number(array: ArrayArgument, part: str, d: int) -> int:
     """``shape`` or ``strides`` number ``d`` of an array that is described in numbers."""
     number = constant_value((array.shape if part == "shape" else strides_of(array))[d])
@@ -69,22 +88,44 @@ def described_number(array: ArrayArgument, part: str, d: int) -> int:
 #
 # In a condition, ``xs.address``, ``xs.shape[d]`` and ``xs.strides[d]`` of a list ``xs`` are those of an array of it,
 # and the condition is said of every one.  Such a condition speaks of the arrays of one list alone, and of a list that
-# has arrays: a launch with an empty one is none of the contract's.
+# has arrays: a launch with an empty one is none of the contract's.  The same holds of the numbers of a data fact:
+# ``range(idx, 0, xs.shape[0])`` is said once for every array of ``xs``, with the size of that array.
 
 
 def list_spoken_of(condition: Expression | SameArray, lists: Container[str]) -> str | None:
     """The list whose arrays a condition is about; raises `SpecError` for those of two."""
-    if isinstance(condition, SameArray):
-        return None
-    found = sorted({listed for name in free_names(condition) if (listed := member_of_list(name, lists)[0])})
+    return None if isinstance(condition, SameArray) else _one_list((condition,), lists, "condition")
+
+
+def _one_list(expressions: Iterable[Expression], lists: Container[str], what: str) -> str | None:
+    names = {name for each in expressions for name in free_names(each)}
+    found = sorted({listed for name in names if (listed := member_of_list(name, lists)[0])})
     if len(found) > 1:
-        raise SpecError(f"a condition speaks of the arrays of one list, not of both '{found[0]}' and '{found[1]}'")
+        raise SpecError(f"a {what} speaks of the arrays of one list, not of both '{found[0]}' and '{found[1]}'")
     return found[0] if found else None
 
 
-def lists_spoken_of(conditions: Iterable[Expression | SameArray], lists: Container[str]) -> list[str]:
-    """The lists of which conditions say something that holds of each array."""
-    return list(dict.fromkeys(name for each in conditions if (name := list_spoken_of(each, lists)) is not None))
+def list_in_fact(fact: DataFact, lists: Container[str]) -> str | None:
+    """The list whose arrays the numbers of a fact are about; raises `SpecError` for those of two."""
+    return _one_list(expressions_of(fact), lists, "fact")
+
+
+def said_of_each(facts: Iterable[DataFact], arrays: Mapping[str, Sequence[str]]) -> Iterator[DataFact]:
+    """Facts with the names of lists' ``arrays``: one with numbers of a list's arrays is said with those of each."""
+    for fact in facts:
+        listed = list_in_fact(fact, arrays)
+        if listed is None:
+            yield fact
+        else:
+            yield from (with_expressions(fact, partial(of_array, listed=listed, array=name)) for name in arrays[listed])
+
+
+def lists_spoken_of(
+    conditions: Iterable[Expression | SameArray], facts: Iterable[DataFact], lists: Container[str]
+) -> list[str]:
+    """The lists of which conditions or facts say something that holds of each array."""
+    found = (*(list_spoken_of(each, lists) for each in conditions), *(list_in_fact(fact, lists) for fact in facts))
+    return list(dict.fromkeys(name for name in found if name is not None))
 
 
 def of_array(condition: Expression, listed: str, array: str) -> Expression:

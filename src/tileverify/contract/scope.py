@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ..system.errors import SpecError
 from .arguments import suggestion
+from .data_facts import expressions_of
 from .element_types import ELEMENT_TYPES
 from .expression_parser import parse_size
 from .expressions import GRID_NAMES, flags, free_names, is_condition, substitute
@@ -17,6 +18,7 @@ from .launch import (
     Argument,
     ArrayArgument,
     ConstantArgument,
+    DataFact,
     Expression,
     ListArgument,
     Name,
@@ -24,7 +26,7 @@ from .launch import (
     ScalarArgument,
     TupleArgument,
 )
-from .list_terms import list_spoken_of, member_of_list
+from .list_terms import list_in_fact, list_spoken_of, member_of_list
 
 
 @dataclass(slots=True)
@@ -108,14 +110,31 @@ class LaunchNames:
         """The same, for what must be true or false; it may say of arrays that they are aligned."""
         aligned = alignments([expression], {*self.arrays, *self.lists})
         known: dict[str, Expression] = {f"{name}{ADDRESS}": Number(0) for name in aligned}
-        for name in free_names(expression) - known.keys():
-            listed, word = member_of_list(name, self.lists)
-            if listed:
-                self._check_dimension(name, word, len(self.lists[listed].element.shape))
-                known[name] = Number(0)
+        known |= self._of_lists(free_names(expression) - known.keys())
         list_spoken_of(expression, self.lists)
         self.check(substitute(expression, known))
         self._check_flags(expression)
+
+    def check_fact(self, fact: DataFact) -> None:
+        """The same, for the numbers of a data fact: but for the values that it excuses, they may be those of every
+        array of one list."""
+        list_in_fact(fact, self.lists)
+        for excused in fact.unless:
+            if self._of_lists(free_names(excused)):
+                raise SpecError("'unless' excuses values, and each array of a list has numbers of its own")
+            self.check(excused)
+        for expression in expressions_of(replace(fact, unless=())):
+            self.check(substitute(expression, self._of_lists(free_names(expression))))
+
+    def _of_lists(self, names: Iterable[str]) -> dict[str, Expression]:
+        """A number for each of the ``names`` for sizes and strides of the arrays in a list."""
+        known: dict[str, Expression] = {}
+        for name in names:
+            listed, word = member_of_list(name, self.lists)
+            if listed and word != "address":
+                self._check_dimension(name, word, len(self.lists[listed].element.shape))
+                known[name] = Number(0)
+        return known
 
     def _check_flags(self, condition: Expression) -> None:
         for name in flags(condition):
@@ -127,13 +146,16 @@ class LaunchNames:
         what, _, index = member.partition("[")
         if dot and what in ("shape", "strides") and index:
             if array in self.lists:
-                raise SpecError(f"'{name}': each array of '{array}' has its own, of which 'requires' alone can speak")
+                raise SpecError(f"'{name}': each array of '{array}' has its own; only 'requires' and 'data' name it")
+            if array.rpartition("[")[0] in self.lists:
+                listed = array.rpartition("[")[0]
+                raise SpecError(f"'{name}': '{listed}' is a list; '{listed}.{member}' is said of each of its arrays")
             if array not in self.arrays:
                 known = suggestion(array, self.arrays)
                 raise SpecError(f"'{name}': '{array}' is not an array argument of this launch{known}")
             self._check_dimension(name, member, len(self.arrays[array].shape))
             return
-        if dot and member == "address" and array in self.arrays:
+        if dot and member == "address" and array in self.arrays.keys() | self.lists.keys():
             raise SpecError(f"'{name}': addresses have a place in 'requires' alone, as in '{name} % 16 == 0'")
         if name in self.arrays:
             raise SpecError(f"'{name}' is an array, not an integer; write {name}.shape[0] for its size")

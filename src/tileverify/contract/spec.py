@@ -7,7 +7,7 @@ from typing import TypeAlias, cast, get_args
 
 from ..system.errors import SpecError
 from .arguments import check_extent, is_text_or_integer, read_argument, suggestion
-from .data_facts import expressions_of, parse_data_fact, with_expressions
+from .data_facts import parse_data_fact, with_expressions
 from .element_types import ELEMENT_TYPES
 from .expression_parser import parse_condition, parse_size
 from .expressions import constant_value, free_names, print_expression, substitute
@@ -234,8 +234,7 @@ class _Builder:
             problem = meaning.misplaced(array)
             if problem is not None:
                 raise SpecError(problem)
-        for expression in expressions_of(fact):
-            self.scope.check(expression)
+        self.scope.check_fact(fact)
         fact = with_expressions(fact, lambda expression: substitute(expression, self.scope.constants))
         least = meaning.least
         for part in (fact.amount, fact.width):

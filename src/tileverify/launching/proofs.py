@@ -8,7 +8,7 @@ what fails is remembered, so that the same launch is refused at once the next ti
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Final
@@ -17,8 +17,10 @@ from ..backend.guard import ArrayValue, Guard, LaunchRefused, compile_guard
 from ..backend.guard.arguments import Grid, Value
 from ..backend.numbers.inputs import violation
 from ..contract.expression_parser import parse_condition
-from ..contract.expressions import GRID_NAMES, Undefined, evaluate
-from ..contract.launch import DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray
+from ..contract.expressions import GRID_NAMES, Undefined, constant_value, evaluate
+from ..contract.facts.statements import NumberedFact
+from ..contract.launch import ArrayArgument, DataFact, Expression, KernelUnit, LaunchSpec, Role, SameArray, strides_of
+from ..contract.list_terms import said_of_each
 from ..frontend.symbolic.summary import OriginKind
 from ..pipeline import CheckOptions
 from ..pipeline.error_findings import NO_SOLVER
@@ -99,7 +101,7 @@ class LaunchProof:
         """
         assert request.grid is not None
         if self.guard is None:
-            names = _numbers(request)
+            names = {**_numbers(request), **_numbers_of_lists(self.launch)}
             broken = _broken_clause(self.result.clauses, names)
             if broken is not None:
                 raise LaunchRefused(f"{self.result.kernel} was not launched: {broken} (TV502)")
@@ -211,7 +213,8 @@ def proof_of(
     try:
         guard = compile_guard(launch, result.clauses, (touched or touched_by)(unit).written)
     except UsageError:  # lists
-        return LaunchProof(result, unit.launch, launch.data, None)
+        arrays = {name: [f"{name}[{number}]" for number in range(len(of))] for name, of in _in_lists(unit.launch)}
+        return LaunchProof(result, unit.launch, tuple(said_of_each(launch.data, arrays)), None)
     return LaunchProof(result, launch, launch.data, guard)
 
 
@@ -226,6 +229,23 @@ def _numbers(request: Request) -> dict[str, int]:
         elif isinstance(value, int):
             names[name] = value
     return names
+
+
+def _in_lists(launch: LaunchSpec) -> Iterator[tuple[str, tuple[ArrayArgument, ...]]]:
+    """What the arrays of each list are like in a launch of numbers; one, where they are all alike."""
+    return ((listed.name, listed.each or (listed.element,)) for listed in launch.lists())
+
+
+def _numbers_of_lists(launch: LaunchSpec) -> dict[str, int]:
+    """Their sizes and strides, by the names of the arrays."""
+    found = {
+        f"{name}[{number}].{part}[{dim}]": constant_value(each)
+        for name, arrays in _in_lists(launch)
+        for number, array in enumerate(arrays)
+        for part, described in (("shape", array.shape), ("strides", strides_of(array)))
+        for dim, each in enumerate(described)
+    }
+    return {name: number for name, number in found.items() if number is not None}
 
 
 def _broken_clause(clauses: Iterable[str], names: Mapping[str, int]) -> str | None:
@@ -254,8 +274,13 @@ def broken_fact(facts: Sequence[DataFact], names: Mapping[str, int], contents: C
     def value(expression: Expression) -> int:
         return evaluate(expression, names)
 
+    looked_at = set[NumberedFact]()  # a fact of every array of a list is one for all that are alike
     for fact in facts:
         try:
+            numbered = NumberedFact.evaluated(fact, value)
+            if numbered in looked_at:
+                continue
+            looked_at.add(numbered)
             problem = None if contents.seen_to_keep(fact, facts, value) else violation(fact, contents, value)
         except (KeyError, Undefined):
             problem = "as it speaks of what no launch shows"

@@ -307,7 +307,7 @@ LISTS = f'args = {{ a = {LIST}, b = {LIST}, c = "f32[M, N]", n = "i32", tm = 128
         (SPEC + 'requires = ["L == 1 or a.address % 16 == 0"]\n' + LISTS, "of an address only its alignment can be"),
         (
             SPEC + 'grid = ["a.shape[0]"]\n' + LISTS,
-            "each array of 'a' has its own, of which 'requires'",
+            "each array of 'a' has its own; only 'requires' and 'data' name it",
         ),
         # -- alias, overlap
         (SPEC + 'alias = ["a", "b"]\n' + ARGS, 'alias: must be a list of groups, as in alias = [["x", "out"]]'),

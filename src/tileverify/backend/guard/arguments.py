@@ -22,7 +22,7 @@ from ...contract.launch import (
     ScalarArgument,
     flat,
 )
-from ...contract.list_terms import list_spoken_of, of_arrays
+from ...contract.list_terms import list_in_fact, list_spoken_of, of_arrays, said_of_each
 from ...hook.described_launch import contiguous_strides, read_capsule, read_element, strides_in_elements
 from ...results.codes import TV
 from ...system.errors import TileVerifyError, UsageError
@@ -154,7 +154,8 @@ def _dlpack_name(code: int, bits: int) -> str:
 # A contract describes all arrays of a list at once, and its guard depends on how many there are.  So there is one
 # contract for every choice of lengths, in which a list ``xs`` is its length, ``xs.length``, and the arrays ``xs[0]``,
 # ``xs[1]``, ...  Names in a list's description are fresh for each of its arrays, and what a condition says of the
-# list's arrays (``xs.address % 16 == 0``) is said of each.
+# list's arrays (``xs.address % 16 == 0``), or a fact with their sizes (``range(idx, 0, xs.shape[0])``), is said of
+# each.
 
 
 MOST_ARRAYS: Final = 128
@@ -180,8 +181,7 @@ class Spelled:
     def _of_each(self, clause: Expression | SameArray, about: str) -> list[Expression]:
         """A condition on the arrays of a list, which it is said to have."""
         assert not isinstance(clause, SameArray)
-        some = Apply(">=", (Name(f"{about}.length"), Number(1)))
-        return [some, *of_arrays(clause, about, self.arrays[about])]
+        return [_holds_some(about), *of_arrays(clause, about, self.arrays[about])]
 
     def requires(self, conditions: Iterable[Expression | SameArray]) -> Iterator[Expression | SameArray]:
         """The same of what the contract requires."""
@@ -211,19 +211,26 @@ def spelled_out(spec: LaunchSpec, lengths: Mapping[str, int]) -> Spelled:
         raise UsageError(f"'{spec.kernel}' is launched with lists of more than {MOST_ARRAYS} arrays in all")
     arrays = {name: tuple(f"{name}[{number}]" for number in range(count)) for name, count in lengths.items()}
     spelled = Spelled(spec, arrays)
-    for name in (*(fact.array for fact in spec.data), *_compared(spec)):
+    for name in (*(name for fact in spec.data for name in fact.arrays), *_compared(spec)):
         if name in arrays:
             raise UsageError(f"the contract of '{spec.kernel}' says of the list `{name}` what no launch can be asked")
-    requires = tuple(spelled.requires(spec.requires))
+    about = filter(None, (list_in_fact(fact, arrays) for fact in spec.data))
+    requires = (*spelled.requires(spec.requires), *map(_holds_some, dict.fromkeys(about)))
     launch = replace(
         spec,
         arguments=tuple(_arguments(spec.arguments, arrays)),
         requires=requires,
         requires_text=spec.requires_text if requires == spec.requires else (),
+        data=tuple(said_of_each(spec.data, arrays)),
         alias=tuple(map(spelled.names, spec.alias)),
         overlap=tuple(map(spelled.names, spec.overlap)),
     )
     return replace(spelled, launch=launch)
+
+
+def _holds_some(listed: str) -> Expression:
+    """A list whose arrays something is said of has one."""
+    return Apply(">=", (Name(f"{listed}.length"), Number(1)))
 
 
 def _compared(spec: LaunchSpec) -> Iterator[str]:

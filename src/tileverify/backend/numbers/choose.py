@@ -27,6 +27,7 @@ from ...contract.expressions import (
 from ...contract.launch import (
     Apply,
     ArrayArgument,
+    DataFact,
     Expression,
     LaunchSpec,
     Name,
@@ -37,7 +38,7 @@ from ...contract.launch import (
     flat,
     strides_of,
 )
-from ...contract.list_terms import list_spoken_of, member_of_list
+from ...contract.list_terms import list_in_fact, list_spoken_of, lists_spoken_of, member_of_list
 from ...contract.strides import apart, may_overlap_itself, meanings
 from ...system.errors import SpecError, UsageError
 
@@ -109,6 +110,10 @@ class ContractInNumbers:
 
     def value(self, expression: Expression, values: Mapping[str, int]) -> int:
         return evaluate(self.resolved(expression), values)
+
+    def has_numbers(self, fact: DataFact) -> bool:
+        """Whether a fact has one number in a launch for each of its own, and not one for every array of a list."""
+        return list_in_fact(fact, self._lengths) is None
 
     def condition(self, expression: Expression, text: str = "") -> Condition:
         resolved = self.resolved(expression)
@@ -189,7 +194,7 @@ class ContractInNumbers:
         return Condition(f"the elements of {array.name} do not share memory", names, holds)
 
     def _required(self) -> Iterator[Condition]:
-        for name in self.of_arrays:
+        for name in dict.fromkeys((*self.of_arrays, *lists_spoken_of((), self.spec.data, self._lengths))):
             yield self.condition(Apply(">=", (self._lengths[name], Number(1))), f"{name} holds an array")
         for index, clause in enumerate(self.spec.requires):
             if list_spoken_of(clause, self._lengths) is not None:

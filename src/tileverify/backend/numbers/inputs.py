@@ -30,11 +30,12 @@ from ...contract.launch import (
     DataFact,
     Expression,
     LaunchSpec,
+    ListArgument,
     Name,
     Number,
     strides_of,
 )
-from ...contract.list_terms import member_of_list, of_array
+from ...contract.list_terms import member_of_list, of_array, said_of_each
 from ...system.errors import UsageError
 from ..interpreter.grid_runs import extent_bytes
 from .array_files import Array, rounded, storage_type, stored
@@ -97,9 +98,14 @@ class _Maker:
     def make(self) -> Inputs:
         floats = self._floats()
         self.values = self._values()
+        items = {listed.name: tuple(self._items(listed)) for listed in self.spec.lists()}
+        self._in_lists = dict(_sizes_and_strides(items))
+        names = {name: [*map(_name_of, of)] for name, of in items.items()}
+        self.facts = tuple(said_of_each(self.spec.data, names))
         arrays = {array.name: self._array(array) for array in self._ordered()}
         self._check_facts()
-        items = {listed.name: tuple(self._items(listed.name, listed.element)) for listed in self.spec.lists()}
+        for item in (item for of in items.values() for item in of):
+            self._fill(_name_of(item), item)
         unused = sorted(self.given.arrays.keys() - self.logical.keys())
         if unused:
             raise UsageError(f"the launch has no array '{unused[0]}' (there are: {', '.join(self.logical) or 'none'})")
@@ -194,11 +200,11 @@ class _Maker:
             return name if self.shared.get(array, array) == self.shared.get(name, name) else array
 
         return [
-            replace(fact, array=renamed(fact.array), others=tuple(map(renamed, fact.others))) for fact in self.spec.data
+            replace(fact, array=renamed(fact.array), others=tuple(map(renamed, fact.others))) for fact in self.facts
         ]
 
     def _value(self, expression: Expression) -> int:
-        return self.contract.value(expression, self.values)
+        return self.contract.value(substitute(expression, self._in_lists), self.values)
 
     def _clash(self, name: str, placed: ConcreteArray) -> str:
         others = [other for other in self.logical if other != name and self.shared.get(other) == placed.allocation]
@@ -206,11 +212,11 @@ class _Maker:
             return f"the launch is outside the contract: '{name} is {others[0]}', but the inputs differ"
         return f"the input {name} gives different values to elements that share memory"
 
-    def _items(self, name: str, element: ArrayArgument) -> Iterator[ConcreteArray]:
-        """The arrays of a list; the names of each are its own."""
-        (listed,) = (listed for listed in self.spec.lists() if listed.name == name)
+    def _items(self, listed: ListArgument) -> Iterator[ConcreteArray]:
+        """The arrays of a list, without contents; the names of each are its own."""
+        name = listed.name
         for number in range(self.contract.value(listed.length, self.values)):
-            element = listed.each[number] if listed.each else element
+            element = listed.each[number] if listed.each else listed.element
             item = ArrayArgument(f"{name}[{number}]", element.dtype, element.shape, element.strides, element.index_bits)
             required = tuple(
                 self._of_item(condition, name, item.name) for condition in self.contract.of_arrays.get(name, ())
@@ -225,9 +231,7 @@ class _Maker:
                 tuple(own.value(expression, values) for expression in expressions)
                 for expressions in (item.shape, strides_of(item))
             )
-            placed = ConcreteArray(item.dtype, shape, strides, allocation=item.name)
-            self._fill(item.name, placed)
-            yield placed
+            yield ConcreteArray(item.dtype, shape, strides, allocation=item.name)
 
     def _of_item(self, condition: Expression, listed: str, item: str) -> Expression:
         """What is said of one array of a list, with the launch's numbers for all other names."""
@@ -236,7 +240,19 @@ class _Maker:
         return of_array(substitute(condition, numbers), listed, item)
 
     def _check_facts(self) -> None:
-        check_facts(self.logical, self.spec.data, self._value)
+        check_facts(self.logical, self.facts, self._value)
+
+
+def _name_of(item: ConcreteArray) -> str:
+    """An array of a list has memory of its own, which has its name."""
+    return item.allocation
+
+
+def _sizes_and_strides(items: Mapping[str, Sequence[ConcreteArray]]) -> Iterator[tuple[str, Number]]:
+    """Those of the arrays of lists, by their names in expressions."""
+    for item in (item for of in items.values() for item in of):
+        for part, numbers in (("shape", item.shape), ("strides", item.strides)):
+            yield from ((f"{_name_of(item)}.{part}[{dim}]", Number(number)) for dim, number in enumerate(numbers))
 
 
 def _shape_conditions(

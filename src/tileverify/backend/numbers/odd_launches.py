@@ -19,6 +19,7 @@ from ...contract.expressions import GRID_NAMES, Undefined
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import subject_of
 from ...contract.launch import GRID_MAX, Apply, DataFact, EntryParameter, Expression, LaunchSpec, Name, Role, strides_of
+from ...contract.list_terms import list_in_fact
 from ...frontend.bytecode.entry_uses import CONSTANT, NOWHERE, ValueOrigin, ValueUse, origins_of, uses_of
 from ...frontend.bytecode.model import Entry, Op, Operand, ScalarType, TileType, Value
 from ...frontend.bytecode.traverse import walk
@@ -391,8 +392,9 @@ _POINTING: Final = {
 
 def bounded_loads(entry: Entry, parameters: Sequence[EntryParameter], spec: LaunchSpec) -> dict[Op, DataFact]:
     """The fact that bounds what each such load gives, where it is an integer."""
+    lists = {listed.name for listed in spec.lists()}
     bounds = (fact for fact in (*spec.observed, *spec.data) if subject_of(fact) is Subject.LIMITS and not fact.unless)
-    facts = {fact.array: fact for fact in bounds}
+    facts = {fact.array: fact for fact in bounds if list_in_fact(fact, lists) is None}
     return dict(_bounded(entry, parameters, facts)) if facts else {}
 
 

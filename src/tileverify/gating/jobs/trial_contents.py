@@ -108,7 +108,7 @@ def _ranged(contract: ContractInNumbers) -> dict[str, tuple[Expression, Expressi
         fact.array: (fact.low, fact.high)
         for fact in facts
         if subject_of(fact) is Subject.LIMITS and not fact.unless and fact.low is not None and fact.high is not None
-        if named.count(fact.array) == 1 and fact.array not in same
+        if named.count(fact.array) == 1 and fact.array not in same and contract.has_numbers(fact)
     }
 
 

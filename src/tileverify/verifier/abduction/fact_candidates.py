@@ -18,7 +18,7 @@ from ...contract.expressions import Undefined, constant_value, evaluate, numbers
 from ...contract.facts.form import Subject
 from ...contract.facts.kinds import by_subject, joining, subject_of
 from ...contract.facts.steered import OFFERED, AccessUse, Group
-from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, Name, Number
+from ...contract.launch import Apply, ArrayArgument, DataFact, Expression, LaunchSpec, ListArgument, Name, Number
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
 from ...frontend.symbolic.summary import AccessSummary, OriginKind, PointerFootprint, Site, ViewFootprint
@@ -106,10 +106,11 @@ class _Use:
 
 def _uses(summary: AccessSummary, launch: LaunchSpec) -> dict[str, _Use]:
     arrays = {array.name: array for array in launch.arrays()}
+    in_lists = {listed.name: _any_array(listed) for listed in launch.lists()}
     found: dict[str, _Use] = {}
     for site in summary.sites:
         terms = _with_loops(_terms(site), summary)
-        axes = list(_axes(site, arrays))
+        axes = list(_axes(site, in_lists if site.origin.kind is OriginKind.LIST_ELEMENT else arrays))
         direct = {name for axis in axes for name, _ in _summands(axis.index)}
         for name, leaves in loaded_values(terms).items():
             if name not in arrays:
@@ -138,6 +139,12 @@ def _uses(summary: AccessSummary, launch: LaunchSpec) -> dict[str, _Use]:
     return found
 
 
+def _any_array(listed: ListArgument) -> ArrayArgument:
+    """An array of a list, whose sizes are what facts call those of every array."""
+    shape = tuple(Name(f"{listed.name}.shape[{d}]") for d in range(len(listed.element.shape)))
+    return replace(listed.element, name=listed.name, shape=shape)
+
+
 @dataclass(frozen=True, slots=True)
 class _Axis:
     """``index`` of an access along a dimension that has ``size`` places for it."""
@@ -148,7 +155,7 @@ class _Axis:
 
 def _axes(site: Site, arrays: Mapping[str, ArrayArgument]) -> Iterator[_Axis]:
     array = arrays.get(site.origin.name)
-    if site.origin.kind is not OriginKind.PARAMETER or array is None:
+    if site.origin.kind not in (OriginKind.PARAMETER, OriginKind.LIST_ELEMENT) or array is None:
         return
     footprint = site.footprint
     if isinstance(footprint, ViewFootprint):

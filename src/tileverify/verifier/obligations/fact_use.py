@@ -22,7 +22,14 @@ from ...contract.facts.kinds import meaning_of, subject_of
 from ...contract.facts.loaded import Loaded
 from ...contract.facts.statements import DataTerm
 from ...contract.launch import ArrayArgument, ListArgument, only_axis
-from ...contract.list_terms import described_number, described_word, member_of_list, member_variable
+from ...contract.list_terms import (
+    described_number,
+    described_word,
+    list_in_fact,
+    member_of_list,
+    member_variable,
+    values_of_each,
+)
 from ...contract.terms import Scope, Term, TermKind
 from ...contract.variables import list_length
 from ...frontend.symbolic.summary import LoopValue, Origin, OriginKind, list_word
@@ -149,7 +156,7 @@ def instances(
 
     ``said``: those that were made before under this contract, whatever its facts were.
     """
-    wanted, said = tuple(facts), {} if said is None else said
+    conditions, wanted, said = tuple(conditions), tuple(facts), {} if said is None else said
     found = loaded_values(conditions) if wanted else {}
     for data in wanted:
         for names in _spellings(data, contract):
@@ -161,6 +168,8 @@ def instances(
                 complete = len(arrays) == len(names)
                 said[key] = data, list(kind_instances(kind, data, *arrays)) if complete else []
             yield from said[key][1]
+            if contract.lists and list_in_fact(data.fact, contract.lists) is not None:
+                yield from of_every_array(said[key][1], conditions, contract)
 
 
 def _spellings(data: DataTerm, contract: Contract) -> Iterator[tuple[str, ...]]:
@@ -278,8 +287,9 @@ _OUTSIDE = ".outside"
 #
 # ``requires = ["xs.address % 16 == 0"]`` holds of every array of the list, so of the one in row ``k``, whatever ``k``
 # is: a row that the list does not have is read by an access that is at fault itself (TV301), and what depends on what
-# it gave is no first fault.  The names themselves stand for the numbers of the first array, for a contract that says
-# something of a list's arrays is about lists that have one (`contract.list_terms`).
+# it gave is no first fault.  Instances of ``data = ["range(idx, 0, xs.shape[0])"]`` hold of every array in the same
+# way.  The names themselves stand for the numbers of the first array, for a contract that says something of a list's
+# arrays is about lists that have one (`contract.list_terms`).
 
 
 MARK = "[]."
@@ -354,6 +364,16 @@ def element_facts(conditions: Iterable[Term], facts: Sequence[Term], contract: C
         members = list(_members(fact, contract.lists))
         for row in rows.get(list_of(fact, contract.lists), ()):
             yield t.substitute(fact, {leaf: _word(name, word, row, contract) for leaf, name, word in members})
+
+
+def of_every_array(instances: Sequence[Term], conditions: Iterable[Term], contract: Contract) -> Iterator[Term]:
+    """What ``instances`` of data facts with numbers of a list's arrays say with those of the arrays that ``conditions``
+    mention, and of the arrays that the contract gives in numbers."""
+    about = about_lists(instances, contract.lists)
+    yield from element_facts(conditions, about, contract)
+    for fact in about:
+        numbers = values_of_each(contract.lists[list_of(fact, contract.lists)])
+        yield from (t.substitute(fact, each) for each in numbers)
 
 
 def _word(name: str, word: str, row: Term, contract: Contract) -> Term:

@@ -9,7 +9,7 @@ from typing import Final
 from ...contract import terms as t
 from ...contract.contract import Contract, array_layout
 from ...contract.element_types import INT_BITS
-from ...contract.facts.statements import NumberedFact
+from ...contract.facts.statements import DataTerm, NumberedFact
 from ...contract.launch import (
     Block,
     ConcreteArray,
@@ -20,7 +20,13 @@ from ...contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from ...contract.list_terms import described_number, described_word, member_variable
+from ...contract.list_terms import (
+    described_number,
+    described_word,
+    list_in_fact,
+    member_values,
+    member_variable,
+)
 from ...contract.strides import apart
 from ...contract.terms import Function, Term
 from ...contract.terms.evaluate import Value, evaluate
@@ -102,10 +108,24 @@ def mentioned(model: Model, name: str, shape: Sequence[int], strides: Sequence[i
     }
 
 
-def numbered_facts(number: DescribedNumbers, contract: Contract) -> list[NumberedFact]:
-    """The contract's data facts with the numbers that a model gives them."""
+def numbered_facts(
+    number: DescribedNumbers, contract: Contract, lists: Mapping[str, Sequence[ConcreteArray]]
+) -> list[NumberedFact]:
+    """The contract's data facts with the numbers that a model gives them; those with numbers of a list's arrays with
+    the numbers of each of ``lists``."""
     values = contract_values(contract)
-    return [NumberedFact.of(data, lambda term: number(t.substitute(term, values))) for data in contract.data]
+
+    def numbered(data: DataTerm, own: Mapping[Term, Term]) -> NumberedFact:
+        return NumberedFact.of(data, lambda term: number(t.substitute(t.substitute(term, own), values)))
+
+    def arrays_of(data: DataTerm) -> Iterator[Mapping[Term, Term]]:
+        name = list_in_fact(data.fact, contract.lists)
+        if name is None:
+            yield {}
+        else:
+            yield from (member_values(contract.lists[name], array.shape, array.strides) for array in lists[name])
+
+    return list(dict.fromkeys(numbered(data, own) for data in contract.data for own in arrays_of(data)))
 
 
 def concrete_launch(
@@ -138,15 +158,15 @@ class _Builder:
 
     def __post_init__(self) -> None:
         self._values = contract_values(self.contract)
-        self._facts = numbered_facts(self.number, self.contract)
 
     def build(self) -> ConcreteLaunch:
+        lists = {name: tuple(self._list(listed)) for name, listed in self.contract.lists.items()}
+        self._facts = numbered_facts(self.number, self.contract, lists)
         arrays = dict(_from_zero({name: self._array(name) for name in self.contract.arrays}))
         self._keep_aligned(arrays)
         kept = [fact for fact in self._facts if not {*fact.arrays} & {*self.without}]
         if not segments_keep(arrays, kept):
             raise NoLaunch("segments, ranks or buckets break what is said of two arrays")
-        lists = {name: tuple(self._list(listed)) for name, listed in self.contract.lists.items()}
         self._keep_said(lists)
         scalars = {argument.name: self._scalar(argument) for argument in _integer_scalars(self.launch)}
         x, y, z = map(self._read, GRID)
@@ -230,10 +250,7 @@ class _Builder:
             listed = self.contract.lists[name]
             for array in lists[name]:
                 values = {member_variable(listed, "address"): t.ZERO}
-                for part, numbers in (("shape", array.shape), ("strides", array.strides)):
-                    values |= {
-                        member_variable(listed, f"{part}[{d}]"): t.const(number) for d, number in enumerate(numbers)
-                    }
+                values |= member_values(listed, array.shape, array.strides)
                 if not self.number.holds(t.substitute(fact, values)):
                     raise NoLaunch(f"an array of {name} is not as the contract says")
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from ...contract import terms as t
 from ...contract.contract import Contract
+from ...contract.data_facts import expressions_of
+from ...contract.expressions import free_names
 from ...contract.launch import ConcreteArray, ConcreteLaunch
 from ...contract.terms import Term
 from ...contract.terms.evaluate import Value, evaluate
@@ -39,7 +41,7 @@ def describe(
     data = {name: contents for name, array in found.launch.arrays.items() if (contents := _shown(name, array, found))}
     return Witness(
         sizes={n: number(v) for n, v in names.items() if n not in scalars and v.sort is t.Sort.INT}
-        | dict(_listed_sizes(found))
+        | dict(_listed_sizes(found, contract))
         | dict(_distances(found.launch, contract)),
         grid=found.launch.grid,
         block_a=found.claim.block_a,
@@ -64,13 +66,14 @@ def _shown(name: str, array: ConcreteArray, found: FoundWitness) -> tuple[int, .
     return tuple(value for _, value in sorted(contents.items()))
 
 
-def _listed_sizes(found: FoundWitness) -> Iterator[tuple[str, int]]:
-    """The sizes of those arrays in lists that the question is about."""
+def _listed_sizes(found: FoundWitness, contract: Contract) -> Iterator[tuple[str, int]]:
+    """The sizes of arrays in lists that the question is about, and those that facts on contents name."""
     mentioned = {(f.name, arguments) for f, arguments in found.model.applications}
+    named = {name for data in contract.data for part in expressions_of(data.fact) for name in free_names(part)}
     for name, arrays in found.launch.lists.items():
         for index, array in enumerate(arrays):
             for d, size in enumerate(array.shape):
-                if (f"{name}[].shape[{d}]", (index,)) in mentioned:
+                if (f"{name}[].shape[{d}]", (index,)) in mentioned or f"{name}.shape[{d}]" in named:
                     yield f"{name}[{index}].shape[{d}]", size
 
 

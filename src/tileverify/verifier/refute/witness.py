@@ -253,7 +253,7 @@ class Search:
         return FoundWitness(launch, claim, replace(confirmation, steps=steps), model)
 
     def _variety(self, launch: ConcreteLaunch, arrays: frozenset[str], model: Model) -> SampledContents:
-        facts = numbered_facts(DescribedNumbers(model), self.contract)
+        facts = numbered_facts(DescribedNumbers(model), self.contract, launch.lists)
         far = max((self._reach(name).values for name in arrays), default=0)
         return SampledContents(
             launch,

@@ -52,7 +52,7 @@ from tileverify.verifier.obligations.answers import Answer
 from tileverify.verifier.obligations.limits import ContractParts
 from tileverify.verifier.obligations.protocols import instances as arrays
 from tileverify.verifier.prover import Prover
-from tileverify.verifier.smt import Decider
+from tileverify.verifier.smt import Solver
 
 from .generated.campaign import Record, records
 
@@ -105,14 +105,14 @@ def everywhere(patch: Patch, function: Callable[..., Any], other: Callable[..., 
 # ---------------------------------------------------------------------------------------------- arithmetic
 @sabotage
 def unbounded_integers(patch: Patch) -> None:
-    """Machine integers are taken for unbounded ones: every wrap is dropped."""
+    """SymbolicExecutor integers are taken for unbounded ones: every wrap is dropped."""
     patch.setattr(prepare.Preparer, "_fit", lambda self, wrapped, guard: True)
 
 
 @sabotage
 def unsigned_as_signed(patch: Patch) -> None:
     """Unsigned readings are taken for signed ones."""
-    patch.setattr(machine.Machine, "unsigned", lambda self, bits, term: term)
+    patch.setattr(machine.SymbolicExecutor, "unsigned", lambda self, bits, term: term)
 
 
 @sabotage
@@ -178,7 +178,7 @@ def path_condition_lost(patch: Patch) -> None:
 @sabotage
 def known_on_every_path(patch: Patch) -> None:
     """What is known on one path, of numbers and of conditions, is believed behind it as well."""
-    enter = machine.Machine.branch
+    enter = machine.SymbolicExecutor.branch
 
     @contextmanager
     def branch(self: Any, condition: Term) -> Iterator[Any]:
@@ -187,7 +187,7 @@ def known_on_every_path(patch: Patch) -> None:
             learned = self.bounds, self.known
         self.bounds, self.known = learned
 
-    patch.setattr(machine.Machine, "branch", branch)
+    patch.setattr(machine.SymbolicExecutor, "branch", branch)
 
 
 @sabotage
@@ -202,7 +202,7 @@ def exits_end_everything(patch: Patch) -> None:
     """Where one side of a branch leaves, nothing behind the branch is taken to run."""
     enter = execute.branch
 
-    def branch(m: machine.Machine, op: Any) -> Any:
+    def branch(m: machine.SymbolicExecutor, op: Any) -> Any:
         before = m.path
         found = enter(m, op)
         if m.path is not before:
@@ -325,7 +325,7 @@ def last_lane_skipped(patch: Patch) -> None:
 def first_iteration_only(patch: Patch) -> None:
     """Loops are taken to run at most once."""
 
-    def counter(m: machine.Machine, op: Any, trips: int | None) -> Term:
+    def counter(m: machine.SymbolicExecutor, op: Any, trips: int | None) -> Term:
         if op not in m.counters:
             m.counters[op] = t.var(f"k{len(m.counters)}", Scope.ITERATION, 0, 0)
         return m.counters[op]
@@ -338,7 +338,7 @@ def traversal_is_the_tile(patch: Patch) -> None:
     """Tiles of a strided view are taken to lie side by side."""
     make = pointers.make_tile_view
 
-    def make_tile_view(m: machine.Machine, op: Any) -> Any:
+    def make_tile_view(m: machine.SymbolicExecutor, op: Any) -> Any:
         view = make(m, op)
         return view if view.element_index else replace(view, step=view.tile)
 
@@ -618,13 +618,13 @@ def proof_of_hashed_places() -> str | None:
 @partial(sabotage, expose=proof_of_hashed_places)
 def unknown_is_a_proof(patch: Patch) -> None:
     """Where the solver gives up, the obligation counts as proved."""
-    decide = Decider.decide
+    decide = Solver.decide
 
-    def believe(self: Decider, *question: Any, **options: Any) -> Any:
+    def believe(self: Solver, *question: Any, **options: Any) -> Any:
         result = decide(self, *question, **options)
         return replace(result, answer=Answer.UNSATISFIABLE) if result.answer is Answer.UNKNOWN else result
 
-    patch.setattr(Decider, "decide", believe)
+    patch.setattr(Solver, "decide", believe)
 
 
 RANKED = """

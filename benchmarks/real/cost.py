@@ -66,10 +66,10 @@ STAGES = {
     "fact trial": [("verifier.abduction.fact_choice", "FactTrial.run")],
     "witness": [("verifier.own_proof", "Explanation.of")],
     "determined": [("verifier.determined", "Determined.told"), ("verifier.outcome", "open_uses_of")],
-    "solver start": [("verifier.smt.tier_solver", "Session.solver")],
+    "solver start": [("verifier.smt.tier_solver", "SolverContext.solver")],
     "translate": [("verifier.smt.tier_solver", "TierSolver._assert")],
     "lemmas": [("verifier.smt.tier_solver", "TierSolver.refine")],
-    "solver": [("verifier.smt.tier_solver", "Session.check")],
+    "solver": [("verifier.smt.tier_solver", "SolverContext.check")],
 }
 
 

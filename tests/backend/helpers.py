@@ -11,7 +11,7 @@ import numpy as np
 
 from tileverify.backend.interpreter import Budget, GridRun, run_grid
 from tileverify.backend.interpreter.control import execute_at_once
-from tileverify.backend.interpreter.machine import BlockRun, Program
+from tileverify.backend.interpreter.machine import BlockInterpreter, Program
 from tileverify.backend.interpreter.memory import Memory, MemoryImage
 from tileverify.backend.interpreter.values import Tile
 from tileverify.backend.replay.replay import Replayer
@@ -26,14 +26,14 @@ KERNELS = Path(__file__).parent / "kernels"
 STEPS = 1 << 28
 
 
-def run_ops(build: Callable[[BodyBuilder], Value | Sequence[Value]]) -> tuple[BlockRun, list[Tile]]:
+def run_ops(build: Callable[[BodyBuilder], Value | Sequence[Value]]) -> tuple[BlockInterpreter, list[Tile]]:
     """Run the ops that ``build`` adds as one block of an entry without parameters; the values it returned."""
     module = ModuleBuilder(VERSIONS[-1])
     with module.entry("ops", []) as body:
         made = build(body)
         body.op("return")
     built = module.build()
-    run = BlockRun(Program(built, built.entries[0]), Memory(MemoryImage()), (1, 1, 1), (0, 0, 0), Budget(STEPS))
+    run = BlockInterpreter(Program(built, built.entries[0]), Memory(MemoryImage()), (1, 1, 1), (0, 0, 0), Budget(STEPS))
     with np.errstate(all="ignore"):
         execute_at_once(run, built.entries[0].body)
     wanted = [made] if isinstance(made, Value) else list(made)

@@ -16,7 +16,7 @@ from tileverify.frontend.bytecode.declaration import AttributeDeclaration, FlagD
 from tileverify.frontend.bytecode.optable import OPERATIONS
 
 if TYPE_CHECKING:
-    from tileverify.backend.interpreter.machine import BlockRun
+    from tileverify.backend.interpreter.machine import BlockInterpreter
     from tileverify.frontend.bytecode.model import Op
 
 ROUNDING: Final = "rounding, and what is so small that formats drop it, are no part of real arithmetic"
@@ -110,7 +110,7 @@ def test_what_is_ignored_has_a_reason() -> None:
 def test_what_a_rule_stops_reading_is_found() -> None:
     """Each with less than the rule that is there: whether NaN wins, the kind of comparison, the axis."""
 
-    def blind(run: BlockRun, op: Op) -> Tile:
+    def blind(run: BlockInterpreter, op: Op) -> Tile:
         return run.tile(op, "lhs")
 
     assert ignored({"maxf": blind}) - IGNORED.keys() == {"maxf.nan", "maxf.ftz"}

@@ -19,7 +19,7 @@ from tileverify.verifier.certificate.second_solver import Opinion, SecondSolver
 from tileverify.verifier.obligations.answers import Answer, Limits
 from tileverify.verifier.obligations.bit_vectors import MOST_BITS, bit_question
 from tileverify.verifier.obligations.smtlib import Vocabulary
-from tileverify.verifier.smt import Decider
+from tileverify.verifier.smt import Solver
 from tileverify.verifier.smt.tier_solver import BitVectorSolver
 
 RANGES = {"a": (0, 7), "b": (-4, 3), "s": (0, 3)}
@@ -129,7 +129,7 @@ def test_answers_are_those_of_trying_all_values(first: Tree, second: Tree) -> No
     """Whichever tier answers; a model of the tier on words is one of the integers."""
     expected = solutions(first, second)
     condition = t.eq(term(first), term(second))
-    result = Decider([], Limits(linear=400_000, nonlinear=400_000, rounds=20)).decide([condition], model=True)
+    result = Solver([], Limits(linear=400_000, nonlinear=400_000, rounds=20)).decide([condition], model=True)
     assert result.answer is not (Answer.UNSATISFIABLE if expected else Answer.SATISFIABLE)
     if result.model is not None:
         assert evaluate(condition, {**dict.fromkeys(VARIABLES.values(), 0), **result.model.variables})
@@ -167,7 +167,7 @@ def test_machine_integers_of_every_width_are_decided(bits: int) -> None:
 
     for combine, answer in ((t.bit_xor, Answer.UNSATISFIABLE), (t.bit_or, Answer.SATISFIABLE)):
         equal = t.eq(folded(x, combine), folded(y, combine))
-        result = Decider([]).decide([equal, t.ne(x, y)])
+        result = Solver([]).decide([equal, t.ne(x, y)])
         assert result.answer is answer
         assert result.tier == Tier.BIT_VECTORS or answer is Answer.SATISFIABLE  # numbers may be at hand before
 

@@ -19,7 +19,7 @@ from tileverify.verifier.attempt import Attempt
 from tileverify.verifier.budgets import QUESTION
 from tileverify.verifier.obligations.answers import Answer, Limits
 from tileverify.verifier.prover import Prover
-from tileverify.verifier.smt import Decider, Session
+from tileverify.verifier.smt import Solver, SolverContext
 from tileverify.verifier.smt.tier_solver import TierSolver
 
 OBSERVED = """
@@ -40,57 +40,65 @@ args = { x = "f32[128]", idx = "i32[8]", y = "f32[128]" }
 
 def test_attempts_at_a_recorded_launch_share_no_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unit = unit_at(written(tmp_path, OBSERVED, SPEC, "k"))
-    sessions, begin = list[Session](), Prover.of
+    solver_contexts, begin = list[SolverContext](), Prover.of
 
-    def noted(attempt: Attempt, session: Session) -> Prover:
-        prover = begin(attempt, session)
-        sessions.append(prover.session)
+    def noted(attempt: Attempt, solver_context: SolverContext) -> Prover:
+        prover = begin(attempt, solver_context)
+        solver_contexts.append(prover.solver_context)
         return prover
 
     monkeypatch.setattr(Prover, "of", noted)
     assert check_unit(unit).verdict is Verdict.PROVED
-    assert len(sessions) > 2
-    assert len({id(session) for session in sessions}) == len(sessions)
+    assert len(solver_contexts) > 2
+    assert len({id(solver_context) for solver_context in solver_contexts}) == len(solver_contexts)
 
 
 def test_the_last_patient_attempt_at_a_question_has_another_context(monkeypatch: pytest.MonkeyPatch) -> None:
-    sessions, begin = list[Session](), TierSolver.__init__
+    solver_contexts, begin = list[SolverContext](), TierSolver.__init__
 
     def noted(
-        self: TierSolver, facts: Sequence[t.Term], deadline: float | None, session: Session, *, exact_products: bool
+        self: TierSolver,
+        facts: Sequence[t.Term],
+        deadline: float | None,
+        solver_context: SolverContext,
+        *,
+        exact_products: bool,
     ) -> None:
-        sessions.append(session)
-        begin(self, facts, deadline, session, exact_products=exact_products)
+        solver_contexts.append(solver_context)
+        begin(self, facts, deadline, solver_context, exact_products=exact_products)
 
     monkeypatch.setattr(TierSolver, "__init__", noted)
     m, n = (t.var(name, Scope.LAUNCH, 0, 100) for name in "mn")
     little = Limits(linear=1, nonlinear=1, rounds=1, total=1)
-    decider = Decider([], little)
-    found = decider.decide([t.lt(t.const(7), t.mul(m, n)), t.lt(t.mul(m, n), t.add(m, n))], twins=[(m, n)], model=True)
+    solver = Solver([], little)
+    found = solver.decide([t.lt(t.const(7), t.mul(m, n)), t.lt(t.mul(m, n), t.add(m, n))], twins=[(m, n)], model=True)
     assert found.answer is Answer.UNKNOWN
-    first, exact, patient = sessions
-    assert first is exact is decider.session
-    assert patient.context is not decider.session.context
+    first, exact, patient = solver_contexts
+    assert first is exact is solver.solver_context
+    assert patient.context is not solver.solver_context.context
 
 
 def test_what_a_question_spends_elsewhere_is_spent_here_once() -> None:
-    session = Session()
+    solver_context = SolverContext()
     size = t.var("n", Scope.LAUNCH, 0, 100)
-    with session.another() as other:
-        assert other.context is not session.context
-        found = Decider([t.lt(t.const(5), size)], session=other).decide([t.lt(size, t.const(3))], model=True)
+    with solver_context.another() as other:
+        assert other.context is not solver_context.context
+        found = Solver([t.lt(t.const(5), size)], solver_context=other).decide([t.lt(size, t.const(3))], model=True)
         assert found.answer is Answer.UNSATISFIABLE
         product = t.mul(size, t.var("m", Scope.LAUNCH, 0, 100))
-        assert Decider([], session=other).decide([t.lt(t.const(7), product)], model=True).answer is Answer.SATISFIABLE
-        assert session.spent == 0
-    assert session.spent == other.spent > 0
-    assert session.effort is other.effort
-    assert session.effort.spent == session.spent + 2 * QUESTION
+        assert (
+            Solver([], solver_context=other).decide([t.lt(t.const(7), product)], model=True).answer
+            is Answer.SATISFIABLE
+        )
+        assert solver_context.spent == 0
+    assert solver_context.spent == other.spent > 0
+    assert solver_context.effort is other.effort
+    assert solver_context.effort.spent == solver_context.spent + 2 * QUESTION
 
 
 def test_a_model_is_that_of_the_last_check() -> None:
     x = t.var("x", Scope.LAUNCH, 0, 100)
-    tier = TierSolver([t.le(x, t.const(50))], None, Session(), exact_products=False)
+    tier = TierSolver([t.le(x, t.const(50))], None, SolverContext(), exact_products=False)
     seen = []
     for low in (3, 20, 40):
         tier.push([t.lt(t.const(low), x)])

@@ -19,7 +19,7 @@ from tileverify.contract.spec import build_launch
 from tileverify.contract.spec_files import RawLaunch
 from tileverify.contract.strides import apart
 from tileverify.results import Verdict
-from tileverify.verifier.smt import Session
+from tileverify.verifier.smt import SolverContext
 from tileverify.verifier.vacuity import contradictory, lines_of, no_launch, only, smallest
 
 SCATTER = """
@@ -114,14 +114,14 @@ IDX = '{"idx": "i32[N]", "lengths": "i32[N]", "out": "f32[M, K; strides=(ld, le)
 )
 def test_the_lines_that_contradict_each_other_are_named(requires: list[str], data: list[str], told: str) -> None:
     spec = launch(IDX, tuple(requires), tuple(data))
-    session = Session(0)
-    assert contradictory(spec, session)
-    assert told in no_launch(spec, session)
-    found = smallest(lines_of(spec), lambda lines: contradictory(only(spec, lines), session))
-    assert contradictory(only(spec, found), session)
+    solver_context = SolverContext(0)
+    assert contradictory(spec, solver_context)
+    assert told in no_launch(spec, solver_context)
+    found = smallest(lines_of(spec), lambda lines: contradictory(only(spec, lines), solver_context))
+    assert contradictory(only(spec, found), solver_context)
     for line in found:
         rest = [each for each in found if each is not line]
-        assert not contradictory(only(spec, rest), session), f"{line.text} has no part in it"
+        assert not contradictory(only(spec, rest), solver_context), f"{line.text} has no part in it"
 
 
 @pytest.mark.parametrize("strides", ["ld, ld", "ld, ld, 1", "1, ld, ld", "ld, 0", "0, ld"])
@@ -129,10 +129,10 @@ def test_one_name_cannot_keep_two_dimensions_apart(tmp_path: Path, strides: str)
     sizes = ", ".join("MNK"[: strides.count(",") + 1])
     spec = launch(f'{{"a": "f32[{sizes}; strides=({strides})]"}}', ("M >= 2", "N >= 2"))
     if "0" in strides:  # its numbers say that elements share memory, so nothing is promised
-        assert not contradictory(spec, Session(0))
+        assert not contradictory(spec, SolverContext(0))
     else:
-        assert contradictory(spec, Session(0)) == ("K" not in sizes)  # nothing is in one place if K is 0
-        assert not contradictory(only(spec, lines_of(spec)[1:]), Session(0))
+        assert contradictory(spec, SolverContext(0)) == ("K" not in sizes)  # nothing is in one place if K is 0
+        assert not contradictory(only(spec, lines_of(spec)[1:]), SolverContext(0))
 
 
 def test_a_kernel_under_such_a_contract_is_no_proof(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_no_contract_that_somebody_can_keep_is_called_contradictory() -> None:
         facts = tuple(random.sample(FACTS, random.choice((1, 2, 2, 3))))
         size = random.choice((0, 1, 2, 3, 3))
         spec = launch('{"a": "i32[N]"}', (f"N == {size}",), facts)
-        told = contradictory(spec, Session(0))
+        told = contradictory(spec, SolverContext(0))
         assert not (told and kept(facts, size)), (facts, size)
         if not told and not kept(facts, size):
             missed.append((facts, size))
@@ -281,7 +281,7 @@ def test_layouts_that_keep_elements_apart_are_not_called_contradictory() -> None
         sizes = [random.choice((0, 1, 2, 3, 4)) for _ in range(3)]
         strides = [random.choice((0, 1, 2, 3, 4, 6, 8, 12)) for _ in range(3)]
         facts = [f"{name} == {n}" for name, n in zip(("M", "N", "K", "s", "u", "w"), (*sizes, *strides), strict=True)]
-        told = contradictory(launch('{"a": "f32[M, N, K; strides=(s, u, w)]"}', tuple(facts)), Session(0))
+        told = contradictory(launch('{"a": "f32[M, N, K; strides=(s, u, w)]"}', tuple(facts)), SolverContext(0))
         assert not (told and apart(sizes, strides)), (sizes, strides)
         found += told
     assert found > 30

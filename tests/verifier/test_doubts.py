@@ -20,7 +20,7 @@ from tileverify.verifier.obligations.footprint_overlap import PreparedSite
 from tileverify.verifier.obligations.obligations import every_obligation
 from tileverify.verifier.obligations.prepare import terms_of
 from tileverify.verifier.prover import PreparedKernel, Prover
-from tileverify.verifier.smt import Session
+from tileverify.verifier.smt import SolverContext
 
 FILES = (
     "data/pages.py",
@@ -37,7 +37,7 @@ def kernels() -> tuple[PreparedKernel, ...]:
     found = []
     for unit in (each for each in discover(paths) if isinstance(each, KernelUnit)):
         summary = summary_of(decode(unit.bytecode), unit)
-        prover = Prover.of(Attempt.of(summary, unit.launch, VerifyOptions(), started=0.0), Session())
+        prover = Prover.of(Attempt.of(summary, unit.launch, VerifyOptions(), started=0.0), SolverContext())
         prover.prepare()
         found.append(prover.kernel)
     return tuple(found)

@@ -19,15 +19,15 @@ from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.abduction.generalised_proof import GeneralisedProof
 from tileverify.verifier.abduction.generalising import Level
 from tileverify.verifier.budgets import KERNEL_EFFORT, QUESTION, SOON_SHARE, WIDER_SHARE
-from tileverify.verifier.effort import Effort
+from tileverify.verifier.effort import ResourceBudget
 from tileverify.verifier.obligations.answers import Answer
-from tileverify.verifier.smt import Decider, Session
+from tileverify.verifier.smt import Solver, SolverContext
 
 N = var("n", Scope.LAUNCH, 0, 100)
 
 
 def test_what_is_spent_is_told_by_stage() -> None:
-    effort = Effort(100)
+    effort = ResourceBudget(100)
     with effort.at("clauses"):
         effort.charge(30)
     with effort.at("a witness"):
@@ -39,7 +39,7 @@ def test_what_is_spent_is_told_by_stage() -> None:
 
 
 def test_a_share_ends_before_the_account_does() -> None:
-    effort = Effort(800)
+    effort = ResourceBudget(800)
     effort.charge(100)
     with effort.share(8):
         effort.charge(99)
@@ -52,34 +52,34 @@ def test_a_share_ends_before_the_account_does() -> None:
 
 
 def test_a_spent_account_has_no_answers() -> None:
-    effort = Effort(QUESTION)
-    decider = Decider([], session=Session(effort=effort))
-    assert decider.decide([lt(N, const(0))]).answer is Answer.UNSATISFIABLE
+    effort = ResourceBudget(QUESTION)
+    solver = Solver([], solver_context=SolverContext(effort=effort))
+    assert solver.decide([lt(N, const(0))]).answer is Answer.UNSATISFIABLE
     assert effort.is_spent
-    assert decider.decide([lt(N, const(-1))]).answer is Answer.UNKNOWN
+    assert solver.decide([lt(N, const(-1))]).answer is Answer.UNKNOWN
 
 
 def test_what_the_account_could_not_pay_for_is_asked_again() -> None:
-    effort = Effort(1_000_000)
-    decider = Decider([], session=Session(effort=effort))
+    effort = ResourceBudget(1_000_000)
+    solver = Solver([], solver_context=SolverContext(effort=effort))
     question = [lt(N, const(0))]
-    with decider.remembering():
+    with solver.remembering():
         with effort.share(1_000_000):
             effort.charge(1)
-            assert decider.decide(question).answer is Answer.UNKNOWN
-        assert decider.decide(question).answer is Answer.UNSATISFIABLE
+            assert solver.decide(question).answer is Answer.UNKNOWN
+        assert solver.decide(question).answer is Answer.UNSATISFIABLE
 
 
 def test_an_answer_is_known_until_there_are_more_facts() -> None:
-    decider = Decider([])
+    solver = Solver([])
     question = [lt(N, const(50))]
-    with decider.remembering():
-        assert decider.decide(question).answer is Answer.SATISFIABLE
-        paid = decider.session.effort.spent
-        assert decider.decide(question).answer is Answer.SATISFIABLE
-        assert decider.session.effort.spent == paid  # not asked again
-        decider.assume([lt(const(60), N)])
-        assert decider.decide(question).answer is Answer.UNSATISFIABLE
+    with solver.remembering():
+        assert solver.decide(question).answer is Answer.SATISFIABLE
+        paid = solver.solver_context.effort.spent
+        assert solver.decide(question).answer is Answer.SATISFIABLE
+        assert solver.solver_context.effort.spent == paid  # not asked again
+        solver.assume([lt(const(60), N)])
+        assert solver.decide(question).answer is Answer.UNSATISFIABLE
 
 
 def launch(folder: str, kernel: str) -> KernelUnit:
@@ -93,7 +93,7 @@ def unit() -> KernelUnit:
     return launch("race_free", "persistent_matmul")
 
 
-def units_spent(unit: KernelUnit, effort: float = 1) -> tuple[KernelResult, Effort]:
+def units_spent(unit: KernelUnit, effort: float = 1) -> tuple[KernelResult, ResourceBudget]:
     under_way = UnderWay()
     result = check_unit(unit, CheckOptions(effort=effort, under_way=under_way))
     assert under_way.effort is not None
@@ -195,13 +195,13 @@ def test_no_wider_contract_is_tried_after_a_proof_that_ended_without_an_answer(
 
 def test_people_are_told_what_a_kernel_is_at(unit: KernelUnit, monkeypatch: pytest.MonkeyPatch) -> None:
     under_way, seen = UnderWay(), list[str]()
-    charge = Effort.charge
+    charge = ResourceBudget.charge
 
-    def told(self: Effort, units: int) -> None:
+    def told(self: ResourceBudget, units: int) -> None:
         charge(self, units)
         seen.append(under_way.words())
 
-    monkeypatch.setattr(Effort, "charge", told)
+    monkeypatch.setattr(ResourceBudget, "charge", told)
     assert check_unit(unit, CheckOptions(under_way=under_way)).verdict is Verdict.PROVED
     assert (under_way.words(), under_way.seconds) == ("", 0)
     about_stores = [words for words in seen if "TV101, the store of" in words]

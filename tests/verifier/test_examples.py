@@ -10,7 +10,7 @@ from tests.profiles import tries
 from tileverify.contract import terms as t
 from tileverify.contract.terms import Function, Scope
 from tileverify.verifier.obligations.answers import Answer, Limits
-from tileverify.verifier.smt import Decider
+from tileverify.verifier.smt import Solver
 from tileverify.verifier.smt.known_launches import Examples
 
 from .expressions import Tree, term, trees
@@ -25,7 +25,7 @@ LIMITS = Limits(linear=400_000, nonlinear=400_000, rounds=20)
 def test_an_example_is_a_model(first: Tree, second: Tree) -> None:
     fact, condition = t.le(term(first), term(second)), t.lt(t.ZERO, term(first))
     assume(Examples([fact]).satisfy([condition]))
-    assert Decider([fact], LIMITS).decide([condition], model=True).answer is not Answer.UNSATISFIABLE
+    assert Solver([fact], LIMITS).decide([condition], model=True).answer is not Answer.UNSATISFIABLE
 
 
 def test_round_sizes_and_first_and_last_blocks() -> None:
@@ -57,9 +57,9 @@ def test_what_is_not_defined_is_no_example() -> None:
 
 
 def test_a_model_is_given_where_it_is_asked_for() -> None:
-    decider = Decider([t.lt(BLOCK, SIZE)])
-    assert decider.decide([]).model is None
-    model = decider.decide([], model=True).model
+    solver = Solver([t.lt(BLOCK, SIZE)])
+    assert solver.decide([]).model is None
+    model = solver.decide([], model=True).model
     assert model is not None
     assert 0 <= model.variables[BLOCK] < model.variables[SIZE]
 
@@ -107,9 +107,9 @@ def test_results_of_functions_are_learned() -> None:
 def test_what_was_learned_changes_no_answer(first: Tree, second: Tree, third: Tree) -> None:
     facts = [t.le(term(first), term(second)), *_divisors(first), *_divisors(second), *_divisors(third)]
     questions = [[t.lt(t.ZERO, term(each))] for each in (first, second, third)]
-    decider = Decider(facts, LIMITS)
+    solver = Solver(facts, LIMITS)
     for question in questions:
-        answers = {decider.decide(question).answer, Decider(facts, LIMITS, explain=True).decide(question).answer}
+        answers = {solver.decide(question).answer, Solver(facts, LIMITS, explain=True).decide(question).answer}
         assert answers != {Answer.SATISFIABLE, Answer.UNSATISFIABLE}
 
 

@@ -197,9 +197,9 @@ def test_fewer_facts_are_not_asked_about_for_longer_than_they_may_be(
     asked, spent = WithBudget.decide, list[bool]()
 
     def counted(self: WithBudget, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
-        over, before = self.decider.spent > self.units, self.decider.spent
+        over, before = self.solver.spent > self.units, self.solver.spent
         result = asked(self, conditions, twins=twins)
-        assert not over or (self.decider.spent == before and result.answer is Answer.UNKNOWN)
+        assert not over or (self.solver.spent == before and result.answer is Answer.UNKNOWN)
         spent.append(over)
         return result
 

@@ -20,8 +20,8 @@ from tileverify.contract.terms.evaluate import evaluate
 from tileverify.results import Verdict
 from tileverify.results.claim import claim_from_json
 from tileverify.verifier.obligations.answers import Answer, Limits
-from tileverify.verifier.obligations.fact_use import Settled, data_facts, of_one_number
-from tileverify.verifier.smt import Decider
+from tileverify.verifier.obligations.fact_use import DeterminedElements, data_facts, of_one_number
+from tileverify.verifier.smt import Solver
 
 from .builders import origin, spec
 
@@ -41,7 +41,7 @@ def test_a_number_that_is_put_in_is_the_only_one_that_the_facts_leave(facts: lis
     origins = {"a": replace(origin("a", 1), shape=(t.const(3),))}
     element = Function("a", Scope.LAUNCH, -(2**31), 2**31 - 1, array="a")
     value = t.apply(element, t.const(index))
-    number = Settled(of_one_number(contract.data), contract, origins).number(value)
+    number = DeterminedElements(of_one_number(contract.data), contract, origins).number(value)
     said = list(data_facts([value], contract, origins))
     left = [n for n in range(-8, 10) if all(evaluate(each, {}, lambda *_, n=n: n) for each in said)]
     if number is not None:
@@ -208,5 +208,5 @@ def test_what_turned_out_equal_is_put_together(columns_too: bool) -> None:
     twins = [(one[what], other[what]) for what in ("segment", "group", "column")]
     asked = [*inside, *equal, t.ne(one["bid"], other["bid"])]
     limits = Limits(linear=100_000, nonlinear=0, rounds=10, total=100_000)
-    answer = Decider((), limits).decide(asked, twins=twins).answer
+    answer = Solver((), limits).decide(asked, twins=twins).answer
     assert (answer is Answer.UNSATISFIABLE) == columns_too

@@ -14,13 +14,13 @@ from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.abduction.generalised_proof import GeneralisedProof
 from tileverify.verifier.attempt import Closed, Open
-from tileverify.verifier.budgets import FIRST_LIMITS, HOPELESS, LAST_LIMITS
+from tileverify.verifier.budgets import FIRST_LIMITS, LAST_LIMITS, QUICK_REST
 from tileverify.verifier.obligations.answers import Limits, Merge
 from tileverify.verifier.obligations.fact_use import loaded_values
 from tileverify.verifier.obligations.obligations import Obligation
 from tileverify.verifier.obligations.prepare import Preparer
 from tileverify.verifier.prover import AdaptiveBudget, Prover
-from tileverify.verifier.smt import Decider
+from tileverify.verifier.smt import Solver
 from tileverify.verifier.smt.tier_solver import TierSolver
 
 Pending: TypeAlias = tuple[int, tuple[Term, Term]]
@@ -53,13 +53,13 @@ def _checked(folder: Path, observed: str) -> KernelResult:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Obligation, Limits | None, Closed | Open]]:
-    """What hasty looks ask, within which limits, and what comes of it."""
+    """What quick looks ask, within which limits, and what comes of it."""
     found: list[tuple[Obligation, Limits | None, Closed | Open]] = []
     answer = Prover.answer
 
     def noted(self: Prover, obligation: Obligation, limits: Limits | None = None) -> Closed | Open:
         answered = answer(self, obligation, limits)
-        if self.options.hasty and not self.contract.data:
+        if self.options.quick and not self.contract.data:
             found.append((obligation, limits, answered))
         return answered
 
@@ -77,7 +77,7 @@ def test_questions_on_data_are_given_little_once_one_stays_open(
     first_open = limits.index((True, None, True))
     assert {within for _, within, _ in limits[: first_open + 1]} == {None}
     behind = limits[first_open + 1 :]
-    assert {within for of_data, within, _ in behind if of_data} == {HOPELESS}
+    assert {within for of_data, within, _ in behind if of_data} == {QUICK_REST}
     assert {within for of_data, within, _ in behind if not of_data} == {None}
 
 
@@ -97,11 +97,11 @@ def test_integers_are_asked_about_with_patience_in_hasty_looks_alone(
     def noted(self: Prover, preparer: Preparer | None = None) -> None:
         prepare(self, preparer)
         if preparer is None:
-            asks.add((self.options.hasty, type(self.kernel.preparer.decider)))
+            asks.add((self.options.quick, type(self.kernel.preparer.solver)))
 
     monkeypatch.setattr(Prover, "prepare", noted)
     _checked(tmp_path, 'observed = ["range(idx, 0, 8)"]')  # rows may be alike: no facts do, and all is looked at
-    assert asks == {(True, AdaptiveBudget), (False, Decider)}
+    assert asks == {(True, AdaptiveBudget), (False, Solver)}
 
 
 def test_products_have_no_last_word_in_a_contract_for_any_launch(
@@ -123,16 +123,16 @@ def test_products_have_no_last_word_in_a_contract_for_any_launch(
 
 def test_limits_may_leave_twins_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_for: list[int] = []
-    first_equal = Decider._first_equal
+    first_equal = Solver._first_equal
 
-    def noted(self: Decider, tier: TierSolver, pending: list[Pending], *rest: Any) -> Merge | None:
+    def noted(self: Solver, tier: TierSolver, pending: list[Pending], *rest: Any) -> Merge | None:
         looked_for.append(len(pending))
         return first_equal(self, tier, pending, *rest)
 
-    monkeypatch.setattr(Decider, "_first_equal", noted)
+    monkeypatch.setattr(Solver, "_first_equal", noted)
     m, n, k = (t.var(name, Scope.LAUNCH, 0) for name in ("m", "n", "k"))
     asked = [t.lt(t.mul(m, n), t.mul(m, k)), t.lt(t.ONE, m)]
     for merges, expected in ((True, 1), (False, 0)):
         looked_for.clear()
-        Decider([]).decide(asked, twins=[(n, k)], limits=Limits(nonlinear=0, bits=0, merges=merges))
+        Solver([]).decide(asked, twins=[(n, k)], limits=Limits(nonlinear=0, bits=0, merges=merges))
         assert len(looked_for) == expected

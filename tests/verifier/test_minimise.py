@@ -19,7 +19,7 @@ from tileverify.verifier.refute.witness import (
     Minimiser,
     distance_from_zero,
 )
-from tileverify.verifier.smt import Decider
+from tileverify.verifier.smt import Solver
 
 X = t.var("x", Scope.LAUNCH, 0, 10_000)
 Y = t.var("y", Scope.LAUNCH, 0, 10_000)
@@ -59,7 +59,7 @@ def minimiser(
     mentioned = (t.le(term, MOST) for term in (X, Y, S))
     return Minimiser(
         Seen(model, steps),
-        Decider((*mentioned, *facts)),
+        Solver((*mentioned, *facts)),
         lambda model, term: DescribedNumbers(model)(term),
         replay,
         questions,

@@ -12,7 +12,7 @@ from tileverify.contract.terms import Scope, Term
 from tileverify.verifier.budgets import FIT_LEAST, FIT_LEAST_AT_FIRST, FIT_SHARES, MOST_UNFIT
 from tileverify.verifier.obligations.answers import Answer, Limits, Result
 from tileverify.verifier.prover import AdaptiveBudget
-from tileverify.verifier.smt import Decider
+from tileverify.verifier.smt import Solver
 from tileverify.verifier.smt.tier_solver import TierSolver
 
 FIRST, SECOND, GUARD = (t.lt(t.var(name, Scope.LAUNCH, 0, 100), t.const(5)) for name in ("a", "b", "c"))
@@ -20,7 +20,7 @@ OTHERS = [t.lt(t.var(f"n{number}", Scope.LAUNCH, 0, 100), t.const(5)) for number
 LIMITS = Limits(linear=80_000, nonlinear=0, rounds=10, total=100_000)
 
 
-class Fruitless(Decider):
+class Fruitless(Solver):
     """Has no answers, and takes all that it may for each question."""
 
     def __init__(self) -> None:
@@ -45,35 +45,35 @@ class Fruitless(Decider):
 
 
 def test_what_stayed_open_is_given_half_as_much_the_next_time() -> None:
-    decider = Fruitless()
-    patience = AdaptiveBudget(decider, LIMITS, 100_000_000)
+    solver = Fruitless()
+    patience = AdaptiveBudget(solver, LIMITS, 100_000_000)
     for conditions in ([FIRST], [FIRST, GUARD], [SECOND], [FIRST, GUARD]):
         patience.decide(conditions)
-    assert [each.linear for each in decider.asked] == [80_000, 40_000, 40_000, 10_000]
-    assert [each.total for each in decider.asked] == [100_000, 50_000, 50_000, 12_500]
+    assert [each.linear for each in solver.asked] == [80_000, 40_000, 40_000, 10_000]
+    assert [each.total for each in solver.asked] == [100_000, 50_000, 50_000, 12_500]
 
 
 def test_an_integer_is_given_less_for_each_other_that_stays_open() -> None:
-    decider = Fruitless()
-    patience = AdaptiveBudget(decider, LIMITS, 100_000_000, most_open=None)
+    solver = Fruitless()
+    patience = AdaptiveBudget(solver, LIMITS, 100_000_000, most_open=None)
     for other in OTHERS:
         patience.decide([other])
-    assert [each.linear for each in decider.asked[:4]] == [80_000, 40_000, 20_000, 20_000]
-    assert {each.linear for each in decider.asked[2:]} == {FIT_LEAST_AT_FIRST}
-    assert len(decider.asked) == len(OTHERS)  # however many are open
+    assert [each.linear for each in solver.asked[:4]] == [80_000, 40_000, 20_000, 20_000]
+    assert {each.linear for each in solver.asked[2:]} == {FIT_LEAST_AT_FIRST}
+    assert len(solver.asked) == len(OTHERS)  # however many are open
     assert not patience.is_over()
     patience.decide([OTHERS[0], GUARD])
-    assert decider.asked[-1].linear == FIT_LEAST
+    assert solver.asked[-1].linear == FIT_LEAST
 
 
 def test_nothing_more_is_asked_once_too_many_integers_stay_open() -> None:
-    decider = Fruitless()
-    patience = AdaptiveBudget(decider, LIMITS, 100_000_000)
+    solver = Fruitless()
+    patience = AdaptiveBudget(solver, LIMITS, 100_000_000)
     for other in OTHERS:
         patience.decide([other])
         patience.decide([other, GUARD])
     assert patience.is_over()
-    assert len(decider.asked) == 2 * MOST_UNFIT - 1  # each twice, but the last
+    assert len(solver.asked) == 2 * MOST_UNFIT - 1  # each twice, but the last
     alone = AdaptiveBudget(Fruitless(), LIMITS, None)
     for other in OTHERS:
         alone.decide([other])
@@ -81,11 +81,11 @@ def test_nothing_more_is_asked_once_too_many_integers_stay_open() -> None:
 
 
 def test_a_question_takes_a_share_of_what_is_left() -> None:
-    decider = Fruitless()
-    patience = AdaptiveBudget(decider, LIMITS, 300_000)
+    solver = Fruitless()
+    patience = AdaptiveBudget(solver, LIMITS, 300_000)
     for other in OTHERS:
         patience.decide([other])
-    totals = [each.total for each in decider.asked]
+    totals = [each.total for each in solver.asked]
     assert totals[0] == 300_000 // FIT_SHARES
     assert totals == sorted(totals, reverse=True)
     assert min(totals) >= FIT_LEAST
@@ -95,16 +95,16 @@ def test_a_question_takes_a_share_of_what_is_left() -> None:
 
 
 def test_a_contract_for_these_sizes_is_given_all_the_time() -> None:
-    decider = Fruitless()
-    patience = AdaptiveBudget(decider, LIMITS, None)
+    solver = Fruitless()
+    patience = AdaptiveBudget(solver, LIMITS, None)
     for _ in range(30):
         patience.decide([FIRST])
-    assert set(decider.asked) == {LIMITS}
+    assert set(solver.asked) == {LIMITS}
     assert not patience.is_over()
 
 
 def test_answers_are_those_of_the_decider() -> None:
-    patience = AdaptiveBudget(Decider([FIRST]), LIMITS, 1_000_000)
+    patience = AdaptiveBudget(Solver([FIRST]), LIMITS, 1_000_000)
     assert patience.decide([t.not_(FIRST)]).answer is Answer.UNSATISFIABLE
     assert patience.decide([SECOND]).answer is Answer.SATISFIABLE
 
@@ -113,7 +113,7 @@ def test_what_is_remembered_counts_for_narrower_limits(monkeypatch: pytest.Monke
     asked: list[Limits] = []
 
     def no_answer(
-        self: Decider,
+        self: Solver,
         conditions: tuple[Term, ...],
         twins: tuple[tuple[Term, Term], ...],
         limits: Limits,
@@ -123,21 +123,21 @@ def test_what_is_remembered_counts_for_narrower_limits(monkeypatch: pytest.Monke
         asked.append(limits)
         return Result(Answer.UNKNOWN, None)
 
-    monkeypatch.setattr(Decider, "_decide", no_answer)
-    decider = Decider([])
+    monkeypatch.setattr(Solver, "_decide", no_answer)
+    solver = Solver([])
     half = replace(LIMITS, linear=40_000, total=50_000)
-    with decider.remembering():
+    with solver.remembering():
         for limits in (half, half, replace(half, linear=1), LIMITS, half):
-            decider.decide([FIRST], limits=limits)
+            solver.decide([FIRST], limits=limits)
     assert asked == [half, LIMITS]
 
 
 def test_a_definite_answer_counts_within_any_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    decider = Decider([FIRST])
-    with decider.remembering():
-        assert decider.decide([t.not_(FIRST)], limits=replace(LIMITS, linear=1)).answer is Answer.UNSATISFIABLE
-        monkeypatch.setattr(Decider, "_decide", lambda *_, **__: pytest.fail("asked again"))
-        assert decider.decide([t.not_(FIRST)], limits=LIMITS).answer is Answer.UNSATISFIABLE
+    solver = Solver([FIRST])
+    with solver.remembering():
+        assert solver.decide([t.not_(FIRST)], limits=replace(LIMITS, linear=1)).answer is Answer.UNSATISFIABLE
+        monkeypatch.setattr(Solver, "_decide", lambda *_, **__: pytest.fail("asked again"))
+        assert solver.decide([t.not_(FIRST)], limits=LIMITS).answer is Answer.UNSATISFIABLE
 
 
 def test_the_last_try_with_twins_has_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ def test_the_last_try_with_twins_has_rounds(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(TierSolver, "check_exactly", lambda self, limit: Answer.UNKNOWN)
     m, n, k = (t.var(name, Scope.LAUNCH, 0) for name in ("m", "n", "k"))
     twins = t.mul(m, n), t.mul(m, k)
-    Decider([t.lt(n, t.const(-1))]).decide(
+    Solver([t.lt(n, t.const(-1))]).decide(
         [t.eq(t.mul(*twins), t.const(77_777))], twins=[twins], limits=replace(LIMITS, nonlinear=1_000, rounds=0)
     )
     assert asked[-1].rounds > 0

@@ -21,7 +21,7 @@ from tileverify.frontend.symbolic.summary import Origin, OriginKind
 from tileverify.results import KernelResult, Verdict
 from tileverify.verifier.obligations.answers import Answer, Limits
 from tileverify.verifier.obligations.fact_use import data_facts
-from tileverify.verifier.smt import Decider, Session
+from tileverify.verifier.smt import Solver, SolverContext
 from tileverify.verifier.vacuity import contradictory
 
 from ..facts import keeps
@@ -65,7 +65,7 @@ def test_places_are_different(data: list[str], apart: bool) -> None:
     i, j = (t.var(name, Scope.LAUNCH, 0, 1 << 31) for name in ("i", "j"))
     question = [*contract.facts, *inside, t.ne(i, j), t.eq(*places)]
     known = list(data_facts(question, contract, origins))
-    answer = Decider((), limits=Limits()).decide([*question, *known]).answer
+    answer = Solver((), limits=Limits()).decide([*question, *known]).answer
     assert (answer is Answer.UNSATISFIABLE) == apart
 
 
@@ -95,7 +95,7 @@ def test_no_contract_that_somebody_can_keep_is_called_contradictory() -> None:
     for facts in random.sample(list(combinations(SAID, 3)), 200):
         sizes = {"a": random.choice((0, 1, 2, 3)), "k": random.choice((0, 1, 2, 3))}
         spec = launch(f'{{"a": "i32[{sizes["a"]}]", "k": "i32[{sizes["k"]}]"}}', data=facts)
-        told, somebody = contradictory(spec, Session(0)), kept(facts, sizes)
+        told, somebody = contradictory(spec, SolverContext(0)), kept(facts, sizes)
         assert not (told and somebody), (facts, sizes)
         missed += not told and not somebody
         found += told

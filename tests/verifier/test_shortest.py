@@ -14,7 +14,7 @@ from tileverify.contract.terms import Scope, Sort, Term
 from tileverify.verifier.abduction.clause_wording import Implies, shortest
 from tileverify.verifier.abduction.clauses import Clause, spoken
 from tileverify.verifier.obligations.answers import Answer
-from tileverify.verifier.smt import Decider
+from tileverify.verifier.smt import Solver
 
 H, L, M, N, P = (t.var(name, Scope.LAUNCH, 0, 2**31 - 1) for name in "HLMNP")
 
@@ -24,8 +24,8 @@ def clauses(*conditions: Term) -> list[Clause]:
 
 
 def by_solver(*known: Term) -> Implies:
-    decider = Decider(known)
-    return lambda given, then: decider.decide([*given, t.not_(then)]).answer is Answer.UNSATISFIABLE
+    solver = Solver(known)
+    return lambda given, then: solver.decide([*given, t.not_(then)]).answer is Answer.UNSATISFIABLE
 
 
 def tiles(size: Term, tile: int) -> Term:

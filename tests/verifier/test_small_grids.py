@@ -7,7 +7,7 @@ from tileverify.contract.as_terms import build_contract
 from tileverify.contract.variables import BID
 from tileverify.verifier.obligations.answers import Limits
 from tileverify.verifier.obligations.prepare import Preparer, launch_facts
-from tileverify.verifier.smt import Decider, Session
+from tileverify.verifier.smt import Solver, SolverContext
 
 from .builders import spec, summary
 
@@ -17,8 +17,8 @@ DIVISOR = t.var("n", t.Scope.LAUNCH, 0, 100)
 def prepared(term: t.Term, blocks: int | str) -> t.Term:
     grid = (blocks,) if isinstance(blocks, int) else None
     contract = build_contract(spec({"x": (8,)}, grid))
-    decider = Decider(launch_facts(contract), Limits(), None, session=Session(0))
-    return Preparer(summary(), contract, decider).term(term)
+    solver = Solver(launch_facts(contract), Limits(), None, solver_context=SolverContext(0))
+    return Preparer(summary(), contract, solver).term(term)
 
 
 def test_a_number_below_the_divisor_is_all_that_is_left_over() -> None:

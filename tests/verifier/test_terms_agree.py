@@ -10,7 +10,7 @@ from tests.profiles import tries
 from tileverify.contract import terms as t
 from tileverify.contract.terms.evaluate import evaluate
 from tileverify.verifier.obligations.answers import Answer, Limits
-from tileverify.verifier.smt import Decider
+from tileverify.verifier.smt import Solver
 
 from .expressions import VARIABLES, Tree, assignments, number, term, trees
 
@@ -48,8 +48,8 @@ def test_the_solver_reads_terms_the_same_way(tree: Tree, values: Mapping[str, in
     facts = [t.eq(VARIABLES[name], t.const(value)) for name, value in values.items()]
     built = term(tree)
     limits = Limits(linear=400_000, nonlinear=400_000, rounds=20)
-    other = Decider(facts, limits).decide([t.ne(built, t.const(expected))]).answer
-    same = Decider(facts, limits).decide([t.eq(built, t.const(expected))]).answer
+    other = Solver(facts, limits).decide([t.ne(built, t.const(expected))]).answer
+    same = Solver(facts, limits).decide([t.eq(built, t.const(expected))]).answer
     assert other is not Answer.SATISFIABLE
     assert same is not Answer.UNSATISFIABLE
 

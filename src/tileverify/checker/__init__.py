@@ -15,7 +15,7 @@ from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.symbolic.summary import AccessSummary, Origin, OriginKind
 from . import steps_accesses, steps_integers, steps_loops, steps_pointers, steps_tiles
 from .agreement import Address, Misread, Refutes, Value
-from .evaluator import Evaluator, Step
+from .evaluator import Step, SummaryChecker
 from .steps_pointers import first_byte, may_be_written
 
 STEPS: Final[dict[str, Step]] = {
@@ -51,7 +51,7 @@ def read_again(
     where the checker cannot tell.
     """
     values, origins, holds = described(entry, parameters)
-    ev = Evaluator(module, entry, claims, STEPS, refutes, may_overlap)
+    ev = SummaryChecker(module, entry, claims, STEPS, refutes, may_overlap)
     ev.env.update(values)
     ev.elements.update(holds)
     ev.known |= {axis.symbol for axis in (*BID, *GRID)}

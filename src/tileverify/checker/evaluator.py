@@ -36,11 +36,11 @@ from ..frontend.symbolic.summary import AccessSummary, Loop, LoopForm, Origin, P
 from ..results.codes import TV
 from .agreement import Address, Comparing, Layout, Misread, NotFollowed, Refutes, Sizes, Tiling, Value, Waiting, lanes
 
-Step: TypeAlias = "Callable[[Evaluator, Op], Value | tuple[Value, ...] | None]"
+Step: TypeAlias = "Callable[[SummaryChecker, Op], Value | tuple[Value, ...] | None]"
 
 
 @dataclass(frozen=True, slots=True)
-class WayOut:
+class LoopExit:
     """One way out of a loop's body: its condition since the body began, the whole path, and the operands."""
 
     since: Term
@@ -49,12 +49,12 @@ class WayOut:
 
 
 @dataclass(slots=True)
-class Ways:
-    on: list[WayOut] = field(default_factory=list)
-    out: list[WayOut] = field(default_factory=list)
+class LoopExits:
+    on: list[LoopExit] = field(default_factory=list)
+    out: list[LoopExit] = field(default_factory=list)
 
 
-class Evaluator:
+class SummaryChecker:
     """``path``: when the next op runs; ``inside``: what of it the innermost loop's body added; ``since``: the innermost
     branch.  ``facts`` about instances of accesses that exist: (accesses, if, then)."""
 
@@ -74,7 +74,7 @@ class Evaluator:
         self.path = self.inside = self.since = TRUE
         self.sizes = Sizes()
         self.loops: tuple[Loop, ...] = ()
-        self.ways = Ways()
+        self.ways = LoopExits()
         self.facts: list[tuple[frozenset[int], Term, Term]] = []
         self.ordinal = {op: number for number, op in enumerate(walk(entry.body))}
         self.loop_number = {
@@ -196,11 +196,11 @@ class Evaluator:
         return live, values
 
     @contextmanager
-    def iteration(self, loop: Loop, guard: Term) -> Iterator[Ways]:
+    def iteration(self, loop: Loop, guard: Term) -> Iterator[LoopExits]:
         """Run one iteration of ``loop``, any for which ``guard`` holds."""
         saved = self.path, self.inside, self.since, self.sizes, self.loops, self.ways
         self.narrow(guard)
-        self.inside, self.loops, self.ways = TRUE, (*self.loops, loop), Ways()
+        self.inside, self.loops, self.ways = TRUE, (*self.loops, loop), LoopExits()
         yield self.ways
         self.path, self.inside, self.since, self.sizes, self.loops, self.ways = saved
 

@@ -13,32 +13,32 @@ from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.symbolic.summary import Access, Footprint, Lane, Origin, OriginKind, PointerFootprint, Site, earlier
 from . import steps_pointers
 from .agreement import Misread, NotFollowed, Value, Waiting, lanes
-from .evaluator import Evaluator, Step, pointee, shape, without_places
+from .evaluator import Step, SummaryChecker, pointee, shape, without_places
 from .steps_pointers import tile_at
 
 
 # ---------------------------------------------------------------------------------------------------- the ops
-def load_pointer(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+def load_pointer(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
     mask = op.optional("mask")
     value = steps_pointers.of_pointer(ev, op, ev.address(op.value("ptr")), None if mask is None else ev.term(mask))
     return value, _at_pointer(ev, op, Access.READ, value)
 
 
-def store_pointer(ev: Evaluator, op: Op) -> Value:
+def store_pointer(ev: SummaryChecker, op: Op) -> Value:
     return _at_pointer(ev, op, Access.WRITE, argument=op.value("val"))
 
 
-def update(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+def update(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
     value = ev.any_value(op, op.results[0])
     return value, _at_pointer(ev, op, Access.ATOMIC, value, argument=op.value("arg"))
 
 
-def swap(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+def swap(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
     value = ev.any_value(op, op.results[0])
     return value, _at_pointer(ev, op, Access.ATOMIC, value, argument=op.value("val"), compare=op.value("cmp"))
 
 
-def load_view(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+def load_view(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
     view = ev.tiling(op.value("view"))
     place = tile_at(ev, view, op.group("index"), op.attributes.get("inbounds") or ())
     value = steps_pointers.of_view(ev, op, view, place)
@@ -46,7 +46,7 @@ def load_view(ev: Evaluator, op: Op) -> tuple[Value, ...]:
 
 
 def _into_view(access: Access, operand: str) -> Step:
-    def step(ev: Evaluator, op: Op) -> Value:
+    def step(ev: SummaryChecker, op: Op) -> Value:
         view = ev.tiling(op.value("view"))
         place = tile_at(ev, view, op.group("index"), op.attributes.get("inbounds") or ())
         return _touch(ev, op, access, place, view.tile, argument=op.value(operand))
@@ -55,7 +55,7 @@ def _into_view(access: Access, operand: str) -> Step:
 
 
 def _at_pointer(
-    ev: Evaluator,
+    ev: SummaryChecker,
     op: Op,
     access: Access,
     value: Value | None = None,
@@ -74,7 +74,7 @@ def _at_pointer(
 
 # --------------------------------------------------------------------------------------------------- the claims
 def _touch(
-    ev: Evaluator,
+    ev: SummaryChecker,
     op: Op,
     access: Access,
     place: Footprint,
@@ -138,7 +138,7 @@ def _touch(
     return after
 
 
-def _same_place(ev: Evaluator, guard: Term, done: Footprint, said: Footprint, where: str) -> None:
+def _same_place(ev: SummaryChecker, guard: Term, done: Footprint, said: Footprint, where: str) -> None:
     """All parts of a footprint: numbers are equal, terms are where the access happens."""
     if type(done) is not type(said):
         raise Misread(f"{where}: it is said to be another kind of access")
@@ -156,7 +156,7 @@ def _same_place(ev: Evaluator, guard: Term, done: Footprint, said: Footprint, wh
             raise Misread(f"{where}: its {field.name} is another")
 
 
-def _same_origin(ev: Evaluator, guard: Term, done: Origin, said: Origin, where: str) -> None:
+def _same_origin(ev: SummaryChecker, guard: Term, done: Origin, said: Origin, where: str) -> None:
     for field in fields(done):
         mine, theirs = getattr(done, field.name), getattr(said, field.name)
         if mine == theirs:
@@ -166,7 +166,7 @@ def _same_origin(ev: Evaluator, guard: Term, done: Origin, said: Origin, where: 
         _same_number(ev, guard, mine, theirs, f"{where}: its array's {field.name}")
 
 
-def _same_number(ev: Evaluator, guard: Term, done: Term | None, said: Term | None, what: str) -> None:
+def _same_number(ev: SummaryChecker, guard: Term, done: Term | None, said: Term | None, what: str) -> None:
     if done is said:
         return
     if done is None or said is None:
@@ -183,7 +183,7 @@ def _terms_of(site: Site) -> Iterator[Term]:
             yield from (each for each in parts if isinstance(each, Term))
 
 
-def _allowed(ev: Evaluator, op: Op, access: Access, origin: Origin) -> None:
+def _allowed(ev: SummaryChecker, op: Op, access: Access, origin: Origin) -> None:
     """Accesses that no rule of the verifier is about; the prover refuses them, too."""
     match origin.kind:
         case OriginKind.UNKNOWN:
@@ -230,12 +230,12 @@ def either(condition: Term, then: Waiting, otherwise: Waiting) -> Waiting:
     )
 
 
-def this_one(ev: Evaluator, op: Op) -> Waiting:
+def this_one(ev: SummaryChecker, op: Op) -> Waiting:
     """The instance of an access that runs now."""
     return Waiting({op.offset: and_(TRUE, *(eq(earlier(k), k) for k in ev.iterations))})
 
 
-def must_await(ev: Evaluator, path: Term, done: Waiting, said: Mapping[int, Term], what: str) -> None:
+def must_await(ev: SummaryChecker, path: Term, done: Waiting, said: Mapping[int, Term], what: str) -> None:
     """Whatever instance is ``said`` to be awaited, is."""
     for access, condition in said.items():
         if condition is FALSE:
@@ -245,20 +245,20 @@ def must_await(ev: Evaluator, path: Term, done: Waiting, said: Mapping[int, Term
         ev.compare.follows(and_(path, condition), wanted, f"{what} does not await all that it is said to await", facts)
 
 
-def make_token(ev: Evaluator, op: Op) -> Waiting:
+def make_token(ev: SummaryChecker, op: Op) -> Waiting:
     return Waiting({})
 
 
-def join_tokens(ev: Evaluator, op: Op) -> Waiting:
+def join_tokens(ev: SummaryChecker, op: Op) -> Waiting:
     return joined(ev.waiting(value) for value in op.group("tokens"))
 
 
-def passed_on(ev: Evaluator, op: Op) -> Waiting:
+def passed_on(ev: SummaryChecker, op: Op) -> Waiting:
     """Grid dependency control and fences touch no memory; their token awaits what they are given."""
     return ev.waiting(op.optional("s" if "s" in op.operands else "token"))
 
 
-def print_tko(ev: Evaluator, op: Op) -> tuple[Waiting, ...]:
+def print_tko(ev: SummaryChecker, op: Op) -> tuple[Waiting, ...]:
     return (ev.waiting(op.optional("token")),) if op.results else ()
 
 

@@ -46,7 +46,7 @@ from ..contract.terms import shift_right as bits_right
 from ..frontend.bytecode.model import Op
 from ..frontend.bytecode.model import Value as SsaValue
 from .agreement import NotFollowed
-from .evaluator import Evaluator, Step, width
+from .evaluator import Step, SummaryChecker, width
 
 
 # ------------------------------------------------------------------------------------------------ two readings
@@ -55,28 +55,28 @@ def signed(term: Term, bits: int) -> Term:
     return ite(term, const(-1), ZERO) if bits == 1 else term
 
 
-def unsigned(ev: Evaluator, term: Term, bits: int) -> Term:
+def unsigned(ev: SummaryChecker, term: Term, bits: int) -> Term:
     """Without: a true i1 is 1."""
     return ite(term, ONE, ZERO) if bits == 1 else ev.without_sign(bits, term)
 
 
-def stored(ev: Evaluator, number: Term, bits: int) -> Term:
+def stored(ev: SummaryChecker, number: Term, bits: int) -> Term:
     """The iN value that ``number`` becomes."""
     return eq(floormod(number, const(2)), ONE) if bits == 1 else ev.wrapped(bits, number)
 
 
-def read_unsigned(ev: Evaluator, operand: SsaValue) -> Term:
+def read_unsigned(ev: SummaryChecker, operand: SsaValue) -> Term:
     return unsigned(ev, ev.term(operand), width(operand))
 
 
-def read(ev: Evaluator, op: Op, name: str, sign: str) -> Term:
+def read(ev: SummaryChecker, op: Op, name: str, sign: str) -> Term:
     """An operand in the reading that ``sign`` names."""
     operand = op.value(name)
     return signed(ev.term(operand), width(operand)) if sign == "signed" else read_unsigned(ev, operand)
 
 
 # ----------------------------------------------------------------------------------------------------- no wrap
-def must_not_wrap(ev: Evaluator, op: Op, word: str, result: Callable[[str], Term]) -> None:
+def must_not_wrap(ev: SummaryChecker, op: Op, word: str, result: Callable[[str], Term]) -> None:
     """What the flags promise of ``result`` of one reading: ``nsw`` of the signed one, ``nuw`` of the other, ``nw``."""
     flag, bits = op.attributes["ovf"], width(op.result)
     half = 1 << (bits - 1)
@@ -91,7 +91,7 @@ def must_not_wrap(ev: Evaluator, op: Op, word: str, result: Callable[[str], Term
 
 
 def _sum_like(combine: Callable[[Term, Term], Term], word: str) -> Step:
-    def step(ev: Evaluator, op: Op) -> Term:
+    def step(ev: SummaryChecker, op: Op) -> Term:
         def exact(sign: str) -> Term:
             return combine(read(ev, op, "lhs", sign), read(ev, op, "rhs", sign))
 
@@ -101,17 +101,17 @@ def _sum_like(combine: Callable[[Term, Term], Term], word: str) -> Step:
     return step
 
 
-def negi(ev: Evaluator, op: Op) -> Term:
+def negi(ev: SummaryChecker, op: Op) -> Term:
     must_not_wrap(ev, op, "negation", lambda sign: neg(read(ev, op, "s", sign)))
     return stored(ev, neg(read(ev, op, "s", "signed")), width(op.result))
 
 
-def absi(ev: Evaluator, op: Op) -> Term:
+def absi(ev: SummaryChecker, op: Op) -> Term:
     number = read(ev, op, "s", "signed")
     return stored(ev, maximum(number, neg(number)), width(op.result))
 
 
-def trunci(ev: Evaluator, op: Op) -> Term:
+def trunci(ev: SummaryChecker, op: Op) -> Term:
     operand, bits = op.value("s"), width(op.result)
     must_not_wrap(
         ev, op, "truncation", lambda sign: ev.term(operand) if sign == "signed" else read_unsigned(ev, operand)
@@ -119,11 +119,11 @@ def trunci(ev: Evaluator, op: Op) -> Term:
     return stored(ev, ev.term(operand), bits)
 
 
-def exti(ev: Evaluator, op: Op) -> Term:
+def exti(ev: SummaryChecker, op: Op) -> Term:
     return ev.wrapped(width(op.result), read(ev, op, "s", op.attributes["sgn"]))
 
 
-def mulhii(ev: Evaluator, op: Op) -> Term:
+def mulhii(ev: SummaryChecker, op: Op) -> Term:
     bits = width(op.result)
     whole = mul(read(ev, op, "lhs", "unsigned"), read(ev, op, "rhs", "unsigned"))
     return stored(ev, floordiv(whole, const(1 << bits)), bits)
@@ -133,17 +133,17 @@ def mulhii(ev: Evaluator, op: Op) -> Term:
 _ROUNDED: Final = {"zero": truncdiv, "negative_inf": floordiv, "positive_inf": ceildiv}
 
 
-def divi(ev: Evaluator, op: Op) -> Term:
+def divi(ev: SummaryChecker, op: Op) -> Term:
     if op.attributes["rnd"] not in _ROUNDED:
         raise NotFollowed(f"a quotient rounded '{op.attributes['rnd']}'")
     return stored(ev, _ROUNDED[op.attributes["rnd"]](*_divided(ev, op)), width(op.result))
 
 
-def remi(ev: Evaluator, op: Op) -> Term:
+def remi(ev: SummaryChecker, op: Op) -> Term:
     return stored(ev, truncmod(*_divided(ev, op)), width(op.result))
 
 
-def _divided(ev: Evaluator, op: Op) -> tuple[Term, Term]:
+def _divided(ev: SummaryChecker, op: Op) -> tuple[Term, Term]:
     sign, bits = op.attributes["sgn"], width(op.result)
     dividend, divisor = read(ev, op, "lhs", sign), read(ev, op, "rhs", sign)
     if sign != "unsigned":
@@ -154,7 +154,7 @@ def _divided(ev: Evaluator, op: Op) -> tuple[Term, Term]:
 
 
 # --------------------------------------------------------------------------------------------------------- bits
-def shli(ev: Evaluator, op: Op) -> Term:
+def shli(ev: SummaryChecker, op: Op) -> Term:
     bits, amount, value = width(op.result), _amount(ev, op), ev.term(op.value("lhs"))
 
     def exact(sign: str) -> Term:
@@ -176,7 +176,7 @@ def _cases(amount: Term, bits: int, of: Callable[[int], Term], beyond: Term) -> 
     return chosen
 
 
-def shri(ev: Evaluator, op: Op) -> Term:
+def shri(ev: SummaryChecker, op: Op) -> Term:
     bits, amount = width(op.result), _amount(ev, op)
     value = read(ev, op, "lhs", op.attributes["sgn"])
     if amount.kind is TermKind.CONST:
@@ -184,13 +184,13 @@ def shri(ev: Evaluator, op: Op) -> Term:
     return ev.term(op.value("lhs")) if bits == 1 else stored(ev, bits_right(value, amount), bits)
 
 
-def _amount(ev: Evaluator, op: Op) -> Term:
+def _amount(ev: SummaryChecker, op: Op) -> Term:
     amount, bits = read(ev, op, "rhs", "unsigned"), width(op.result)
     ev.promise(op, lt(amount, const(bits)), f"shift amount is less than {bits}")
     return amount
 
 
-def andi(ev: Evaluator, op: Op) -> Term:
+def andi(ev: SummaryChecker, op: Op) -> Term:
     a, b = ev.term(op.value("lhs")), ev.term(op.value("rhs"))
     if width(op.result) == 1:
         return and_(a, b)
@@ -200,7 +200,7 @@ def andi(ev: Evaluator, op: Op) -> Term:
     return bit_and(a, b)
 
 
-def ori(ev: Evaluator, op: Op) -> Term:
+def ori(ev: SummaryChecker, op: Op) -> Term:
     a, b = ev.term(op.value("lhs")), ev.term(op.value("rhs"))
     if width(op.result) == 1:
         return or_(a, b)
@@ -214,13 +214,13 @@ def ori(ev: Evaluator, op: Op) -> Term:
     return bit_or(a, b)
 
 
-def xori(ev: Evaluator, op: Op) -> Term:
+def xori(ev: SummaryChecker, op: Op) -> Term:
     a, b = ev.term(op.value("lhs")), ev.term(op.value("rhs"))
     return not_(iff(a, b)) if width(op.result) == 1 else bit_xor(a, b)
 
 
 # --------------------------------------------------------------------------------------------------- comparisons
-def cmpi(ev: Evaluator, op: Op) -> Term:
+def cmpi(ev: SummaryChecker, op: Op) -> Term:
     predicate, sign = op.attributes["pred"], op.attributes["sgn"]
     bits = width(op.value("lhs"))
     if predicate in ("equal", "not_equal"):
@@ -233,7 +233,7 @@ def cmpi(ev: Evaluator, op: Op) -> Term:
     return less if predicate in ("less_than", "greater_than") else not_(less)
 
 
-def _less(ev: Evaluator, op: Op, first: str, second: str, sign: str) -> Term:
+def _less(ev: SummaryChecker, op: Op, first: str, second: str, sign: str) -> Term:
     a, b, bits = ev.term(op.value(first)), ev.term(op.value(second)), width(op.value(first))
     if bits == 1:
         return and_(not_(a), b) if sign != "signed" else and_(a, not_(b))
@@ -247,13 +247,13 @@ def _less(ev: Evaluator, op: Op, first: str, second: str, sign: str) -> Term:
     return lt(ev.without_sign(bits, a), ev.without_sign(bits, b))
 
 
-def _not_negative(ev: Evaluator, term: Term) -> bool:
+def _not_negative(ev: SummaryChecker, term: Term) -> bool:
     low = ev.sizes.interval(term)[0]
     return low is not None and low >= 0
 
 
 def _extreme(choose: Callable[[Term, Term], Term]) -> Step:
-    def step(ev: Evaluator, op: Op) -> Term:
+    def step(ev: SummaryChecker, op: Op) -> Term:
         sign, bits = op.attributes["sgn"], width(op.result)
         chosen = choose(read(ev, op, "lhs", sign), read(ev, op, "rhs", sign))
         return stored(ev, chosen, bits)

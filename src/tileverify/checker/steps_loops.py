@@ -54,22 +54,22 @@ from ..frontend.bytecode.traverse import walk
 from ..frontend.symbolic.summary import Loop, LoopForm, LoopValue, earlier
 from ..results.codes import TV
 from .agreement import Address, Misread, NotFollowed, Value, Waiting, lanes
-from .evaluator import Evaluator, Step, WayOut, shape, width
+from .evaluator import LoopExit, Step, SummaryChecker, shape, width
 from .steps_accesses import must_await
 from .steps_integers import read, stored
 from .steps_tiles import either_value
 
 
-def block_id(ev: Evaluator, op: Op) -> tuple[Term, ...]:
+def block_id(ev: SummaryChecker, op: Op) -> tuple[Term, ...]:
     return BID
 
 
-def grid(ev: Evaluator, op: Op) -> tuple[Term, ...]:
+def grid(ev: SummaryChecker, op: Op) -> tuple[Term, ...]:
     return GRID
 
 
 # ----------------------------------------------------------------------------------------------------- branches
-def branch(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+def branch(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
     condition = ev.term(op.value("c"))
     blocks = [region.blocks[0] if region.blocks else None for region in op.regions]
     (live, values), (other_live, others) = (
@@ -81,25 +81,25 @@ def branch(ev: Evaluator, op: Op) -> tuple[Value, ...]:
     return tuple(either_value(condition, a, b) for a, b in zip(values, others, strict=True))
 
 
-def give(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+def give(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
     return tuple(ev.value(value) for value in op.group("args"))
 
 
-def go_on(ev: Evaluator, op: Op) -> None:
-    ev.ways.on.append(WayOut(ev.inside, ev.path, give(ev, op)))
+def go_on(ev: SummaryChecker, op: Op) -> None:
+    ev.ways.on.append(LoopExit(ev.inside, ev.path, give(ev, op)))
     ev.stop()
 
 
-def break_off(ev: Evaluator, op: Op) -> None:
-    ev.ways.out.append(WayOut(ev.inside, ev.path, give(ev, op)))
+def break_off(ev: SummaryChecker, op: Op) -> None:
+    ev.ways.out.append(LoopExit(ev.inside, ev.path, give(ev, op)))
     ev.stop()
 
 
-def leave(ev: Evaluator, op: Op) -> None:
+def leave(ev: SummaryChecker, op: Op) -> None:
     ev.stop()
 
 
-def check(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+def check(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
     """An assertion tells the host, and the block goes on; a contract may trust that it stops (``trust``)."""
     if ev.entry.asserts_stop:
         condition = ev.term(op.value("c"))
@@ -112,7 +112,7 @@ def check(ev: Evaluator, op: Op) -> tuple[Value, ...]:
 
 
 # -------------------------------------------------------------------------------------------------------- loops
-def for_loop(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+def for_loop(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
     """Iterations at ``lower + k * step`` while that is below ``upper``."""
     sign = "unsigned" if "unsignedCmp" in op.flags else "signed"
     lower, upper, step = (read(ev, op, name, sign) for name in ("lower", "upper", "step"))
@@ -140,7 +140,7 @@ def for_loop(ev: Evaluator, op: Op) -> tuple[Value, ...]:
     return form.behind(trips, ways.on)
 
 
-def _check_counter(ev: Evaluator, op: Op, k: Term, number: int) -> None:
+def _check_counter(ev: SummaryChecker, op: Op, k: Term, number: int) -> None:
     same = k.kind is TermKind.VAR and k.symbol.name == f"k{number}" and k.symbol.scope is Scope.ITERATION
     if not same or k.symbol.low != 0 or k.symbol.sort is not Sort.INT:
         raise Misread("iterations of a loop are not numbered from 0")
@@ -149,14 +149,14 @@ def _check_counter(ev: Evaluator, op: Op, k: Term, number: int) -> None:
         raise Misread("the time of a loop is said to be bounded")
 
 
-def _check_loop_values(ev: Evaluator, form: CarriedClaims, ways: Sequence[WayOut]) -> None:
+def _check_loop_values(ev: SummaryChecker, form: CarriedClaims, ways: Sequence[LoopExit]) -> None:
     for said in ev.claims.loop_values:
         if said.function in form.own:
             ev.done_values.add(said.function)
             form.check_loop_value(said, ways)
 
 
-def _number_of_trips(ev: Evaluator, number: int, bounds: tuple[Term, Term, Term]) -> Term:
+def _number_of_trips(ev: SummaryChecker, number: int, bounds: tuple[Term, Term, Term]) -> Term:
     """A number of its own, as often as the loop runs: the least T with ``upper <= lower + T * step``."""
     lower, upper, step = bounds
     function = ev.claimed_function(f"trips{number}")
@@ -171,7 +171,7 @@ def _number_of_trips(ev: Evaluator, number: int, bounds: tuple[Term, Term, Term]
     return trips
 
 
-def _most_trips(ev: Evaluator, number: int, bounds: tuple[Term, Term, Term], said: int | None) -> int | None:
+def _most_trips(ev: SummaryChecker, number: int, bounds: tuple[Term, Term, Term], said: int | None) -> int | None:
     """A number that the loop's iterations do not exceed: what is ``said`` of them, if that is one, or what is seen."""
     lower, upper, step = bounds
     k = var(f"k{number}", Scope.ITERATION, 0)
@@ -185,7 +185,7 @@ def _most_trips(ev: Evaluator, number: int, bounds: tuple[Term, Term, Term], sai
     return said
 
 
-def endless_loop(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+def endless_loop(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
     """Iterations until one breaks off.
 
     ``reached`` is claimed of every iteration that runs, and checked by induction, as carried values are.  Behind the
@@ -231,7 +231,7 @@ def endless_loop(ev: Evaluator, op: Op) -> tuple[Value, ...]:
     return tuple(_at(value, {k: last}) for value in merged)
 
 
-def _chosen_number(ev: Evaluator, number: int, claimed: LoopForm, form: CarriedClaims) -> Term | None:
+def _chosen_number(ev: SummaryChecker, number: int, claimed: LoopForm, form: CarriedClaims) -> Term | None:
     """The number that a claim about iterations may speak of as if somebody had chosen it once for the whole loop."""
     name = f"overflow{number}."
     found = {
@@ -249,7 +249,7 @@ def _chosen_number(ev: Evaluator, number: int, claimed: LoopForm, form: CarriedC
     return None
 
 
-def check_handed_on(ev: Evaluator, path: Term, reached: Term, k: Term, chosen: Term | None) -> None:
+def check_handed_on(ev: SummaryChecker, path: Term, reached: Term, k: Term, chosen: Term | None) -> None:
     """The claim about iterations, R(k), holds in the next one.
 
     It may speak of a number f, R(k, f), of which no more is known than that there is one.  To show that there is, f is
@@ -308,7 +308,7 @@ class CarriedClaims:
     """The carried values of one loop as they are claimed, by position."""
 
     def __init__(
-        self, ev: Evaluator, op: Op, claimed: LoopForm, carried: Sequence[SsaValue], inits: Sequence[SsaValue]
+        self, ev: SummaryChecker, op: Op, claimed: LoopForm, carried: Sequence[SsaValue], inits: Sequence[SsaValue]
     ) -> None:
         self.ev, self.op, self.claimed, self.carried = ev, op, claimed, carried
         self.path, self.around = ev.path, ev.iterations
@@ -385,7 +385,7 @@ class CarriedClaims:
         if function is not None and function.scope is Scope.LAUNCH:
             _must_be_alike(terms_of(init), self.around, what)
 
-    def check_step(self, ways: Sequence[WayOut]) -> None:
+    def check_step(self, ways: Sequence[LoopExit]) -> None:
         """What each way on hands over is the claim of the next iteration."""
         k = self.claimed.iteration
         then = add(k, ONE)
@@ -402,7 +402,7 @@ class CarriedClaims:
                 handed = either_way(ways, i)
                 _must_be_alike(terms_of(handed), (*self.around, k), self._what(i))
 
-    def _define(self, i: int, value: Value, then: Term, way: WayOut, now: dict[Term, Term]) -> None:
+    def _define(self, i: int, value: Value, then: Term, way: LoopExit, now: dict[Term, Term]) -> None:
         if self.own[i] is None:
             return
         (claim,), (handed,) = terms_of(self._at(i, then)), terms_of(value)
@@ -423,7 +423,7 @@ class CarriedClaims:
                 # Others rely on the function, so it has to be this value in all cases.
                 self._in_range(way.path, handed, leaf, function, stand_in, what)
 
-    def _check_next(self, i: int, value: Value, then: Term, way: WayOut, now: Mapping[Term, Term]) -> None:
+    def _check_next(self, i: int, value: Value, then: Term, way: LoopExit, now: Mapping[Term, Term]) -> None:
         ev, what, claim = self.ev, f"{self._what(i)} one iteration later", self._at(i, then)
         if isinstance(claim, Waiting):
             if not isinstance(value, Waiting):
@@ -456,7 +456,7 @@ class CarriedClaims:
                 path, floormod(value, const(modulus)), const(rest % modulus), f"{what} (its remainder)"
             )
 
-    def check_loop_value(self, said: LoopValue, ways: Sequence[WayOut]) -> None:
+    def check_loop_value(self, said: LoopValue, ways: Sequence[LoopExit]) -> None:
         """A claim about a value without a closed form: where it begins, and what each iteration makes of it."""
         what, k = f"the value '{said.function.name}' of a loop", self.claimed.iteration
         position = next((i for i, own in enumerate(self.own) if own == said.function), None)
@@ -478,7 +478,7 @@ class CarriedClaims:
             self.ev.compare.same(way.path, value, said.next, f"{what} later")
 
     # --------------------------------------------------------------------------------------------------- behind
-    def behind(self, trips: Term, ways: Sequence[WayOut]) -> tuple[Value, ...]:
+    def behind(self, trips: Term, ways: Sequence[LoopExit]) -> tuple[Value, ...]:
         """The carried values behind ``trips`` iterations; of tokens, what is claimed of them there."""
         results = list(self.at(trips))
         for i, number in self._run(trips, ways).items():
@@ -492,7 +492,7 @@ class CarriedClaims:
                 results[i] = Waiting(said)
         return tuple(results)
 
-    def _run(self, trips: Term, ways: Sequence[WayOut]) -> dict[int, Term]:
+    def _run(self, trips: Term, ways: Sequence[LoopExit]) -> dict[int, Term]:
         """Numbers without a closed form behind a few iterations: what these make of the initial ones, one by one."""
         if trips.kind is not TermKind.CONST or not 0 < trips.value <= _MOST_RUNS or not ways:
             return {}
@@ -518,7 +518,7 @@ class CarriedClaims:
         return f"value {i} of the loop at byte {self.op.offset}"
 
 
-def either_way(ways: Sequence[WayOut], position: int) -> Value:
+def either_way(ways: Sequence[LoopExit], position: int) -> Value:
     """The operand of whichever way is taken."""
     chosen = ways[-1].values[position]
     for way in reversed(ways[:-1]):

@@ -45,7 +45,7 @@ from ..frontend.bytecode.model import (
 from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.symbolic.summary import Origin, OriginKind, ViewFootprint
 from .agreement import Address, Layout, NotFollowed, Tiling, Value, lane
-from .evaluator import Evaluator, Step, pointee, scalar, shape, values_of, width
+from .evaluator import Step, SummaryChecker, pointee, scalar, shape, values_of, width
 from .steps_integers import element, read_unsigned, signed, stored
 
 NAMES: Final = {
@@ -128,7 +128,7 @@ def as_coordinates(offset: Term, origin: Origin, element: ScalarType) -> tuple[T
 _WEAK = "weak"
 
 
-def of_pointer(ev: Evaluator, op: Op, pointer: Address, mask: Term | None) -> Value:
+def of_pointer(ev: SummaryChecker, op: Op, pointer: Address, mask: Term | None) -> Value:
     """The tile that a load of pointers gives; masked lanes hold ``pad``, or anything."""
     result = op.results[0]
     if scalar(result).is_float:
@@ -144,7 +144,7 @@ def of_pointer(ev: Evaluator, op: Op, pointer: Address, mask: Term | None) -> Va
     return _choice(mask, value, otherwise)
 
 
-def of_view(ev: Evaluator, op: Op, view: Tiling, place: ViewFootprint) -> Value:
+def of_view(ev: SummaryChecker, op: Op, view: Tiling, place: ViewFootprint) -> Value:
     """The tile that a load of a view gives; lanes outside hold 0 if the view pads with it, or anything."""
     result = op.results[0]
     if scalar(result).is_float:
@@ -160,13 +160,13 @@ def of_view(ev: Evaluator, op: Op, view: Tiling, place: ViewFootprint) -> Value:
     return _choice(_inside(view, place), value, outside)
 
 
-def unchanged(ev: Evaluator, op: Op, origin: Origin) -> bool:
+def unchanged(ev: SummaryChecker, op: Op, origin: Origin) -> bool:
     """Whether the load sees what was there before the launch: no block writes there, and it is no synchronisation."""
     own = origin.kind in (OriginKind.LOCAL, OriginKind.SHARED_LOCAL)
     return op.attributes["ord"] == _WEAK and not own and not may_be_written(ev, origin)
 
 
-def may_be_written(ev: Evaluator, origin: Origin) -> bool:
+def may_be_written(ev: SummaryChecker, origin: Origin) -> bool:
     """As it is claimed; what may overlap memory that is written, is."""
     written = ev.claims.written
     if "?" in written or origin.kind is OriginKind.UNKNOWN:
@@ -178,7 +178,7 @@ def may_be_written(ev: Evaluator, origin: Origin) -> bool:
     return bool(names & written)
 
 
-def _at_first(ev: Evaluator, op: Op, origin: Origin, offset: Term) -> Term:
+def _at_first(ev: SummaryChecker, op: Op, origin: Origin, offset: Term) -> Term:
     """What lay ``offset`` bytes behind ``origin`` when the launch began."""
     kind, read_as = origin.kind, scalar(op.results[0])
     name = {OriginKind.LIST_ELEMENT: f"{origin.name}[]", OriginKind.GLOBAL: f"global {origin.name}"}.get(
@@ -203,7 +203,7 @@ def _inside(view: Tiling, place: ViewFootprint) -> Term:
     return and_(*(and_(le(ZERO, at), lt(at, size)) for at, size in limits))
 
 
-def _descriptor(ev: Evaluator, op: Op, view: Tiling, place: ViewFootprint) -> Term:
+def _descriptor(ev: SummaryChecker, op: Op, view: Tiling, place: ViewFootprint) -> Term:
     """A row of a list's table: of each array its address, its sizes and its strides, in words of 64 bits."""
     words = place.shape[-1]
     table = len(place.shape) == 2 and place.base is ZERO and words.kind is TermKind.CONST and words.value % 2 == 1
@@ -235,7 +235,7 @@ _NEAR: Final = 2**61
 """Bytes that can be added to an address, and another time, without leaving 64 bits."""
 
 
-def offset(ev: Evaluator, op: Op) -> Address:
+def offset(ev: SummaryChecker, op: Op) -> Address:
     """A byte offset is a whole number.  Where 64 bits do not hold it, the access lies outside its array anyway; only a
     second step could come back from there, so nothing is said of pointers that are moved far twice."""
     base, element = ev.address(op.value("ptr")), pointee(op.value("ptr"))
@@ -247,22 +247,22 @@ def offset(ev: Evaluator, op: Op) -> Address:
     return Address(base.origin, add(base.offset, moved))
 
 
-def _near(ev: Evaluator, offset: Term) -> bool:
+def _near(ev: SummaryChecker, offset: Term) -> bool:
     low, high = ev.sizes.interval(offset)
     return low is not None and high is not None and low >= -_NEAR and high <= _NEAR
 
 
-def ptr_to_ptr(ev: Evaluator, op: Op) -> Address:
+def ptr_to_ptr(ev: SummaryChecker, op: Op) -> Address:
     return ev.address(op.value("s"))
 
 
-def ptr_to_int(ev: Evaluator, op: Op) -> Term:
+def ptr_to_int(ev: SummaryChecker, op: Op) -> Term:
     pointer = ev.address(op.value("s"))
     ev.cast[linear_parts(first_byte(pointer.origin))[1]] = pointer.origin
     return ev.wrapped(64, add(first_byte(pointer.origin), pointer.offset))
 
 
-def int_to_ptr(ev: Evaluator, op: Op) -> Address:
+def int_to_ptr(ev: SummaryChecker, op: Op) -> Address:
     """An address that the kernel took, and something; or that of an array of a list, which a word of descriptors holds.
 
     Whichever memory the number is taken to lie in, accesses outside of that are at fault.
@@ -277,7 +277,7 @@ def int_to_ptr(ev: Evaluator, op: Op) -> Address:
     raise NotFollowed("an integer becomes a pointer")
 
 
-def _in_list(ev: Evaluator, op: Op, factor: int, part: Term) -> Origin | None:
+def _in_list(ev: SummaryChecker, op: Op, factor: int, part: Term) -> Origin | None:
     for name, rank in ev.ranks.items():
         if factor == 1 and part.kind is TermKind.APPLY and part.function == list_word(name, "address"):
             (index,) = part.args
@@ -289,7 +289,7 @@ def _in_list(ev: Evaluator, op: Op, factor: int, part: Term) -> Origin | None:
     return None
 
 
-def get_global(ev: Evaluator, op: Op) -> Address:
+def get_global(ev: SummaryChecker, op: Op) -> Address:
     name = op.attributes["name"]
     found = next(item for item in ev.module.globals if item.name == name)
     unit = found.alignment or found.value.scalar.bytes
@@ -300,7 +300,7 @@ def get_global(ev: Evaluator, op: Op) -> Address:
     return Address(Origin(kind, name, element.bytes, extent=size, alignment=unit, address=scale(unit, place)), ZERO)
 
 
-def alloca(ev: Evaluator, op: Op) -> Address:
+def alloca(ev: SummaryChecker, op: Op) -> Address:
     """Memory of the block's own, at another place in every iteration."""
     element, unit, count = pointee(op.result), op.attributes["align"], op.attributes["num_elem"]
     name = f"local#{ev.ordinal[op]}"
@@ -312,7 +312,7 @@ def alloca(ev: Evaluator, op: Op) -> Address:
 
 
 # ------------------------------------------------------------------------------------------------------- layouts
-def make_tensor_view(ev: Evaluator, op: Op) -> Layout:
+def make_tensor_view(ev: SummaryChecker, op: Op) -> Layout:
     """Sizes and strides that the type leaves open are operands, without sign."""
     declared, pointer = op.result.type, ev.address(op.value("base"))
     assert isinstance(declared, TensorViewType)
@@ -326,7 +326,7 @@ def make_tensor_view(ev: Evaluator, op: Op) -> Layout:
     return Layout(pointer.origin, pointer.offset, declared.element, sizes, strides)
 
 
-def make_tiling(ev: Evaluator, op: Op) -> Tiling:
+def make_tiling(ev: SummaryChecker, op: Op) -> Tiling:
     layout, declared = ev.layout(op.value("s")), op.result.type
     match declared:
         case PartitionViewType(tile, _, dims, padding):
@@ -339,7 +339,7 @@ def make_tiling(ev: Evaluator, op: Op) -> Tiling:
     raise NotFollowed("a view of an unknown kind")
 
 
-def tile_at(ev: Evaluator, view: Tiling, operands: Sequence[SsaValue], inbounds: Sequence[bool]) -> ViewFootprint:
+def tile_at(ev: SummaryChecker, view: Tiling, operands: Sequence[SsaValue], inbounds: Sequence[bool]) -> ViewFootprint:
     """The elements of the tile at an index: element ``index * step + lane`` along each view dimension."""
     layout, index = view.layout, []
     coordinates: list[Term] = [ZERO] * len(layout.shape)
@@ -375,18 +375,18 @@ def _tiles(view: Tiling) -> tuple[Term | None, ...]:
     return tuple(ceildiv(view.layout.shape[dim], const(step)) for dim, step in zip(view.dims, view.step, strict=True))
 
 
-def get_tensor_shape(ev: Evaluator, op: Op) -> tuple[Term, ...]:
+def get_tensor_shape(ev: SummaryChecker, op: Op) -> tuple[Term, ...]:
     return _told(ev, op, ev.layout(op.value("src")).shape, "size")
 
 
-def get_index_space_shape(ev: Evaluator, op: Op) -> tuple[Term, ...]:
+def get_index_space_shape(ev: SummaryChecker, op: Op) -> tuple[Term, ...]:
     view = ev.tiling(op.value("src"))
     sizes = [view.layout.shape[dim] for dim in view.dims]
     tiles = [size if count is None else count for count, size in zip(_tiles(view), sizes, strict=True)]
     return _told(ev, op, tiles, "number of tiles")
 
 
-def _told(ev: Evaluator, op: Op, numbers: Sequence[Term], what: str) -> tuple[Term, ...]:
+def _told(ev: SummaryChecker, op: Op, numbers: Sequence[Term], what: str) -> tuple[Term, ...]:
     told = []
     for d, (number, result) in enumerate(zip(numbers, op.results, strict=True)):
         bits = width(result)

@@ -29,7 +29,7 @@ from ..frontend.bytecode.optable import FLOAT_OPS
 from ..frontend.symbolic.summary import Origin, OriginKind
 from ..results.codes import TV
 from .agreement import Address, Layout, NotFollowed, Value, Waiting, lane, row_major, taken_from
-from .evaluator import Evaluator, Step, pointee, shape, width
+from .evaluator import Step, SummaryChecker, pointee, shape, width
 from .steps_accesses import either
 from .steps_integers import element, must_not_wrap, read_unsigned, signed, stored
 from .steps_pointers import first_byte
@@ -39,7 +39,7 @@ _CHOICES: Final = 64
 
 
 # --------------------------------------------------------------------------------------------------------- making
-def constant(ev: Evaluator, op: Op) -> Value:
+def constant(ev: SummaryChecker, op: Op) -> Value:
     value = op.attributes["value"]
     assert isinstance(value, Constant)
     if value.scalar.is_float:
@@ -62,21 +62,21 @@ def constant(ev: Evaluator, op: Op) -> Value:
     return chosen
 
 
-def iota(ev: Evaluator, op: Op) -> Term:
+def iota(ev: SummaryChecker, op: Op) -> Term:
     return stored(ev, lane(0, shape(op.result)[0]), width(op.result))
 
 
 # --------------------------------------------------------------------------------------------------------- moving
-def broadcast(ev: Evaluator, op: Op) -> Value:
+def broadcast(ev: SummaryChecker, op: Op) -> Value:
     return ev.value(op.value("s"))
 
 
-def reshape(ev: Evaluator, op: Op) -> Value:
+def reshape(ev: SummaryChecker, op: Op) -> Value:
     source = op.value("s")
     return taken_from(ev.value(source), shape(source), row_major(shape(source), shape(op.result)))
 
 
-def permute(ev: Evaluator, op: Op) -> Value:
+def permute(ev: SummaryChecker, op: Op) -> Value:
     """Dimension i of the result is dimension ``perm[i]`` of the source."""
     source = op.value("s")
     sizes = shape(source)
@@ -86,7 +86,7 @@ def permute(ev: Evaluator, op: Op) -> Value:
     return taken_from(ev.value(source), sizes, coordinates)
 
 
-def cat(ev: Evaluator, op: Op) -> Value:
+def cat(ev: SummaryChecker, op: Op) -> Value:
     dim, left, right = op.attributes["dim"], op.value("lhs"), op.value("rhs")
     at, border = lane(dim, shape(op.result)[dim]), const(shape(left)[dim])
 
@@ -97,14 +97,14 @@ def cat(ev: Evaluator, op: Op) -> Value:
     return either_value(lt(at, border), part(left, at), part(right, sub(at, border)))
 
 
-def extract(ev: Evaluator, op: Op) -> Value:
+def extract(ev: SummaryChecker, op: Op) -> Value:
     source = op.value("s")
     starts = _corner(ev, op, shape(source), shape(op.result))
     coordinates = [add(starts[d], lane(d, size)) for d, size in enumerate(shape(op.result))]
     return taken_from(ev.value(source), shape(source), coordinates)
 
 
-def insert(ev: Evaluator, op: Op) -> Value:
+def insert(ev: SummaryChecker, op: Op) -> Value:
     source, target = op.value("s"), op.value("dest")
     starts = _corner(ev, op, shape(target), shape(source))
     offsets = [sub(lane(d, size), starts[d]) for d, size in enumerate(shape(target))]
@@ -113,7 +113,7 @@ def insert(ev: Evaluator, op: Op) -> Value:
     return either_value(covered, taken_from(ev.value(source), shape(source), offsets), ev.value(target))
 
 
-def _corner(ev: Evaluator, op: Op, whole: Sequence[int], part: Sequence[int]) -> list[Term]:
+def _corner(ev: SummaryChecker, op: Op, whole: Sequence[int], part: Sequence[int]) -> list[Term]:
     """The first element of the subtile; its index counts subtiles."""
     starts = []
     for d, operand in enumerate(op.group("index")):
@@ -123,7 +123,7 @@ def _corner(ev: Evaluator, op: Op, whole: Sequence[int], part: Sequence[int]) ->
     return starts
 
 
-def select(ev: Evaluator, op: Op) -> Value:
+def select(ev: SummaryChecker, op: Op) -> Value:
     return either_value(ev.term(op.value("c")), ev.value(op.value("t")), ev.value(op.value("f")))
 
 
@@ -146,7 +146,7 @@ def either_value(condition: Term, then: Value, otherwise: Value) -> Value:
 
 
 # --------------------------------------------------------------------------------------------------------- assume
-def assume(ev: Evaluator, op: Op) -> Value:
+def assume(ev: SummaryChecker, op: Op) -> Value:
     operand = op.value("s")
     value, sizes = ev.value(operand), shape(operand) if isinstance(operand.type, TileType) else ()
     match value:
@@ -198,13 +198,13 @@ def _assumed(predicate: object, number: Term, sizes: Sequence[int], unit: int) -
 
 
 # --------------------------------------------------------------------------------------------------- not followed
-def one_function(ev: Evaluator, op: Op) -> Value:
+def one_function(ev: SummaryChecker, op: Op) -> Value:
     """A float, or what comes of floats: one function of the operands, of which nothing else is known."""
     operands = [ev.value(each) for each in op.operands.values() if isinstance(each, SsaValue)]
     return ev.any_value(op, op.result, operands)
 
 
-def fold(ev: Evaluator, op: Op) -> tuple[Value, ...]:
+def fold(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
     """A reduction or a scan gives anything; what its body must not do is asked of any two elements.
 
     Of a sum, which adds each lane once and 0 as often as it likes, it is asked whether n times each of the n lanes can
@@ -237,7 +237,7 @@ def _adds_all(op: Op, adding: Op) -> bool:
     return once and kept and width(adding.result) > 1 and start.value == 0
 
 
-def bitcast(ev: Evaluator, op: Op) -> Value:
+def bitcast(ev: SummaryChecker, op: Op) -> Value:
     source = op.value("s")
     assert isinstance(source.type, TileType)
     same = isinstance(source.type.element, ScalarType) and source.type == op.result.type

@@ -23,7 +23,7 @@ from . import exact, formulas
 from .field import Array
 
 if TYPE_CHECKING:
-    from ..backend.interpreter.machine import BlockRun
+    from ..backend.interpreter.machine import BlockInterpreter
 
 
 class Nature(Enum):
@@ -63,14 +63,14 @@ NATURES: Final[dict[str, Nature]] = {
 # What ops that are no comparisons ask of their operands: where the answer is yes, and who asks it.
 
 
-Asked: TypeAlias = "Callable[[BlockRun, Op], tuple[Array, Array] | None]"
+Asked: TypeAlias = "Callable[[BlockInterpreter, Op], tuple[Array, Array] | None]"
 """The lanes in which the answer is yes, and those that ask it of a variable; None where nothing is asked."""
 
 
 def _of_operand(yes: Callable[[Array], Array], *, beside_squares: bool = False) -> Asked:
     """``beside_squares``: nothing is asked of what is never negative."""
 
-    def asked(run: BlockRun, op: Op) -> tuple[Array, Array] | None:
+    def asked(run: BlockInterpreter, op: Op) -> tuple[Array, Array] | None:
         if beside_squares and op.value("s") in never_negative(run.program.entry):
             return None
         data = run.tile(op, "s").data
@@ -83,7 +83,7 @@ def _is_negative(x: Array) -> Array:
     return np.asarray(x["s"] < 0)
 
 
-def _base_is_negative(run: BlockRun, op: Op) -> tuple[Array, Array] | None:
+def _base_is_negative(run: BlockInterpreter, op: Op) -> tuple[Array, Array] | None:
     """Of powers with exponents that are no integers."""
     exponents = run.tile(op, "rhs").data["s"]
     if op.value("lhs") in never_negative(run.program.entry) or (exponents % 1 == 0).all():

@@ -33,7 +33,7 @@ from .points import Options, TrialPoint, drawn_point
 from .primitives import is_numbers
 
 if TYPE_CHECKING:
-    from ..backend.interpreter.machine import BlockRun, Result, Rule
+    from ..backend.interpreter.machine import BlockInterpreter, Result, Rule
 
 _MOVES: Final = ((-3.0, 1e5), (3.0, -1e5))
 """About how far a number is moved, an integer by 1 to 3 and by 2^6 to 2^30: at the first point by all of these, at
@@ -77,7 +77,7 @@ class _Moved:
         return {**rules, self.op.name: self._moving(rules[self.op.name])}
 
     def _moving(self, rule: Rule) -> Rule:
-        def moving(run: BlockRun, op: Op) -> Result:
+        def moving(run: BlockInterpreter, op: Op) -> Result:
             found = rule(run, op)
             if op is not self.op:
                 return found

@@ -33,7 +33,7 @@ from .exact import NUMBER
 from .field import Array, Undecided
 
 if TYPE_CHECKING:
-    from ..backend.interpreter.machine import BlockRun, Result, Rule
+    from ..backend.interpreter.machine import BlockInterpreter, Result, Rule
 
 
 class ExactMemory(Memory):
@@ -86,16 +86,16 @@ class ExactMemory(Memory):
 # Loads, stores and atomics of floats: which elements they touch is the interpreter's, what these hold are numbers.
 
 
-def _memory(run: BlockRun) -> ExactMemory:
+def _memory(run: BlockInterpreter) -> ExactMemory:
     assert isinstance(run.memory, ExactMemory)
     return run.memory
 
 
-def _view_element(run: BlockRun, op: Op) -> ScalarType:
+def _view_element(run: BlockInterpreter, op: Op) -> ScalarType:
     return addressable(op, run.tile_view(op, "view").tensor.element)
 
 
-def _read(run: BlockRun, reaches: Iterable[LiveLanes], into: Tile, element: ScalarType) -> Tile:
+def _read(run: BlockInterpreter, reaches: Iterable[LiveLanes], into: Tile, element: ScalarType) -> Tile:
     data, taint = into.data, into.taint
     for reach in reaches:
         data[reach.region] = _memory(run).read(reach.allocation, reach.offsets, element)
@@ -106,7 +106,7 @@ def _read(run: BlockRun, reaches: Iterable[LiveLanes], into: Tile, element: Scal
     return Tile(data, taint if taint_bits(taint) else None)
 
 
-def _write(run: BlockRun, op: Op, reaches: Iterable[LiveLanes], tile: Tile, element: ScalarType) -> None:
+def _write(run: BlockInterpreter, op: Op, reaches: Iterable[LiveLanes], tile: Tile, element: ScalarType) -> None:
     for reach in reaches:
         marks = tile.taint
         if marks is not None:
@@ -120,14 +120,14 @@ def _blank(shape: tuple[int, ...]) -> Tile:
     return Tile(np.zeros(shape, NUMBER), np.full(shape, UNSPECIFIED, np.uint8))
 
 
-def _integers_of_arrays(run: BlockRun, op: Op) -> Result:
+def _integers_of_arrays(run: BlockInterpreter, op: Op) -> Result:
     """What is made of them follows no law that residues know."""
     found = MACHINE[op.name](run, op)
     assert isinstance(found, tuple)
     return tuple(each.tainted(STEPPED) if isinstance(each, Tile) else each for each in found)
 
 
-def _load_view(run: BlockRun, op: Op) -> Result:
+def _load_view(run: BlockInterpreter, op: Op) -> Result:
     element = _view_element(run, op)
     if not element.is_float:
         return _integers_of_arrays(run, op)
@@ -140,7 +140,7 @@ def _load_view(run: BlockRun, op: Op) -> Result:
     return _read(run, reaches, opened(start, left_out), element), token
 
 
-def _load_pointer(run: BlockRun, op: Op) -> Result:
+def _load_pointer(run: BlockInterpreter, op: Op) -> Result:
     element = element_of(op, "ptr")
     if not element.is_float:
         return _integers_of_arrays(run, op)
@@ -152,7 +152,7 @@ def _load_pointer(run: BlockRun, op: Op) -> Result:
     return _read(run, reaches, opened(start, left_out), element), token
 
 
-def _store_view(run: BlockRun, op: Op) -> Result:
+def _store_view(run: BlockInterpreter, op: Op) -> Result:
     element = _view_element(run, op)
     if not element.is_float:
         return MACHINE[op.name](run, op)
@@ -162,7 +162,7 @@ def _store_view(run: BlockRun, op: Op) -> Result:
     return token
 
 
-def _store_pointer(run: BlockRun, op: Op) -> Result:
+def _store_pointer(run: BlockInterpreter, op: Op) -> Result:
     element = element_of(op, "ptr")
     if not element.is_float:
         return MACHINE[op.name](run, op)
@@ -173,7 +173,7 @@ def _store_pointer(run: BlockRun, op: Op) -> Result:
 
 
 # ----------------------------------------------------------------------------------------------- atomics
-def _modify(run: BlockRun, reach: LiveLanes, value: Array, element: ScalarType, mode: str) -> Array:
+def _modify(run: BlockInterpreter, reach: LiveLanes, value: Array, element: ScalarType, mode: str) -> Array:
     """Lane after lane; what was there before each, flat.  Sums are exact, so their order does not matter."""
     if mode not in ("addf", "xchg"):
         raise Undecided(f"an atomic {mode} of floats")
@@ -192,7 +192,7 @@ def _modify(run: BlockRun, reach: LiveLanes, value: Array, element: ScalarType, 
     return before
 
 
-def _adds(run: BlockRun, reach: LiveLanes, tile: Tile) -> None:
+def _adds(run: BlockInterpreter, reach: LiveLanes, tile: Tile) -> None:
     """Memory holds a sum's number, and no taint of what was added."""
     ways, taint = _memory(run).ways, taint_bits(tile.taint)
     ways.reached(taint)
@@ -206,7 +206,7 @@ def _flat(tile: Tile, reach: LiveLanes, shape: tuple[int, ...]) -> Array:
     return np.asarray(np.broadcast_to(tile.data, shape)[reach.region].reshape(-1))
 
 
-def _rmw(run: BlockRun, op: Op) -> Result:
+def _rmw(run: BlockInterpreter, op: Op) -> Result:
     element = element_of(op, "ptr")
     if not element.is_float:
         _memory(run).ways.reached(taint_bits(run.tile(op, "arg").taint))
@@ -224,7 +224,7 @@ def _rmw(run: BlockRun, op: Op) -> Result:
     return result, token
 
 
-def _red_view(run: BlockRun, op: Op) -> Result:
+def _red_view(run: BlockInterpreter, op: Op) -> Result:
     element = _view_element(run, op)
     value = run.tile(op, "value")
     if not element.is_float:
@@ -238,13 +238,13 @@ def _red_view(run: BlockRun, op: Op) -> Result:
     return token
 
 
-def _exchange(run: BlockRun, op: Op) -> Result:
+def _exchange(run: BlockInterpreter, op: Op) -> Result:
     if element_of(op, "ptr").is_float:
         raise Undecided("a compare and swap of floats")
     return MACHINE[op.name](run, op)
 
 
-def _multimem(run: BlockRun, op: Op) -> Result:
+def _multimem(run: BlockInterpreter, op: Op) -> Result:
     raise Undecided(op.name)
 
 
@@ -272,7 +272,7 @@ RULES: Final[dict[str, Rule]] = {
 # what holds of them is a law of the body, but for the probability with which all else here errs.
 
 
-def require_laws(run: BlockRun, op: Op, combine: CombineLanes, results: Lanes, *, known: bool) -> None:
+def require_laws(run: BlockInterpreter, op: Op, combine: CombineLanes, results: Lanes, *, known: bool) -> None:
     """Raises `Undecided` where another order may give another result.
 
     ``known``: the body is an op whose order is free, so that only the identity is asked about.

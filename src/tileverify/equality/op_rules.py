@@ -48,7 +48,7 @@ from .field import Array, Undecided
 from .memory import ExactMemory, require_laws
 
 if TYPE_CHECKING:
-    from ..backend.interpreter.machine import BlockRun, Result
+    from ..backend.interpreter.machine import BlockInterpreter, Result
 
 Combine: TypeAlias = "Callable[..., Lanes]"
 
@@ -64,7 +64,7 @@ def _is_float(value: Value) -> bool:
 
 
 def _unary(compute: Callable[[Array], Array]) -> Rule:
-    def rule(run: BlockRun, op: Op) -> Tile:
+    def rule(run: BlockInterpreter, op: Op) -> Tile:
         source = run.tile(op, "s")
         return Tile(compute(source.data), source.taint)
 
@@ -72,19 +72,19 @@ def _unary(compute: Callable[[Array], Array]) -> Rule:
 
 
 def _binary(compute: Callable[[Array, Array], Array]) -> Rule:
-    def rule(run: BlockRun, op: Op) -> Tile:
+    def rule(run: BlockInterpreter, op: Op) -> Tile:
         lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
         return Tile(compute(lhs.data, rhs.data), joint_taint(lhs, rhs))
 
     return rule
 
 
-def _fma(run: BlockRun, op: Op) -> Tile:
+def _fma(run: BlockInterpreter, op: Op) -> Tile:
     lhs, rhs, acc = run.tile(op, "lhs"), run.tile(op, "rhs"), run.tile(op, "acc")
     return Tile(exact.add(exact.multiply(lhs.data, rhs.data), acc.data), joint_taint(lhs, rhs, acc))
 
 
-def _marked(run: BlockRun, op: Op, found: Tile, lanes: Array, variable: Array | None = None) -> Tile:
+def _marked(run: BlockInterpreter, op: Op, found: Tile, lanes: Array, variable: Array | None = None) -> Tile:
     """``found`` with the marks of the ways that its lanes went."""
     assert isinstance(run.memory, ExactMemory)
     marks = run.memory.ways.marked(op, lanes, variable)
@@ -94,7 +94,7 @@ def _marked(run: BlockRun, op: Op, found: Tile, lanes: Array, variable: Array | 
 def _stepped(rule: Rule) -> Rule:
     """The rule of an op whose result follows the shadow, or is an integer of an array."""
 
-    def stepping(run: BlockRun, op: Op) -> Result:
+    def stepping(run: BlockInterpreter, op: Op) -> Result:
         found = rule(run, op)
         if isinstance(found, Tile):
             return found.tainted(STEPPED)
@@ -105,7 +105,7 @@ def _stepped(rule: Rule) -> Rule:
 
 
 def _extreme(wanted: int) -> Rule:
-    def rule(run: BlockRun, op: Op) -> Tile:
+    def rule(run: BlockInterpreter, op: Op) -> Tile:
         lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
         first = formulas.is_extreme(lhs.data, rhs.data, wanted, "nan" in op.flags)
         found = Tile(np.where(first, lhs.data, rhs.data), joint_taint(lhs, rhs))
@@ -114,7 +114,7 @@ def _extreme(wanted: int) -> Rule:
     return rule
 
 
-def _compare(run: BlockRun, op: Op) -> Tile:
+def _compare(run: BlockInterpreter, op: Op) -> Tile:
     lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
     order = exact.order(lhs.data, rhs.data)
     found = COMPARISONS[op.attributes["pred"]](order, np.asarray(0, np.int8))
@@ -128,7 +128,7 @@ def _of_integers(name: str) -> Rule:
     """A comparison, or which operand an extreme or a magnitude is, noted where a branch may hang on it."""
     machine = MACHINE[name]
 
-    def rule(run: BlockRun, op: Op) -> Result:
+    def rule(run: BlockInterpreter, op: Op) -> Result:
         found = machine(run, op)
         if isinstance(found, Tile) and op in integer_branches(run.program.entry):
             operand = run.tile(op, "s" if name == "absi" else "lhs").data
@@ -138,7 +138,7 @@ def _of_integers(name: str) -> Rule:
     return rule
 
 
-def _joined(run: BlockRun, op: Op) -> Result:
+def _joined(run: BlockInterpreter, op: Op) -> Result:
     """A condition of two, noted where one of them is."""
     found = MACHINE[op.name](run, op)
     assert isinstance(run.memory, ExactMemory)
@@ -148,13 +148,13 @@ def _joined(run: BlockRun, op: Op) -> Result:
     return found if marks is None else Tile(found.data, marks if found.taint is None else found.taint | marks)
 
 
-def _integer_power(run: BlockRun, op: Op) -> Tile:
+def _integer_power(run: BlockInterpreter, op: Op) -> Tile:
     base, exponent = run.tile(op, "lhs"), run.tile(op, "rhs")
     wide = exact.of_integers(np.asarray(as_signed(exponent.data, bits_of(op.value("rhs")))))
     return Tile(formulas.power(base.data, wide), joint_taint(base, exponent))
 
 
-def _constant(run: BlockRun, op: Op) -> Tile:
+def _constant(run: BlockInterpreter, op: Op) -> Tile:
     constant = op.attributes["value"]
     tile = constant_tile(constant)
     if not constant.scalar.is_float:
@@ -165,7 +165,7 @@ def _constant(run: BlockRun, op: Op) -> Tile:
     return Tile(exact.numbers_of(tile.data.astype(np.float64), constant.scalar.name))
 
 
-def _integer_to_float(run: BlockRun, op: Op) -> Tile:
+def _integer_to_float(run: BlockInterpreter, op: Op) -> Tile:
     source = run.tile(op, "s")
     data = source.data
     if op.attributes["sgn"] == "signed" and data.dtype != np.bool_:
@@ -173,7 +173,7 @@ def _integer_to_float(run: BlockRun, op: Op) -> Tile:
     return Tile(exact.of_integers(data), source.taint)
 
 
-def _float_to_integer(run: BlockRun, op: Op) -> Tile:
+def _float_to_integer(run: BlockInterpreter, op: Op) -> Tile:
     """Toward zero; out of range is unspecified, or clamps with the saturating flag."""
     source, bits = run.tile(op, "s"), bits_of(op.result)
     signed = op.attributes["sgn"] == "signed"
@@ -189,15 +189,15 @@ def _float_to_integer(run: BlockRun, op: Op) -> Tile:
     return Tile(np.where(outside, clamped, result), source.taint)
 
 
-def _unchanged(run: BlockRun, op: Op) -> Tile:
+def _unchanged(run: BlockInterpreter, op: Op) -> Tile:
     return run.tile(op, "s")
 
 
-def _product(run: BlockRun, op: Op) -> Tile:
+def _product(run: BlockInterpreter, op: Op) -> Tile:
     return _accumulated(run, op, run.tile(op, "lhs"), run.tile(op, "rhs"))
 
 
-def _scaled_product(run: BlockRun, op: Op) -> Tile:
+def _scaled_product(run: BlockInterpreter, op: Op) -> Tile:
     lhs, rhs = (
         _scaled(run.tile(op, name), run.tile(op, scale), axis)
         for name, scale, axis in (("lhs", "ls", -1), ("rhs", "rs", -2))
@@ -211,7 +211,7 @@ def _scaled(tile: Tile, scale: Tile, axis: int) -> Tile:
     return Tile(exact.multiply(tile.data, factor.data), joint_taint(tile, factor))
 
 
-def _accumulated(run: BlockRun, op: Op, lhs: Tile, rhs: Tile) -> Tile:
+def _accumulated(run: BlockInterpreter, op: Op, lhs: Tile, rhs: Tile) -> Tile:
     acc = run.tile(op, "acc")
     run.budget.spend(acc.data.size * lhs.data.shape[-1] // 16)
     taint = acc.taint
@@ -223,12 +223,12 @@ def _accumulated(run: BlockRun, op: Op, lhs: Tile, rhs: Tile) -> Tile:
     return Tile(exact.add(exact.matmul(lhs.data, rhs.data), acc.data), taint)
 
 
-def _no_print(run: BlockRun, op: Op) -> tuple[Token, ...]:
+def _no_print(run: BlockInterpreter, op: Op) -> tuple[Token, ...]:
     return (Token(run.waits(op)),) if op.results else ()
 
 
 def _combined(
-    run: BlockRun, op: Op, known: Mapping[str, Callable[[Op], Callable[[Array, int], Array]]], general: Combine
+    run: BlockInterpreter, op: Op, known: Mapping[str, Callable[[Op], Callable[[Array, int], Array]]], general: Combine
 ) -> Result:
     """A ``reduce`` or ``scan``: at once where its body is one op of ``known``, else as the interpreter does it."""
 
@@ -254,7 +254,7 @@ def _combined(
     return results
 
 
-def _with_winner(run: BlockRun, op: Op, found: Tile, data: Array, wanted: int) -> Tile:
+def _with_winner(run: BlockInterpreter, op: Op, found: Tile, data: Array, wanted: int) -> Tile:
     """The extreme of lanes asks which it is: noted is whether it is the first."""
     axis = op.attributes["dim"]
     if data.shape[axis] == 1:
@@ -264,11 +264,11 @@ def _with_winner(run: BlockRun, op: Op, found: Tile, data: Array, wanted: int) -
     return _marked(run, op, found, first >= rest.max(axis), exact.has_variables(data).any(axis))
 
 
-def _reduce(run: BlockRun, op: Op) -> Result:
+def _reduce(run: BlockInterpreter, op: Op) -> Result:
     return _combined(run, op, _REDUCED, reduce_tiles)
 
 
-def _scan(run: BlockRun, op: Op) -> Result:
+def _scan(run: BlockInterpreter, op: Op) -> Result:
     return _combined(run, op, {"addf": lambda op: exact.running}, scan_tiles)
 
 
@@ -280,12 +280,12 @@ _REDUCED: Final[dict[str, Callable[[Op], Callable[[Array, int], Array]]]] = {
 }
 
 
-def _assume(run: BlockRun, op: Op) -> Result:
+def _assume(run: BlockInterpreter, op: Op) -> Result:
     return run.tile(op, "s") if _is_float(op.value("s")) else MACHINE["assume"](run, op)
 
 
 def _bits_of_floats(name: str) -> Rule:
-    def rule(run: BlockRun, op: Op) -> Tile:
+    def rule(run: BlockInterpreter, op: Op) -> Tile:
         if _is_float(op.value("s")) or _is_float(op.result):
             raise Undecided(f"the bits of floats ({name})")
         found = MACHINE[name](run, op)
@@ -295,7 +295,7 @@ def _bits_of_floats(name: str) -> Rule:
     return rule
 
 
-def _bitcast(run: BlockRun, op: Op) -> Tile:
+def _bitcast(run: BlockInterpreter, op: Op) -> Tile:
     """There and back is the identity; between, nothing is known of the bits."""
     source, before, after = run.tile(op, "s"), _element(op.value("s")), _element(op.result)
     if isinstance(source.data, Bits):
@@ -348,7 +348,7 @@ _FLOATS: Final[dict[str, Rule]] = {
 
 
 def _without_rule(name: str) -> Rule:
-    def rule(run: BlockRun, op: Op) -> Tile:
+    def rule(run: BlockInterpreter, op: Op) -> Tile:
         raise Undecided(f"{name} of exact numbers")
 
     return rule
@@ -361,7 +361,7 @@ def _of_launches(rule: Rule) -> Rule:
 
 
 def _asking(name: str, rule: Rule) -> Rule:
-    def noting(run: BlockRun, op: Op) -> Result:
+    def noting(run: BlockInterpreter, op: Op) -> Result:
         found = rule(run, op)
         asked = ASKED[name](run, op)
         assert isinstance(found, Tile)
@@ -381,7 +381,7 @@ _ASKING_THEMSELVES: Final[dict[str, Rule]] = {
 
 
 def _flushing(rule: Rule) -> Rule:
-    def noting(run: BlockRun, op: Op) -> Result:
+    def noting(run: BlockInterpreter, op: Op) -> Result:
         if "ftz" in op.flags:
             assert isinstance(run.memory, ExactMemory)
             run.memory.ways.flushing.add(op)

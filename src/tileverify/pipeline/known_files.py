@@ -320,9 +320,9 @@ def counted_obligations(unit: KernelUnit, options: CheckOptions) -> CountedOblig
     from ..frontend.bytecode import decode
     from ..verifier.attempt import Attempt, VerifyOptions
     from ..verifier.budgets import KERNEL_EFFORT
-    from ..verifier.effort import Effort
+    from ..verifier.effort import ResourceBudget
     from ..verifier.prover import Prover
-    from ..verifier.smt import Session
+    from ..verifier.smt import SolverContext
     from .verdict_cache import ResultCache
 
     try:
@@ -330,7 +330,7 @@ def counted_obligations(unit: KernelUnit, options: CheckOptions) -> CountedOblig
     except UnsupportedOperation as error:
         return CountedObligations({}, problem=error.message or f"no rule for the operation {error.op}")
     attempt = Attempt.of(summary, unit.launch, VerifyOptions(), started=0.0)
-    prover = Prover.of(attempt, Session(0, effort=Effort(KERNEL_EFFORT)))
+    prover = Prover.of(attempt, SolverContext(0, effort=ResourceBudget(KERNEL_EFFORT)))
     prover.prepare()
     counts = Counter(obligation.code for obligation in prover.kernel.obligations())
     own = options.of(unit.file)

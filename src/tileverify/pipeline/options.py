@@ -13,7 +13,7 @@ from ..results import MOST_REFUTATIONS
 
 if TYPE_CHECKING:
     from ..frontend.sources.discover import Skip
-    from ..verifier.effort import Effort
+    from ..verifier.effort import ResourceBudget
     from .configuration import FileSettings
 
 
@@ -99,7 +99,7 @@ class UnderWay:
 
     kernel: str = ""
     since: float = 0.0
-    effort: Effort | None = None
+    effort: ResourceBudget | None = None
 
     @contextmanager
     def at(self, kernel: str) -> Iterator[None]:
@@ -118,7 +118,7 @@ class UnderWay:
         """From now on it is none."""
         self.kernel = ""
 
-    def proves(self, effort: Effort) -> None:
+    def proves(self, effort: ResourceBudget) -> None:
         """Its proof has begun, and is paid from this account."""
         self.effort = effort
 

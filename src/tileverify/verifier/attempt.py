@@ -23,7 +23,7 @@ from ..results import MOST_REFUTATIONS, Finding, HoldsFor, ObligationCount, Verd
 from ..results.codes import Tier
 from .abduction.clauses import Clause
 from .budgets import KERNEL_EFFORT
-from .effort import Effort
+from .effort import ResourceBudget
 from .obligations.answers import Limits
 from .obligations.obligations import Obligation
 
@@ -38,7 +38,7 @@ class VerifyOptions:
     ``effort``: units of the budget for the whole kernel.  ``watch``: called with that budget at the start.
     ``witnesses``: refute or explain open obligations.  False: only prove.
     ``refutations``: the largest number of refuted obligations.
-    ``hasty``: a quick pass: spend little on obligations that only more data facts can close (`of_recording`).
+    ``quick``: a quick pass: spend little on obligations that only more data facts can close (`of_recording`).
     """
 
     timeout_s: float | None = None
@@ -46,10 +46,10 @@ class VerifyOptions:
     limits: Limits = field(default_factory=Limits)
     seed: int = 0
     effort: int = KERNEL_EFFORT
-    watch: Callable[[Effort], None] | None = None
+    watch: Callable[[ResourceBudget], None] | None = None
     witnesses: bool = True
     refutations: int = MOST_REFUTATIONS
-    hasty: bool = False
+    quick: bool = False
 
 
 @dataclass(frozen=True, slots=True)

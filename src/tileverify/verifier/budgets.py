@@ -7,7 +7,7 @@ longer.  `Limits` bound one question; every other constant bounds many questions
     clauses              CLAUSE, WORDING                                       contracts with fewer launches
     any launch           GENERALISED, FIRST, LAST, CLOSING, WIDER_FIT          contracts wider than the launch
     facts                CHOICE, NATURAL, EVERY, MORE, CHOICE_FIT, TRIAL
-    a recording          FIRST_LOOK, HOPELESS
+    a recording          FIRST_LOOK, QUICK_REST
     the contract         WORK
     what is open         OPEN
     every element        COVERAGE
@@ -41,7 +41,7 @@ SOON_SHARE: Final = 160
 LACKING_SHARE: Final = 8
 """The same for the search for clauses that a written contract lacks: these clauses are only advice."""
 
-HASTE: Final = 2_000_000
+QUICK_PASS: Final = 2_000_000
 """Units for whether integers fit, in a quick pass without data facts.  The proof with facts asks again."""
 
 # ---------------------------------------------------------------------------------------------------- clauses
@@ -138,7 +138,7 @@ TRIAL_TOTAL: Final = 4_000_000
 FIRST_LOOK: Final = Limits(linear=100_000, nonlinear=0, rounds=20, total=150_000, bits=0)
 """For a proof without the facts that a recording offers."""
 
-HOPELESS: Final = Limits(linear=20_000, nonlinear=0, rounds=6, total=20_000, bits=0, merges=False)
+QUICK_REST: Final = Limits(linear=20_000, nonlinear=0, rounds=6, total=20_000, bits=0, merges=False)
 """For a data question in such a proof after an earlier one stayed open: the search for facts must run anyway."""
 
 # ----------------------------------------------------------------------------------------- beside the proof

@@ -40,7 +40,7 @@ from .obligations.footprint_overlap import PreparedSite, touches
 from .obligations.layout import IndexFootprint
 from .obligations.limits import clause_terms
 from .obligations.prepare import Preparer, launch_facts
-from .smt import Decider
+from .smt import Solver
 
 
 def written_arrays(
@@ -58,8 +58,8 @@ def written_arrays(
     """
     contract = build_contract(launch)
     facts = (*launch_facts(contract), *clause_terms(requires, summary, launch))
-    decider = Decider(facts, COVERAGE_LIMITS, None if timeout_s is None else time.monotonic() + timeout_s)
-    preparer = Preparer(summary, contract, decider)
+    solver = Solver(facts, COVERAGE_LIMITS, None if timeout_s is None else time.monotonic() + timeout_s)
+    preparer = Preparer(summary, contract, solver)
     names = dict.fromkeys(site.origin.name for site in summary.sites if _counts(site))
     exact = not _leaves_loops(entry.body) and not summary.assertions
     whole = []
@@ -67,7 +67,7 @@ def written_arrays(
         array = _Array.of(preparer.origins[name], preparer)
         if array is not None:
             sites = (site for site in summary.sites if site.origin.name == name and _tells(site))
-            if _Coverage(array, preparer, decider).holds([preparer.site(site) for site in sites]):
+            if _Coverage(array, preparer, solver).holds([preparer.site(site) for site in sites]):
                 whole.append(name)
     return WrittenArrays(tuple(whole), tuple(name for name in names if name not in whole))
 
@@ -134,7 +134,7 @@ class _Array:
 class _Coverage:
     array: _Array
     preparer: Preparer
-    decider: Decider
+    solver: Solver
 
     def holds(self, sites: Sequence[PreparedSite]) -> bool:
         """Whether every element of the array is written by one of ``sites``."""
@@ -179,7 +179,7 @@ class _Coverage:
             if sub.kind is TermKind.ITE and sub.sort is t.Sort.INT:
                 condition, chosen, other = sub.args
                 for wanted, branch in ((condition, other), (t.not_(condition), chosen)):
-                    if self.decider.decide([guard, wanted]).answer is Answer.UNSATISFIABLE:
+                    if self.solver.decide([guard, wanted]).answer is Answer.UNSATISFIABLE:
                         return branch
             return None
 
@@ -199,7 +199,7 @@ class _Coverage:
         return self._contradict([t.not_(condition)])
 
     def _contradict(self, conditions: Sequence[Term]) -> bool:
-        return self.decider.decide([*self.array.inside, *conditions]).answer is Answer.UNSATISFIABLE
+        return self.solver.decide([*self.array.inside, *conditions]).answer is Answer.UNSATISFIABLE
 
 
 def _within(variable: Term, value: Term) -> Iterator[Term]:

@@ -54,7 +54,7 @@ class Determined:
                 others = f"in other launches that the proof covers, {_in_doubt(outcome.open_uses)}"
                 return replace(outcome, deterministic=outcome.one_result, notes=(*outcome.notes, others))
             return replace(outcome, deterministic=outcome.one_result)
-        self._modeller = self.prover.decider.fork(self.prover.session.fresh(models=True))
+        self._modeller = self.prover.solver.fork(self.prover.solver_context.fresh(models=True))
         findings: dict[tuple[int, int | None], Finding] = {}
         doubtful, unrelated = [], dict[str, None]()
         for opened in left:

@@ -22,7 +22,7 @@ Place: TypeAlias = "tuple[str, tuple[int, ...]] | None"
 
 
 @dataclass
-class Effort:
+class ResourceBudget:
     """``most``: units of the whole budget.  ``stage`` and ``obligation``: the present ones, for accounting and
     progress."""
 

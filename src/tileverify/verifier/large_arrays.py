@@ -32,7 +32,7 @@ from .obligations.obligations import Obligation
 from .obligations.prepare import launch_facts, outside
 from .prover import Prover
 from .refute.described import DescribedNumbers
-from .smt import Decider
+from .smt import Solver
 
 EXAMPLE_LIMITS: Final = replace(CLAUSE_LIMITS, nonlinear=300_000)
 """For sizes at which arithmetic wraps: they only help people."""
@@ -120,19 +120,22 @@ class LargeArrays:
         return parts.of_sizes if self.prover.launch.origin == "written" else parts.alone
 
     @cached_property
-    def _decider(self) -> Decider:
+    def _solver(self) -> Solver:
         """Of the contract alone: the proof's own knows the limits."""
-        session = self.prover.session.fresh(models=True)
-        return Decider(
-            launch_facts(self.prover.contract), EXAMPLE_LIMITS, self.prover.decider.deadline, session=session
+        solver_context = self.prover.solver_context.fresh(models=True)
+        return Solver(
+            launch_facts(self.prover.contract),
+            EXAMPLE_LIMITS,
+            self.prover.solver.deadline,
+            solver_context=solver_context,
         )
 
     def _is_possible(self, condition: Term, usual: Sequence[Term]) -> bool:
         """In arrays that a card can hold."""
-        return self._decider.decide([condition, *usual, *self.prover.parts.on_cards]).answer is Answer.SATISFIABLE
+        return self._solver.decide([condition, *usual, *self.prover.parts.on_cards]).answer is Answer.SATISFIABLE
 
     def _is_impossible(self, condition: Term) -> bool:
-        return self._decider.decide([condition, *self.prover.parts.limits]).answer is Answer.UNSATISFIABLE
+        return self._solver.decide([condition, *self.prover.parts.limits]).answer is Answer.UNSATISFIABLE
 
     def _sizes(self, conditions: Sequence[Term]) -> dict[str, int]:
         """The least sizes of a launch that satisfies ``conditions``: below the least power of two, and none of them
@@ -164,7 +167,7 @@ class LargeArrays:
         return high
 
     def _model(self, conditions: Sequence[Term]) -> Model | None:
-        result = self._decider.decide(conditions, model=True)
+        result = self._solver.decide(conditions, model=True)
         return result.model if result.answer is Answer.SATISFIABLE else None
 
 

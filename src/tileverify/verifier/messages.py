@@ -18,7 +18,7 @@ from ..results import COMBINATIONS, Finding, Hint, SourceSite
 from ..results.codes import CODES, CONFLICTS, TV
 from ..results.conditional import plain_name
 from .budgets import KERNEL_EFFORT
-from .effort import Effort
+from .effort import ResourceBudget
 from .obligations.fact_use import loaded_values
 from .obligations.footprint_overlap import CopyLevel
 from .obligations.obligations import MISALIGNED, Obligation, one_width
@@ -206,7 +206,7 @@ def short(obligation: Obligation) -> str:
     return ", ".join([str(obligation.code), *filter(None, [subject, " and ".join(dict.fromkeys(each))])])
 
 
-def spent(effort: Effort) -> str:
+def spent(effort: ResourceBudget) -> str:
     """That the account of a kernel's proof is spent, and on what."""
     stage, obligation, units = effort.most_expensive()
     about = f" for {short(obligation)}" if obligation is not None else ""

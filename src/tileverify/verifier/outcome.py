@@ -41,7 +41,7 @@ def outcome_of(
     limits = [clause for clause in added if prover.parts.is_limit(clause.condition)]
     one_result = None
     if proved and not may_fail:
-        one_result = deterministic(prover.kernel.sites, attempt.contract, prover.decider)
+        one_result = deterministic(prover.kernel.sites, attempt.contract, prover.solver)
     freed = free_text(attempt.launch) if attempt.holds_for == "any" else ()
     return Outcome(
         verdict=verdict,
@@ -88,8 +88,8 @@ def _open_assertions(prover: Prover) -> list[str]:
 
 def _reader(prover: Prover) -> Preparer:
     """A preparer for questions that add no clause to the contract."""
-    decider = WithLimits(prover.decider, OPEN_LIMITS)
-    return Preparer(prover.summary, prover.contract, decider, use=prover.use)
+    solver = WithLimits(prover.solver, OPEN_LIMITS)
+    return Preparer(prover.summary, prover.contract, solver, use=prover.use)
 
 
 def _asked(prover: Prover, reader: Preparer, item: Promise) -> Closed | Open:

@@ -24,7 +24,7 @@ from .abduction.clauses import Clause
 from .abduction.fact_choice import FactChoice, Key, key_of
 from .abduction.narrow_proof import Narrowing, WithinLimits
 from .attempt import Attempt, Open, Outcome
-from .budgets import HOPELESS
+from .budgets import QUICK_REST
 from .large_arrays import LargeArrays
 from .obligations.answers import Answer
 from .obligations.consistency import elements, promises
@@ -36,7 +36,7 @@ from .refute.missing_orders import left_behind, why_open
 from .refute.shown_witness import describe
 from .refute.witness import FoundWitness
 from .refute.witness_search import WitnessSearch
-from .smt import Session
+from .smt import SolverContext
 from .vacuity import emptied, idle, no_launch, no_work
 
 
@@ -51,8 +51,8 @@ class OwnProof:
     explanation: Explanation | None = None
 
     @classmethod
-    def of(cls, attempt: Attempt, session: Session, confirm: Confirm) -> OwnProof:
-        return cls(Prover.of(attempt, session), confirm)
+    def of(cls, attempt: Attempt, solver_context: SolverContext, confirm: Confirm) -> OwnProof:
+        return cls(Prover.of(attempt, solver_context), confirm)
 
     @property
     def freely(self) -> bool:
@@ -66,7 +66,7 @@ class OwnProof:
         own, at = self.prover, self.prover.effort.at
         may_narrow, narrowing = not own.options.deny_requires, Narrowing(own, self.freely)
         with at("the proof"):
-            self.left = self._prove(own.kernel.obligations(), hasty=own.options.hasty)
+            self.left = self._prove(own.kernel.obligations(), quick=own.options.quick)
         if may_narrow:
             self.left = narrowing.ignoring_axes(self.left)
         with at("limits for the contract"):
@@ -96,7 +96,7 @@ class OwnProof:
         The facts must hold together in one launch.
         """
         own = self.prover
-        choice = FactChoice(Prover.of(own.attempt.under(clauses), own.session), own)
+        choice = FactChoice(Prover.of(own.attempt.under(clauses), own.solver_context), own)
         with own.effort.at("a choice of facts"):
             return choice.choose(groups, {key_of(opened.obligation) for opened in self.left})
 
@@ -105,19 +105,19 @@ class OwnProof:
         own = self.prover.attempt
         contract = replace(own.contract, facts=(*own.contract.facts, *(clause.condition for clause in clauses)))
         quick = replace(own, contract=contract, clauses=(), options=replace(own.options, witnesses=False))
-        found = OwnProof.of(quick, self.prover.session, self.confirm).attempt()
+        found = OwnProof.of(quick, self.prover.solver_context, self.confirm).attempt()
         return found is not None and found.verdict is Verdict.PROVED
 
-    def _prove(self, obligations: Iterable[Obligation], *, hasty: bool = False) -> list[Open]:
+    def _prove(self, obligations: Iterable[Obligation], *, quick: bool = False) -> list[Open]:
         """The unproved obligations.
 
-        ``hasty``: after one data obligation stays open, the following ones get small limits.
+        ``quick``: after one data obligation stays open, the following ones get small limits.
         """
         left: list[Open] = []
         hopeless = False
         for obligation in obligations:
-            of_data = hasty and bool(loaded_values(obligation.conditions))
-            answer = self.prover.prove(obligation, HOPELESS if of_data and hopeless else None)
+            of_data = quick and bool(loaded_values(obligation.conditions))
+            answer = self.prover.prove(obligation, QUICK_REST if of_data and hopeless else None)
             if isinstance(answer, Open):
                 left.append(answer)
                 hopeless |= of_data
@@ -132,16 +132,16 @@ class OwnProof:
 
     def _vacuous(self) -> Outcome | None:
         own, launch = self.prover, self.prover.launch
-        some_launch = own.decider.decide(promises(own.contract)).answer
+        some_launch = own.solver.decide(promises(own.contract)).answer
         if some_launch is Answer.UNSATISFIABLE:
-            return self._nothing_to_verify(no_launch(launch, own.session.fresh()))
+            return self._nothing_to_verify(no_launch(launch, own.solver_context.fresh()))
         if some_launch is Answer.UNKNOWN:
             self.notes.append("whether any launch satisfies the contract is out of the solver's reach")
         if launch.data and (reason := self._emptied()) is not None:
             return self._nothing_to_verify(reason)
         own.prepare()
-        if (launch.requires or launch.data) and idle(own.kernel.sites, own.use, own.kernel.origins, own.decider):
-            reason = no_work(own.summary, launch, own.session.fresh())
+        if (launch.requires or launch.data) and idle(own.kernel.sites, own.use, own.kernel.origins, own.solver):
+            reason = no_work(own.summary, launch, own.solver_context.fresh())
             if reason is not None:
                 return self._at_fault(reason) or self._nothing_to_verify(reason)
         return None
@@ -159,9 +159,9 @@ class OwnProof:
         own = self.prover
         promised = promises(own.contract)
         filled = [(*promised, t.le(t.ONE, count)) for count in elements(own.contract).values()]
-        if all(own.decider.decide(asked).answer is not Answer.UNSATISFIABLE for asked in filled):
+        if all(own.solver.decide(asked).answer is not Answer.UNSATISFIABLE for asked in filled):
             return None
-        return emptied(own.launch, own.session.fresh())
+        return emptied(own.launch, own.solver_context.fresh())
 
     def _nothing_to_verify(self, reason: str) -> Outcome:
         return outcome_of(self.prover, Verdict.ERROR, [Finding(TV.CONTRADICTORY_CONTRACT, reason)], self.notes)
@@ -208,8 +208,8 @@ class Explanation:
     def _look_for_witnesses(self, left: Sequence[Open], confirm: Confirm) -> None:
         """Find a confirmed witness or a reason for each code and place; keep the smallest witness."""
         own = self.prover
-        # A solver session of its own: earlier questions must not change the models that become witnesses.
-        search = WitnessSearch(own, confirm, own.decider.fork(own.session.fresh(models=True)))
+        # A solver context of its own: earlier questions must not change the models that become witnesses.
+        search = WitnessSearch(own, confirm, own.solver.fork(own.solver_context.fresh(models=True)))
         shown: set[object] = set()
         for opened in left:
             obligation = opened.obligation
@@ -252,7 +252,7 @@ class Explanation:
             pair = (own.kernel.by_number[site.number] for site in (obligation.first, obligation.second))
             behind = left_behind(*pair)
             conditions = (*obligation.conditions, t.not_(behind))
-            if behind is not t.FALSE and own.decider.decide(conditions).answer is Answer.UNSATISFIABLE:
+            if behind is not t.FALSE and own.solver.decide(conditions).answer is Answer.UNSATISFIABLE:
                 return messages.LEFT_BEHIND
         return why_open(own.kernel.protocols, obligation)
 
@@ -278,7 +278,7 @@ class Explanation:
             return False
         within = within_index_spaces(opened.obligation, self.prover.kernel.by_number)
         inside = (t.substitute(each, opened.eliminated) for each in within)
-        return self.prover.decider.decide([*opened.conditions, *inside]).answer is Answer.UNSATISFIABLE
+        return self.prover.solver.decide([*opened.conditions, *inside]).answer is Answer.UNSATISFIABLE
 
     # --------------------------------------------------------------------------------------- witnesses
     def _finding(self, obligation: Obligation, found: FoundWitness) -> Finding:

@@ -30,14 +30,14 @@ from .budgets import (
     FIT_LEAST,
     FIT_LEAST_AT_FIRST,
     FIT_SHARES,
-    HASTE,
     MOST_UNFIT,
+    QUICK_PASS,
     SEARCH_TOTAL,
     STRUCTURAL,
     WORDING_LIMITS,
 )
-from .effort import Effort
-from .obligations.answers import Answer, Decides, Limits, Result
+from .effort import ResourceBudget
+from .obligations.answers import Answer, Limits, Result, SolverProtocol
 from .obligations.fact_use import FactUse
 from .obligations.footprint_overlap import PreparedSite
 from .obligations.limits import ContractParts
@@ -45,7 +45,7 @@ from .obligations.obligations import Obligation, before_start, every_obligation
 from .obligations.prepare import FitWrap, Preparer, launch_facts, terms_of
 from .obligations.protocols import Protocols
 from .obligations.simplify import simplify
-from .smt import Decider, Session
+from .smt import Solver, SolverContext
 
 TIME_IS_UP = "the time limit for this kernel was reached"
 
@@ -54,13 +54,13 @@ TIME_IS_UP = "the time limit for this kernel was reached"
 class Prover:
     """``attempt``: with the clauses adopted so far.
 
-    ``decider`` answers the proof.  ``searcher`` answers searches: the same solver until `search_afresh` replaces it.
+    ``solver`` answers the proof.  ``searcher`` answers searches: the same solver until `search_afresh` replaces it.
     ``use``: the data facts that questions may assume.  ``closed``: the proved obligations, in proof order.
     """
 
     attempt: Attempt
-    session: Session
-    decider: Decider
+    solver_context: SolverContext
+    solver: Solver
     use: FactUse
     facts: frozenset[Term]
     closed: list[Closed] = field(default_factory=list)
@@ -70,20 +70,20 @@ class Prover:
     _kernel: PreparedKernel | None = None
 
     def __post_init__(self) -> None:
-        self.searcher = self.decider
+        self.searcher = self.solver
 
     @classmethod
-    def of(cls, attempt: Attempt, session: Session) -> Prover:
+    def of(cls, attempt: Attempt, solver_context: SolverContext) -> Prover:
         """The prover of a new attempt.
 
         It gets its own solver context: in a shared one, earlier attempts would influence the solver's heuristics.
-        ``session``: the kernel's; its budget pays.
+        ``solver_context``: the kernel's; its budget pays.
         """
-        session, conditions = session.fresh(), attempt.conditions
+        solver_context, conditions = solver_context.fresh(), attempt.conditions
         facts = (*launch_facts(attempt.contract), *conditions)
         use = FactUse(attempt.contract, OfferedFacts(attempt.offered) if attempt.offered else None, clauses=conditions)
-        decider = Decider(facts, attempt.options.limits, attempt.deadline, session=session)
-        return cls(attempt, session, decider, use, frozenset(t.conjuncts(*facts)))
+        solver = Solver(facts, attempt.options.limits, attempt.deadline, solver_context=solver_context)
+        return cls(attempt, solver_context, solver, use, frozenset(t.conjuncts(*facts)))
 
     @property
     def contract(self) -> Contract:
@@ -107,9 +107,9 @@ class Prover:
         return self.attempt.clauses
 
     @property
-    def effort(self) -> Effort:
+    def effort(self) -> ResourceBudget:
         """The budget of all proofs of this kernel."""
-        return self.session.effort
+        return self.solver_context.effort
 
     @property
     def kernel(self) -> PreparedKernel:
@@ -121,7 +121,7 @@ class Prover:
     def parts(self) -> ContractParts:
         """The parts of the contract that clauses may narrow.  Its solver knows the contract and no clause."""
         facts = launch_facts(self.contract)
-        alone = Decider(facts, CLAUSE_LIMITS, self.decider.deadline, session=self.session)
+        alone = Solver(facts, CLAUSE_LIMITS, self.solver.deadline, solver_context=self.solver_context)
 
         def asked(conditions: Sequence[Term]) -> Answer:
             return alone.decide(conditions).answer
@@ -133,15 +133,15 @@ class Prover:
     def prepare(self, preparer: Preparer | None = None) -> None:
         """Read the kernel under the contract; ``preparer`` replaces the usual one."""
         if preparer is None:
-            options, decider = self.options, self.decider
-            asked = AdaptiveBudget(decider, options.limits, HASTE, most_open=None) if options.hasty else decider
+            options, solver = self.options, self.solver
+            asked = AdaptiveBudget(solver, options.limits, QUICK_PASS, most_open=None) if options.quick else solver
             preparer = Preparer(self.summary, self.contract, asked, use=self.use)
-        self._kernel = PreparedKernel.of(preparer, self.decider)
+        self._kernel = PreparedKernel.of(preparer, self.solver)
 
     def prepare_nothing(self) -> None:
         """Read no access: for questions that need none."""
-        preparer = Preparer(self.summary, self.contract, self.decider, use=self.use)
-        self._kernel = PreparedKernel.nothing(preparer, self.decider)
+        preparer = Preparer(self.summary, self.contract, self.solver, use=self.use)
+        self._kernel = PreparedKernel.nothing(preparer, self.solver)
 
     def prepare_like(self, other: Prover, use: FactUse | None = None) -> None:
         """Take over the prepared kernel of ``other``, which has the same contract.
@@ -150,11 +150,11 @@ class Prover:
         ``use``: the data facts to assume meanwhile, in place of this prover's.
         """
         assert other.contract is self.contract
-        preparer = other.kernel.preparer.informed_otherwise(self.contract, self.decider, use or self.use)
+        preparer = other.kernel.preparer.informed_otherwise(self.contract, self.solver, use or self.use)
         kernel = replace(other.kernel, preparer=preparer)
         doubtful = (item.offset for item, terms in kernel.doubts() if related(self.clauses, terms, self.facts))
         kernel = kernel.again(preparer, set(doubtful) if self.clauses else ())
-        self._kernel = kernel.by(preparer, self.decider)
+        self._kernel = kernel.by(preparer, self.solver)
 
     def prepare_again(self, offsets: Container[int]) -> None:
         """Read the accesses and promises at ``offsets`` again, under the present facts and clauses."""
@@ -166,17 +166,17 @@ class Prover:
         with preparer.narrowing(fit):
             self._kernel = self.kernel.again(preparer, offsets)
 
-    def _informed(self, decider: Decides | None = None) -> Preparer:
-        return self.kernel.preparer.informed_otherwise(self.contract, decider or self.decider, self.use)
+    def _informed(self, solver: SolverProtocol | None = None) -> Preparer:
+        return self.kernel.preparer.informed_otherwise(self.contract, solver or self.solver, self.use)
 
-    def with_facts(self, contract: Contract, offsets: Container[int], decider: Decides | None = None) -> Prover:
+    def with_facts(self, contract: Contract, offsets: Container[int], solver: SolverProtocol | None = None) -> Prover:
         """A prover with this one's solver, for a contract that differs only in its data facts.
 
-        It reads the accesses at ``offsets`` again; ``decider`` answers meanwhile in place of its own.
+        It reads the accesses at ``offsets`` again; ``solver`` answers meanwhile in place of its own.
         """
         use = FactUse(contract, said=self.use.said, clauses=self.attempt.conditions)
         other = replace(self, attempt=replace(self.attempt, contract=contract), use=use, closed=[])
-        other._kernel = self.kernel.again(other._informed(decider), offsets)
+        other._kernel = self.kernel.again(other._informed(solver), offsets)
         return other
 
     # ------------------------------------------------------------------------------------- obligations
@@ -210,7 +210,7 @@ class Prover:
         result = self._answers.get(key)
         if result is None:
             twins = [tuple(self.simplified(pair)) for pair in obligation.twins]
-            result = self.decider.decide(conditions, twins=[(a, b) for a, b in twins], limits=limits)
+            result = self.solver.decide(conditions, twins=[(a, b) for a, b in twins], limits=limits)
             if limits is None or result.answer is not Answer.UNKNOWN:
                 self._answers[key] = result
         if result.answer is Answer.UNSATISFIABLE:
@@ -240,7 +240,7 @@ class Prover:
 
     def limit(self, limits: Limits) -> None:
         """Set the limits of later questions, and forget the `UNKNOWN` answers of other limits."""
-        if self.decider.limit(limits) != limits:
+        if self.solver.limit(limits) != limits:
             for key in [key for key, known in self._answers.items() if known.answer is Answer.UNKNOWN]:
                 del self._answers[key]
 
@@ -250,8 +250,8 @@ class Prover:
         new = [clause for clause in dict.fromkeys(clauses) if clause not in self.clauses]
         self.attempt = self.attempt.under(new)
         conditions = [clause.condition for clause in new]
-        for decider in {id(each): each for each in (self.decider, self.searcher)}.values():
-            decider.assume(conditions)
+        for solver in {id(each): each for each in (self.solver, self.searcher)}.values():
+            solver.assume(conditions)
         self._fixed |= {variable: value for clause in new for variable, value in fixed(clause)}
         self.facts |= {*conditions}
         self.use.adopt(conditions)
@@ -263,19 +263,19 @@ class Prover:
         ``own``: numbers of a launch that satisfies all clauses.  Drop clauses in ``last`` first.
         """
         facts = launch_facts(self.contract)
-        alone = Decider(facts, WORDING_LIMITS, self.decider.deadline, session=self.session)
+        alone = Solver(facts, WORDING_LIMITS, self.solver.deadline, solver_context=self.solver_context)
         clauses = sorted(self.clauses, key=lambda clause: clause in last)
         kept = joined(without_implied(clauses, facts, alone, own))
         self.attempt = replace(self.attempt, clauses=tuple(kept))
 
     def search_afresh(self) -> None:
         """Give searches a fresh solver with resources of its own."""
-        self.searcher = self.decider.fork(self.session)
+        self.searcher = self.solver.fork(self.solver_context)
 
     @contextmanager
     def question(self, opened: Open, limits: Limits = CLAUSE_LIMITS) -> Iterator[Closes]:
         """A test of which clauses close ``opened``; inside the block, ask only the searcher."""
-        with self.decider.selection(opened.conditions, limits, twins=opened.obligation.twins) as selection:
+        with self.solver.selection(opened.conditions, limits, twins=opened.obligation.twins) as selection:
             yield selection.closes
 
     def worded(self, chosen: Sequence[Term], closes: Closes, *, multiply: bool = True) -> list[Clause]:
@@ -336,16 +336,16 @@ class PreparedKernel:
     protocols: Protocols
 
     @classmethod
-    def of(cls, preparer: Preparer, decider: Decides) -> PreparedKernel:
-        """The whole kernel; ``decider`` answers the questions of protocols."""
+    def of(cls, preparer: Preparer, solver: SolverProtocol) -> PreparedKernel:
+        """The whole kernel; ``solver`` answers the questions of protocols."""
         sites = tuple(map(preparer.site, preparer.summary.sites))
         promises = tuple(map(preparer.promise, preparer.summary.promises))
-        return cls(preparer, sites, promises, Protocols(sites, preparer.contract, decider, preparer.origins))
+        return cls(preparer, sites, promises, Protocols(sites, preparer.contract, solver, preparer.origins))
 
     @classmethod
-    def nothing(cls, preparer: Preparer, decider: Decides) -> PreparedKernel:
+    def nothing(cls, preparer: Preparer, solver: SolverProtocol) -> PreparedKernel:
         """No access and no promise: for questions that need none."""
-        return cls(preparer, (), (), Protocols((), preparer.contract, decider, preparer.origins))
+        return cls(preparer, (), (), Protocols((), preparer.contract, solver, preparer.origins))
 
     @property
     def origins(self) -> Mapping[str, Origin]:
@@ -378,9 +378,9 @@ class PreparedKernel:
         promises = tuple(preparer.promise(new) if new.offset in offsets else old for new, old in promised)
         return replace(self, sites=sites, promises=promises)
 
-    def by(self, preparer: Preparer, decider: Decides) -> PreparedKernel:
-        """A copy for another attempt, with its ``preparer`` and ``decider``."""
-        protocols = Protocols(self.sites, preparer.contract, decider, preparer.origins)
+    def by(self, preparer: Preparer, solver: SolverProtocol) -> PreparedKernel:
+        """A copy for another attempt, with its ``preparer`` and ``solver``."""
+        protocols = Protocols(self.sites, preparer.contract, solver, preparer.origins)
         return replace(self, preparer=preparer, protocols=protocols)
 
 
@@ -395,13 +395,13 @@ class PreparedKernel:
 
 @dataclass
 class AdaptiveBudget:
-    """Asks ``decider`` within ``limits`` until most of ``account`` (resource units) is spent or ``most_open`` integers
+    """Asks ``solver`` within ``limits`` until most of ``account`` (resource units) is spent or ``most_open`` integers
     stay open.
 
     No ``account``: no end.  The first condition of a question says that an integer does not fit; the others say where.
     """
 
-    decider: Decider
+    solver: Solver
     limits: Limits
     account: int | None
     most_open: int | None = MOST_UNFIT
@@ -414,12 +414,12 @@ class AdaptiveBudget:
             return Result(Answer.UNKNOWN, None)
         limits, about = self.limits, conditions[0]
         if self.account is not None:
-            share = (self.account - self.decider.spent) // FIT_SHARES
+            share = (self.account - self.solver.spent) // FIT_SHARES
             vain, others = self._in_vain[about], len(self._in_vain.keys() - {about})
             least = FIT_LEAST if vain else FIT_LEAST_AT_FIRST
             linear, total = (max(min(most, share) >> vain + others, least) for most in (limits.linear, limits.total))
             limits = replace(limits, linear=linear, total=total)
-        result = self.decider.decide(conditions, twins=twins, limits=limits)
+        result = self.solver.decide(conditions, twins=twins, limits=limits)
         if result.answer is Answer.UNKNOWN:
             self._in_vain[about] += 1
         return result
@@ -429,4 +429,4 @@ class AdaptiveBudget:
         if self.account is None:
             return False
         too_many = self.most_open is not None and len(self._in_vain) >= self.most_open
-        return self.account - self.decider.spent < FIT_LEAST * FIT_SHARES or too_many
+        return self.account - self.solver.spent < FIT_LEAST * FIT_SHARES or too_many

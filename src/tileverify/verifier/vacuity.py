@@ -23,7 +23,7 @@ from .obligations.consistency import elements, promises
 from .obligations.fact_use import FactUse
 from .obligations.footprint_overlap import PreparedSite, does_something
 from .obligations.prepare import Preparer, launch_facts
-from .smt import Decider, Session
+from .smt import Solver, SolverContext
 
 FEW_SUBSETS: Final = 60
 """So many sets of one or two lines are tried before lines are left out one by one."""
@@ -99,15 +99,15 @@ def smallest(
 
 
 # ---------------------------------------------------------------------------------------- no launch at all
-def contradictory(launch: LaunchSpec, session: Session) -> bool:
+def contradictory(launch: LaunchSpec, solver_context: SolverContext) -> bool:
     """Whether no numbers and contents satisfy the contract."""
-    asked = _Asked.of(launch, session)
+    asked = _Asked.of(launch, solver_context)
     return asked is not None and asked.impossible()
 
 
-def no_launch(launch: LaunchSpec, session: Session) -> str:
+def no_launch(launch: LaunchSpec, solver_context: SolverContext) -> str:
     """Why no launch satisfies a contradictory contract, in the user's words."""
-    found = smallest(lines_of(launch), lambda lines: contradictory(only(launch, lines), session))
+    found = smallest(lines_of(launch), lambda lines: contradictory(only(launch, lines), solver_context))
     return f"the launch contract contradicts itself: {_words(found)}"
 
 
@@ -116,19 +116,19 @@ class _Asked:
     """A contract and who answers questions about it."""
 
     contract: Contract
-    decider: Decider
+    solver: Solver
 
     @classmethod
-    def of(cls, launch: LaunchSpec, session: Session) -> _Asked | None:
+    def of(cls, launch: LaunchSpec, solver_context: SolverContext) -> _Asked | None:
         try:
             contract = build_contract(launch)
         except SpecError:  # a name without what gave it its meaning: nothing can be said
             return None
-        return cls(contract, Decider(launch_facts(contract), Limits(), session=session))
+        return cls(contract, Solver(launch_facts(contract), Limits(), solver_context=solver_context))
 
     def impossible(self, *more: Term) -> bool:
         asked = (*promises(self.contract), *more)
-        return self.decider.decide(asked).answer is Answer.UNSATISFIABLE
+        return self.solver.decide(asked).answer is Answer.UNSATISFIABLE
 
     def empties(self, array: str) -> bool:
         """Whether the array has no element in any launch."""
@@ -147,16 +147,16 @@ def _words(found: Sequence[ContractLine]) -> str:
 
 
 # -------------------------------------------------------------------------------------- nothing left to do
-def emptied(launch: LaunchSpec, session: Session) -> str | None:
+def emptied(launch: LaunchSpec, solver_context: SolverContext) -> str | None:
     """Why an array that facts speak of is empty in every launch; ``None`` if it is not, or is described so."""
-    asked = _Asked.of(launch, session)
+    asked = _Asked.of(launch, solver_context)
     for name in () if asked is None else elements(asked.contract):
         assert asked is not None
         if not asked.empties(name):
             continue
 
         def empties(lines: Sequence[ContractLine], name: str = name) -> bool:
-            rest = _Asked.of(only(launch, lines), session)
+            rest = _Asked.of(only(launch, lines), solver_context)
             return rest is not None and rest.empties(name)
 
         found = smallest(lines_of(launch), empties)
@@ -166,20 +166,20 @@ def emptied(launch: LaunchSpec, session: Session) -> str | None:
     return None
 
 
-def idle(sites: Sequence[PreparedSite], use: FactUse, origins: Mapping[str, Origin], decider: Decider) -> bool:
+def idle(sites: Sequence[PreparedSite], use: FactUse, origins: Mapping[str, Origin], solver: Solver) -> bool:
     """Whether no block of any launch gets to an access that writes (to any, where none does)."""
     promised = promises(use.contract)
 
     def unreached(site: PreparedSite) -> bool:
         conditions = (site.guard, does_something(site), *promised)
         asked = (*conditions, *use.known(conditions, origins))
-        return decider.decide(asked, limits=WORK_LIMITS).answer is Answer.UNSATISFIABLE
+        return solver.decide(asked, limits=WORK_LIMITS).answer is Answer.UNSATISFIABLE
 
     at_stake = [site for site in sites if site.site.writes] or list(sites)
     return bool(at_stake) and all(map(unreached, at_stake))
 
 
-def no_work(summary: AccessSummary, launch: LaunchSpec, session: Session) -> str | None:
+def no_work(summary: AccessSummary, launch: LaunchSpec, solver_context: SolverContext) -> str | None:
     """The user's facts that leave no block of an idle contract anything to do; ``None`` if it has nothing without them.
 
     A launch that describes empty arrays and says no more is as it is meant.
@@ -190,9 +190,9 @@ def no_work(summary: AccessSummary, launch: LaunchSpec, session: Session) -> str
             contract = build_contract(only(launch, [*lines, *others]))
         except SpecError:
             return False
-        decider, use = Decider(launch_facts(contract), WORK_LIMITS, session=session), FactUse(contract)
-        preparer = Preparer(summary, contract, decider, use=use)
-        return idle([preparer.site(site) for site in summary.sites], use, preparer.origins, decider)
+        solver, use = Solver(launch_facts(contract), WORK_LIMITS, solver_context=solver_context), FactUse(contract)
+        preparer = Preparer(summary, contract, solver, use=use)
+        return idle([preparer.site(site) for site in summary.sites], use, preparer.origins, solver)
 
     lines = lines_of(launch)
     others = [line for line in lines if line.kind in ("grid", "args")]

@@ -21,19 +21,19 @@ from .abduction.clause_wording import shortest
 from .abduction.clauses import Clause
 from .abduction.fact_candidates import candidates
 from .abduction.fact_choice import FactTrial, with_terms
-from .abduction.generalised_proof import Wider
+from .abduction.generalised_proof import GeneralizationLoop
 from .abduction.generalising import is_asked_first
 from .abduction.narrow_proof import Narrowing
 from .abduction.recorded_launch import as_recorded
 from .attempt import Attempt, Outcome, VerifyOptions
 from .budgets import GENERALISED_LIMITS, LACKING_SHARE, SOON_SHARE, WIDER_SHARE
 from .determined import Determined
-from .effort import Effort
+from .effort import ResourceBudget
 from .obligations.answers import Limits
 from .obligations.prepare import launch_facts
 from .own_proof import OwnProof
 from .prover import Prover
-from .smt import Session
+from .smt import SolverContext
 
 __all__ = ["STAGES", "Outcome", "VerifyOptions", "verify"]
 
@@ -51,10 +51,13 @@ def verify(
     Raises `SpecError` when the spec uses names that it does not define.
     """
     options = options or VerifyOptions()
-    session = Session(options.seed, effort=Effort(options.effort))
+    solver_context = SolverContext(options.seed, effort=ResourceBudget(options.effort))
     if options.watch is not None:
-        options.watch(session.effort)
-    kernel, so_far = _Kernel(summary, parameters, options, session, time.monotonic(), confirm), Verification(launch)
+        options.watch(solver_context.effort)
+    kernel, so_far = (
+        _Kernel(summary, parameters, options, solver_context, time.monotonic(), confirm),
+        Verification(launch),
+    )
     for stage in STAGES:
         so_far = stage(kernel, so_far)
         if so_far.ended:
@@ -69,20 +72,20 @@ class _Kernel:
     summary: AccessSummary
     parameters: Sequence[EntryParameter]
     options: VerifyOptions
-    session: Session
+    solver_context: SolverContext
     started: float
     confirm: Confirm
 
-    def own(self, launch: LaunchSpec, hasty: Limits | None = None) -> OwnProof:
-        """The proof under a launch's own contract; ``hasty``: the limits of a quick pass."""
-        options = self.options if hasty is None else replace(self.options, limits=hasty, hasty=True)
-        return OwnProof.of(Attempt.of(self.summary, launch, options, self.started), self.session, self.confirm)
+    def own(self, launch: LaunchSpec, quick: Limits | None = None) -> OwnProof:
+        """The proof under a launch's own contract; ``quick``: the limits of a quick pass."""
+        options = self.options if quick is None else replace(self.options, limits=quick, quick=True)
+        return OwnProof.of(Attempt.of(self.summary, launch, options, self.started), self.solver_context, self.confirm)
 
     @property
-    def wider(self) -> Wider:
+    def wider(self) -> GeneralizationLoop:
         """Proofs under contracts wider than the user's."""
         options = replace(self.options, limits=GENERALISED_LIMITS)
-        return Wider(self.summary, self.parameters, options, self.session, self.started)
+        return GeneralizationLoop(self.summary, self.parameters, options, self.solver_context, self.started)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +181,7 @@ def _own(kernel: _Kernel, so_far: Verification) -> Verification:
         clauses = proof.prover.clauses
     if outcome.verdict is not Verdict.PROVED:
         return so_far.ends_with(outcome)
-    if kernel.session.effort.is_spent:
+    if kernel.solver_context.effort.is_spent:
         return so_far.ends_with(outcome, clauses)
     return replace(so_far, outcome=outcome, clauses=clauses)
 
@@ -208,7 +211,7 @@ def _determined(kernel: _Kernel, so_far: Verification) -> Outcome:
     if not so_far.outcome.open_uses:
         return so_far.outcome
     attempt = Attempt.of(kernel.summary, so_far.launch, kernel.options, kernel.started)
-    prover = Prover.of(attempt, kernel.session)
+    prover = Prover.of(attempt, kernel.solver_context)
     return Determined(prover, kernel.confirm).told(so_far.outcome, so_far.clauses)
 
 
@@ -222,7 +225,7 @@ def with_suggested_facts(outcome: Outcome, proof: OwnProof, groups: Iterable[Seq
     """The outcome with suggested data facts, if the prover closes open obligations under them."""
     own, reasons = proof.prover, proof.explanation.reasons if proof.explanation is not None else {}
     attempt = replace(own.attempt, offered=with_terms(groups, own.launch))
-    trial = FactTrial(Prover.of(attempt, own.session), own)
+    trial = FactTrial(Prover.of(attempt, own.solver_context), own)
     with own.effort.at("facts to suggest"):
         facts = trial.run(reasons.keys())
     if not facts:

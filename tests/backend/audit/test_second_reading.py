@@ -21,7 +21,7 @@ from tileverify.frontend.bytecode import decode
 from tileverify.frontend.bytecode.model import Op, Value
 from tileverify.frontend.sources.discover import discover
 from tileverify.frontend.symbolic import execute, integers, loops, memory, pointers
-from tileverify.frontend.symbolic.machine import Machine
+from tileverify.frontend.symbolic.machine import SymbolicExecutor
 from tileverify.frontend.symbolic.summary import ViewFootprint
 from tileverify.frontend.symbolic.tokens import EMPTY, Token
 from tileverify.pipeline import CheckOptions
@@ -87,7 +87,7 @@ def test_launches_begin_at_the_borders_and_keep_the_contract() -> None:
 def _dropped_guard(patch: pytest.MonkeyPatch) -> None:
     """Masks of loads and stores are not looked at."""
 
-    def everything(m: Machine, op: Op) -> Term:
+    def everything(m: SymbolicExecutor, op: Op) -> Term:
         return TRUE
 
     patch.setattr(memory, "_mask", everything)
@@ -107,17 +107,17 @@ def _wrong_stride(patch: pytest.MonkeyPatch) -> None:
 def _lost_token(patch: pytest.MonkeyPatch) -> None:
     """Accesses wait for nothing."""
 
-    def nothing(m: Machine, value: Value | None) -> Token:
+    def nothing(m: SymbolicExecutor, value: Value | None) -> Token:
         return EMPTY
 
-    patch.setattr(Machine, "token", nothing)
+    patch.setattr(SymbolicExecutor, "token", nothing)
 
 
 def _loop_one_short(patch: pytest.MonkeyPatch) -> None:
     """The last iteration of a `for` does not happen."""
     plain = loops._bound
 
-    def short(m: Machine, op: Op, name: str) -> Term:
+    def short(m: SymbolicExecutor, op: Op, name: str) -> Term:
         bound = plain(m, op, name)
         return sub(bound, ONE) if name == "upper" else bound
 

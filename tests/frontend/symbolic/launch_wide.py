@@ -16,7 +16,7 @@ import numpy as np
 
 from tileverify.backend.interpreter import Budget, Memory, bind_launch
 from tileverify.backend.interpreter.control import execute_at_once
-from tileverify.backend.interpreter.machine import BlockRun
+from tileverify.backend.interpreter.machine import BlockInterpreter
 from tileverify.backend.interpreter.values import UNSPECIFIED, InterpreterStop, Tile
 from tileverify.contract.launch import ConcreteLaunch, EntryParameter
 from tileverify.contract.terms import Scope, Term, TermKind
@@ -25,7 +25,7 @@ from tileverify.contract.variables import BID
 from tileverify.frontend.bytecode.model import Block, Entry, Module, Op, Value
 from tileverify.frontend.bytecode.traverse import walk
 from tileverify.frontend.symbolic.execute import RULES, bind
-from tileverify.frontend.symbolic.machine import Machine
+from tileverify.frontend.symbolic.machine import SymbolicExecutor
 from tileverify.frontend.symbolic.values import Pointer
 from tileverify.frontend.symbolic.written import find_written, number
 
@@ -61,7 +61,7 @@ class Compared:
 class _Claims(dict[Value, Any]):
     """The machine's values; those of the recorded run are kept with the loops they stand in."""
 
-    def __init__(self, machine: Machine, bodies: frozenset[Value]) -> None:
+    def __init__(self, machine: SymbolicExecutor, bodies: frozenset[Value]) -> None:
         super().__init__()
         self.machine, self.bodies = machine, bodies
         self.claims: list[Claim] = []
@@ -94,7 +94,7 @@ def _variables(content: object) -> tuple[Term, ...] | None:
 def claims(module: Module, entry: Entry, parameters: Sequence[EntryParameter]) -> list[Claim]:
     binding, numbering = bind(entry, parameters), number(entry)
     pointers = [(value, content.origin) for value, content in binding.values.items() if isinstance(content, Pointer)]
-    machine = Machine(module, entry, RULES, numbering, find_written(entry, pointers, (), numbering))
+    machine = SymbolicExecutor(module, entry, RULES, numbering, find_written(entry, pointers, (), numbering))
     env = machine.env = _Claims(machine, _inside_reductions(entry))
     env.update(binding.values)
     machine.elements.update((f"p:{name}", element) for name, element in binding.pointees.items())
@@ -125,7 +125,7 @@ class _Values(dict[Value, Any]):
         self.started: dict[Value, Op] = {}
         self.inner: dict[Op, list[Op]] = {}
         self.count: dict[Op, int] = {}
-        self.run: BlockRun | None = None
+        self.run: BlockInterpreter | None = None
         self._place(entry.body, ())
 
     def _place(self, block: Block, loops: tuple[Op, ...]) -> None:
@@ -173,7 +173,7 @@ def compare_blocks(
     bound.program.uniform = frozenset()  # every block computes everything for itself
     runs: list[tuple[Point, _Values]] = []
     for block in blocks_of(launch.grid):
-        run = BlockRun(bound.program, Memory(bound.image), launch.grid, block, Budget(budget))
+        run = BlockInterpreter(bound.program, Memory(bound.image), launch.grid, block, Budget(budget))
         values = _Values(entry, wanted)
         values.update(bound.arguments)
         run.values = values

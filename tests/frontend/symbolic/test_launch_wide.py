@@ -115,9 +115,9 @@ def _made_of_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def _reduced_without_operands(patch: pytest.MonkeyPatch) -> None:
-    plain = machine.Machine.unknown
+    plain = machine.SymbolicExecutor.unknown
     unknown = partial(lambda plain, m, op, value, **rest: plain(m, op, value, **{"made_from": (), **rest}), plain)
-    patch.setattr(machine.Machine, "unknown", lambda m, op, value, **rest: unknown(m, op, value, **rest))
+    patch.setattr(machine.SymbolicExecutor, "unknown", lambda m, op, value, **rest: unknown(m, op, value, **rest))
 
 
 @pytest.mark.parametrize(

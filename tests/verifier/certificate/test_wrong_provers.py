@@ -26,7 +26,7 @@ from tileverify.verifier.obligations.answers import Answer as SolverAnswer
 from tileverify.verifier.obligations.answers import Proof, Result
 from tileverify.verifier.obligations.lemmas import quotient_lemma
 from tileverify.verifier.obligations.simplify import expand
-from tileverify.verifier.smt import Decider, tier_solver
+from tileverify.verifier.smt import Solver, tier_solver
 
 RACY = ["racy/permute_swapped.py", "out_of_bounds/grid_too_large.py", "out_of_bounds/negative_index.py"]
 
@@ -57,13 +57,13 @@ def count_rejected(target: str) -> int:
 def test_a_solver_that_contradicts_everything(target: str, theory: Tier, monkeypatch: pytest.MonkeyPatch) -> None:
     before = len(believed(target))
 
-    def contradicted(self: Decider, conditions: Iterable[Term], **_: Any) -> Result:
+    def contradicted(self: Solver, conditions: Iterable[Term], **_: Any) -> Result:
         wanted = tuple(map(expand, conditions))
         proof = Proof(wanted, (), (), theory) if self.explain else None
         answer = SolverAnswer.UNSATISFIABLE if wanted else SolverAnswer.SATISFIABLE
         return Result(answer, theory, proof=proof)
 
-    monkeypatch.setattr(Decider, "decide", contradicted)
+    monkeypatch.setattr(Solver, "decide", contradicted)
     assert len(believed(target)) > before
     assert count_rejected(target) == len(believed(target)) - before
 

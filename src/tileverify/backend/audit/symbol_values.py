@@ -23,7 +23,7 @@ from ...frontend.bytecode.model import Entry, Op, PointerType, TileType, Value
 from ...frontend.symbolic.written import number
 from ..interpreter import BlockLog, BoundLaunch, Budget, Memory, MemoryImage
 from ..interpreter.grid_runs import run_schedule
-from ..interpreter.machine import BlockRun
+from ..interpreter.machine import BlockInterpreter
 from ..interpreter.ordering import Schedule
 from ..interpreter.values import OVERFLOWED, UNSPECIFIED, Array, RuntimeValue, Tile, as_signed
 
@@ -497,7 +497,7 @@ def run_blocks(
     wanted = frozenset(watched)
     recorded: dict[Block, RecordedValues] = {}
 
-    def begins(run: BlockRun) -> None:
+    def begins(run: BlockInterpreter) -> None:
         recorded[run.block] = RecordedValues(wanted, run.log.iterations)
         run.values = recorded[run.block]
 

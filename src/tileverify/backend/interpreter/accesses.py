@@ -40,7 +40,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .machine import BlockRun, Rule
+    from .machine import BlockInterpreter, Rule
 
 Region: TypeAlias = Array | tuple[Array | slice, ...] | EllipsisType
 
@@ -82,7 +82,7 @@ def addressable(op: Op, element: ScalarType) -> ScalarType:
     return element
 
 
-def pointer_reach(run: BlockRun, op: Op, width: int) -> tuple[list[LiveLanes], Array | None]:
+def pointer_reach(run: BlockInterpreter, op: Op, width: int) -> tuple[list[LiveLanes], Array | None]:
     """Where the live lanes of a pointer access go, one `LiveLanes` per origin.
 
     Lanes whose mask or address is open are left out; the second result is their taint (``None`` if there are none).
@@ -120,7 +120,7 @@ def pointer_reach(run: BlockRun, op: Op, width: int) -> tuple[list[LiveLanes], A
     return [reach for reach in found if reach is not None], left_out
 
 
-def _settle(run: BlockRun, op: Op, number: int, lanes: Array, addresses: Array, width: int) -> LiveLanes | None:
+def _settle(run: BlockInterpreter, op: Op, number: int, lanes: Array, addresses: Array, width: int) -> LiveLanes | None:
     """Keep the lanes whose elements lie inside the allocation and are aligned; record the others."""
     if number == UNKNOWN_ORIGIN:
         raise NotModelled(f"{op.name} at {op.offset:#x} through a pointer of unknown origin")
@@ -189,7 +189,7 @@ class TileAxis:
         return lanes, self.rows[lanes]
 
 
-def _tile_axes(run: BlockRun, op: Op, view: TileView) -> tuple[list[TileAxis], int]:
+def _tile_axes(run: BlockInterpreter, op: Op, view: TileView) -> tuple[list[TileAxis], int]:
     """The axes of the accessed tile, and the taint of what the view and its index depend on."""
     taint = view.tensor.taint
     kind = view.type
@@ -210,7 +210,7 @@ def _tile_axes(run: BlockRun, op: Op, view: TileView) -> tuple[list[TileAxis], i
     return axes, taint
 
 
-def _check_view(run: BlockRun, op: Op, view: TileView, axes: list[TileAxis]) -> bool:
+def _check_view(run: BlockInterpreter, op: Op, view: TileView, axes: list[TileAxis]) -> bool:
     """Record a tile index outside the index space and broken in-bounds promises; false if nothing may be accessed."""
     kind, tensor = view.type, view.tensor
 
@@ -244,7 +244,7 @@ def _dim_map(view: TileView) -> tuple[int, ...]:
     return tuple(range(len(kind.tile))) if isinstance(kind, GatherScatterViewType) else tuple(kind.dim_map)
 
 
-def view_reach(run: BlockRun, op: Op) -> tuple[list[LiveLanes], Array | None]:
+def view_reach(run: BlockInterpreter, op: Op) -> tuple[list[LiveLanes], Array | None]:
     """Where the lanes of a view access go: the part of the tile that lies inside the tensor.
 
     An access with an open index is left out; the second result is then its (0-d) taint.
@@ -306,7 +306,7 @@ def _followed(op: Op, stride: int, last: int) -> int:
 
 
 def _settle_box(
-    run: BlockRun, op: Op, number: int, box: BoxFootprint | TileFootprint, region: Region
+    run: BlockInterpreter, op: Op, number: int, box: BoxFootprint | TileFootprint, region: Region
 ) -> list[LiveLanes]:
     if number == UNKNOWN_ORIGIN:
         raise NotModelled(f"{op.name} at {op.offset:#x} through a pointer of unknown origin")
@@ -325,7 +325,7 @@ def _settle_box(
 
 
 # --------------------------------------------------------------------------------------- doing the access
-def read_lanes(run: BlockRun, reaches: Iterable[LiveLanes], into: Tile, element: ScalarType) -> Tile:
+def read_lanes(run: BlockInterpreter, reaches: Iterable[LiveLanes], into: Tile, element: ScalarType) -> Tile:
     """``into`` with the lanes of ``reaches`` replaced by what memory holds."""
     data, taint = into.data, into.taint
     for reach in reaches:
@@ -338,7 +338,7 @@ def read_lanes(run: BlockRun, reaches: Iterable[LiveLanes], into: Tile, element:
     return Tile(data, taint if taint_bits(taint) else None)
 
 
-def write_lanes(run: BlockRun, op: Op, reaches: Iterable[LiveLanes], tile: Tile, element: ScalarType) -> None:
+def write_lanes(run: BlockInterpreter, op: Op, reaches: Iterable[LiveLanes], tile: Tile, element: ScalarType) -> None:
     for reach in reaches:
         marks = tile.taint
         if marks is not None:
@@ -349,14 +349,16 @@ def write_lanes(run: BlockRun, op: Op, reaches: Iterable[LiveLanes], tile: Tile,
         run.memory.set_taint(reach.allocation, reach.offsets, element.bytes, marks)
 
 
-def element_namer(run: BlockRun, reach: LiveLanes) -> Callable[[int], str]:
+def element_namer(run: BlockInterpreter, reach: LiveLanes) -> Callable[[int], str]:
     """Names the element that a (flat) lane of ``reach`` goes to."""
     image = run.memory.image
     base = image.allocations[reach.allocation].base
     return lambda lane: image.origins[reach.origin].element(base + int(reach.offsets.reshape(-1)[lane]))
 
 
-def log_all(run: BlockRun, op: Op, kind: str, reaches: Iterable[LiveLanes], *, reads: bool, writes: bool) -> Token:
+def log_all(
+    run: BlockInterpreter, op: Op, kind: str, reaches: Iterable[LiveLanes], *, reads: bool, writes: bool
+) -> Token:
     """Record the access; lanes of several origins are parts of one access, so later parts wait for earlier ones."""
     waits = run.waits(op)
     for reach in reaches:
@@ -379,7 +381,7 @@ def padded(shape: tuple[int, ...], element: ScalarType, padding: str | None) -> 
     return Tile(np.full(shape, PADDING[padding] if element.is_float else 0, carrier(element)))
 
 
-def _load_pointer(run: BlockRun, op: Op) -> tuple[Tile, Token]:
+def _load_pointer(run: BlockInterpreter, op: Op) -> tuple[Tile, Token]:
     element = element_of(op, "ptr")
     shape = tile_type(op.results[0]).shape
     reaches, left_out = pointer_reach(run, op, element.bytes)
@@ -392,7 +394,7 @@ def _load_pointer(run: BlockRun, op: Op) -> tuple[Tile, Token]:
     return read_lanes(run, reaches, opened(start, left_out), element), token
 
 
-def _store_pointer(run: BlockRun, op: Op) -> Token:
+def _store_pointer(run: BlockInterpreter, op: Op) -> Token:
     element = element_of(op, "ptr")
     reaches, _ = pointer_reach(run, op, element.bytes)
     token = log_all(run, op, "store", reaches, reads=False, writes=True)
@@ -400,7 +402,7 @@ def _store_pointer(run: BlockRun, op: Op) -> Token:
     return token
 
 
-def load_view(run: BlockRun, op: Op) -> tuple[Tile, Token]:
+def load_view(run: BlockInterpreter, op: Op) -> tuple[Tile, Token]:
     view = run.tile_view(op, "view")
     element = addressable(op, view.tensor.element)
     reaches, left_out = view_reach(run, op)
@@ -409,7 +411,7 @@ def load_view(run: BlockRun, op: Op) -> tuple[Tile, Token]:
     return read_lanes(run, reaches, opened(start, left_out), element), token
 
 
-def store_view(run: BlockRun, op: Op) -> Token:
+def store_view(run: BlockInterpreter, op: Op) -> Token:
     element = addressable(op, run.tile_view(op, "view").tensor.element)
     reaches, _ = view_reach(run, op)
     token = log_all(run, op, "store", reaches, reads=False, writes=True)

@@ -34,7 +34,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .machine import BlockRun, GridPoint, Rule
+    from .machine import BlockInterpreter, GridPoint, Rule
 
 
 # -------------------------------------------------------------------------------------------- pointers
@@ -43,7 +43,7 @@ def _pointee(kind: object) -> ScalarType:
     return kind.pointee
 
 
-def _offset(run: BlockRun, op: Op) -> Tile:
+def _offset(run: BlockInterpreter, op: Op) -> Tile:
     """``ptr + off * size``: off is signed; the product may not overflow i64, the sum may not leave u64."""
     pointer, count = run.tile(op, "ptr"), run.tile(op, "off")
     pointee = _pointee(tile_type(op.result).element)
@@ -60,12 +60,12 @@ def _offset(run: BlockRun, op: Op) -> Tile:
     return Tile(address, taint, pointer.origin)
 
 
-def _pointer_to_integer(run: BlockRun, op: Op) -> Tile:
+def _pointer_to_integer(run: BlockInterpreter, op: Op) -> Tile:
     source = run.tile(op, "s")
     return Tile(source.data, source.taint)
 
 
-def _integer_to_pointer(run: BlockRun, op: Op) -> Tile:
+def _integer_to_pointer(run: BlockInterpreter, op: Op) -> Tile:
     """The origin of each address is what stands there: descriptors of lists hold true base addresses."""
     source = run.tile(op, "s")
     distinct, which = np.unique(source.data, return_inverse=True)
@@ -73,11 +73,11 @@ def _integer_to_pointer(run: BlockRun, op: Op) -> Tile:
     return Tile(source.data, source.taint, np.asarray(origins[which]).reshape(source.data.shape))
 
 
-def _pointer_to_pointer(run: BlockRun, op: Op) -> Tile:
+def _pointer_to_pointer(run: BlockInterpreter, op: Op) -> Tile:
     return run.tile(op, "s")
 
 
-def _get_global(run: BlockRun, op: Op) -> Tile:
+def _get_global(run: BlockInterpreter, op: Op) -> Tile:
     name = op.attributes["name"]
     if name not in run.program.globals:
         raise NotModelled(f"the global {name}")
@@ -85,7 +85,7 @@ def _get_global(run: BlockRun, op: Op) -> Tile:
     return Tile(np.asarray(run.memory.image.origins[number].base, np.uint64), None, np.asarray(number))
 
 
-def _alloca(run: BlockRun, op: Op) -> Tile:
+def _alloca(run: BlockInterpreter, op: Op) -> Tile:
     pointee = _pointee(tile_type(op.result).element)
     count = op.attributes["num_elem"]
     size = (count + 1) // 2 if pointee.packed else count * pointee.bytes
@@ -97,7 +97,7 @@ def _alloca(run: BlockRun, op: Op) -> Tile:
 
 
 # ----------------------------------------------------------------------------------------------- views
-def _make_tensor_view(run: BlockRun, op: Op) -> TensorView:
+def _make_tensor_view(run: BlockInterpreter, op: Op) -> TensorView:
     kind = op.result.type
     assert isinstance(kind, TensorViewType)
     base = run.tile(op, "base")
@@ -117,7 +117,7 @@ def _make_tensor_view(run: BlockRun, op: Op) -> TensorView:
     return TensorView(kind.element, int(base.data), int(base.origin), layouts[0], layouts[1], taint)
 
 
-def _make_view(run: BlockRun, op: Op) -> TileView:
+def _make_view(run: BlockInterpreter, op: Op) -> TileView:
     kind = op.result.type
     assert isinstance(kind, PartitionViewType | StridedViewType | GatherScatterViewType)
     return TileView(kind, run.tensor_view(op, "s"))
@@ -135,7 +135,7 @@ def index_space(view: TileView) -> tuple[int, ...]:
     return tuple(-(-shape[axis] // step) for axis, step in zip(kind.dim_map, steps, strict=True))
 
 
-def _sizes(run: BlockRun, op: Op, sizes: tuple[int, ...], taint: int) -> tuple[Tile, ...]:
+def _sizes(run: BlockInterpreter, op: Op, sizes: tuple[int, ...], taint: int) -> tuple[Tile, ...]:
     tiles = []
     for size, result in zip(sizes, op.results, strict=True):
         bits = bits_of(result)
@@ -146,12 +146,12 @@ def _sizes(run: BlockRun, op: Op, sizes: tuple[int, ...], taint: int) -> tuple[T
     return tuple(tiles)
 
 
-def _get_tensor_shape(run: BlockRun, op: Op) -> tuple[Tile, ...]:
+def _get_tensor_shape(run: BlockInterpreter, op: Op) -> tuple[Tile, ...]:
     view = run.tensor_view(op, "src")
     return _sizes(run, op, view.shape, view.taint)
 
 
-def _get_index_space_shape(run: BlockRun, op: Op) -> tuple[Tile, ...]:
+def _get_index_space_shape(run: BlockInterpreter, op: Op) -> tuple[Tile, ...]:
     view = run.tile_view(op, "src")
     return _sizes(run, op, index_space(view), view.tensor.taint)
 
@@ -161,11 +161,11 @@ def _triple(point: GridPoint) -> tuple[Tile, ...]:
     return tuple(Tile(np.asarray(coordinate, np.uint32)) for coordinate in point)
 
 
-def _block_id(run: BlockRun, op: Op) -> tuple[Tile, ...]:
+def _block_id(run: BlockInterpreter, op: Op) -> tuple[Tile, ...]:
     return _triple(run.block)
 
 
-def _grid_size(run: BlockRun, op: Op) -> tuple[Tile, ...]:
+def _grid_size(run: BlockInterpreter, op: Op) -> tuple[Tile, ...]:
     return _triple(run.grid)
 
 
@@ -191,11 +191,11 @@ RULES: Final[dict[str, Rule]] = {
 # Token ops: they touch no memory, they only pass on what their tokens wait for.
 
 
-def _make(run: BlockRun, op: Op) -> Token:
+def _make(run: BlockInterpreter, op: Op) -> Token:
     return Token(0)
 
 
-def _join(run: BlockRun, op: Op) -> Token:
+def _join(run: BlockInterpreter, op: Op) -> Token:
     waits = 0
     for value in op.group("tokens"):
         token = run.values[value]
@@ -204,11 +204,11 @@ def _join(run: BlockRun, op: Op) -> Token:
     return Token(waits)
 
 
-def _pass(run: BlockRun, op: Op) -> Token:
+def _pass(run: BlockInterpreter, op: Op) -> Token:
     return Token(run.waits(op))
 
 
-def _fence(run: BlockRun, op: Op) -> Token:
+def _fence(run: BlockInterpreter, op: Op) -> Token:
     return Token(run.waits(op, "s"))
 
 

@@ -30,7 +30,7 @@ from .tiles import tile_type
 from .values import APPROXIMATE, INTERLEAVED, UNSPECIFIED, Array, NotModelled, Tile, Token, as_signed, carrier
 
 if TYPE_CHECKING:
-    from .machine import BlockRun, Rule
+    from .machine import BlockInterpreter, Rule
 
 FLUSHED: Final = np.uint8(APPROXIMATE)
 """An atomic f32 sum may take subnormal numbers for zeros: the specification says that its compiler makes it so."""
@@ -91,7 +91,7 @@ Update = Callable[[Array, Array, Array], tuple[Array, Array, Array]]
 
 
 def _update(
-    run: BlockRun, op: Op, reach: LiveLanes, element: ScalarType, update: Update, collision: int
+    run: BlockInterpreter, op: Op, reach: LiveLanes, element: ScalarType, update: Update, collision: int
 ) -> tuple[Array, Array, Array]:
     """Run ``update`` on the reach's elements: old raw elements, their taint, and which lanes wrote (all flat).
 
@@ -127,7 +127,7 @@ def _update(
     return old, taint, wrote
 
 
-def _namer(run: BlockRun, reach: LiveLanes, lanes: Array) -> Callable[[int], str]:
+def _namer(run: BlockInterpreter, reach: LiveLanes, lanes: Array) -> Callable[[int], str]:
     named = element_namer(run, reach)
     return lambda lane: named(int(lanes[lane]))
 
@@ -141,7 +141,7 @@ def _lanes(tile: Tile, reach: LiveLanes, shape: tuple[int, ...]) -> tuple[Array,
 
 
 def read_modify_write(
-    run: BlockRun, op: Op, reach: LiveLanes, element: ScalarType, value: Tile, shape: tuple[int, ...], mode: str
+    run: BlockInterpreter, op: Op, reach: LiveLanes, element: ScalarType, value: Tile, shape: tuple[int, ...], mode: str
 ) -> tuple[Array, Array]:
     """Combine the lanes of ``value`` with the reach's elements; the old raw elements and their taint, flat."""
     argument, marks = _lanes(value, reach, shape)
@@ -173,7 +173,7 @@ def _into(result: Tile, reach: LiveLanes, old: Array, taint: Array, element: Sca
     result.taint[reach.region] = taint.reshape(shape)
 
 
-def _rmw(run: BlockRun, op: Op) -> tuple[Tile, Token]:
+def _rmw(run: BlockInterpreter, op: Op) -> tuple[Tile, Token]:
     element = element_of(op, "ptr")
     shape = tile_type(op.results[0]).shape
     reaches, left_out = pointer_reach(run, op, element.bytes)
@@ -185,7 +185,7 @@ def _rmw(run: BlockRun, op: Op) -> tuple[Tile, Token]:
     return result, token
 
 
-def _red_view(run: BlockRun, op: Op) -> Token:
+def _red_view(run: BlockInterpreter, op: Op) -> Token:
     element = addressable(op, run.tile_view(op, "view").tensor.element)
     value = run.tile(op, "value")
     reaches, _ = view_reach(run, op)
@@ -196,7 +196,7 @@ def _red_view(run: BlockRun, op: Op) -> Token:
 
 
 def _exchange(
-    run: BlockRun, op: Op, wanted: Array, raw: Array, compare_marks: Array | None, new_marks: Array | None
+    run: BlockInterpreter, op: Op, wanted: Array, raw: Array, compare_marks: Array | None, new_marks: Array | None
 ) -> Update:
     """``raw`` where the old element is ``wanted``; what decides about that may not be open."""
 
@@ -212,7 +212,7 @@ def _exchange(
     return update
 
 
-def _cas(run: BlockRun, op: Op) -> tuple[Tile, Token]:
+def _cas(run: BlockInterpreter, op: Op) -> tuple[Tile, Token]:
     """A lane that compares unequal only reads."""
     element = element_of(op, "ptr")
     shape = tile_type(op.results[0]).shape
@@ -270,12 +270,12 @@ def _mode(op: Op, element: ScalarType) -> str:
     raise NotModelled(f"{op.name} {reduction} of {element.name}")
 
 
-def _load_reduce(run: BlockRun, op: Op) -> tuple[Tile, Token]:
+def _load_reduce(run: BlockInterpreter, op: Op) -> tuple[Tile, Token]:
     _mode(op, run.tile_view(op, "view").tensor.element)
     return load_view(run, op)
 
 
-def _reduce(run: BlockRun, op: Op) -> Token:
+def _reduce(run: BlockInterpreter, op: Op) -> Token:
     element = addressable(op, run.tile_view(op, "view").tensor.element)
     mode, value = _mode(op, element), run.tile(op, "tile")
     reaches, _ = view_reach(run, op)

@@ -17,7 +17,7 @@ from ...results.codes import TV
 from . import accesses, addresses, atomics, floats, host, integers, reductions, tiles
 from .access_log import BlockLog
 from .integers import bits_of
-from .machine import OP_COST, BlockRun, Budget, GridPoint, Program, Result, Rule, Turn
+from .machine import OP_COST, BlockInterpreter, Budget, GridPoint, Program, Result, Rule, Turn
 from .memory import Memory
 from .reductions import reduce_tiles, scan_tiles
 from .values import (
@@ -52,7 +52,7 @@ RegionSteps: TypeAlias = "Generator[None, None, Exit | None]"
 """The run of an op with regions: how it left the list that it stands in, or ``None`` where that goes on."""
 
 
-def execute(run: BlockRun, block: Block) -> Steps:
+def execute(run: BlockInterpreter, block: Block) -> Steps:
     """Run an op list up to its terminator, or to an exit from inside one of its regions."""
     values, turn, computed, left_out = run.values, run.turn, run.program.computed, run.program.left_out
     rules = RULES if run.program.rules is None else run.program.rules
@@ -101,7 +101,7 @@ def _bound(values: dict[Value, RuntimeValue], op: Op, result: Result) -> int:
     return 0
 
 
-def execute_at_once(run: BlockRun, block: Block) -> Exit:
+def execute_at_once(run: BlockInterpreter, block: Block) -> Exit:
     """Run an op list to its end, as that of a reduction, whose ops are pure: control is handed to no other block."""
     steps = execute(run, block)
     while True:
@@ -112,7 +112,7 @@ def execute_at_once(run: BlockRun, block: Block) -> Exit:
             return left
 
 
-def _combined(run: BlockRun, block: Block) -> tuple[RuntimeValue, ...]:
+def _combined(run: BlockInterpreter, block: Block) -> tuple[RuntimeValue, ...]:
     """What the body of a reduction or scan yields.  Nearly all are one op, for which `execute` does much beside it."""
     if len(block.ops) == 2:
         op, end = block.ops
@@ -127,7 +127,7 @@ def _combined(run: BlockRun, block: Block) -> tuple[RuntimeValue, ...]:
     return execute_at_once(run, block).values
 
 
-def _computed(run: BlockRun, op: Op, rule: Rule) -> Result:
+def _computed(run: BlockInterpreter, op: Op, rule: Rule) -> Result:
     """What the rule gives, kept for the other blocks if it is the same in all of them."""
     result = rule(run, op)
     if op in run.program.uniform and run.log.silent:
@@ -142,7 +142,7 @@ def _body(op: Op, number: int = 0) -> Block:
     return blocks[0]
 
 
-def _if(run: BlockRun, op: Op) -> RegionSteps:
+def _if(run: BlockInterpreter, op: Op) -> RegionSteps:
     taken = run.scalar(op, run.tile(op, "c"), "branch")
     region = 0 if taken else 1
     if region >= len(op.regions) or not op.regions[region].blocks:
@@ -154,7 +154,7 @@ def _if(run: BlockRun, op: Op) -> RegionSteps:
     return None
 
 
-def _for(run: BlockRun, op: Op) -> RegionSteps:
+def _for(run: BlockInterpreter, op: Op) -> RegionSteps:
     bits = bits_of(op.value("lower"))
     signed = "unsignedCmp" not in op.flags
 
@@ -185,7 +185,7 @@ def _for(run: BlockRun, op: Op) -> RegionSteps:
     return None
 
 
-def _loop(run: BlockRun, op: Op) -> RegionSteps:
+def _loop(run: BlockInterpreter, op: Op) -> RegionSteps:
     carried = tuple(run.values[value] for value in op.group("inits"))
     body = _body(op)
     iterations = run.log.iterations
@@ -219,16 +219,16 @@ def _same(before: tuple[RuntimeValue, ...], after: tuple[RuntimeValue, ...]) -> 
     )
 
 
-def reduced(run: BlockRun, op: Op) -> tuple[Tile, ...]:
+def reduced(run: BlockInterpreter, op: Op) -> tuple[Tile, ...]:
     return reduce_tiles(run, op, lambda block: _combined(run, block))
 
 
-def scanned(run: BlockRun, op: Op) -> tuple[Tile, ...]:
+def scanned(run: BlockInterpreter, op: Op) -> tuple[Tile, ...]:
     return scan_tiles(run, op, lambda block: _combined(run, block))
 
 
-REGION_OPS: Final[dict[str, Callable[[BlockRun, Op], RegionSteps]]] = {"if": _if, "for": _for, "loop": _loop}
-COMBINING_OPS: Final[dict[str, Callable[[BlockRun, Op], None]]] = {
+REGION_OPS: Final[dict[str, Callable[[BlockInterpreter, Op], RegionSteps]]] = {"if": _if, "for": _for, "loop": _loop}
+COMBINING_OPS: Final[dict[str, Callable[[BlockInterpreter, Op], None]]] = {
     "reduce": lambda run, op: run.bind(op.results, reduced(run, op)),
     "scan": lambda run, op: run.bind(op.results, scanned(run, op)),
 }
@@ -240,14 +240,14 @@ def run_block(
     conduct: Conduct = REPLAY,
 ) -> BlockLog:  # fmt: skip
     """Execute ``block`` of the entry against ``memory`` and return what it did, up to where it stopped."""
-    run = BlockRun(program, memory, grid, block, budget, apart, turn, conduct)
+    run = BlockInterpreter(program, memory, grid, block, budget, apart, turn, conduct)
     with np.errstate(all="ignore"):
         for _ in block_steps(run, arguments):
             pass  # nothing else runs on this memory
     return run.log
 
 
-def block_steps(run: BlockRun, arguments: Mapping[Value, RuntimeValue]) -> Generator[None, None, BlockLog]:
+def block_steps(run: BlockInterpreter, arguments: Mapping[Value, RuntimeValue]) -> Generator[None, None, BlockLog]:
     """The run of a block's entry, which yields where it hands control over and returns what the block did.
 
     Whoever resumes it sets NumPy's error state, which a generator would leave behind where it yields.

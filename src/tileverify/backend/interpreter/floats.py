@@ -39,7 +39,7 @@ from .tiles import scalar_type
 from .values import APPROXIMATE, UNSPECIFIED, Array, Tile, as_signed, joint_taint, storage, with_taint, wrapped
 
 if TYPE_CHECKING:
-    from .machine import BlockRun, Rule
+    from .machine import BlockInterpreter, Rule
 
 EXACT_ROUNDING: Final = "nearest_even"
 
@@ -72,7 +72,7 @@ def _exactly(op: Op, exact: Exact, element: ScalarType, taint: Array | None) -> 
 
 # ------------------------------------------------------------------------------------------------- rules
 def _arithmetic(nearest: Callable[[Array, Array], Array], exact: Callable[[Array, Array], Exact]) -> Rule:
-    def rule(run: BlockRun, op: Op) -> Tile:
+    def rule(run: BlockInterpreter, op: Op) -> Tile:
         lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
         a, b, taint = flushed(op, lhs.data), flushed(op, rhs.data), joint_taint(lhs, rhs)
         element = scalar_type(op.result)
@@ -102,7 +102,7 @@ def _difference(a: Array, b: Array) -> Exact:
     return exact_sum(a, -b)
 
 
-def _fma(run: BlockRun, op: Op) -> Tile:
+def _fma(run: BlockInterpreter, op: Op) -> Tile:
     lhs, rhs, acc = run.tile(op, "lhs"), run.tile(op, "rhs"), run.tile(op, "acc")
     a, b, c = (flushed(op, tile.data) for tile in (lhs, rhs, acc))
     element, taint = scalar_type(op.result), joint_taint(lhs, rhs, acc)
@@ -119,7 +119,7 @@ def fused(a: Array, b: Array, c: Array) -> Array:
     return to_odd_f64(a.astype(np.float64) * b, c.astype(np.float64))
 
 
-def _root(run: BlockRun, op: Op) -> Tile:
+def _root(run: BlockInterpreter, op: Op) -> Tile:
     source = run.tile(op, "s")
     data, element = flushed(op, source.data), scalar_type(op.result)
     if _needs_exact(op):
@@ -127,14 +127,14 @@ def _root(run: BlockRun, op: Op) -> Tile:
     return _finish(op, np.sqrt(data), element, source.taint, op.attributes["rnd"] == EXACT_ROUNDING)
 
 
-def _remainder(run: BlockRun, op: Op) -> Tile:
+def _remainder(run: BlockInterpreter, op: Op) -> Tile:
     """A remainder is a number of the format: nothing is rounded."""
     lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
     return _finish(op, np.fmod(lhs.data, rhs.data), scalar_type(op.result), joint_taint(lhs, rhs), True)
 
 
 def _unary(compute: Callable[[Array], Array], exact: bool) -> Rule:
-    def rule(run: BlockRun, op: Op) -> Tile:
+    def rule(run: BlockInterpreter, op: Op) -> Tile:
         source = run.tile(op, "s")
         return _finish(op, compute(flushed(op, source.data)), scalar_type(op.result), source.taint, exact)
 
@@ -142,14 +142,14 @@ def _unary(compute: Callable[[Array], Array], exact: bool) -> Rule:
 
 
 def _approximate(compute: Callable[[Array, Array], Array]) -> Rule:
-    def rule(run: BlockRun, op: Op) -> Tile:
+    def rule(run: BlockInterpreter, op: Op) -> Tile:
         lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
         return _finish(op, compute(lhs.data, rhs.data), scalar_type(op.result), joint_taint(lhs, rhs), False)
 
     return rule
 
 
-def _integer_power(run: BlockRun, op: Op) -> Tile:
+def _integer_power(run: BlockInterpreter, op: Op) -> Tile:
     base, exponent = run.tile(op, "lhs"), run.tile(op, "rhs")
     power = np.asarray(as_signed(exponent.data, bits_of(op.value("rhs"))))
     data = np.power(base.data.astype(np.float64), power.astype(np.float64))
@@ -173,13 +173,13 @@ _EXTREMES: Final[dict[str, tuple[_Pick, _Pick, int]]] = {
 }
 
 
-def _extreme(run: BlockRun, op: Op) -> Tile:
+def _extreme(run: BlockInterpreter, op: Op) -> Tile:
     lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
     a, b = flushed(op, lhs.data), flushed(op, rhs.data)
     return Tile(extreme(*_EXTREMES[op.name], "nan" in op.flags, a, b), joint_taint(lhs, rhs))
 
 
-def _compare(run: BlockRun, op: Op) -> Tile:
+def _compare(run: BlockInterpreter, op: Op) -> Tile:
     lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
     result = COMPARISONS[op.attributes["pred"]](lhs.data, rhs.data)
     unordered = np.isnan(lhs.data) | np.isnan(rhs.data)
@@ -230,7 +230,7 @@ RULES: Final[dict[str, Rule]] = {
 EXACT_MODES: Final = NEAREST | DIRECTED
 
 
-def _extend(run: BlockRun, op: Op) -> Tile:
+def _extend(run: BlockInterpreter, op: Op) -> Tile:
     source = run.tile(op, "s")
     data = source.data
     if op.attributes["sgn"] == "signed":
@@ -238,7 +238,7 @@ def _extend(run: BlockRun, op: Op) -> Tile:
     return Tile(wrapped(np.asarray(data.astype(np.uint64)), bits_of(op.result)), source.taint)
 
 
-def _truncate(run: BlockRun, op: Op) -> Tile:
+def _truncate(run: BlockInterpreter, op: Op) -> Tile:
     source = run.tile(op, "s")
     wide, bits = bits_of(op.value("s")), bits_of(op.result)
     result = wrapped(source.data, bits)
@@ -252,7 +252,7 @@ def _truncate(run: BlockRun, op: Op) -> Tile:
     return Tile(result, source.taint)
 
 
-def _bitcast(run: BlockRun, op: Op) -> Tile:
+def _bitcast(run: BlockInterpreter, op: Op) -> Tile:
     source, old, new = run.tile(op, "s"), scalar_type(op.value("s")), scalar_type(op.result)
     if old.is_integer and new.is_integer:
         return source
@@ -262,7 +262,7 @@ def _bitcast(run: BlockRun, op: Op) -> Tile:
     return Tile(from_bits(raw, new), source.taint)
 
 
-def _integer_to_float(run: BlockRun, op: Op) -> Tile:
+def _integer_to_float(run: BlockInterpreter, op: Op) -> Tile:
     source, element = run.tile(op, "s"), scalar_type(op.result)
     number = source.data.view(np.uint8) if source.data.dtype == np.bool_ else source.data
     if op.attributes["sgn"] == "signed":
@@ -271,7 +271,7 @@ def _integer_to_float(run: BlockRun, op: Op) -> Tile:
     return Tile(rounded(exact, element, mode), _doubtful(source.taint, exact.nearest, element, mode))
 
 
-def _float_to_float(run: BlockRun, op: Op) -> Tile:
+def _float_to_float(run: BlockInterpreter, op: Op) -> Tile:
     source, element, mode = run.tile(op, "s"), scalar_type(op.result), op.attributes["rnd"]
     if mode == EXACT_ROUNDING:
         result = np.asarray(round_to(source.data, element))
@@ -292,7 +292,7 @@ def _doubtful(taint: Array | None, data: Array, element: ScalarType, mode: str) 
     return with_taint(taint, np.asarray(beyond), APPROXIMATE)
 
 
-def _float_to_integer(run: BlockRun, op: Op) -> Tile:
+def _float_to_integer(run: BlockInterpreter, op: Op) -> Tile:
     """Toward zero; out of range and NaN are unspecified, or clamp (NaN to 0) with the saturating flag."""
     source, bits = run.tile(op, "s"), bits_of(op.result)
     signed = op.attributes["sgn"] == "signed"

@@ -19,7 +19,7 @@ from ...contract.launch import GRID_MAX, ConcreteArray, ConcreteLaunch, EntryPar
 from ...frontend.bytecode.model import Entry, Module, Op, PointerType, ScalarType, TileType, Value
 from .access_log import BlockLog, Trace
 from .control import block_steps, run_block
-from .machine import BlockRun, Budget, GridPoint, Program, Result, Rule
+from .machine import BlockInterpreter, Budget, GridPoint, Program, Result, Rule
 from .memory import Extent, Memory, MemoryImage, Provenance
 from .ordering import AccessOrder, BlockOrder, OrderedMemory, Range, Schedule, TimedMemory
 from .rounding import round_to, to_bits
@@ -258,7 +258,7 @@ class ScheduledRun:
 
 def run_schedule(
     bound: BoundLaunch, grid: GridPoint, blocks: Sequence[GridPoint], schedule: Schedule, budget: Budget,
-    begins: Callable[[BlockRun], None] = lambda run: None,
+    begins: Callable[[BlockInterpreter], None] = lambda run: None,
 ) -> ScheduledRun:  # fmt: skip
     """Run ``blocks`` of the launch to their ends; a block that stopped early says so in its log.
 
@@ -316,7 +316,7 @@ class _Worker:
             self._scoped = 0
         return passes
 
-    def perform(self, run: BlockRun, op: Op, rule: Rule) -> Result:
+    def perform(self, run: BlockInterpreter, op: Op, rule: Rule) -> Result:
         first = len(run.log.accesses)
         self.memory.begin(op.declaration.effect, _is_scoped(op), run.waits(op))
         result = rule(run, op)
@@ -356,7 +356,7 @@ class _Scheduler:
     grid: GridPoint
     schedule: Schedule
     budget: Budget
-    begins: Callable[[BlockRun], None]
+    begins: Callable[[BlockInterpreter], None]
     memory: TimedMemory = field(init=False)
     source: Random = field(init=False)
 
@@ -373,7 +373,7 @@ class _Scheduler:
         return self.interleaves and self.source.random() < SWITCHING
 
     def steps_of(self, worker: _Worker) -> Generator[None, None, BlockLog]:
-        run = BlockRun(
+        run = BlockInterpreter(
             self.bound.program, worker.memory, self.grid, worker.block, self.budget, turn=worker, conduct=KEEP_GOING
         )
         self.begins(run)

@@ -26,13 +26,13 @@ from .tiles import tile_type
 from .values import OVERFLOWED, UNKNOWN_ORIGIN, UNSPECIFIED, BlockEnded, Tile, Token, as_signed
 
 if TYPE_CHECKING:
-    from .machine import BlockRun, Rule
+    from .machine import BlockInterpreter, Rule
 
 LANE_COST: Final = 256
 """Steps that formatting one lane costs."""
 
 
-def _print(run: BlockRun, op: Op) -> tuple[Token, ...]:
+def _print(run: BlockInterpreter, op: Op) -> tuple[Token, ...]:
     tiles = run.tiles(op, "args")
     run.budget.spend(LANE_COST * sum(tile.data.size for tile in tiles))
     parts = parsed(op.attributes["str"])
@@ -51,14 +51,14 @@ def _print(run: BlockRun, op: Op) -> tuple[Token, ...]:
     return (Token(run.waits(op)),) if op.results else ()
 
 
-def _place(run: BlockRun, number: int, address: int) -> str:
+def _place(run: BlockInterpreter, number: int, address: int) -> str:
     if number == UNKNOWN_ORIGIN:
         return "<unknown address>"
     origin: Provenance = run.memory.image.origins[number]
     return f"&{origin.element(address)}"
 
 
-def _assert(run: BlockRun, op: Op) -> tuple[()]:
+def _assert(run: BlockInterpreter, op: Op) -> tuple[()]:
     """Only the first failure of an op is kept for each block."""
     condition = run.tile(op, "c")
     shape = condition.data.shape

@@ -16,7 +16,7 @@ from ...results.codes import TV
 from .values import UNSPECIFIED, Array, NotModelled, Tile, as_signed, integer_bits, joint_taint, with_taint, wrapped
 
 if TYPE_CHECKING:
-    from .machine import BlockRun, Rule
+    from .machine import BlockInterpreter, Rule
 
 
 def bits_of(value: Value) -> int:
@@ -74,7 +74,7 @@ Overflow = Callable[[Array, Array, Array, int, bool], Array]
 
 
 def _check_overflow(
-    run: BlockRun, op: Op, overflow: Overflow, a: Array, b: Array, result: Array, bits: int, taint: Array | None
+    run: BlockInterpreter, op: Op, overflow: Overflow, a: Array, b: Array, result: Array, bits: int, taint: Array | None
 ) -> None:
     promise = op.attributes["ovf"]
     if promise == "none":
@@ -88,7 +88,7 @@ def _check_overflow(
 
 
 def _wrapping(compute: Callable[[Array, Array], Array], overflow: Overflow) -> Rule:
-    def rule(run: BlockRun, op: Op) -> Tile:
+    def rule(run: BlockInterpreter, op: Op) -> Tile:
         lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
         bits = bits_of(op.result)
         taint = joint_taint(lhs, rhs)
@@ -100,7 +100,7 @@ def _wrapping(compute: Callable[[Array, Array], Array], overflow: Overflow) -> R
 
 
 # -------------------------------------------------------------------------------------------------- shifts
-def _shift(run: BlockRun, op: Op) -> Tile:
+def _shift(run: BlockInterpreter, op: Op) -> Tile:
     lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
     bits = bits_of(op.result)
     taint = joint_taint(lhs, rhs)
@@ -131,7 +131,7 @@ def divide(a: Array, b: Array, rounding: str) -> Array:
     raise NotModelled(f"divi {rounding}")
 
 
-def _division(run: BlockRun, op: Op) -> Tile:
+def _division(run: BlockInterpreter, op: Op) -> Tile:
     lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
     bits = bits_of(op.result)
     taint = joint_taint(lhs, rhs)
@@ -153,7 +153,7 @@ def _division(run: BlockRun, op: Op) -> Tile:
 
 # --------------------------------------------------------------------------------- bitwise, order, unary
 def _bitwise(compute: Callable[[Array, Array], Array]) -> Rule:
-    def rule(run: BlockRun, op: Op) -> Tile:
+    def rule(run: BlockInterpreter, op: Op) -> Tile:
         lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
         taint = joint_taint(lhs, rhs)
         if taint is not None and lhs.data.dtype == np.bool_ and op.name in _DECIDING:
@@ -174,7 +174,7 @@ def _decided(side: Tile, op: Op) -> Array:
 
 
 def _extreme(compute: Callable[[Array, Array], Array]) -> Rule:
-    def rule(run: BlockRun, op: Op) -> Tile:
+    def rule(run: BlockInterpreter, op: Op) -> Tile:
         lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
         bits = bits_of(op.result)
         if op.attributes["sgn"] == "signed":
@@ -196,7 +196,7 @@ COMPARISONS: Final[dict[str, Callable[[Array, Array], Array]]] = {
 }
 
 
-def _compare(run: BlockRun, op: Op) -> Tile:
+def _compare(run: BlockInterpreter, op: Op) -> Tile:
     lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
     a, b = lhs.data, rhs.data
     if op.attributes["sgn"] == "signed":
@@ -205,12 +205,12 @@ def _compare(run: BlockRun, op: Op) -> Tile:
     return Tile(np.asarray(COMPARISONS[op.attributes["pred"]](a, b)), joint_taint(lhs, rhs))
 
 
-def _high_product(run: BlockRun, op: Op) -> Tile:
+def _high_product(run: BlockInterpreter, op: Op) -> Tile:
     lhs, rhs = run.tile(op, "lhs"), run.tile(op, "rhs")
     return Tile(high_product(_words(lhs.data), _words(rhs.data), bits_of(op.result)), joint_taint(lhs, rhs))
 
 
-def _negate(run: BlockRun, op: Op) -> Tile:
+def _negate(run: BlockInterpreter, op: Op) -> Tile:
     source = run.tile(op, "s")
     bits = bits_of(op.result)
     zero = np.zeros_like(_words(source.data))
@@ -219,7 +219,7 @@ def _negate(run: BlockRun, op: Op) -> Tile:
     return Tile(result, source.taint)
 
 
-def _absolute(run: BlockRun, op: Op) -> Tile:
+def _absolute(run: BlockInterpreter, op: Op) -> Tile:
     source = run.tile(op, "s")
     bits = bits_of(op.result)
     return Tile(wrapped(np.abs(np.asarray(as_signed(source.data, bits))), bits), source.taint)

@@ -38,7 +38,7 @@ from .values import (
 
 GridPoint: TypeAlias = tuple[int, int, int]
 Result: TypeAlias = "RuntimeValue | tuple[RuntimeValue, ...]"
-Rule: TypeAlias = "Callable[[BlockRun, Op], Result]"
+Rule: TypeAlias = "Callable[[BlockInterpreter, Op], Result]"
 
 
 class Turn(Protocol):
@@ -48,7 +48,7 @@ class Turn(Protocol):
         """Whether the block hands control over before the memory op."""
         ...
 
-    def perform(self, run: BlockRun, op: Op, rule: Rule) -> Result:
+    def perform(self, run: BlockInterpreter, op: Op, rule: Rule) -> Result:
         """Apply ``rule`` to a memory op when it is its time."""
         ...
 
@@ -118,7 +118,7 @@ def _stand_ins(entry: Entry) -> Mapping[Op, tuple[Tile, ...]]:
 
 
 @dataclass(slots=True)
-class BlockRun:
+class BlockInterpreter:
     """The state of one block.
 
     ``apart``: other blocks run at the same time and unseen, so what an atomic returns is one of many possibilities.
@@ -258,7 +258,7 @@ class BlockRun:
 # Asked once, when a run ends.  The values that the block holds at that time tell which operands are open.
 
 
-def poison_source(run: BlockRun, op: Op, marks: Array) -> Op | None:
+def poison_source(run: BlockInterpreter, op: Op, marks: Array) -> Op | None:
     """The op that made the first open operand of ``op``, in the lanes with ``marks``: one with open results and no open
     operand.  What is open in other lanes alone, behind a `where` say, has no part in it."""
     makers = _makers(run.program.entry.body)
@@ -280,7 +280,7 @@ def poison_source(run: BlockRun, op: Op, marks: Array) -> Op | None:
     return None
 
 
-def _is_open(run: BlockRun, value: Value, lanes: Array | None) -> bool:
+def _is_open(run: BlockInterpreter, value: Value, lanes: Array | None) -> bool:
     match run.values.get(value):
         case Tile(data=data, taint=taint) if taint is not None:
             if lanes is not None and lanes.shape == data.shape:
@@ -291,12 +291,12 @@ def _is_open(run: BlockRun, value: Value, lanes: Array | None) -> bool:
     return False
 
 
-def _shape(run: BlockRun, value: Value) -> tuple[int, ...] | None:
+def _shape(run: BlockInterpreter, value: Value) -> tuple[int, ...] | None:
     held = run.values.get(value)
     return held.data.shape if isinstance(held, Tile) else None
 
 
-def _used_lanes(run: BlockRun, op: Op, value: Value, marks: Array) -> Array | None:
+def _used_lanes(run: BlockInterpreter, op: Op, value: Value, marks: Array) -> Array | None:
     """The lanes of an operand that the marks of a use are about; ``None``: any.  Of a view's tile that sticks out they
     are those of its first rows and columns."""
     shape = _shape(run, value)
@@ -307,7 +307,7 @@ def _used_lanes(run: BlockRun, op: Op, value: Value, marks: Array) -> Array | No
     return lanes
 
 
-def _lanes_before(run: BlockRun, op: Op, value: Value, lanes: Array | None) -> Array | None:
+def _lanes_before(run: BlockInterpreter, op: Op, value: Value, lanes: Array | None) -> Array | None:
     """The lanes of an operand of ``op`` on which those of its result hang; ``None``: any may."""
     shape = _shape(run, value)
     if lanes is None or shape is None:

@@ -33,7 +33,7 @@ from .values import (
 )
 
 if TYPE_CHECKING:
-    from .machine import BlockRun, Rule
+    from .machine import BlockInterpreter, Rule
 
 EXACT: Final = frozenset(op.name for op in INTEGER_OPS if op.identity)
 ASSOCIATIVE: Final = EXACT | {op.name for op in FLOAT_OPS if op.algebra in ("maximum", "minimum")}
@@ -52,7 +52,7 @@ Evaluate: TypeAlias = "Callable[[Block], tuple[RuntimeValue, ...]]"
 Combine: TypeAlias = "Callable[[Lanes, Lanes], Lanes]"
 
 
-def combiner(run: BlockRun, op: Op, evaluate: Evaluate) -> tuple[Combine, Block]:
+def combiner(run: BlockInterpreter, op: Op, evaluate: Evaluate) -> tuple[Combine, Block]:
     """The body of ``op`` as a function of two lanes of each input, or of two tiles of lanes."""
     body = op.regions[0].blocks[0]
 
@@ -83,7 +83,7 @@ def _halving(combine: Combine, tiles: Lanes, axis: int) -> Lanes:
     return tiles
 
 
-def _at_once(run: BlockRun, op: Op, axis: int) -> Lanes | None:
+def _at_once(run: BlockInterpreter, op: Op, axis: int) -> Lanes | None:
     """The same of one input whose lanes have one taint, where the body is one op of NumPy's; None elsewhere."""
     inputs, first = run.tiles(op, "inputs"), only_op(op)
     taint = inputs[0].taint
@@ -179,7 +179,7 @@ def is_neutral(op: Op) -> bool:
     return float(identity_of(identity)[0]) == _FLOAT_IDENTITIES.get(neutral)
 
 
-def reduce_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
+def reduce_tiles(run: BlockInterpreter, op: Op, evaluate: Evaluate) -> Lanes:
     """The results of ``reduce``: each input without dimension ``dim``."""
     results = _reduced(run, op, evaluate)
     if run.program.rules is not None:
@@ -187,7 +187,7 @@ def reduce_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     return _left_open(op, combiner(run, op, evaluate)[0], results)
 
 
-def _reduced(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
+def _reduced(run: BlockInterpreter, op: Op, evaluate: Evaluate) -> Lanes:
     axis = op.attributes["dim"]
     inputs = run.tiles(op, "inputs")
     combine, body = combiner(run, op, evaluate)
@@ -229,7 +229,7 @@ def _taints(tiles: Sequence[Tile], put_together: Callable[[list[Array], int], Ar
     return put_together(marks, axis).astype(np.uint8)
 
 
-def scan_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
+def scan_tiles(run: BlockInterpreter, op: Op, evaluate: Evaluate) -> Lanes:
     """The results of the inclusive ``scan`` along ``dim``, from the far end if it is reversed."""
     results = _scanned(run, op, evaluate)
     if run.program.rules is not None:
@@ -237,7 +237,7 @@ def scan_tiles(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
     return _left_open(op, combiner(run, op, evaluate)[0], results)
 
 
-def _scanned(run: BlockRun, op: Op, evaluate: Evaluate) -> Lanes:
+def _scanned(run: BlockInterpreter, op: Op, evaluate: Evaluate) -> Lanes:
     axis = op.attributes["dim"]
     inputs = run.tiles(op, "inputs")
     combine, body = combiner(run, op, evaluate)
@@ -267,7 +267,7 @@ STEPS_PER_PRODUCT: Final = 16
 """How many multiply-adds cost as much as one element of an ordinary op."""
 
 
-def _charge(run: BlockRun, product: Array, depth: int) -> None:
+def _charge(run: BlockInterpreter, product: Array, depth: int) -> None:
     run.budget.spend(product.size * depth // STEPS_PER_PRODUCT)
 
 
@@ -283,7 +283,7 @@ def _product_taint(lhs: Tile, rhs: Tile, acc: Tile) -> Array | None:
     return marks if acc.taint is None else marks | acc.taint
 
 
-def _mmai(run: BlockRun, op: Op) -> Tile:
+def _mmai(run: BlockInterpreter, op: Op) -> Tile:
     lhs, rhs, acc = run.tile(op, "lhs"), run.tile(op, "rhs"), run.tile(op, "acc")
     a, b = (
         np.asarray(as_signed(tile.data, 8) if op.attributes[sign] == "signed" else tile.data).astype(np.float64)
@@ -294,7 +294,7 @@ def _mmai(run: BlockRun, op: Op) -> Tile:
     return Tile(product.astype(np.int64).astype(np.uint32) + acc.data, _product_taint(lhs, rhs, acc))
 
 
-def _float_product(run: BlockRun, op: Op, lhs: Tile, rhs: Tile) -> Tile:
+def _float_product(run: BlockInterpreter, op: Op, lhs: Tile, rhs: Tile) -> Tile:
     element = scalar_type(op.result)
     wide = np.float64 if element.bits == 64 else np.float32
     product = np.matmul(lhs.data.astype(wide, copy=False), rhs.data.astype(wide, copy=False))
@@ -304,11 +304,11 @@ def _float_product(run: BlockRun, op: Op, lhs: Tile, rhs: Tile) -> Tile:
     return Tile(np.asarray(total), _product_taint(lhs, rhs, acc)).tainted(APPROXIMATE)
 
 
-def _mmaf(run: BlockRun, op: Op) -> Tile:
+def _mmaf(run: BlockInterpreter, op: Op) -> Tile:
     return _float_product(run, op, run.tile(op, "lhs"), run.tile(op, "rhs"))
 
 
-def _mmaf_scaled(run: BlockRun, op: Op) -> Tile:
+def _mmaf_scaled(run: BlockInterpreter, op: Op) -> Tile:
     """Scales cover equal runs along the contracted dimension: lhs_scale (M, K/b), rhs_scale (K/b, N)."""
     lhs, rhs = (
         _scaled(run.tile(op, name), run.tile(op, scale), axis)

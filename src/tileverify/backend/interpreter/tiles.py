@@ -22,7 +22,7 @@ from .rounding import from_bits, raw_to_storage, to_bits
 from .values import Array, NotModelled, TensorView, Tile, UndefinedStop, as_signed, wrapped
 
 if TYPE_CHECKING:
-    from .machine import BlockRun, Rule
+    from .machine import BlockInterpreter, Rule
 
 
 def tile_type(value: Value) -> TileType:
@@ -51,16 +51,16 @@ def constant_tile(constant: Constant) -> Tile:
     return Tile(np.broadcast_to(data.reshape(()), shape) if constant.is_splat else data.reshape(shape))
 
 
-def _constant(run: BlockRun, op: Op) -> Tile:
+def _constant(run: BlockInterpreter, op: Op) -> Tile:
     return constant_tile(op.attributes["value"])
 
 
-def _iota(run: BlockRun, op: Op) -> Tile:
+def _iota(run: BlockInterpreter, op: Op) -> Tile:
     kind = tile_type(op.result)
     return Tile(wrapped(np.arange(kind.shape[0], dtype=np.uint64), scalar_type(op.result).bits))
 
 
-def _select(run: BlockRun, op: Op) -> Tile:
+def _select(run: BlockInterpreter, op: Op) -> Tile:
     condition, yes, no = run.tile(op, "c"), run.tile(op, "t"), run.tile(op, "f")
     data = np.where(condition.data, yes.data, no.data)
     taint: Array | None = None
@@ -78,22 +78,22 @@ def _select(run: BlockRun, op: Op) -> Tile:
 
 
 # ------------------------------------------------------------------------------------------ moving lanes
-def _broadcast(run: BlockRun, op: Op) -> Tile:
+def _broadcast(run: BlockInterpreter, op: Op) -> Tile:
     shape = tile_type(op.result).shape
     return run.tile(op, "s").rearranged(lambda lanes: np.broadcast_to(lanes, shape))
 
 
-def _reshape(run: BlockRun, op: Op) -> Tile:
+def _reshape(run: BlockInterpreter, op: Op) -> Tile:
     shape = tile_type(op.result).shape
     return run.tile(op, "s").rearranged(lambda lanes: lanes.reshape(shape))
 
 
-def _permute(run: BlockRun, op: Op) -> Tile:
+def _permute(run: BlockInterpreter, op: Op) -> Tile:
     order = tuple(op.attributes["perm"])
     return run.tile(op, "s").rearranged(lambda lanes: lanes.transpose(order))
 
 
-def _cat(run: BlockRun, op: Op) -> Tile:
+def _cat(run: BlockInterpreter, op: Op) -> Tile:
     lhs, rhs, axis = run.tile(op, "lhs"), run.tile(op, "rhs"), op.attributes["dim"]
 
     def both(first: Array | None, second: Array | None) -> Array | None:
@@ -108,7 +108,7 @@ def _cat(run: BlockRun, op: Op) -> Tile:
     return Tile(np.concatenate((lhs.data, rhs.data), axis), both(lhs.taint, rhs.taint), both(lhs.origin, rhs.origin))
 
 
-def _subtile(run: BlockRun, op: Op, whole: tuple[int, ...], part: tuple[int, ...]) -> tuple[slice, ...]:
+def _subtile(run: BlockInterpreter, op: Op, whole: tuple[int, ...], part: tuple[int, ...]) -> tuple[slice, ...]:
     """The lanes of the subtile that the index operands name."""
     index = [run.scalar(op, tile, "index") for tile in run.tiles(op, "index")]
     for place, size, step in zip(index, whole, part, strict=True):
@@ -118,13 +118,13 @@ def _subtile(run: BlockRun, op: Op, whole: tuple[int, ...], part: tuple[int, ...
     return tuple(slice(place * step, (place + 1) * step) for place, step in zip(index, part, strict=True))
 
 
-def _extract(run: BlockRun, op: Op) -> Tile:
+def _extract(run: BlockInterpreter, op: Op) -> Tile:
     source = run.tile(op, "s")
     lanes = _subtile(run, op, source.data.shape, tile_type(op.result).shape)
     return source.rearranged(lambda data: data[lanes])
 
 
-def _insert(run: BlockRun, op: Op) -> Tile:
+def _insert(run: BlockInterpreter, op: Op) -> Tile:
     source, target = run.tile(op, "s"), run.tile(op, "dest")
     lanes = _subtile(run, op, target.data.shape, source.data.shape)
     data = target.data.copy()
@@ -136,7 +136,7 @@ def _insert(run: BlockRun, op: Op) -> Tile:
     return Tile(data, taint)
 
 
-def _repack(run: BlockRun, op: Op) -> Tile:
+def _repack(run: BlockInterpreter, op: Op) -> Tile:
     """``pack`` and ``unpack``: the same bits as elements of another width, least significant first."""
     source, old, new = run.tile(op, "s"), scalar_type(op.value("s")), scalar_type(op.result)
     if 1 in (old.bits, new.bits) or "tf32" in (old.name, new.name):
@@ -156,7 +156,7 @@ def _repack(run: BlockRun, op: Op) -> Tile:
 
 
 # -------------------------------------------------------------------------------------------- promises
-def _assume(run: BlockRun, op: Op) -> Tile | TensorView:
+def _assume(run: BlockInterpreter, op: Op) -> Tile | TensorView:
     predicate = op.attributes["pred"]
     source = run.values[op.value("s")]
     if isinstance(source, TensorView):

@@ -32,7 +32,7 @@ _STEPS: Final = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class BlockRemarks:
     """What is worth telling of one block; most blocks leave it empty."""
 
     block: Block
@@ -53,7 +53,7 @@ class Executed:
     contents: Mapping[str, Array]
     written: Mapping[str, Array]
     unspecified: Mapping[str, Array]
-    told: tuple[Told, ...]
+    told: tuple[BlockRemarks, ...]
     block: Block
     stopped: InterpreterStop | None
 
@@ -72,13 +72,15 @@ def execute_launch(
     data = {name: np.frombuffer(array.tobytes(), np.uint8) for name, array in contents.items()}
     bound = bind_launch(module, entry, parameters, launch, data)
     memory, budget, writes = Memory(bound.image), Budget(steps), _Writes(bound.image, contents.keys())
-    told: list[Told] = []
+    told: list[BlockRemarks] = []
     stopped: InterpreterStop | None = None
     for block in every_block(launch.grid):
         log = run_block(bound.program, bound.arguments, memory, launch.grid, block, budget, conduct=conduct)
         writes.add(log)
         if log.printed or log.assertions or log.events or log.open_uses:
-            told.append(Told(block, tuple(log.printed), tuple(log.assertions), tuple(log.events), tuple(log.open_uses)))
+            told.append(
+                BlockRemarks(block, tuple(log.printed), tuple(log.assertions), tuple(log.events), tuple(log.open_uses))
+            )
         stopped = log.stopped
         if stopped is not None:
             break
@@ -137,7 +139,7 @@ class KernelFault(TileVerifyError):
 class RunMessages:
     """Sentences about what the blocks of a run told."""
 
-    def __init__(self, entry: Entry, told: Sequence[Told]) -> None:
+    def __init__(self, entry: Entry, told: Sequence[BlockRemarks]) -> None:
         self._places = {op.offset: op.location for op in walk(entry.body)}
         self._told = told
 

@@ -25,7 +25,7 @@ from .array_files import Array
 from .choose import ContractInNumbers
 
 if TYPE_CHECKING:
-    from ..interpreter.machine import BlockRun
+    from ..interpreter.machine import BlockInterpreter
 
 Axes: TypeAlias = "tuple[Array, Array, Array]"
 
@@ -273,7 +273,7 @@ class _Run:
     def arithmetic(self, op: Op, operands: Sequence[Lanes], active: Array) -> None:
         element = _scalar(op.result)
         try:
-            held = np.asarray(RULES[op.name](cast("BlockRun", self), op).data)  # type: ignore[union-attr]
+            held = np.asarray(RULES[op.name](cast("BlockInterpreter", self), op).data)  # type: ignore[union-attr]
         except (TypeError, ValueError):
             return
         number = np.asarray(_MEANINGS[op.name](op, *(each.number for each in operands)))

@@ -35,7 +35,7 @@ from .trial_launches import Constants, TurningPlace
 
 if TYPE_CHECKING:
     from ...contract.launch import EntryParameter
-    from ..interpreter.machine import BlockRun, Result, Rule
+    from ..interpreter.machine import BlockInterpreter, Result, Rule
 
 STEPS: Final = 1 << 22
 """Of the interpreter, for all runs."""
@@ -255,7 +255,7 @@ class _Probe:
 
 
 def _recording(rule: Rule, seen: Lanes, lanes: int) -> Rule:
-    def recorded(run: BlockRun, op: Op) -> Result:
+    def recorded(run: BlockInterpreter, op: Op) -> Result:
         result = rule(run, op)
         tile = result[0] if op.declaration.loads and isinstance(result, tuple) else result
         if isinstance(tile, Tile) and (values := _numbers(run, op, tile, lanes)) is not None:
@@ -267,7 +267,7 @@ def _recording(rule: Rule, seen: Lanes, lanes: int) -> Rule:
     return recorded
 
 
-def _numbers(run: BlockRun, op: Op, result: Tile, most: int) -> Array | None:
+def _numbers(run: BlockInterpreter, op: Op, result: Tile, most: int) -> Array | None:
     """What turns in the op: its result, or the difference of what it compares."""
     if op.name in ("cmpi", "cmpf"):
         lhs, rhs = (_plain(run.tile(op, side), op.value(side).type, most) for side in ("lhs", "rhs"))

@@ -22,7 +22,7 @@ from ..interpreter import BlockLog, Budget, DynamicAccess, MemoryImage, Undefine
 from ..interpreter.access_log import Footprint, Runs
 from ..interpreter.accesses import element_of
 from ..interpreter.conflicts import Conflict, doubled_lanes, races, unordered
-from ..interpreter.machine import BlockRun
+from ..interpreter.machine import BlockInterpreter
 from ..interpreter.memory import Provenance
 from ..interpreter.values import UNKNOWN_ORIGIN, Array, TileView
 from .side_values import AccessObserver, SeenSide
@@ -225,7 +225,7 @@ class OutsideWatch(AccessObserver):
         self.found: dict[int, Named] = {}
 
     def look(
-        self, run: BlockRun, op: Op, accesses: Sequence[DynamicAccess], events: Sequence[UndefinedBehaviour]
+        self, run: BlockInterpreter, op: Op, accesses: Sequence[DynamicAccess], events: Sequence[UndefinedBehaviour]
     ) -> None:
         for code, alike in _by_code(events).items():
             for event, named in zip(alike, _named(run, op, code, alike), strict=False):
@@ -240,7 +240,7 @@ def _by_code(events: Sequence[UndefinedBehaviour]) -> dict[TV, list[UndefinedBeh
     return found
 
 
-def _named(run: BlockRun, op: Op, code: TV, events: Sequence[UndefinedBehaviour]) -> Iterator[Named | None]:
+def _named(run: BlockInterpreter, op: Op, code: TV, events: Sequence[UndefinedBehaviour]) -> Iterator[Named | None]:
     """What the events of one code and one execution of ``op`` are about, in their order."""
     if code == TV.POINTER_OUT_OF_ALLOCATION and "ptr" in op.operands:
         yield from (_lanes_outside(run, op, event) for event in events)
@@ -269,7 +269,7 @@ def _behind_the_end(op: Op, view: TileView, tile: Sequence[tuple[int, int]]) -> 
 
 
 # ----------------------------------------------------------------------------------------------- pointers
-def _lanes_outside(run: BlockRun, op: Op, event: UndefinedBehaviour) -> Named | None:
+def _lanes_outside(run: BlockInterpreter, op: Op, event: UndefinedBehaviour) -> Named | None:
     """The elements behind the end of the array that live lanes reach."""
     if event.origin is None or event.origin == UNKNOWN_ORIGIN:
         return None
@@ -282,7 +282,7 @@ def _lanes_outside(run: BlockRun, op: Op, event: UndefinedBehaviour) -> Named | 
     return name_elements(_unbounded(origin), [(outside, outside + width)])
 
 
-def _live_addresses(run: BlockRun, op: Op, origin: int) -> Array:
+def _live_addresses(run: BlockInterpreter, op: Op, origin: int) -> Array:
     pointer, mask = run.tile(op, "ptr"), run.optional_tile(op, "mask")
     shape = pointer.data.shape
     live = np.broadcast_to(np.asarray(pointer.origin) == origin, shape)

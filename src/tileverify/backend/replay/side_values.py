@@ -19,7 +19,7 @@ from ...frontend.bytecode.model import Op, ScalarType, TileType
 from ...results import ABOUT, SeenValues, SideAccess, SideName, SideValue
 from ..interpreter import BlockLog, BoundLaunch, DynamicAccess, Memory, MemoryImage, UndefinedBehaviour
 from ..interpreter.grid_runs import extent_bytes
-from ..interpreter.machine import BlockRun, Result, Rule
+from ..interpreter.machine import BlockInterpreter, Result, Rule
 from ..interpreter.rounding import from_bits, round_to, to_bits
 from ..interpreter.values import APPROXIMATE, Array, EndlessLoop, as_signed, storage, taint_bits
 
@@ -154,7 +154,7 @@ class AccessObserver(ABC):
     def passes(self, op: Op) -> bool:
         return False
 
-    def perform(self, run: BlockRun, op: Op, rule: Rule) -> Result:
+    def perform(self, run: BlockInterpreter, op: Op, rule: Rule) -> Result:
         accesses, events = len(run.log.accesses), len(run.log.events)
         result = rule(run, op)
         self.look(run, op, run.log.accesses[accesses:], run.log.events[events:])
@@ -165,7 +165,7 @@ class AccessObserver(ABC):
 
     @abstractmethod
     def look(
-        self, run: BlockRun, op: Op, accesses: Sequence[DynamicAccess], events: Sequence[UndefinedBehaviour]
+        self, run: BlockInterpreter, op: Op, accesses: Sequence[DynamicAccess], events: Sequence[UndefinedBehaviour]
     ) -> None:
         """``op`` has just made ``accesses``, with ``events`` of undefined behaviour."""
 
@@ -192,7 +192,7 @@ class AccessWatch(AccessObserver):
         self.touches: dict[int, WatchedTouch] = {}
 
     def look(
-        self, run: BlockRun, op: Op, accesses: Sequence[DynamicAccess], events: Sequence[UndefinedBehaviour]
+        self, run: BlockInterpreter, op: Op, accesses: Sequence[DynamicAccess], events: Sequence[UndefinedBehaviour]
     ) -> None:
         new = self._memory.touches[self._seen :]
         self._seen += len(new)

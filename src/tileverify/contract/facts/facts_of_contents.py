@@ -17,7 +17,7 @@ from .contents import places_of
 from .form import Subject
 from .kept import as_array
 from .kinds import by_subject
-from .observations import HELD, SEEN, Seen
+from .observations import HELD, SEEN, ObservedContents
 from .statements import NumberedFact
 
 _FIRST: Final = (Subject.LIMITS, Subject.ELEMENTS, Subject.ROWS)
@@ -27,7 +27,7 @@ _WRITTEN: Final = (*_FIRST, *(subject for subject in Subject if subject not in _
 
 def observed_facts(contents: Mapping[str, Sequence[Array]]) -> list[str]:
     """Facts as launch specs write them, on arrays by name, each with what it held in several launches."""
-    arrays = [Seen(name, found) for name, found in contents.items()]
+    arrays = [ObservedContents(name, found) for name, found in contents.items()]
     observed = [(kind, SEEN[kind.seen]) for kind in by_subject(_WRITTEN) if kind.seen]
     facts: list[NumberedFact] = []
     for seen in arrays:
@@ -50,7 +50,7 @@ def held_facts(arrays: Mapping[str, ConcreteArray], measures: Container[str]) ->
 
     ``measures`` hold how much, not where: of those only what people say of amounts, with room to spare.
     """
-    found = [Seen(name, [_elements(array)], name in measures) for name, array in arrays.items()]
+    found = [ObservedContents(name, [_elements(array)], name in measures) for name, array in arrays.items()]
     facts: list[NumberedFact] = []
     for seen in found:
         for kind in by_subject() if seen.values else ():

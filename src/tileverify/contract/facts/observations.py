@@ -1,7 +1,7 @@
 """What people would say of contents that keep facts of a kind, as strong as it holds in all launches.
 
-Each function yields facts of one kind on one `Seen` for each of its arrays: those that begin with ``seen`` what a
-recording says, those that begin with ``held`` all that a user could declare of the contents of one launch.
+Each function yields facts of one kind on one `ObservedContents` for each of its arrays: those that begin with ``seen``
+what a recording says, those that begin with ``held`` all that a user could declare of the contents of one launch.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Observe: TypeAlias = Callable[..., Facts]
 
 
 # ------------------------------------------------------------------------------------------ of every kind
-def strongest(kind: FactKind, *seen: Seen) -> Facts:
+def strongest(kind: FactKind, *seen: ObservedContents) -> Facts:
     """The fact with the numbers that bound what it concludes."""
     return fitted(kind, _said(kind, *seen), *seen)
 
 
-def fitted(kind: FactKind, fact: NumberedFact, *seen: Seen) -> Facts:
+def fitted(kind: FactKind, fact: NumberedFact, *seen: ObservedContents) -> Facts:
     """``fact`` with the strongest numbers instead of those that it leaves out, if it holds then."""
     found: dict[str, int] = {}
     for number, arrays in enumerate(zip(*(each.contents for each in seen), strict=True)):
@@ -62,63 +62,63 @@ def _with(fact: NumberedFact, numbers: dict[str, int]) -> NumberedFact:
     return replace(fact, low=low, high=high, amount=amount, width=width)
 
 
-def _said(kind: FactKind, *seen: Seen) -> NumberedFact:
+def _said(kind: FactKind, *seen: ObservedContents) -> NumberedFact:
     return NumberedFact(kind.word, seen[0].name, tuple(each.name for each in seen[1:]))
 
 
-def _kept(kind: FactKind, fact: NumberedFact, *seen: Seen) -> Facts:
+def _kept(kind: FactKind, fact: NumberedFact, *seen: ObservedContents) -> Facts:
     if all(keeps(kind, fact, *arrays) for arrays in zip(*(each.contents for each in seen), strict=True)):
         yield fact
 
 
-def held_of_places(kind: FactKind, *seen: Seen) -> Facts:
+def held_of_places(kind: FactKind, *seen: ObservedContents) -> Facts:
     """Of amounts nobody says it."""
     if not any(each.amounts for each in seen):
         yield from _kept(kind, _said(kind, *seen), *seen)
 
 
 # ------------------------------------------------------------------------------------------- limits and amounts
-def seen_limits(kind: FactKind, seen: Seen) -> Facts:
+def seen_limits(kind: FactKind, seen: ObservedContents) -> Facts:
     """One negative value among others is taken for one that is excused."""
     alone = len(seen.negative) == 1 and max(seen.values) >= 0
     excused = frozenset(seen.negative if alone else ())
     yield from fitted(kind, replace(_said(kind, seen), unless=excused), seen)
 
 
-def held_limits(kind: FactKind, seen: Seen) -> Facts:
+def held_limits(kind: FactKind, seen: ObservedContents) -> Facts:
     for fact in strongest(kind, seen):
         low, most = min(seen.values), max(seen.values)
         # Of amounts: none, or twice as much.
         yield replace(fact, low=min(1, low), high=max(2 * most, 0) + 1) if seen.amounts else fact
 
 
-def seen_steps(kind: FactKind, seen: Seen) -> Facts:
+def seen_steps(kind: FactKind, seen: ObservedContents) -> Facts:
     return (fact for fact in strongest(kind, seen) if (fact.amount or 0) > 1)
 
 
-def held_steps(kind: FactKind, seen: Seen) -> Facts:
+def held_steps(kind: FactKind, seen: ObservedContents) -> Facts:
     """Of amounts only powers of two: whole tiles."""
     step = gcd(*seen.values)
     yield replace(_said(kind, seen), amount=max(step & -step if seen.amounts else step, 1))
 
 
-def seen_parts(kind: FactKind, seen: Seen) -> Facts:
+def seen_parts(kind: FactKind, seen: ObservedContents) -> Facts:
     if seen.has_axes(1) and all(each.size > 1 for each in seen.contents):
         yield from strongest(kind, seen)
 
 
-def held_parts(kind: FactKind, seen: Seen) -> Facts:
+def held_parts(kind: FactKind, seen: ObservedContents) -> Facts:
     for fact in strongest(kind, seen):
         yield replace(fact, amount=2 * (fact.amount or 0)) if seen.amounts else fact
 
 
 # ---------------------------------------------------------------------------------------- order and differences
-def seen_order(kind: FactKind, seen: Seen) -> Facts:
+def seen_order(kind: FactKind, seen: ObservedContents) -> Facts:
     if all(each.size > 1 for each in seen.contents):
         yield from strongest(kind, seen)
 
 
-def seen_once(kind: FactKind, seen: Seen) -> Facts:
+def seen_once(kind: FactKind, seen: ObservedContents) -> Facts:
     """Which values occur once: all, all but one, or those below the first that occurs again."""
     said = _said(kind, seen)
     if seen.single:
@@ -133,7 +133,7 @@ def seen_once(kind: FactKind, seen: Seen) -> Facts:
         yield replace(said, low=0, high=below)
 
 
-def seen_in_one_row(kind: FactKind, seen: Seen) -> Facts:
+def seen_in_one_row(kind: FactKind, seen: ObservedContents) -> Facts:
     """Where more than that does not hold: without values that occur twice, nothing need be said of rows."""
     import numpy as np
 
@@ -145,7 +145,7 @@ def seen_in_one_row(kind: FactKind, seen: Seen) -> Facts:
         yield replace(_said(kind, seen), unless=frozenset(shared))
 
 
-def held_but_for_one(kind: FactKind, seen: Seen) -> Facts:
+def held_but_for_one(kind: FactKind, seen: ObservedContents) -> Facts:
     """On contents that keep it, or keep it but for the value that occurs most often."""
     said = _said(kind, seen)
     if seen.amounts or kind.placed.misplaced(seen.name, seen.contents[0].ndim):
@@ -154,21 +154,21 @@ def held_but_for_one(kind: FactKind, seen: Seen) -> Facts:
     yield from [*_kept(kind, said, seen), *_kept(kind, replace(said, unless=most), seen)][:1]
 
 
-def held_again(kind: FactKind, first: Seen, second: Seen) -> Facts:
+def held_again(kind: FactKind, first: ObservedContents, second: ObservedContents) -> Facts:
     """Where more than that does not hold: without values that occur twice, nothing need be said of what is beside."""
     if first.repeated and not first.amounts and first.has_axes(1) and second.has_axes(1):
         yield from strongest(kind, first, second)
 
 
 # ------------------------------------------------------------------------------------------ parts of a range
-def seen_segments(kind: FactKind, first: Seen, second: Seen) -> Facts:
+def seen_segments(kind: FactKind, first: ObservedContents, second: ObservedContents) -> Facts:
     """Where all segments of all launches lie."""
     pairs = list(zip(first.contents, second.contents, strict=True))
     if all(s.ndim == n.ndim == 1 and 0 <= len(s) - len(n) <= 1 < len(s) for s, n in pairs):
         yield from (fact for fact in strongest(kind, first, second) if fact.low is not None)
 
 
-def held_in_rows(kind: FactKind, *seen: Seen) -> Facts:
+def held_in_rows(kind: FactKind, *seen: ObservedContents) -> Facts:
     """Without bounds."""
     if all(each.has_axes(1) for each in seen):
         yield from _kept(kind, _said(kind, *seen), *seen)
@@ -189,7 +189,7 @@ _FEW: Final = 32
 """Keys that may be cut into chunks of any size."""
 
 
-def seen_ranks(kind: FactKind, first: Seen, second: Seen) -> Facts:
+def seen_ranks(kind: FactKind, first: ObservedContents, second: ObservedContents) -> Facts:
     """By chunks of a power of two, of which some launch has a key twice: others are ranked by zeros alone."""
     pairs = list(zip(first.contents, second.contents, strict=True))
     if not all(a.ndim == k.ndim == 1 and len(a) == len(k) for a, k in pairs) or not any(
@@ -202,7 +202,7 @@ def seen_ranks(kind: FactKind, first: Seen, second: Seen) -> Facts:
             yield fact
 
 
-def held_ranks(kind: FactKind, first: Seen, second: Seen) -> Facts:
+def held_ranks(kind: FactKind, first: ObservedContents, second: ObservedContents) -> Facts:
     """By chunks of all sizes; that all ranks are 0 says that keys do not repeat in chunks of several."""
     many = len(second.values)
     if not (first.has_axes(1) and second.has_axes(1) and len(first.values) == many):
@@ -212,7 +212,7 @@ def held_ranks(kind: FactKind, first: Seen, second: Seen) -> Facts:
             yield from _kept(kind, replace(_said(kind, first, second), amount=n), first, second)
 
 
-def seen_buckets(kind: FactKind, first: Seen, second: Seen) -> Facts:
+def seen_buckets(kind: FactKind, first: ObservedContents, second: ObservedContents) -> Facts:
     """The smallest chunks in which the keys were seen ranked, with a bucket for every key that there was in each.
 
     Without ranks nobody goes anywhere in a bucket, and numbers that are no keys at all mostly have buckets of some size
@@ -229,7 +229,7 @@ def seen_buckets(kind: FactKind, first: Seen, second: Seen) -> Facts:
                 return
 
 
-def held_buckets(kind: FactKind, first: Seen, second: Seen) -> Facts:
+def held_buckets(kind: FactKind, first: ObservedContents, second: ObservedContents) -> Facts:
     """By chunks of all sizes with a bucket for every key."""
     if not (first.has_axes(1) and second.has_axes(1) and min(first.values, default=-1) >= 0):
         return
@@ -290,7 +290,7 @@ HELD: Final[Mapping[str, Observe]] = {
 
 
 @dataclass
-class Seen:
+class ObservedContents:
     """``contents`` of array ``name`` in one launch or several.
 
     ``amounts``: they say how much, not where, so that only what people say of amounts is meant, with room to spare.

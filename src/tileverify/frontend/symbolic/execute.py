@@ -17,7 +17,7 @@ from ..bytecode.model import Entry, Module, Op, PointerType, ScalarType, TileTyp
 from ..bytecode.traverse import read_values
 from . import integers, loops, memory, pointers, tiles
 from .loops import without
-from .machine import Exit, Machine, Rule, scalar_of, shape_of
+from .machine import Exit, Rule, SymbolicExecutor, scalar_of, shape_of
 from .open_values import OpenValues, leaves_open
 from .summary import AccessSummary, Footprint, Loop, Origin, OriginKind, Promise, Site, ViewFootprint, Wait
 from .tokens import EMPTY, Token, join
@@ -63,8 +63,10 @@ def summarize(
     return summary
 
 
-def _execute(module: Module, entry: Entry, binding: Binding, numbering: Numbering, written: Written) -> Machine:
-    machine = Machine(module, entry, RULES, numbering, written)
+def _execute(
+    module: Module, entry: Entry, binding: Binding, numbering: Numbering, written: Written
+) -> SymbolicExecutor:
+    machine = SymbolicExecutor(module, entry, RULES, numbering, written)
     machine.env.update(binding.values)
     machine.elements.update((f"p:{name}", element) for name, element in binding.pointees.items())
     if leaves_open(entry):
@@ -73,7 +75,7 @@ def _execute(module: Module, entry: Entry, binding: Binding, numbering: Numberin
     return machine
 
 
-def _summary(entry: Entry, binding: Binding, machine: Machine, written: Written) -> AccessSummary:
+def _summary(entry: Entry, binding: Binding, machine: SymbolicExecutor, written: Written) -> AccessSummary:
     """The summary without impossible sites; the others are numbered without gaps, in program order."""
     alive = [site for _, site in sorted(machine.sites.items()) if site.guard is not FALSE]
     renumbered = {site.number: position for position, site in enumerate(alive)}
@@ -239,15 +241,15 @@ def _scalar(parameter: EntryParameter, element: ScalarType) -> SymbolicValue:
 # Rules for branches, terminators, block ids and the ops that only the host sees.
 
 
-def block_id(m: Machine, op: Op) -> tuple[Term, ...]:
+def block_id(m: SymbolicExecutor, op: Op) -> tuple[Term, ...]:
     return BID
 
 
-def grid(m: Machine, op: Op) -> tuple[Term, ...]:
+def grid(m: SymbolicExecutor, op: Op) -> tuple[Term, ...]:
     return GRID
 
 
-def branch(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def branch(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     """Both sides under their condition.
 
     What follows runs where the side that was taken reached its end; a side that left (``return``, ``continue``,
@@ -270,44 +272,44 @@ def branch(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     return tuple(choose(condition, a, b) for a, b in zip(then_values, else_values, strict=True))
 
 
-def _operands(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def _operands(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     return tuple(m.value(value) for value in op.group("args"))
 
 
-def finish_region(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def finish_region(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     return _operands(m, op)
 
 
-def next_iteration(m: Machine, op: Op) -> None:
+def next_iteration(m: SymbolicExecutor, op: Op) -> None:
     m.exits.continues.append(Exit(m.inside, _operands(m, op), m.bounds))
     m.stop()
 
 
-def leave_loop(m: Machine, op: Op) -> None:
+def leave_loop(m: SymbolicExecutor, op: Op) -> None:
     m.exits.breaks.append(Exit(m.inside, _operands(m, op), m.bounds))
     m.stop()
 
 
-def leave_entry(m: Machine, op: Op) -> None:
+def leave_entry(m: SymbolicExecutor, op: Op) -> None:
     m.stop()
 
 
 # ---------------------------------------------------------------------------------------- tokens, the host
-def make_token(m: Machine, op: Op) -> Token:
+def make_token(m: SymbolicExecutor, op: Op) -> Token:
     return EMPTY
 
 
-def join_tokens(m: Machine, op: Op) -> Token:
+def join_tokens(m: SymbolicExecutor, op: Op) -> Token:
     return join(m.token(value) for value in op.group("tokens"))
 
 
-def order(m: Machine, op: Op) -> Token:
+def order(m: SymbolicExecutor, op: Op) -> Token:
     """Grid dependency control and alias fences: they touch no memory, their token waits for what they wait for."""
     m.order_ops[op.name] = None
     return m.token(op.optional("s" if "s" in op.operands else "token"))
 
 
-def check(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def check(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     """``assert`` reports to the host and lets the kernel go on: it gives no fact.
 
     Where the launch trusts that a block stops at one that fails, control goes on only where its condition holds, as
@@ -325,7 +327,7 @@ def check(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     return ()
 
 
-def print_text(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def print_text(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     """Printing touches no memory of the program; its token waits for what it waits for."""
     return (m.token(op.optional("token")),) if op.results else ()
 

@@ -1,7 +1,8 @@
 """Rules for integer arithmetic: what the machine computes, as terms over mathematical integers.
 
 An iN value is the term of its signed reading, an i1 value a boolean term.  Every result passes through
-`Machine.wrap`; ``nsw``/``nuw``/``nw`` and undefined cases become promises (TV402), and nothing here relies on them.
+`SymbolicExecutor.wrap`; ``nsw``/``nuw``/``nw`` and undefined cases become promises (TV402), and nothing here relies on
+them.
 Proofs of the encodings that are not definitions stand with their functions.
 """
 
@@ -47,7 +48,7 @@ from ...contract.terms import shift_left as bit_shift_left
 from ...contract.terms import shift_right as bit_shift_right
 from ...results.codes import TV
 from ..bytecode.model import Op, signed
-from .machine import Machine, Rule, element_bits, shape_of
+from .machine import Rule, SymbolicExecutor, element_bits, shape_of
 
 
 # ------------------------------------------------------------------------------------------- readings
@@ -56,23 +57,23 @@ def number(term: Term, bits: int) -> Term:
     return ite(term, const(-1), ZERO) if bits == 1 else term
 
 
-def from_number(m: Machine, term: Term, bits: int) -> Term:
+def from_number(m: SymbolicExecutor, term: Term, bits: int) -> Term:
     """The iN value congruent to the mathematical ``term``."""
     return eq(floormod(term, const(2)), ONE) if bits == 1 else m.wrap(bits, term)
 
 
-def zero_extended(m: Machine, term: Term, bits: int) -> Term:
+def zero_extended(m: SymbolicExecutor, term: Term, bits: int) -> Term:
     """The unsigned reading as an integer term; a true i1 is 1."""
     return ite(term, ONE, ZERO) if bits == 1 else m.unsigned(bits, term)
 
 
-def _operands(m: Machine, op: Op) -> tuple[Term, Term, int]:
+def _operands(m: SymbolicExecutor, op: Op) -> tuple[Term, Term, int]:
     return m.term(op.value("lhs")), m.term(op.value("rhs")), element_bits(op.value("lhs"))
 
 
 # ---------------------------------------------------------------------------------------- ring operations
 def _ring(combine: Callable[[Term, Term], Term], sign: str) -> Rule:
-    def rule(m: Machine, op: Op) -> Term:
+    def rule(m: SymbolicExecutor, op: Op) -> Term:
         a, b, bits = _operands(m, op)
         exact = combine(number(a, bits), number(b, bits))
 
@@ -86,7 +87,7 @@ def _ring(combine: Callable[[Term, Term], Term], sign: str) -> Rule:
 
 
 def overflow_promises(
-    m: Machine,
+    m: SymbolicExecutor,
     op: Op,
     bits: int,
     as_signed: Term,
@@ -112,21 +113,21 @@ def fits(term: Term, bits: int) -> Term:
     return and_(le(const(-half), term), lt(term, const(half)))
 
 
-def negate(m: Machine, op: Op) -> Term:
+def negate(m: SymbolicExecutor, op: Op) -> Term:
     a, bits = m.term(op.value("s")), element_bits(op.result)
     exact = neg(number(a, bits))
     overflow_promises(m, op, bits, exact, lambda: neg(zero_extended(m, a, bits)), "negation")
     return from_number(m, exact, bits)
 
 
-def absolute(m: Machine, op: Op) -> Term:
+def absolute(m: SymbolicExecutor, op: Op) -> Term:
     """The result is read unsigned, so INT_MIN keeps its bits: wrap(|INT_MIN|) = INT_MIN."""
     bits = element_bits(op.result)
     a = number(m.term(op.value("s")), bits)
     return from_number(m, maximum(a, neg(a)), bits)
 
 
-def shift_left(m: Machine, op: Op) -> Term:
+def shift_left(m: SymbolicExecutor, op: Op) -> Term:
     a, amount, bits = _operands(m, op)
     amount = _shift_amount(m, op, amount, bits)
     if op.attributes["ovf"] != "none":
@@ -158,7 +159,7 @@ def _power_of_two(exponent: Term, bits: int) -> Term:
     return power
 
 
-def shift_right(m: Machine, op: Op) -> Term:
+def shift_right(m: SymbolicExecutor, op: Op) -> Term:
     """By a constant: floor division by a power of two, of the reading that ``sgn`` names."""
     a, amount, bits = _operands(m, op)
     amount = _shift_amount(m, op, amount, bits)
@@ -171,7 +172,7 @@ def shift_right(m: Machine, op: Op) -> Term:
     return from_number(m, bit_shift_right(value, amount), bits)
 
 
-def _shift_amount(m: Machine, op: Op, amount: Term, bits: int) -> Term:
+def _shift_amount(m: SymbolicExecutor, op: Op, amount: Term, bits: int) -> Term:
     """The amount, read unsigned; at or beyond the width the shift is not defined."""
     amount = zero_extended(m, amount, bits)
     m.promise(
@@ -180,7 +181,7 @@ def _shift_amount(m: Machine, op: Op, amount: Term, bits: int) -> Term:
     return amount
 
 
-def multiply_high(m: Machine, op: Op) -> Term:
+def multiply_high(m: SymbolicExecutor, op: Op) -> Term:
     """The upper half of the unsigned product, exactly."""
     a, b, bits = _operands(m, op)
     product = mul(zero_extended(m, a, bits), zero_extended(m, b, bits))
@@ -195,7 +196,7 @@ _QUOTIENT: Final[dict[str, Callable[[Term, Term], Term]]] = {
 }
 
 
-def divide(m: Machine, op: Op) -> Term:
+def divide(m: SymbolicExecutor, op: Op) -> Term:
     a, b = _division_operands(m, op)
     rounding = op.attributes["rnd"]
     if rounding not in _QUOTIENT:
@@ -203,12 +204,12 @@ def divide(m: Machine, op: Op) -> Term:
     return from_number(m, _QUOTIENT[rounding](a, b), element_bits(op.result))
 
 
-def remainder(m: Machine, op: Op) -> Term:
+def remainder(m: SymbolicExecutor, op: Op) -> Term:
     a, b = _division_operands(m, op)
     return from_number(m, truncmod(a, b), element_bits(op.result))
 
 
-def _division_operands(m: Machine, op: Op) -> tuple[Term, Term]:
+def _division_operands(m: SymbolicExecutor, op: Op) -> tuple[Term, Term]:
     """Dividend and divisor in the reading of ``sgn``, with the promises that make the quotient defined."""
     a, b, bits = _operands(m, op)
     shape = shape_of(op.result)
@@ -225,7 +226,7 @@ def _division_operands(m: Machine, op: Op) -> tuple[Term, Term]:
 
 
 # --------------------------------------------------------------------------------------- bitwise operations
-def bitwise_and(m: Machine, op: Op) -> Term:
+def bitwise_and(m: SymbolicExecutor, op: Op) -> Term:
     a, b, bits = _operands(m, op)
     if bits == 1:
         return and_(a, b)
@@ -235,7 +236,7 @@ def bitwise_and(m: Machine, op: Op) -> Term:
     return bit_and(a, b)
 
 
-def bitwise_or(m: Machine, op: Op) -> Term:
+def bitwise_or(m: SymbolicExecutor, op: Op) -> Term:
     a, b, bits = _operands(m, op)
     if bits == 1:
         return or_(a, b)
@@ -250,13 +251,13 @@ def bitwise_or(m: Machine, op: Op) -> Term:
     return bit_or(a, b)
 
 
-def bitwise_xor(m: Machine, op: Op) -> Term:
+def bitwise_xor(m: SymbolicExecutor, op: Op) -> Term:
     a, b, bits = _operands(m, op)
     return not_(iff(a, b)) if bits == 1 else bit_xor(a, b)
 
 
 # ------------------------------------------------------------------------------------ comparison and choice
-def compare(m: Machine, op: Op) -> Term:
+def compare(m: SymbolicExecutor, op: Op) -> Term:
     a, b, bits = _operands(m, op)
     predicate = op.attributes["pred"]
     if predicate in ("equal", "not_equal"):
@@ -273,7 +274,7 @@ def compare(m: Machine, op: Op) -> Term:
     return less if predicate in ("less_than", "greater_than") else not_(less)
 
 
-def unsigned_less(m: Machine, a: Term, b: Term, bits: int) -> Term:
+def unsigned_less(m: SymbolicExecutor, a: Term, b: Term, bits: int) -> Term:
     """``a < b`` in the unsigned reading of iN.
 
     With ``b >= 0``: a negative a reads as at least 2**(N-1) > b, a nonnegative one as itself, so the comparison is
@@ -287,7 +288,7 @@ def unsigned_less(m: Machine, a: Term, b: Term, bits: int) -> Term:
 
 
 def _extremum(choose: Callable[[Term, Term], Term]) -> Rule:
-    def rule(m: Machine, op: Op) -> Term:
+    def rule(m: SymbolicExecutor, op: Op) -> Term:
         a, b, bits = _operands(m, op)
         if op.attributes["sgn"] == "signed":
             chosen = choose(number(a, bits), number(b, bits))
@@ -298,14 +299,14 @@ def _extremum(choose: Callable[[Term, Term], Term]) -> Rule:
 
 
 # -------------------------------------------------------------------------------------------- conversion
-def extend(m: Machine, op: Op) -> Term:
+def extend(m: SymbolicExecutor, op: Op) -> Term:
     a, bits = m.term(op.value("s")), element_bits(op.value("s"))
     if op.attributes["sgn"] == "signed":
         return number(a, bits)
     return m.wrap(element_bits(op.result), zero_extended(m, a, bits))
 
 
-def truncate(m: Machine, op: Op) -> Term:
+def truncate(m: SymbolicExecutor, op: Op) -> Term:
     """``nsw``: the signed value survives; ``nuw``: the unsigned one does."""
     a, wide, bits = m.term(op.value("s")), element_bits(op.value("s")), element_bits(op.result)
     overflow_promises(m, op, bits, a, lambda: zero_extended(m, a, wide), "truncation")

@@ -47,7 +47,7 @@ from ...contract.terms.launch_wide import OWN, Opaque, scope_of
 from ...results.codes import TV
 from ..bytecode.model import Block, Op, TileType, Value
 from .integers import fits, from_number, number, zero_extended
-from .machine import Exit, Exits, Machine, Rule, element_bits
+from .machine import Exit, Exits, Rule, SymbolicExecutor, element_bits
 from .pointers import near
 from .recurrences import Recurrence, Recurrences, placeholder
 from .summary import Loop, LoopForm, LoopValue, Origin
@@ -120,7 +120,7 @@ def _origin(slot: Slot) -> Origin:
     return unknown_origin(slot.init.origin.element_bytes) if slot.lost else slot.init.origin
 
 
-def _slots(m: Machine, arguments: Sequence[Value], inits: Sequence[Value]) -> list[Slot]:
+def _slots(m: SymbolicExecutor, arguments: Sequence[Value], inits: Sequence[Value]) -> list[Slot]:
     slots = []
     for index, (argument, init) in enumerate(zip(arguments, inits, strict=True)):
         content = m.value(init)
@@ -149,7 +149,9 @@ def _stand_in(loop: str, slot: Slot, number: int) -> SymbolicValue:
 class Body:
     """The body of one loop in its context."""
 
-    def __init__(self, m: Machine, op: Op, loop: Loop, bind: Callable[[], None], carried: Sequence[Value]) -> None:
+    def __init__(
+        self, m: SymbolicExecutor, op: Op, loop: Loop, bind: Callable[[], None], carried: Sequence[Value]
+    ) -> None:
         self.m, self.op, self.loop, self.bind = m, op, loop, bind
         self.number = m.numbering.loop[op]
         self.carried = carried
@@ -302,7 +304,7 @@ def merge(exits: Sequence[Exit]) -> tuple[SymbolicValue, ...]:
 
 
 # ------------------------------------------------------------------------------------------------- for
-def for_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def for_loop(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     """Iterations ``lower, lower + step, ...`` below ``upper``; the step must be positive (TV402)."""
     lower, upper, step = (_bound(m, op, name) for name in ("lower", "upper", "step"))
     positive = lt(ZERO, step)
@@ -335,14 +337,14 @@ def for_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     return (OWN,) * len(carried)
 
 
-def _bound(m: Machine, op: Op, name: str) -> Term:
+def _bound(m: SymbolicExecutor, op: Op, name: str) -> Term:
     operand = op.value(name)
     term = m.term(operand)
     bits = element_bits(operand)
     return zero_extended(m, term, bits) if "unsignedCmp" in op.flags else number(term, bits)
 
 
-def _most_trips(m: Machine, lower: Term, upper: Term, step: Term) -> int | None:
+def _most_trips(m: SymbolicExecutor, lower: Term, upper: Term, step: Term) -> int | None:
     """An upper bound on the number of iterations that every launch respects."""
     least, most = m.bounds.interval(lower)[0], m.bounds.interval(upper)[1]
     if least is None or most is None:
@@ -350,7 +352,7 @@ def _most_trips(m: Machine, lower: Term, upper: Term, step: Term) -> int | None:
     return max(-(-(most - least) // max(m.bounds.interval(step)[0] or 1, 1)), 0)
 
 
-def _counter(m: Machine, op: Op, trips: int | None) -> Term:
+def _counter(m: SymbolicExecutor, op: Op, trips: int | None) -> Term:
     """The iteration variable.  A body may run more than once with different knowledge: the first, weakest range stays.
 
     The range has at least two values, so that the variable is one even where the loop runs once.
@@ -363,7 +365,7 @@ def _counter(m: Machine, op: Op, trips: int | None) -> Term:
     return m.counters[op]
 
 
-def _trips(m: Machine, op: Op, lower: Term, upper: Term, step: Term) -> tuple[Term, Term]:
+def _trips(m: SymbolicExecutor, op: Op, lower: Term, upper: Term, step: Term) -> tuple[Term, Term]:
     """The number of iterations, and the condition that defines it where it has no term of its own."""
     if step.kind is TermKind.CONST and step.value > 0:
         return maximum(ZERO, ceildiv(sub(upper, lower), step)), TRUE
@@ -390,7 +392,7 @@ def _terms(value: SymbolicValue) -> list[Term]:
 
 
 # ------------------------------------------------------------------------------------------------ loop
-def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def endless_loop(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     """Iterations until a ``break``.
 
     Iteration ``k > 0`` runs only if all before it continued; of these the guard names the first and the last, which
@@ -431,7 +433,7 @@ def endless_loop(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     return tuple(_left(value, solution.tokens.loop, last) for value in merge(exits.breaks))
 
 
-def _overflow_symbol(m: Machine, op: Op, number: int) -> Function:
+def _overflow_symbol(m: SymbolicExecutor, op: Op, number: int) -> Function:
     return m.symbol(op, Function(f"overflow{m.numbering.loop[op]}.{number}", Scope.BLOCK, 1))
 
 
@@ -514,7 +516,9 @@ def _without(k: Term, summand: Term) -> tuple[bool, Term]:
 # What is noted of a loop for a checker: its carried values at any time, as the execution found them.
 
 
-def note_form(m: Machine, body: Body, solution: Solution | None = None, left: Sequence[SymbolicValue] = ()) -> None:
+def note_form(
+    m: SymbolicExecutor, body: Body, solution: Solution | None = None, left: Sequence[SymbolicValue] = ()
+) -> None:
     """Note the forms of ``solution``, and what tokens of ``left`` await behind the loop; not while rehearsing."""
     if not m.recording:
         return

@@ -1,7 +1,7 @@
 """The state of one symbolic execution: values, path, loops, and what has been recorded so far.
 
 Rules (one for each op, see `rules`) read operands through the machine and give back results; accesses and promises go
-through `Machine.access` and `Machine.promise`.
+through `SymbolicExecutor.access` and `SymbolicExecutor.promise`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from .written import Numbering, Written
 if TYPE_CHECKING:
     from .open_values import OpenValues
 
-Rule: TypeAlias = Callable[["Machine", Op], "SymbolicValue | tuple[SymbolicValue, ...] | None"]
+Rule: TypeAlias = Callable[["SymbolicExecutor", Op], "SymbolicValue | tuple[SymbolicValue, ...] | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Branch:
     live: Term = TRUE
 
 
-class Machine:
+class SymbolicExecutor:
     """Executes blocks of one entry.
 
     ``path`` is the condition under which the current op runs, ``inside`` the part of it that the body of the innermost

@@ -29,7 +29,7 @@ from ..bytecode.enums import MemoryOrdering
 from ..bytecode.model import Op, ScalarType, Value
 from . import pointers
 from .integers import constant_element
-from .machine import Machine, Rule, pointee, scalar_of, scalar_range, shape_of
+from .machine import Rule, SymbolicExecutor, pointee, scalar_of, scalar_range, shape_of
 from .pointers import PACKED
 from .summary import Access, Origin, OriginKind, PointerFootprint, ViewFootprint, list_word
 from .tokens import Token
@@ -37,12 +37,12 @@ from .values import Pointer, SymbolicValue, TileView, lanes_of
 from .written import origin_key
 
 
-def _mask(m: Machine, op: Op) -> Term:
+def _mask(m: SymbolicExecutor, op: Op) -> Term:
     mask = op.optional("mask")
     return TRUE if mask is None else m.term(mask)
 
 
-def _integer(m: Machine, value: Value) -> Term | None:
+def _integer(m: SymbolicExecutor, value: Value) -> Term | None:
     """An integer operand, for the site; floats are not followed."""
     content = m.value(value)
     return content if isinstance(content, Term) else None
@@ -50,7 +50,7 @@ def _integer(m: Machine, value: Value) -> Term | None:
 
 # -------------------------------------------------------------------------------------------- pointers
 def _at_pointer(
-    m: Machine,
+    m: SymbolicExecutor,
     op: Op,
     access: Access,
     *,
@@ -75,21 +75,21 @@ def _at_pointer(
     )
 
 
-def load_pointer(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def load_pointer(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     value = of_pointer(m, op, m.pointer(op.value("ptr")), _mask(m, op))
     return value, _at_pointer(m, op, Access.READ, value=value)
 
 
-def store_pointer(m: Machine, op: Op) -> Token:
+def store_pointer(m: SymbolicExecutor, op: Op) -> Token:
     return _at_pointer(m, op, Access.WRITE, argument=op.value("val"))
 
 
-def atomic_update(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def atomic_update(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     value = m.unknown(op, op.results[0])
     return value, _at_pointer(m, op, Access.ATOMIC, value=value, argument=op.value("arg"))
 
 
-def compare_and_swap(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def compare_and_swap(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     value = m.unknown(op, op.results[0])
     token = _at_pointer(m, op, Access.ATOMIC, value=value, argument=op.value("val"), compare=op.value("cmp"))
     return value, token
@@ -97,7 +97,11 @@ def compare_and_swap(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
 
 # ----------------------------------------------------------------------------------------------- views
 def _at_view(
-    m: Machine, op: Op, access: Access, argument: str | None = None, read: Callable[..., SymbolicValue] | None = None
+    m: SymbolicExecutor,
+    op: Op,
+    access: Access,
+    argument: str | None = None,
+    read: Callable[..., SymbolicValue] | None = None,
 ) -> tuple[SymbolicValue | None, Token]:
     view = m.view(op.value("view"))
     place = pointers.footprint(m, view, op.group("index"), op.attributes.get("inbounds") or ())
@@ -114,24 +118,24 @@ def _at_view(
     return value, token
 
 
-def load_view(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def load_view(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     value, token = _at_view(m, op, Access.READ, read=of_view)
     assert value is not None
     return value, token
 
 
-def store_view(m: Machine, op: Op) -> Token:
+def store_view(m: SymbolicExecutor, op: Op) -> Token:
     return _at_view(m, op, Access.WRITE, "tile")[1]
 
 
-def reduce_into_view(m: Machine, op: Op) -> Token:
+def reduce_into_view(m: SymbolicExecutor, op: Op) -> Token:
     return _at_view(m, op, Access.ATOMIC, "value")[1]
 
 
-def multimem_load(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def multimem_load(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     """What several devices hold, reduced: never followed."""
 
-    def read(m: Machine, op: Op, view: TileView, place: object) -> SymbolicValue:
+    def read(m: SymbolicExecutor, op: Op, view: TileView, place: object) -> SymbolicValue:
         return m.unknown(op, op.results[0])
 
     value, token = _at_view(m, op, Access.READ, read=read)
@@ -139,7 +143,7 @@ def multimem_load(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     return value, token
 
 
-def multimem_reduce(m: Machine, op: Op) -> Token:
+def multimem_reduce(m: SymbolicExecutor, op: Op) -> Token:
     return _at_view(m, op, Access.ATOMIC, "tile")[1]
 
 
@@ -172,7 +176,7 @@ OUTSIDE: Final = ".outside"
 """How the names of functions end that stand for lanes outside of a view without padding: these may be anything."""
 
 
-def of_view(m: Machine, op: Op, view: TileView, place: ViewFootprint) -> SymbolicValue:
+def of_view(m: SymbolicExecutor, op: Op, view: TileView, place: ViewFootprint) -> SymbolicValue:
     """The tile that a ``load_view_tko`` gives."""
     element = _element(op)
     if element.is_float:
@@ -201,7 +205,7 @@ def _inside(view: TileView, place: ViewFootprint) -> Term:
     return and_(*(and_(le(ZERO, c), lt(c, size)) for c, size in limits))
 
 
-def of_pointer(m: Machine, op: Op, pointer: Pointer, mask: Term) -> SymbolicValue:
+def of_pointer(m: SymbolicExecutor, op: Op, pointer: Pointer, mask: Term) -> SymbolicValue:
     """The tile that a ``load_ptr_tko`` gives; lanes that are masked off give ``pad``, or anything."""
     element = _element(op)
     if element.is_float:
@@ -226,13 +230,13 @@ def _element(op: Op) -> ScalarType:
     return scalar_of(op.results[0])
 
 
-def _stable(m: Machine, op: Op, origin: Origin) -> bool:
+def _stable(m: SymbolicExecutor, op: Op, origin: Origin) -> bool:
     """Whether the load sees what was there when the launch began; memory that the block made itself was not."""
     local = origin.kind in (OriginKind.LOCAL, OriginKind.SHARED_LOCAL)
     return op.attributes["ord"] == MemoryOrdering.WEAK and not local and not m.written.may_write(origin)
 
 
-def _content(m: Machine, origin: Origin, element: ScalarType, offset: Term, live: Term) -> Term:
+def _content(m: SymbolicExecutor, origin: Origin, element: ScalarType, offset: Term, live: Term) -> Term:
     """The element ``offset`` bytes behind ``origin``, whatever ``live`` says of the lane."""
     name = origin.name
     leading: tuple[Term, ...] = ()
@@ -297,7 +301,7 @@ def _byte_offset(place: ViewFootprint) -> Term:
     return add(place.base, scale(place.element_bytes, elements))
 
 
-def _descriptor(m: Machine, op: Op, view: TileView, place: ViewFootprint) -> Term:
+def _descriptor(m: SymbolicExecutor, op: Op, view: TileView, place: ViewFootprint) -> Term:
     """A row of a list's descriptor buffer: address, sizes, strides, one 64-bit word each.
 
     The buffer belongs to the launcher and nobody writes it.  A row outside the list lies outside the index space of its

@@ -52,7 +52,7 @@ from .summary import Access, OriginKind, PointerFootprint, Promise, Site, ViewFo
 from .values import lane_terms, lanes_of
 
 if TYPE_CHECKING:
-    from .machine import Machine
+    from .machine import SymbolicExecutor
 
 _ATOMICS = frozenset({"atomic_rmw_tko", "atomic_cas_tko"})
 
@@ -111,7 +111,7 @@ class Frame:
 class OpenValues:
     """The openness of every value of one execution."""
 
-    def __init__(self, m: Machine) -> None:
+    def __init__(self, m: SymbolicExecutor) -> None:
         self.m = m
         self.makers = makers(m.entry.body)
         self.found: list[OpenPlace] = []

@@ -39,7 +39,7 @@ from ...contract.variables import ADDRESS_MAX
 from ...results.codes import TV
 from ..bytecode.model import GatherScatterViewType, Op, PartitionViewType, StridedViewType, TensorViewType, Value
 from .integers import from_number, number, zero_extended
-from .machine import Machine, Rule, element_bits, pointee, shape_of
+from .machine import Rule, SymbolicExecutor, element_bits, pointee, shape_of
 from .summary import Origin, OriginKind, ViewFootprint, address_of, list_word
 from .values import Pointer, TensorView, TileView, lane, lane_terms, mentions_lanes, moved, unknown_origin
 
@@ -49,7 +49,7 @@ PACKED: Final = "a pointer to 4-bit elements, two of which share an address; acc
 """Views of them are followed.  tileiras 13.5 refuses tiles of such pointers, and pointers to i4 in any version."""
 
 
-def list_element(m: Machine, name: str, index: Term, element_bytes: int) -> Origin:
+def list_element(m: SymbolicExecutor, name: str, index: Term, element_bytes: int) -> Origin:
     """The array in row ``index`` of list ``name``; an index that differs between lanes names no single array."""
     if mentions_lanes(index):
         return unknown_origin(element_bytes)
@@ -64,7 +64,7 @@ def list_element(m: Machine, name: str, index: Term, element_bytes: int) -> Orig
     )
 
 
-def offset(m: Machine, op: Op) -> Pointer:
+def offset(m: SymbolicExecutor, op: Op) -> Pointer:
     pointer, elements = m.pointer(op.value("ptr")), m.term(op.value("off"))
     if pointee(op.value("ptr")).packed:
         raise m.unsupported(op, PACKED)
@@ -97,18 +97,18 @@ def _is_carried(term: Term) -> bool:
     return term.kind is TermKind.APPLY and term.function.scope is Scope.ITERATION
 
 
-def pointer_to_pointer(m: Machine, op: Op) -> Pointer:
+def pointer_to_pointer(m: SymbolicExecutor, op: Op) -> Pointer:
     return m.pointer(op.value("s"))
 
 
-def pointer_to_integer(m: Machine, op: Op) -> Term:
+def pointer_to_integer(m: SymbolicExecutor, op: Op) -> Term:
     pointer = m.pointer(op.value("s"))
     address = add(address_of(pointer.origin), pointer.offset)
     m.address_origins[linear_parts(address_of(pointer.origin))[1]] = pointer.origin
     return m.wrap(64, address)
 
 
-def integer_to_pointer(m: Machine, op: Op) -> Pointer:
+def integer_to_pointer(m: SymbolicExecutor, op: Op) -> Pointer:
     """An integer that is one known address plus something keeps that origin; any other points anywhere."""
     address = m.term(op.value("s"))
     if address.kind is TermKind.WRAP and address.payload == 64:
@@ -119,7 +119,7 @@ def integer_to_pointer(m: Machine, op: Op) -> Pointer:
     return Pointer(unknown_origin(pointee(op.result).bytes), ZERO)
 
 
-def _origin_at(m: Machine, op: Op, coefficient: int, term: Term) -> Origin | None:
+def _origin_at(m: SymbolicExecutor, op: Op, coefficient: int, term: Term) -> Origin | None:
     """The memory whose address ``coefficient * term`` is."""
     known = m.address_origins.get(((coefficient, term),))
     if known is None and coefficient == 1 and (name := _list_of(m, term)):
@@ -127,7 +127,7 @@ def _origin_at(m: Machine, op: Op, coefficient: int, term: Term) -> Origin | Non
     return known
 
 
-def _list_of(m: Machine, term: Term) -> str:
+def _list_of(m: SymbolicExecutor, term: Term) -> str:
     """The list whose row holds this address, or an empty string."""
     if term.kind is TermKind.APPLY:
         for name in m.list_ranks:
@@ -136,7 +136,7 @@ def _list_of(m: Machine, term: Term) -> str:
     return ""
 
 
-def get_global(m: Machine, op: Op) -> Pointer:
+def get_global(m: SymbolicExecutor, op: Op) -> Pointer:
     name = op.attributes["name"]
     found = next(item for item in m.module.globals if item.name == name)
     element = pointee(op.result)
@@ -148,7 +148,7 @@ def get_global(m: Machine, op: Op) -> Pointer:
     return Pointer(origin, ZERO)
 
 
-def alloca(m: Machine, op: Op) -> Pointer:
+def alloca(m: SymbolicExecutor, op: Op) -> Pointer:
     element = pointee(op.result)
     kind = OriginKind.SHARED_LOCAL if "global" in op.flags else OriginKind.LOCAL
     name, alignment = m.numbering.local_name(op), op.attributes["align"]
@@ -174,7 +174,7 @@ RULES: Final[dict[str, Rule]] = {
 # Rules for tensor views and their tilings: layouts over memory, and where a tile of one lies.
 
 
-def make_tensor_view(m: Machine, op: Op) -> TensorView:
+def make_tensor_view(m: SymbolicExecutor, op: Op) -> TensorView:
     """Sizes and strides are in the type, except the dynamic ones, which are unsigned operands."""
     type = op.result.type
     assert isinstance(type, TensorViewType)
@@ -188,7 +188,7 @@ def make_tensor_view(m: Machine, op: Op) -> TensorView:
     )
 
 
-def _filled(m: Machine, static: Sequence[int | None], dynamic: Sequence[Value]) -> tuple[Term, ...]:
+def _filled(m: SymbolicExecutor, static: Sequence[int | None], dynamic: Sequence[Value]) -> tuple[Term, ...]:
     rest = iter(dynamic)
 
     def next_operand() -> Term:
@@ -198,7 +198,7 @@ def _filled(m: Machine, static: Sequence[int | None], dynamic: Sequence[Value]) 
     return tuple(const(size) if size is not None else next_operand() for size in static)
 
 
-def make_tile_view(m: Machine, op: Op) -> TileView:
+def make_tile_view(m: SymbolicExecutor, op: Op) -> TileView:
     tensor, type = m.tensor(op.value("s")), op.result.type
     match type:
         case PartitionViewType(tile, _, dim_map, padding):
@@ -220,7 +220,7 @@ def index_space(view: TileView) -> tuple[Term | None, ...]:
     )
 
 
-def footprint(m: Machine, view: TileView, indices: Sequence[Value], inbounds: Sequence[bool]) -> ViewFootprint:
+def footprint(m: SymbolicExecutor, view: TileView, indices: Sequence[Value], inbounds: Sequence[bool]) -> ViewFootprint:
     """Where the tile at ``indices`` lies: coordinate ``index * step + lane`` along each view dimension.
 
     Indices are unsigned.  Of a gather/scatter view one index is a 1-D tile: its lane is the view's sparse dimension.
@@ -253,11 +253,11 @@ def footprint(m: Machine, view: TileView, indices: Sequence[Value], inbounds: Se
     )
 
 
-def tensor_shape(m: Machine, op: Op) -> tuple[Term, ...]:
+def tensor_shape(m: SymbolicExecutor, op: Op) -> tuple[Term, ...]:
     return _sizes(m, op, m.tensor(op.value("src")).shape, "size")
 
 
-def index_space_shape(m: Machine, op: Op) -> tuple[Term, ...]:
+def index_space_shape(m: SymbolicExecutor, op: Op) -> tuple[Term, ...]:
     """Of a gather/scatter view, whose indices count elements, the sizes of the tensor."""
     view = m.view(op.value("src"))
     spaces = [
@@ -266,7 +266,7 @@ def index_space_shape(m: Machine, op: Op) -> tuple[Term, ...]:
     return _sizes(m, op, spaces, "number of tiles")
 
 
-def _sizes(m: Machine, op: Op, sizes: Sequence[Term], what: str) -> tuple[Term, ...]:
+def _sizes(m: SymbolicExecutor, op: Op, sizes: Sequence[Term], what: str) -> tuple[Term, ...]:
     """Unsigned results of the op's type; a size that does not fit is undefined (TV402)."""
     results = []
     for d, (size, result) in enumerate(zip(sizes, op.results, strict=True)):

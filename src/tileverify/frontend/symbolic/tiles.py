@@ -33,7 +33,7 @@ from ..bytecode.optable import FLOAT_OPS
 from .combining import plain_sum
 from .integers import constant_element, from_number, overflow_promises, zero_extended
 from .integers import number as signed_number
-from .machine import Machine, Rule, element_bits, pointee, shape_of
+from .machine import Rule, SymbolicExecutor, element_bits, pointee, shape_of
 from .summary import address_of
 from .values import (
     CoordinateMap,
@@ -53,14 +53,14 @@ _LOOKUP_LIMIT: Final = 64
 """A constant tile up to this size that is no arithmetic progression becomes a chain of choices."""
 
 
-def _lanewise(m: Machine, value: Value) -> Lanewise:
+def _lanewise(m: SymbolicExecutor, value: Value) -> Lanewise:
     content = m.value(value)
     assert isinstance(content, Term | Opaque | Pointer), content
     return content
 
 
 # ---------------------------------------------------------------------------------------------- making
-def constant(m: Machine, op: Op) -> SymbolicValue:
+def constant(m: SymbolicExecutor, op: Op) -> SymbolicValue:
     value = op.attributes["value"]
     assert isinstance(value, Constant)
     if value.scalar.is_float:
@@ -86,28 +86,28 @@ def constant(m: Machine, op: Op) -> SymbolicValue:
     return chosen
 
 
-def iota(m: Machine, op: Op) -> Term:
+def iota(m: SymbolicExecutor, op: Op) -> Term:
     """0, 1, 2 ... in the unsigned reading: 256 numbers fill an i8."""
     return from_number(m, lane(0, shape_of(op.result)[0]), element_bits(op.result))
 
 
 # ---------------------------------------------------------------------------------------------- moving
-def broadcast(m: Machine, op: Op) -> SymbolicValue:
+def broadcast(m: SymbolicExecutor, op: Op) -> SymbolicValue:
     """A dimension of size 1 has no lane variable: the term already says what it is in every element."""
     return m.value(op.value("s"))
 
 
-def reshape(m: Machine, op: Op) -> SymbolicValue:
+def reshape(m: SymbolicExecutor, op: Op) -> SymbolicValue:
     source = op.value("s")
     return move(_lanewise(m, source), reshaped(shape_of(source), shape_of(op.result)))
 
 
-def permute(m: Machine, op: Op) -> SymbolicValue:
+def permute(m: SymbolicExecutor, op: Op) -> SymbolicValue:
     source = op.value("s")
     return move(_lanewise(m, source), permuted(shape_of(source), op.attributes["perm"]))
 
 
-def cat(m: Machine, op: Op) -> SymbolicValue:
+def cat(m: SymbolicExecutor, op: Op) -> SymbolicValue:
     left, right = op.value("lhs"), op.value("rhs")
     dim, size = op.attributes["dim"], shape_of(left)[op.attributes["dim"]]
     position = lane(dim, shape_of(op.result)[dim])
@@ -124,7 +124,7 @@ def _moved_along(source: Value, dim: int, coordinate: Term) -> CoordinateMap:
     return moved(shape, [coordinate if d == dim else lane(d, size) for d, size in enumerate(shape)])
 
 
-def extract(m: Machine, op: Op) -> SymbolicValue:
+def extract(m: SymbolicExecutor, op: Op) -> SymbolicValue:
     """Subtile ``index`` of a tile that is cut into subtiles of the result's shape."""
     source = op.value("s")
     whole, part = shape_of(source), shape_of(op.result)
@@ -133,7 +133,7 @@ def extract(m: Machine, op: Op) -> SymbolicValue:
     return move(_lanewise(m, source), moved(whole, coordinates))
 
 
-def insert(m: Machine, op: Op) -> SymbolicValue:
+def insert(m: SymbolicExecutor, op: Op) -> SymbolicValue:
     source, target = op.value("s"), op.value("dest")
     whole, part = shape_of(target), shape_of(source)
     starts = _subtile_starts(m, op, whole, part)
@@ -142,7 +142,7 @@ def insert(m: Machine, op: Op) -> SymbolicValue:
     return choose(covered, move(_lanewise(m, source), moved(part, offsets)), _lanewise(m, target))
 
 
-def _subtile_starts(m: Machine, op: Op, whole: Sequence[int], part: Sequence[int]) -> list[Term]:
+def _subtile_starts(m: SymbolicExecutor, op: Op, whole: Sequence[int], part: Sequence[int]) -> list[Term]:
     """First element of the subtile per dimension; an index beyond the last subtile is undefined (TV402)."""
     starts = []
     for d, index in enumerate(op.group("index")):
@@ -158,12 +158,12 @@ def _subtile_starts(m: Machine, op: Op, whole: Sequence[int], part: Sequence[int
     return starts
 
 
-def select(m: Machine, op: Op) -> SymbolicValue:
+def select(m: SymbolicExecutor, op: Op) -> SymbolicValue:
     return choose(m.term(op.value("c")), m.value(op.value("t")), m.value(op.value("f")))
 
 
 # ---------------------------------------------------------------------------------------------- assume
-def assume(m: Machine, op: Op) -> SymbolicValue:
+def assume(m: SymbolicExecutor, op: Op) -> SymbolicValue:
     operand = op.value("s")
     content, predicate = m.value(operand), op.attributes["pred"]
     shape = operand.type.shape if isinstance(operand.type, TileType) else ()
@@ -228,7 +228,7 @@ def moved_to_start(shape: Sequence[int], groups: dict[int, int]) -> CoordinateMa
 
 
 # ------------------------------------------------------------------------------------- not followed further
-def not_followed(m: Machine, op: Op) -> SymbolicValue:
+def not_followed(m: SymbolicExecutor, op: Op) -> SymbolicValue:
     """A result of which only the type is known: floats, comparisons of floats, matrix products, byte packing.
 
     The op computes one function of its operands.
@@ -241,7 +241,7 @@ def _index(op: Op, i: int) -> str:
     return f".{i}" if len(op.results) > 1 else ""
 
 
-def combine(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
+def combine(m: SymbolicExecutor, op: Op) -> tuple[SymbolicValue, ...]:
     """``reduce`` and ``scan``: order and grouping belong to the compiler, so the result is any value of its type.
 
     The body still runs once on arbitrary elements, because what it must not do (divide by 0, overflow a flagged op)
@@ -257,7 +257,7 @@ def combine(m: Machine, op: Op) -> tuple[SymbolicValue, ...]:
     return tuple(m.unknown(op, result, suffix=f"{_index(op, i)}") for i, result in enumerate(op.results))
 
 
-def _partial_sums_fit(m: Machine, op: Op, adding: Op) -> None:
+def _partial_sums_fit(m: SymbolicExecutor, op: Op, adding: Op) -> None:
     """What flags of the addition promise of a sum of n lanes x, in whatever order:
 
         low <= n*x <= high in every lane  ->  every sum of some of the lanes lies between low and high
@@ -274,14 +274,14 @@ def _partial_sums_fit(m: Machine, op: Op, adding: Op) -> None:
     overflow_promises(m, adding, bits, scale(count, lanes), as_unsigned, "addition", shape)
 
 
-def _element_of(m: Machine, op: Op, argument: Value, position: int) -> SymbolicValue:
+def _element_of(m: SymbolicExecutor, op: Op, argument: Value, position: int) -> SymbolicValue:
     assert isinstance(argument.type, TileType)
     if isinstance(argument.type.element, PointerType):
         raise m.unsupported(op, "a reduction of pointers")
     return m.unknown(op, argument, suffix=f".operand{position}")
 
 
-def bitcast(m: Machine, op: Op) -> SymbolicValue:
+def bitcast(m: SymbolicExecutor, op: Op) -> SymbolicValue:
     source = op.value("s")
     assert isinstance(source.type, TileType)
     if isinstance(source.type.element, ScalarType) and source.type == op.result.type:

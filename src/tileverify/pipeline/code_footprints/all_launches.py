@@ -33,7 +33,7 @@ from ...verifier.obligations.footprint_overlap import PreparedSite
 from ...verifier.obligations.layout import as_bytes
 from ...verifier.obligations.prepare import Preparer, launch_facts
 from ...verifier.obligations.simplify import simplify
-from ...verifier.smt import Decider
+from ...verifier.smt import Solver
 from .code_lanes import MadeLanes, NoLanes, NoNumberForm, SummaryAccess, Things, made_lanes
 from .ptx_text import CodeAccess, Followed, Premise, copies_of
 from .ptx_values import signed, width_of
@@ -85,9 +85,9 @@ class CodeComparison:
     def made(self) -> None:
         contract = build_contract(self.launch)
         facts = (*launch_facts(contract), *self.clauses)
-        self.decider = Decider(facts, LIMITS)
+        self.solver = Solver(facts, LIMITS)
         self.use = FactUse(contract, clauses=self.clauses)
-        self.preparer = Preparer(self.summary, contract, self.decider, use=self.use)
+        self.preparer = Preparer(self.summary, contract, self.solver, use=self.use)
         self.facts = frozenset(t.flat_conjuncts(*facts))
         self.sites = [self._of_summary(self.preparer.site(site)) for site in self.summary.sites]
         premises = list(self.followed.premises)
@@ -311,7 +311,7 @@ class CodeComparison:
             return True
         asked = simple.conditions
         asked = (*asked, *self.use.known(asked, self.preparer.origins))
-        return self.decider.decide(asked).answer is Answer.UNSATISFIABLE
+        return self.solver.decide(asked).answer is Answer.UNSATISFIABLE
 
     def _settle(self, term: Term, holds: Term) -> Term:
         """``term`` with the sides of choices that ``holds`` leaves, and without readings as unsigned that fit."""

@@ -24,7 +24,7 @@ from ...system.errors import TileVerifyError
 from ...verifier.obligations.answers import Answer
 from ...verifier.obligations.limits import clause_terms
 from ...verifier.obligations.prepare import contract_values, launch_facts
-from ...verifier.smt import Decider
+from ...verifier.smt import Solver
 from .all_launches import LIMITS, CodeComparison, LoopNotCounted, NotShown
 from .host_terms import DecidesByArgument, maps_of
 from .ptx_paths import follow
@@ -85,12 +85,12 @@ def _tensor_maps(
     if code.block_memory:
         raise NotShown("the kernel makes tensor maps itself")
     contract = build_contract(launch)
-    decider, values = Decider((*launch_facts(contract), *clauses), LIMITS), contract_values(contract)
+    solver, values = Solver((*launch_facts(contract), *clauses), LIMITS), contract_values(contract)
 
     def decides(condition: Term) -> bool | None:
         condition = t.substitute(condition, values)
         for answer, each in ((False, condition), (True, t.not_(condition))):
-            if decider.decide((each,)).answer is Answer.UNSATISFIABLE:
+            if solver.decide((each,)).answer is Answer.UNSATISFIABLE:
                 return answer
         return None
 

@@ -26,7 +26,7 @@ from ...backend.audit.legal_launches import drawn
 from ...backend.interpreter import BoundLaunch, Budget, InterpreterStop, bind_launch, control
 from ...backend.interpreter.control import reduced, scanned
 from ...backend.interpreter.grid_runs import ScheduledRun, run_schedule
-from ...backend.interpreter.machine import BlockRun
+from ...backend.interpreter.machine import BlockInterpreter
 from ...backend.interpreter.ordering import Schedule
 from ...backend.interpreter.reductions import identity_of
 from ...backend.interpreter.values import INTERLEAVED, OVERFLOWED, UNSPECIFIED, Array, Conduct, Tile
@@ -202,7 +202,7 @@ def _outcome(
         return None
 
 
-def _goes_on(run: BlockRun) -> None:
+def _goes_on(run: BlockInterpreter) -> None:
     run.conduct = _FAULTY
 
 
@@ -283,7 +283,7 @@ def _filled(tile: Tile, absent: Array, value: Array) -> Tile:
 def _combined(rule: Rule) -> Rule:
     """Absent lanes hold the identity."""
 
-    def apply(run: BlockRun, op: Op) -> Result:
+    def apply(run: BlockInterpreter, op: Op) -> Result:
         values = op.group("inputs")
         kept = {value: run.values[value] for value in values}
         tiles = run.tiles(op, "inputs")
@@ -312,7 +312,7 @@ def _opened(tile: Tile, lanes: Array) -> Tile:
 def _product(rule: Rule) -> Rule:
     """Absent factors are 0, and so are those that meet them."""
 
-    def apply(run: BlockRun, op: Op) -> Result:
+    def apply(run: BlockInterpreter, op: Op) -> Result:
         names = [name for name in ("lhs", "rhs", "ls", "rs") if name in op.operands]
         kept = {op.value(name): run.values[op.value(name)] for name in names}
         nothing = np.zeros((), np.bool_)

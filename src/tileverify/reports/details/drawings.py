@@ -23,7 +23,7 @@ from ...backend.interpreter import (
 )
 from ...backend.interpreter.access_log import Footprint
 from ...backend.interpreter.conflicts import conflicting_byte, doubled_lanes, loops_around
-from ...backend.interpreter.machine import BlockRun
+from ...backend.interpreter.machine import BlockInterpreter
 from ...backend.interpreter.memory import Provenance
 from ...backend.interpreter.values import Array, Tile, as_signed
 from ...backend.replay.fault_places import OutsideWatch, coordinates_of, numbered
@@ -240,7 +240,7 @@ class IterationWatch(OutsideWatch):
         self.iterations: dict[int, tuple[int, ...]] = {}
 
     def look(
-        self, run: BlockRun, op: Op, accesses: Sequence[DynamicAccess], events: Sequence[UndefinedBehaviour]
+        self, run: BlockInterpreter, op: Op, accesses: Sequence[DynamicAccess], events: Sequence[UndefinedBehaviour]
     ) -> None:
         super().look(run, op, accesses, events)
         number = self._seen[op] = self._seen.get(op, -1) + 1
@@ -249,7 +249,7 @@ class IterationWatch(OutsideWatch):
             self.executions[time], self.iterations[time] = number, now
 
 
-def _iteration(run: BlockRun, loop: Op, otherwise: int) -> int:
+def _iteration(run: BlockInterpreter, loop: Op, otherwise: int) -> int:
     """How often the loop has begun again; ``otherwise`` for a loop that has no counter of its own."""
     if loop.name != "for":
         return otherwise

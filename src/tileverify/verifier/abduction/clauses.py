@@ -25,11 +25,11 @@ from ...contract.variables import BID, GRID
 from ...frontend.symbolic.summary import OriginKind, Site, ViewFootprint
 from ...results.codes import TV
 from ...system.errors import SpecError
-from ..obligations.answers import Answer, Decides
+from ..obligations.answers import Answer, SolverProtocol
 from ..obligations.fact_use import FactUse, for_every_array
 from ..obligations.footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy
 from ..obligations.obligations import Obligation
-from ..smt.decide import Decider
+from ..smt.decide import Solver
 
 LAST_BLOCK = {bid: t.sub(axis, t.ONE) for bid, axis in zip(BID, GRID, strict=True)}
 """The block ids of a grid's last block."""
@@ -340,7 +340,7 @@ def _scaled(factor: int, summand: Term) -> Expression:
 
 
 def without_implied(
-    clauses: Sequence[Clause], facts: Sequence[Term], solver: Decides, own: Mapping[Term, int]
+    clauses: Sequence[Clause], facts: Sequence[Term], solver: SolverProtocol, own: Mapping[Term, int]
 ) -> list[Clause]:
     """The clauses without those that follow from the rest; ``solver`` knows ``facts``, and only them.
 
@@ -483,7 +483,7 @@ def implied(clause: str, given: Sequence[str]) -> bool:
         facts = build_contract(_launch([*premises, Apply("not", (conclusion,))])).facts
     except SpecError:
         return False
-    return Decider(facts).decide(()).answer is Answer.UNSATISFIABLE
+    return Solver(facts).decide(()).answer is Answer.UNSATISFIABLE
 
 
 def _condition(text: str) -> Expression | None:

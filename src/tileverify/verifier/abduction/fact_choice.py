@@ -139,7 +139,7 @@ class FactChoice:
         self._given_up, self._spent = None, spent
         if self._tried > MOST_TRIED or self.prover.at_its_end():
             return False
-        start = self.prover.decider.spent - spent
+        start = self.prover.solver.spent - spent
         contract = replace(self._own, data=(*self._own.data, *self._assumed(facts)))
         offsets = {offset for _, places in wanted for offset in places}
         # Facts that fix an element to one number replace it everywhere: then all places are read again.
@@ -149,7 +149,7 @@ class FactChoice:
         self.prover = self.prover.with_facts(
             contract,
             offsets & self._doubted if self._numbers == before else offsets,
-            None if enough is None else WithBudget(enough, self.prover.decider, CHOICE_FIT_LIMITS),
+            None if enough is None else WithBudget(enough, self.prover.solver, CHOICE_FIT_LIMITS),
         )
         kernel = self.prover.kernel
         sites = [prepared for prepared in kernel.sites if prepared.site.offset in offsets]
@@ -157,9 +157,9 @@ class FactChoice:
         asked: Iterable[Obligation] = every_obligation(sites, kernel.promises, contract, places)
         asked = (obligation for obligation in asked if key_of(obligation) in wanted)
         for obligation in sorted(asked, key=lambda each: key_of(each) != hard) if hard else asked:
-            too_much = self._effort is not None and self.prover.decider.spent - start > self._effort
+            too_much = self._effort is not None and self.prover.solver.spent - start > self._effort
             answer = None if too_much else self.prover.prove(obligation)
-            self._spent = self.prover.decider.spent - start
+            self._spent = self.prover.solver.spent - start
             if isinstance(answer, Open) and answer.unknown and obligation.blocked is None:
                 self._given_up = key_of(obligation)
             if too_much or (isinstance(answer, Open) and not _is_for_clauses(answer)):
@@ -255,7 +255,7 @@ class FactTrial:
         few: Sequence[DataTerm] | None = None
         before = use.taken
         if not self._is_over():
-            with self.prover.decider.within(TRIAL_LIMITS):
+            with self.prover.solver.within(TRIAL_LIMITS):
                 few = use.take_up(conditions, self.prover.kernel.origins, self._closing(conditions, obligation))
         if few is None and not self._is_over() and isinstance(self.prover.prove(obligation), Closed):
             few = ()
@@ -273,16 +273,16 @@ class FactTrial:
             nonlocal done
             if self._is_over():
                 return False
-            start = self.prover.decider.spent
-            answer = self.prover.decider.decide([*conditions, *more], twins=obligation.twins).answer
+            start = self.prover.solver.spent
+            answer = self.prover.solver.decide([*conditions, *more], twins=obligation.twins).answer
             closed = answer is Answer.UNSATISFIABLE
             if closed and not done:
                 done = True
-                spent = max(TRIAL_LEAST, FEWER_FACTS * (self.prover.decider.spent - start))
-                self.prover.decider.limit(replace(TRIAL_LIMITS, linear=spent, total=spent))
+                spent = max(TRIAL_LEAST, FEWER_FACTS * (self.prover.solver.spent - start))
+                self.prover.solver.limit(replace(TRIAL_LIMITS, linear=spent, total=spent))
             return closed
 
         return closes
 
     def _is_over(self) -> bool:
-        return self.prover.at_its_end() or self.prover.decider.spent > TRIAL_TOTAL
+        return self.prover.at_its_end() or self.prover.solver.spent > TRIAL_TOTAL

@@ -37,7 +37,7 @@ from ..obligations.obligations import Obligation, promise
 from ..obligations.prepare import Preparer
 from ..outcome import outcome_of
 from ..prover import AdaptiveBudget, Prover
-from ..smt import Session
+from ..smt import SolverContext
 from .abduce import abduce
 from .clauses import (
     Clause,
@@ -78,7 +78,7 @@ class GeneralisedProof:
         if several.are_excluded():
             return None
         patience = AdaptiveBudget(
-            self.prover.decider, WIDER_FIT_LIMITS, PREPARING_TOTAL if level.holds_for == "any" else None
+            self.prover.solver, WIDER_FIT_LIMITS, PREPARING_TOTAL if level.holds_for == "any" else None
         )
 
         def made_fit(wrap: Term, outside: Term, guard: Term) -> bool:
@@ -86,7 +86,7 @@ class GeneralisedProof:
 
         preparer = Preparer(self.prover.summary, self.prover.contract, patience)
         # The questions whether integers fit repeat.
-        with self.prover.decider.remembering(), preparer.narrowing(made_fit):
+        with self.prover.solver.remembering(), preparer.narrowing(made_fit):
             self.prover.prepare(preparer)
         if patience.is_over():
             return None
@@ -115,12 +115,12 @@ class GeneralisedProof:
 
     def _exhausted(self) -> bool:
         total = WIDEST_TOTAL if self.prover.attempt.holds_for == "any" else SEARCH_TOTAL
-        return self.prover.at_its_end() or self.prover.decider.spent > total
+        return self.prover.at_its_end() or self.prover.solver.spent > total
 
     def _is_behind(self, proved: float) -> bool:
         """Whether the proof has spent too much for its share of ``proved`` obligations, by measurement."""
         due = WIDEST_AHEAD + proved * (WIDEST_TOTAL - WIDEST_AHEAD)
-        return self.prover.attempt.holds_for == "any" and self.prover.decider.spent > due
+        return self.prover.attempt.holds_for == "any" and self.prover.solver.spent > due
 
     def _in_vain(self) -> bool:
         """Whether the budget is spent before the last obligation: then the present one does not matter either."""
@@ -128,7 +128,7 @@ class GeneralisedProof:
 
     def _necessary(self) -> Iterator[Clause]:
         """Clauses that every wider contract needs, or that exclude only absurd sizes."""
-        plain = Preparer(self.prover.summary, self.prover.contract, self.prover.decider, keep_wraps=True)
+        plain = Preparer(self.prover.summary, self.prover.contract, self.prover.solver, keep_wraps=True)
         sites = [plain.site(site) for site in self.prover.summary.sites]
         asked = [promise(plain.promise(item)) for item in self.prover.summary.promises]
         for each in asked:
@@ -137,7 +137,7 @@ class GeneralisedProof:
         yield from ignored_axes(self.prover.summary.read_axes) if writes_for_all(sites) else ()
         yield from last_block_clauses(sites)
         for clause in fitting_clauses([*terms, *(part for each in asked for part in each.conditions)]):
-            if self.prover.decider.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
+            if self.prover.solver.decide([t.not_(clause.condition)]).answer is not Answer.UNSATISFIABLE:
                 yield clause
 
     def _close(self, opened: Open, miner: Miner) -> bool:
@@ -154,10 +154,10 @@ class GeneralisedProof:
                 wanted = self.nonvacuity.demands(opened.obligation) if wanted is None else wanted
             return self.nonvacuity.leaves(wanted or [], chosen)
 
-        closed, end = False, self.prover.decider.spent + SEARCH_IN_VAIN
+        closed, end = False, self.prover.solver.spent + SEARCH_IN_VAIN
 
         def is_hopeless() -> bool:
-            return not closed and self.prover.decider.spent > end
+            return not closed and self.prover.solver.spent > end
 
         with self.prover.question(opened, CLOSING_LIMITS) as closes:
 
@@ -209,7 +209,7 @@ class _SeveralBlocks:
     def _answer(self) -> Answer:
         if any(self.level.own[axis] != 1 for axis in GRID):
             return Answer.SATISFIABLE
-        return self.prover.decider.decide(two_blocks(self.prover.contract, range(len(GRID)))).answer
+        return self.prover.solver.decide(two_blocks(self.prover.contract, range(len(GRID)))).answer
 
     def are_excluded(self) -> bool:
         if self._seen != len(self.prover.clauses) and self._answer() is Answer.UNSATISFIABLE:
@@ -228,13 +228,13 @@ class _SeveralBlocks:
 
 
 @dataclass
-class Wider:
+class GeneralizationLoop:
     """Proofs under contracts wider than the user's, with ``options`` of their own."""
 
     summary: AccessSummary
     parameters: Sequence[EntryParameter]
     options: VerifyOptions
-    session: Session
+    solver_context: SolverContext
     started: float
 
     def proved(self, launch: LaunchSpec, numbers: slice, share: int = WIDER_SHARE) -> tuple[Outcome | None, bool]:
@@ -243,10 +243,10 @@ class Wider:
 
         ``numbers``: which contracts to try, counted from the widest.  Each gets one of ``share`` parts of the budget.
         """
-        ran_out, effort = False, self.session.effort
+        ran_out, effort = False, self.solver_context.effort
         for level in list(levels(launch, self.parameters))[numbers]:
             attempt = Attempt.of(self.summary, level.launch, self.options, self.started)
-            prover = Prover.of(replace(attempt, holds_for=level.holds_for), self.session)
+            prover = Prover.of(replace(attempt, holds_for=level.holds_for), self.solver_context)
             with effort.share(share), effort.at(messages.WIDER[level.holds_for]):
                 found = GeneralisedProof(prover).attempt(level)
                 spent = effort.is_spent

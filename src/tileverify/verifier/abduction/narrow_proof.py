@@ -152,7 +152,7 @@ class Narrowing:
         groups: Iterator[list[Term]] = offers(
             opened.obligation,
             opened.conditions,
-            self.prover.decider.facts,
+            self.prover.solver.facts,
             self.prover.contract,
             self.prover.lane_counts(),
             sized=not self.prover.launch.unsized,
@@ -277,7 +277,7 @@ class WithinLimits:
         groups = offers(
             opened.obligation,
             opened.conditions,
-            self.prover.decider.facts,
+            self.prover.solver.facts,
             self.prover.contract,
             self.prover.lane_counts(),
         )
@@ -319,7 +319,7 @@ class WithinLimits:
 
         def closes(limits: Sequence[Term]) -> bool:
             known = self._of_arrays(limits, [outside, guard])
-            asked = self.prover.decider.decide([outside, guard, *known], limits=FIT_LIMITS)
+            asked = self.prover.solver.decide([outside, guard, *known], limits=FIT_LIMITS)
             return asked.answer is Answer.UNSATISFIABLE
 
         found = self._chosen(chain.from_iterable(fitting_bounds(wrap)), closes)

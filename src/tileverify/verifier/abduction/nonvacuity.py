@@ -351,7 +351,7 @@ class Nonvacuity:
         kernel = self.prover.kernel
         work = list(reached(obligation, kernel.by_number, self.prover.contract))
         work += self.prover.use.known(work, kernel.origins)
-        return self.prover.decider.decide(work).answer is Answer.SATISFIABLE
+        return self.prover.solver.decide(work).answer is Answer.SATISFIABLE
 
     def possible(self, conditions: Sequence[Term]) -> bool:
         return self._asked(conditions) is Answer.SATISFIABLE

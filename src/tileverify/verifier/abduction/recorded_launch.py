@@ -59,8 +59,8 @@ class Look(Protocol):
 class Own(Protocol):
     """Verifications of the kernel under the launch's own contract."""
 
-    def __call__(self, launch: LaunchSpec, hasty: Limits | None = None) -> Look:
-        """``hasty``: limits of a quick pass; later passes add recorded facts."""
+    def __call__(self, launch: LaunchSpec, quick: Limits | None = None) -> Look:
+        """``quick``: limits of a quick pass; later passes add recorded facts."""
 
 
 class FirstSeen(NamedTuple):

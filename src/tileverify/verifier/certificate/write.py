@@ -27,7 +27,7 @@ from ..obligations.lemmas import Lemma as SolverLemma
 from ..obligations.lemmas import bound_lemmas, shift_lemmas
 from ..obligations.limits import clause_terms
 from ..obligations.smtlib import Vocabulary, needed_names, script
-from ..smt import Decider, core_of_last, solver_version
+from ..smt import Solver, core_of_last, solver_version
 from .launches import essence, launch_from_json, launch_to_json
 from .model import Certificate, CertificateError, CertifiedLemma, Equality, FoundBy, Question
 from .reread import check_entry, summary_of
@@ -193,7 +193,7 @@ class _Argument:
 def _proved(summary: AccessSummary, launch: LaunchSpec, clauses: Sequence[str]) -> Derivation:
     """Every question of the proof, answered by Z3; raises `Underivable`."""
     terms = clause_terms(clauses, summary, launch)
-    return derive(summary, build_contract(launch), terms, lambda facts: Decider(facts, Limits(), explain=True))
+    return derive(summary, build_contract(launch), terms, lambda facts: Solver(facts, Limits(), explain=True))
 
 
 def prove_again(certificate: Certificate, bytecode: bytes, file: str) -> None:
@@ -214,5 +214,5 @@ def prove_again(certificate: Certificate, bytecode: bytes, file: str) -> None:
         raise
     except TileVerifyError as error:
         raise CertificateError(f"the kernel could not be proved again: {error.message}", file) from None
-    if Decider(derivation.facts, Limits()).decide(()).answer is Answer.UNSATISFIABLE:
+    if Solver(derivation.facts, Limits()).decide(()).answer is Answer.UNSATISFIABLE:
         raise CertificateError("no launch satisfies the contract", file)

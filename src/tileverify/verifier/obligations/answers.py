@@ -88,7 +88,7 @@ class Result:
     proof: Proof | None = None
 
 
-class Decides(Protocol):
+class SolverProtocol(Protocol):
     """Whoever answers questions: the solver, or a certificate of what it answered."""
 
     def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result: ...

@@ -16,7 +16,7 @@ from ...contract.contract import Contract
 from ...contract.terms import Term
 from ...frontend.symbolic.summary import AccessSummary, Promise
 from ...results.codes import Tier
-from .answers import Answer, Decides, Merge, Proof, Result, as_merged
+from .answers import Answer, Merge, Proof, Result, SolverProtocol, as_merged
 from .fact_use import FactUse
 from .obligations import Obligation, every_obligation
 from .prepare import Preparer, launch_facts
@@ -56,8 +56,8 @@ class Underivable(Exception):
         self.obligation = obligation
 
 
-SolverFor: TypeAlias = Callable[[Sequence[Term]], Decides]
-"""Makes the decider for questions under some facts."""
+SolverFor: TypeAlias = Callable[[Sequence[Term]], SolverProtocol]
+"""Makes the solver for questions under some facts."""
 
 
 def derive(summary: AccessSummary, contract: Contract, clauses: Sequence[Term], solver: SolverFor) -> Derivation:
@@ -139,7 +139,7 @@ def _variants(obligation: Obligation, simple: Simplified | None) -> Iterator[Seq
 class _Ledger:
     """Records the proved questions, each once."""
 
-    solver: Decides
+    solver: SolverProtocol
     questions: list[Proof] = field(default_factory=list)
     _known: dict[frozenset[Term], int | None] = field(default_factory=dict)
     _used: list[int] = field(default_factory=list)

@@ -19,7 +19,7 @@ from ...contract import terms as t
 from ...contract.contract import Contract
 from ...contract.terms import Term
 from ...frontend.symbolic.summary import Access
-from .answers import Answer, Decides
+from .answers import Answer, SolverProtocol
 from .footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, awaited, identity, may_share, meet
 from .obligations import block_axes
 from .protocols.instances import Instance, different, own_instance, variables_of
@@ -28,22 +28,24 @@ COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", "
 """Integer updates that commute with those of the same kind."""
 
 
-def deterministic(sites: Sequence[PreparedSite], contract: Contract, decider: Decides) -> bool | None:
+def deterministic(sites: Sequence[PreparedSite], contract: Contract, solver: SolverProtocol) -> bool | None:
     """One result (`True`), more than one (`False`), or not known, of a kernel that keeps all its obligations."""
     scoped = [each for each in sites if each.site.atomic]
-    verdicts = {_judged(each, scoped, contract, decider) for each in scoped}
+    verdicts = {_judged(each, scoped, contract, solver) for each in scoped}
     if False in verdicts:
         return False
     return None if None in verdicts else True
 
 
-def _judged(each: PreparedSite, scoped: Sequence[PreparedSite], contract: Contract, decider: Decides) -> bool | None:
+def _judged(
+    each: PreparedSite, scoped: Sequence[PreparedSite], contract: Contract, solver: SolverProtocol
+) -> bool | None:
     site = each.site
     if site.access is not Access.ATOMIC or site.op.startswith("multimem"):
         return None
     if site.mode == "addf":
         together = [other for other in scoped if may_share(other.origin, each.origin, contract)]
-        answers = {decider.decide(question).answer for question in _meetings(each, together, contract)}
+        answers = {solver.decide(question).answer for question in _meetings(each, together, contract)}
         if Answer.SATISFIABLE in answers:
             return False
         return None if site.used or answers - {Answer.UNSATISFIABLE} else True

@@ -33,7 +33,7 @@ from ...contract.list_terms import (
 from ...contract.terms import Scope, Term, TermKind
 from ...contract.variables import list_length
 from ...frontend.symbolic.summary import LoopValue, Origin, OriginKind, list_word
-from .answers import Answer, Decides, Result
+from .answers import Answer, Result, SolverProtocol
 from .simplify import known_ranges
 
 
@@ -96,9 +96,9 @@ class FactUse:
 
 @dataclass(frozen=True, slots=True)
 class Informed:
-    """A decider that adds the known data facts to each question."""
+    """A solver that adds the known data facts to each question."""
 
-    decider: Decides
+    solver: SolverProtocol
     use: FactUse
     origins: Mapping[str, Origin]
 
@@ -106,7 +106,7 @@ class Informed:
         wanted = tuple(conditions)
 
         def asked(more: Sequence[Term]) -> Result:
-            return self.decider.decide((*wanted, *self.use.known(wanted, self.origins), *more), twins=twins)
+            return self.solver.decide((*wanted, *self.use.known(wanted, self.origins), *more), twins=twins)
 
         def closes(more: Sequence[Term]) -> bool:
             return asked(more).answer is Answer.UNSATISFIABLE
@@ -427,7 +427,7 @@ def _words(term: Term, contract: Contract) -> Iterator[Term]:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class DeterminedElements:
     """Reads elements as the numbers that ``facts``, some of those of ``contract``, leave; ``origins``: the arrays, in
     terms of the contract."""
 

@@ -39,7 +39,7 @@ from ...contract import terms as t
 from ...contract.terms import Function, Scope, Sort, Term, TermKind
 from ...contract.terms.launch_wide import is_launch_wide
 from ...frontend.symbolic.summary import LoopValue
-from .answers import Answer, Decides
+from .answers import Answer, SolverProtocol
 from .simplify import known_ranges
 
 _MOST_BOUNDS: Final = 12
@@ -99,11 +99,11 @@ class LoopInvariants:
             yield t.implies(t.and_(t.le(t.ONE, time), at_start), here)
 
 
-def loop_invariants(values: Iterable[LoopValue], mentioned: Iterable[Term], decider: Decides) -> LoopInvariants:
+def loop_invariants(values: Iterable[LoopValue], mentioned: Iterable[Term], solver: SolverProtocol) -> LoopInvariants:
     """Invariants of those of ``values`` that ``mentioned`` terms need, directly or through what they are made of."""
     needed = _needed({value.function: value for value in values}, mentioned)
     candidates = {function: tuple(dict.fromkeys(_candidates(value))) for function, value in needed.items()}
-    ask = _Asked(decider)
+    ask = _Asked(solver)
     while True:
         now = LoopInvariants(needed, candidates)
         kept = {
@@ -119,7 +119,7 @@ def loop_invariants(values: Iterable[LoopValue], mentioned: Iterable[Term], deci
 class _Asked:
     """Asks each question once; in the next round most are the same."""
 
-    decider: Decides
+    solver: SolverProtocol
     known: dict[frozenset[Term], bool] = field(default_factory=dict)
 
     def impossible(self, conditions: list[Term]) -> bool:
@@ -127,7 +127,7 @@ class _Asked:
             return True
         key = frozenset(conditions)
         if key not in self.known:
-            self.known[key] = self.decider.decide(conditions).answer is Answer.UNSATISFIABLE
+            self.known[key] = self.solver.decide(conditions).answer is Answer.UNSATISFIABLE
         return self.known[key]
 
 

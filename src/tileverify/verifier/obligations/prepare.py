@@ -31,8 +31,8 @@ from ...frontend.symbolic.summary import (
     ViewFootprint,
 )
 from ...system.errors import SpecError
-from .answers import Answer, Decides
-from .fact_use import FactUse, Informed, Settled, described_in, of_one_number
+from .answers import Answer, SolverProtocol
+from .fact_use import DeterminedElements, FactUse, Informed, described_in, of_one_number
 from .footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, map_origin, place_terms
 from .layout import IndexFootprint, Place, place
 from .loop_invariants import LoopInvariants, loop_invariants
@@ -47,12 +47,12 @@ class Preparer:
     """Applies one contract to the sites and promises of ``summary``.
 
     ``keep_wraps``: keep all wraps and ask nothing.  ``origins``: the origins of pointers, in terms of the contract.
-    ``informed``: the decider, with the data facts that a question needs: the contract's, or those of ``use``.
+    ``informed``: the solver, with the data facts that a question needs: the contract's, or those of ``use``.
     """
 
     summary: AccessSummary
     contract: Contract
-    decider: Decides
+    solver: SolverProtocol
     keep_wraps: bool = False
     use: FactUse | None = None
     origins: Mapping[str, Origin] = field(init=False)
@@ -67,24 +67,24 @@ class Preparer:
             _check_rows(site.footprint, self.contract)
         self._values = contract_values(self.contract)
         self._read_back = read_back_arrays(self.summary)
-        self._settled: Settled | None = None
+        self._settled: DeterminedElements | None = None
         if facts := of_one_number(self.contract.data):
             memo: dict[Term, Term] = {}  # of terms whose loaded values are not replaced
             plain = {
                 name: map_origin(origin, lambda term: t.transform(term, self._value, memo))
                 for name, origin in self.summary.origins.items()
             }
-            self._settled = Settled(facts, self.contract, plain)
+            self._settled = DeterminedElements(facts, self.contract, plain)
         self.origins = {name: map_origin(origin, self.term) for name, origin in self.summary.origins.items()}
-        self.informed = Informed(self.decider, self.use or FactUse(self.contract), self.origins)
+        self.informed = Informed(self.solver, self.use or FactUse(self.contract), self.origins)
         self._loop_values = {value.function: self._loop_value(value) for value in self.summary.loop_values}
         self._invariants: dict[frozenset[Function], LoopInvariants] = {}
 
-    def informed_otherwise(self, contract: Contract, decider: Decides, use: FactUse) -> Preparer:
+    def informed_otherwise(self, contract: Contract, solver: SolverProtocol, use: FactUse) -> Preparer:
         """A copy for a contract that differs only in its data facts."""
         alike = of_one_number(contract.data) == of_one_number(self.contract.data)
         memo = self._memo if alike else {}
-        return replace(self, contract=contract, decider=decider, use=use, _memo=memo, _fits={})
+        return replace(self, contract=contract, solver=solver, use=use, _memo=memo, _fits={})
 
     @contextmanager
     def narrowing(self, fit: FitWrap) -> Iterator[None]:

@@ -25,7 +25,7 @@ from ..obligations.footprint_overlap import PRIME, CopyLevel, PrimedCopy, overla
 from ..obligations.limits import SMALL, USUAL
 from ..obligations.obligations import Obligation
 from ..obligations.prepare import contract_values
-from ..smt import Decider
+from ..smt import Solver
 from .described import DescribedNumbers, NoLaunch, block_ids, concrete_claim, concrete_launch, numbered_facts
 from .sampled_contents import SPACIOUS, SampledContents, TurningPoints, marks, possible, room
 
@@ -85,7 +85,7 @@ class Search:
     contract: Contract
     launch: LaunchSpec
     origins: Mapping[str, Origin]
-    decider: Decider
+    solver: Solver
     varied: frozenset[str] = frozenset()
     doubted: frozenset[str] = frozenset()
     reach: Mapping[str, TurningPoints] = field(default_factory=dict)
@@ -154,7 +154,7 @@ class Search:
         return allowed or [possible]
 
     def _has_launch(self, conditions: Sequence[Term]) -> bool:
-        return self.decider.decide(conditions).answer is not Answer.UNSATISFIABLE
+        return self.solver.decide(conditions).answer is not Answer.UNSATISFIABLE
 
     def _first_in(self, room: tuple[Term, ...], confirm: Confirm) -> FoundWitness | None:
         attempts = 0
@@ -164,7 +164,7 @@ class Search:
             if frozenset(limited) in asked:
                 continue  # a contract of numbers has one size
             asked.add(frozenset(limited))
-            result = self.decider.decide(limited, twins=self.obligation.twins, model=True)
+            result = self.solver.decide(limited, twins=self.obligation.twins, model=True)
             if result.answer is not Answer.SATISFIABLE or result.model is None:
                 continue
             self.candidate = True
@@ -303,11 +303,11 @@ class Search:
 
     # ------------------------------------------------------------------------------------- minimising
     def _minimised(self, found: FoundWitness, confirm: Confirm) -> FoundWitness:
-        facts = (*self.decider.facts, *self.conditions, *self._nested)
-        decider = Decider(facts, SMALLER_LIMITS, self.decider.deadline, session=self.decider.session)
+        facts = (*self.solver.facts, *self.conditions, *self._nested)
+        solver = Solver(facts, SMALLER_LIMITS, self.solver.deadline, solver_context=self.solver.solver_context)
         minimiser = Minimiser(
             found,
-            decider,
+            solver,
             lambda model, term: DescribedNumbers(model)(term),
             lambda model: self._confirmed(model, confirm),
         )
@@ -332,7 +332,7 @@ class Search:
 
         A size does not go down to 0 where it need not: an array without elements explains nothing.
         """
-        present = {leaf for condition in (*self.decider.facts, *self.conditions) for leaf in condition.free}
+        present = {leaf for condition in (*self.solver.facts, *self.conditions) for leaf in condition.free}
         for term in (*sizes, *self._distances()):
             if term.free & present:
                 filled = term.low == 0 and DescribedNumbers(found.model)(term) > 0
@@ -448,11 +448,11 @@ class Goal:
 class Minimiser(Generic[Witnessed]):
     """Lowers ``best`` goal by goal.
 
-    ``decider`` knows all conditions of a witness, ``value`` reads a number off a model, ``confirm`` replays a model.
+    ``solver`` knows all conditions of a witness, ``value`` reads a number off a model, ``confirm`` replays a model.
     """
 
     best: Witnessed
-    decider: Decider
+    solver: Solver
     value: Callable[[Model, Term], int]
     confirm: Callable[[Model], Witnessed | None]
     questions: int = MOST_QUESTIONS
@@ -462,7 +462,7 @@ class Minimiser(Generic[Witnessed]):
     _held: list[Term] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._end = self.decider.spent + self.resources
+        self._end = self.solver.spent + self.resources
         self.replays = min(MOST_REPLAYS, MOST_STEPS // max(self.best.steps, 1))
 
     def prefer(self, conditions: Sequence[Term]) -> Witnessed:
@@ -500,14 +500,14 @@ class Minimiser(Generic[Witnessed]):
                 least, refused = self.value(model, goal.term) + 1, True
 
     def _may_ask(self) -> bool:
-        return self.questions > 0 and self.replays > 0 and self.decider.spent < self._end
+        return self.questions > 0 and self.replays > 0 and self.solver.spent < self._end
 
     def _ask(self, conditions: Sequence[Term]) -> Model | None:
         """A model of ``conditions`` beside what is held."""
         if not self._may_ask():
             return None
         self.questions -= 1
-        result = self.decider.decide([*self._held, *conditions], model=True)
+        result = self.solver.decide([*self._held, *conditions], model=True)
         return result.model if result.answer is Answer.SATISFIABLE else None
 
     def _confirmed(self, model: Model) -> bool:

@@ -22,7 +22,7 @@ from ..obligations.footprint_overlap import PreparedSite, place_terms
 from ..obligations.obligations import Obligation, reached, within_index_spaces
 from ..obligations.protocols import watched
 from ..prover import Prover
-from ..smt import Decider
+from ..smt import Solver
 from .sampled_contents import reaches
 from .witness import FoundWitness, Search
 
@@ -36,7 +36,7 @@ class WitnessSearch:
 
     prover: Prover
     confirm: Confirm
-    modeller: Decider
+    modeller: Solver
     _had_model: bool = field(default=False, init=False)
 
     def of(self, opened: Open) -> tuple[FoundWitness | None, Open]:
@@ -111,14 +111,14 @@ class WitnessSearch:
 
     def _decidable_with_far_data(self, opened: Open) -> bool:
         far = ordinary_data(opened.conditions, self.prover.kernel.origins, SPACING_TRIED)
-        return self.prover.decider.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
+        return self.prover.solver.decide([*opened.conditions, *far]).answer is Answer.SATISFIABLE
 
     def _idle_with_near_data(self, obligation: Obligation) -> bool:
         """Whether nothing is learnt from values that count up: facts exclude them, or the kernel does nothing then."""
         work = [*reached(obligation, self.prover.kernel.by_number, self.prover.contract)]
         work += data_facts(work, self.prover.contract, self.prover.kernel.origins)
         near = ordinary_data(work, self.prover.kernel.origins)
-        return self.prover.decider.decide([*work, *near]).answer is Answer.UNSATISFIABLE
+        return self.prover.solver.decide([*work, *near]).answer is Answer.UNSATISFIABLE
 
     def _shows_with_far_data(self, opened: Open) -> bool:
         """Whether values that lie far apart make no difference, in those arrays whose facts let them.
@@ -130,12 +130,12 @@ class WitnessSearch:
         far: set[str] = set()
         for array in sorted(loaded_values(work).keys() - measures(self.prover.launch.data)):
             values = ordinary_data(work, self.prover.kernel.origins, SPACING_TRIED, only=far | {array})
-            if self.prover.decider.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
+            if self.prover.solver.decide([*work, *values]).answer is not Answer.UNSATISFIABLE:
                 far.add(array)
             elif array not in bounded(self.prover.launch.data):
                 return False
         values = ordinary_data(opened.conditions, self.prover.kernel.origins, SPACING_TRIED, only=far)
-        return not far or self.prover.decider.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
+        return not far or self.prover.solver.decide([*opened.conditions, *values]).answer is not Answer.UNSATISFIABLE
 
     def _rewritten(self, obligation: Obligation) -> frozenset[str] | None:
         """The arrays from which the addresses come through memory that the kernel writes (`rewritten`).

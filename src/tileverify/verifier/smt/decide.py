@@ -25,7 +25,7 @@ from ..obligations.differences import Differences
 from ..obligations.lemmas import Lemma
 from ..obligations.simplify import expand, mentions_bits, simplify
 from .known_launches import Call, Examples
-from .tier_solver import BitVectorSolver, ModelNumbers, Session, TierSolver
+from .tier_solver import BitVectorSolver, ModelNumbers, SolverContext, TierSolver
 
 _Question: TypeAlias = tuple[frozenset[Term], tuple[tuple[Term, Term], ...]]
 """Conditions and twins: under fixed facts they determine the question."""
@@ -42,18 +42,18 @@ MANY_MULTIPLES: Final = 4
 
 
 @dataclass
-class Decider:
+class Solver:
     """Answers questions "can these conditions hold together?" under fixed ``facts``.
 
     ``deadline`` (of `time.monotonic`): the user's ``--timeout``; past it every answer is ``UNKNOWN``.
-    ``explain``: an ``UNSATISFIABLE`` comes with its proof.  ``session``: the deciders of one proof share it.
+    ``explain``: an ``UNSATISFIABLE`` comes with its proof.  ``solver_context``: the deciders of one proof share it.
     """
 
     facts: Sequence[Term]
     limits: Limits = field(default_factory=Limits)
     deadline: float | None = None
     explain: bool = False
-    session: Session = field(default_factory=Session)
+    solver_context: SolverContext = field(default_factory=SolverContext)
     _remembers: bool = field(default=False, init=False)
     _tier: TierSolver | None = field(default=None, init=False)
     _answered: dict[_Question, tuple[Result, Limits]] = field(default_factory=dict, init=False)  # under present facts
@@ -66,7 +66,7 @@ class Decider:
     _memo: dict[Term, Term] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self._spent_before = self.session.spent
+        self._spent_before = self.solver_context.spent
         self._examples = Examples(self.facts)
         self._counted = {} if self.explain else multiples(self.facts)
         self._multiples = dict(self._counted)
@@ -75,7 +75,7 @@ class Decider:
     @property
     def spent(self) -> int:
         """Resource units used so far."""
-        return self.session.spent - self._spent_before
+        return self.solver_context.spent - self._spent_before
 
     def decide(
         self,
@@ -99,16 +99,16 @@ class Decider:
         if known is not None and (known[0].answer is not Answer.UNKNOWN or within.is_within(known[1])):
             return known[0]
         result = self._decide(conditions, twins, within, model=False)
-        if not self.session.effort.is_spent:  # a larger budget may give an answer
+        if not self.solver_context.effort.is_spent:  # a larger budget may give an answer
             self._answered[question] = result, within
         return result
 
     def _decide(
         self, conditions: tuple[Term, ...], twins: tuple[tuple[Term, Term], ...], limits: Limits, *, model: bool
     ) -> Result:
-        if self.session.effort.is_spent:
+        if self.solver_context.effort.is_spent:
             return Result(Answer.UNKNOWN, None)
-        self.session.effort.charge(QUESTION)
+        self.solver_context.effort.charge(QUESTION)
         if self.plainly_refuted(conditions):
             return Result(Answer.UNSATISFIABLE, Tier.AS_WRITTEN)
         if not model and self.known_to_hold(conditions):
@@ -117,7 +117,7 @@ class Decider:
         result, merged = self._with_twins(conditions, wanted, twins, limits, self.tier(), model=model)
         if result.answer is not Answer.UNKNOWN:
             return result
-        if limits.bits and not self.session.effort.is_spent and mentions_bits(wanted):
+        if limits.bits and not self.solver_context.effort.is_spent and mentions_bits(wanted):
             result = self._on_words(wanted, limits.bits, model=model)
             if result.answer is not Answer.UNKNOWN:
                 return self._explained(result, wanted, (), ())
@@ -134,8 +134,8 @@ class Decider:
         # without the influence of earlier questions.
         most, rounds = PATIENCE * limits.nonlinear, max(limits.rounds, self.limits.rounds)
         patient = replace(limits, linear=most, rounds=rounds, total=most)
-        with self.session.another() as session:
-            fresh = self._new_tier(exact_products=False, session=session)
+        with self.solver_context.another() as solver_context:
+            fresh = self._new_tier(exact_products=False, solver_context=solver_context)
             return self._with_twins(conditions, wanted, twins, patient, fresh, model=model)[0]
 
     def _with_twins(
@@ -166,9 +166,9 @@ class Decider:
         timeout = None if self.deadline is None else int(1000 * (self.deadline - time.monotonic())) + 1
         if timeout is not None and timeout <= 1:
             return Result(Answer.UNKNOWN, Tier.BIT_VECTORS)
-        words = BitVectorSolver(self.expanded(self.facts), wanted, self.session.seed)
-        answer, found = words.settle(min(limit, self.session.effort.left), timeout)
-        self.session.charge(words.spent)
+        words = BitVectorSolver(self.expanded(self.facts), wanted, self.solver_context.seed)
+        answer, found = words.settle(min(limit, self.solver_context.effort.left), timeout)
+        self.solver_context.charge(words.spent)
         return Result(answer, Tier.BIT_VECTORS, self._with_multiples(found) if model and found is not None else None)
 
     def plainly_refuted(self, conditions: Sequence[Term]) -> bool:
@@ -215,9 +215,9 @@ class Decider:
         finally:
             self.limit(usual)
 
-    def fork(self, session: Session) -> Decider:
-        """Another decider under the same facts and limits."""
-        other = replace(self, facts=(), session=session)
+    def fork(self, solver_context: SolverContext) -> Solver:
+        """Another solver under the same facts and limits."""
+        other = replace(self, facts=(), solver_context=solver_context)
         other.facts, other._examples, other._differences = self.facts, self._examples.copy(), self._differences.copy()
         other._counted, other._multiples = dict(self._counted), dict(self._counted)
         return other
@@ -242,12 +242,12 @@ class Decider:
         if self._tier is not None:
             self._tier.add(self.expanded(facts))
 
-    def _new_tier(self, *, exact_products: bool, session: Session | None = None) -> TierSolver:
+    def _new_tier(self, *, exact_products: bool, solver_context: SolverContext | None = None) -> TierSolver:
         facts = self.expanded(self.facts)
-        return TierSolver(facts, self.deadline, session or self.session, exact_products=exact_products)
+        return TierSolver(facts, self.deadline, solver_context or self.solver_context, exact_products=exact_products)
 
     def expanded(self, terms: Iterable[Term]) -> list[Term]:
-        return [expand(t.substitute(term, self._multiples, self._memo), self.session.expanded) for term in terms]
+        return [expand(t.substitute(term, self._multiples, self._memo), self.solver_context.expanded) for term in terms]
 
     def _model(self, tier: TierSolver) -> Model:
         return self._with_multiples(tier.model())
@@ -401,27 +401,27 @@ def multiples(facts: Iterable[Term]) -> dict[Term, Term]:
 
 @dataclass(frozen=True, slots=True)
 class WithLimits:
-    """A decider with other limits."""
+    """A solver with other limits."""
 
-    decider: Decider
+    solver: Solver
     limits: Limits
 
     def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
-        return self.decider.decide(conditions, twins=twins, limits=self.limits)
+        return self.solver.decide(conditions, twins=twins, limits=self.limits)
 
 
 @dataclass(frozen=True, slots=True)
 class WithBudget:
-    """A decider with other limits; answers `UNKNOWN` once it has spent more than ``units`` in all."""
+    """A solver with other limits; answers `UNKNOWN` once it has spent more than ``units`` in all."""
 
     units: int
-    decider: Decider
+    solver: Solver
     limits: Limits
 
     def decide(self, conditions: Iterable[Term], *, twins: Sequence[tuple[Term, Term]] = ()) -> Result:
-        if self.decider.spent > self.units:
+        if self.solver.spent > self.units:
             return Result(Answer.UNKNOWN, None)
-        return self.decider.decide(conditions, twins=twins, limits=self.limits)
+        return self.solver.decide(conditions, twins=twins, limits=self.limits)
 
 
 def solver_version() -> str:
@@ -440,9 +440,9 @@ class Selection:
     """
 
     def __init__(
-        self, decider: Decider, conditions: Sequence[Term], limits: Limits, twins: Sequence[tuple[Term, Term]]
+        self, solver: Solver, conditions: Sequence[Term], limits: Limits, twins: Sequence[tuple[Term, Term]]
     ) -> None:
-        self._decider, self._conditions, self._limits, self._twins = decider, conditions, limits, twins
+        self._solver, self._conditions, self._limits, self._twins = solver, conditions, limits, twins
         self._bits = bool(limits.bits) and mentions_bits(conditions)
         self._tier: TierSolver | None = None
 
@@ -453,23 +453,23 @@ class Selection:
 
     def closes(self, clauses: Sequence[Term]) -> bool:
         """Whether the conditions contradict these clauses and the solver's facts; False: not proved."""
-        if self._decider.session.effort.is_spent:
+        if self._solver.solver_context.effort.is_spent:
             return False
-        self._decider.session.effort.charge(QUESTION)
-        if self._decider.plainly_refuted([*self._conditions, *clauses]):
+        self._solver.solver_context.effort.charge(QUESTION)
+        if self._solver.plainly_refuted([*self._conditions, *clauses]):
             return True
         asked = [*self._conditions, *clauses]
-        if self._decider.known_to_hold(asked):
+        if self._solver.known_to_hold(asked):
             return False
         if self._twins or self._bits:  # which twins are equal depends on the clauses; bits may take another tier
-            return self._decider.decide(asked, twins=self._twins, limits=self._limits).answer is Answer.UNSATISFIABLE
+            return self._solver.decide(asked, twins=self._twins, limits=self._limits).answer is Answer.UNSATISFIABLE
         if self._tier is None:
-            self._tier = self._decider.tier()
-            self._tier.push(self._decider.expanded(self._conditions))
+            self._tier = self._solver.tier()
+            self._tier.push(self._solver.expanded(self._conditions))
         # Clauses behind switches would be asserted once, but lemmas on switched-off clauses would slow the solver.
-        self._tier.push(self._decider.expanded(clauses))
+        self._tier.push(self._solver.expanded(clauses))
         try:
             tier = self._tier
-            return tier.settle(self._limits, lambda: self._decider.at_hand(tier, asked))[0] is Answer.UNSATISFIABLE
+            return tier.settle(self._limits, lambda: self._solver.at_hand(tier, asked))[0] is Answer.UNSATISFIABLE
         finally:
             self._tier.pop()

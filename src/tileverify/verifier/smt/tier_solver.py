@@ -16,7 +16,7 @@ from ...contract import terms as t
 from ...contract.terms import Function, Sort, Symbol, Term, TermKind
 from ...contract.terms.bits import OPERATIONS, number_of
 from ...contract.terms.evaluate import Value, evaluate
-from ..effort import Effort
+from ..effort import ResourceBudget
 from ..obligations.answers import Answer, Limits, Model
 from ..obligations.bit_vectors import bit_question
 from ..obligations.lemmas import (
@@ -44,12 +44,12 @@ class TierSolver:
     """One Z3 solver with its encoder; questions are pushed onto the facts and popped again."""
 
     def __init__(
-        self, facts: Sequence[Term], deadline: float | None, session: Session, *, exact_products: bool
+        self, facts: Sequence[Term], deadline: float | None, solver_context: SolverContext, *, exact_products: bool
     ) -> None:
         self.deadline = deadline
-        self.session = session
-        self.encoder = session.exact if exact_products else session.congruent
-        self.solver = session.solver(linear=not exact_products)
+        self.solver_context = solver_context
+        self.encoder = solver_context.exact if exact_products else solver_context.congruent
+        self.solver = solver_context.solver(linear=not exact_products)
         self._asserted: dict[Term, None] = {}
         self._carriers: dict[Term, None] = {}
         self._marks: list[tuple[int, int]] = []
@@ -80,9 +80,9 @@ class TierSolver:
 
         ``satisfied``: whether the numbers of the current model are an answer already, its products aside.
         """
-        lemmas, end = 0, self.session.spent + limits.total
+        lemmas, end = 0, self.solver_context.spent + limits.total
         for _ in range(limits.rounds):
-            answer = self.check(min(limits.linear, max(1, end - self.session.spent)))
+            answer = self.check(min(limits.linear, max(1, end - self.solver_context.spent)))
             if answer is not Answer.SATISFIABLE or satisfied():
                 return answer, lemmas
             new = self.refine()
@@ -158,11 +158,11 @@ class TierSolver:
             if left <= 0:
                 return Answer.UNKNOWN
             self.solver.set("timeout", int(1000 * left) + 1)
-        if self.session.effort.is_spent:
+        if self.solver_context.effort.is_spent:
             return Answer.UNKNOWN
         self._model = None
-        self.solver.set("rlimit", min(limit, self.session.effort.left))
-        outcome = self.session.check(self.solver)
+        self.solver.set("rlimit", min(limit, self.solver_context.effort.left))
+        outcome = self.solver_context.check(self.solver)
         if outcome == z3.unsat:
             return Answer.UNSATISFIABLE
         return Answer.SATISFIABLE if outcome == z3.sat else Answer.UNKNOWN
@@ -251,7 +251,7 @@ class _Valuation:
 # The solver context that questions about one kernel share, with its translated terms.
 
 
-class Session:
+class SolverContext:
     """One context, created by the first question, with a translation for each reading of products.
 
     A context belongs to one kernel: earlier questions influence the solver, so another kernel's could change a verdict.
@@ -259,23 +259,23 @@ class Session:
     ``models``: for small models, not quick answers.  ``effort``: the budget that all contexts of one kernel share.
     """
 
-    def __init__(self, seed: int = 0, *, models: bool = False, effort: Effort | None = None) -> None:
+    def __init__(self, seed: int = 0, *, models: bool = False, effort: ResourceBudget | None = None) -> None:
         self.seed = seed
         self.models = models
-        self.effort = effort or Effort()
+        self.effort = effort or ResourceBudget()
         self._spent_here = 0
         self._spent_elsewhere = 0
         self.expanded: dict[Term, Term] = {}  # the memo of `obligations.arithmetic.expand`
 
-    def fresh(self, *, models: bool = False) -> Session:
+    def fresh(self, *, models: bool = False) -> SolverContext:
         """A fresh context for the same kernel, without influence of earlier questions."""
-        other = Session(self.seed, models=models, effort=self.effort)
+        other = SolverContext(self.seed, models=models, effort=self.effort)
         other.expanded = self.expanded  # depends on terms alone
         return other
 
     @contextmanager
-    def another(self) -> Iterator[Session]:
-        """`anew`, for a question of this session: its spending counts here, too."""
+    def another(self) -> Iterator[SolverContext]:
+        """`anew`, for a question of this solver_context: its spending counts here, too."""
         other = self.fresh(models=self.models)
         try:
             yield other
@@ -310,11 +310,11 @@ class Session:
 
     @property
     def spent(self) -> int:
-        """Resource units that all solvers of this session have used."""
+        """Resource units that all solvers of this solver_context have used."""
         return self._spent_here + self._spent_elsewhere
 
     def charge(self, units: int) -> None:
-        """Add resource units that another context used for this session."""
+        """Add resource units that another context used for this solver_context."""
         self._spent_elsewhere += units
         self.effort.charge(units)
 

@@ -22,7 +22,7 @@ from ....contract import terms as t
 from ....contract.contract import Contract
 from ....contract.terms import Term
 from ....frontend.symbolic.summary import Origin, Site
-from ..answers import Decides
+from ..answers import SolverProtocol
 from ..fact_use import FactUse
 from ..footprint_overlap import CopyLevel, PreparedSite
 from ..obligations import Obligation
@@ -47,7 +47,7 @@ class Protocols:
 
     sites: Sequence[PreparedSite]
     contract: Contract
-    decider: Decides
+    solver: SolverProtocol
     origins: Mapping[str, Origin]
     ask: Asker = field(init=False)
     watched: dict[str, PreparedSite] = field(init=False)
@@ -58,7 +58,7 @@ class Protocols:
     _flags: dict[str, Flag | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.ask = Asker(self.decider)
+        self.ask = Asker(self.solver)
         self.watched = watched(self.sites)
         self._by_number = {prepared.site.number: prepared for prepared in self.sites}
         self._locks = Locks(self.sites, self.watched, self.contract, self.ask)

@@ -14,7 +14,7 @@ from ....contract.facts.kinds import subject_of
 from ....contract.terms import FALSE, ONE, Function, Scope, Term, TermKind, and_, neg, sub
 from ....frontend.bytecode.enums import MemoryOrdering, MemoryScope
 from ....frontend.symbolic.summary import Access, Loop, Origin, OriginKind, Promise, Site
-from ..answers import Answer, Decides
+from ..answers import Answer, SolverProtocol
 from ..fact_use import in_a_row
 from ..footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, Renaming, identity, may_share, renamed
 from ..layout import IndexFootprint
@@ -135,7 +135,7 @@ SideCondition: TypeAlias = tuple[Term, ...]
 class Asker:
     """Asks each question once; `side_conditions` of a certificate's walk ask them again of whoever answers there."""
 
-    decider: Decides
+    solver: SolverProtocol
     _known: dict[frozenset[Term], bool] = field(default_factory=dict)
 
     def refuses(self, *conditions: Term) -> SideCondition | None:
@@ -145,7 +145,7 @@ class Asker:
             return ()
         key = frozenset(conditions)
         if key not in self._known:
-            self._known[key] = self.decider.decide(conditions).answer is Answer.UNSATISFIABLE
+            self._known[key] = self.solver.decide(conditions).answer is Answer.UNSATISFIABLE
         return conditions if self._known[key] else None
 
     def refuses_all(self, questions: Iterable[SideCondition]) -> tuple[SideCondition, ...] | None:

@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from ...system.errors import UsageError
-from .stated_references import StatedReference, of_marker, of_settings
-
 if TYPE_CHECKING:
     from .judged import Failure
     from .launch_session import LaunchSession
+    from .stated_references import StatedReference
 
 _KEY: Final[pytest.StashKey[LaunchSession]] = pytest.StashKey()
 _SECTION: Final = "tileverify"
@@ -240,6 +238,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 def of_configuration(config: pytest.Config) -> list[StatedReference]:
     """The ini option ``tileverify_references``, whose files are relative to the folder of that file."""
+    from ...system.errors import UsageError
+    from .stated_references import of_settings
+
     folder = config.rootpath if config.inipath is None else config.inipath.parent
     try:
         return of_settings(config.getini("tileverify_references"), folder)
@@ -249,6 +250,9 @@ def of_configuration(config: pytest.Config) -> list[StatedReference]:
 
 def of_item(item: pytest.Item) -> list[StatedReference]:
     """``reference=`` of the markers of a test, the nearest first, whose files are relative to the test's own."""
+    from ...system.errors import UsageError
+    from .stated_references import of_marker
+
     found: list[StatedReference] = []
     for mark in item.iter_markers("tileverify"):
         if "reference" in mark.kwargs:

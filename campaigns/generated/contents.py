@@ -15,9 +15,8 @@ from typing import TypeVar
 import numpy as np
 from tests.facts import keeps
 
-from tileverify.contract.data_facts import expressions_of
 from tileverify.contract.expressions import evaluate
-from tileverify.contract.launch import DataFact, Expression
+from tileverify.contract.launch import DataFact, Expression, expressions_of
 
 T = TypeVar("T")
 

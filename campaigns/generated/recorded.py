@@ -13,7 +13,6 @@ from math import prod
 from random import Random
 
 from tileverify.backend.interpreter import InterpreterStop
-from tileverify.contract.data_facts import expressions_of
 from tileverify.contract.expressions import evaluate, free_names
 from tileverify.contract.launch import (
     Argument,
@@ -23,6 +22,7 @@ from tileverify.contract.launch import (
     ListArgument,
     Number,
     ScalarArgument,
+    expressions_of,
 )
 from tileverify.contract.strides import may_overlap_itself
 from tileverify.pipeline.unit_check import check_unit

@@ -9,8 +9,7 @@ Bounds ``low, high`` at the end restrict a fact to the values in a range, or to 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Final
 
 from .expression_parser import ExpressionParser
@@ -76,24 +75,3 @@ def print_data_fact(fact: DataFact) -> str:
     if excused:
         given.append(f"unless={excused[0]}" if len(excused) == 1 else f"unless=({', '.join(excused)})")
     return f"{fact.kind}({', '.join(given)})"
-
-
-def expressions_of(fact: DataFact) -> tuple[Expression, ...]:
-    """The bounds and other numbers of the fact."""
-    return tuple(part for part in (fact.low, fact.high, fact.amount, fact.width, *fact.unless) if part is not None)
-
-
-def with_expressions(fact: DataFact, change: Callable[[Expression], Expression]) -> DataFact:
-    """The fact with each of `expressions_of` changed."""
-
-    def changed(part: Expression | None) -> Expression | None:
-        return None if part is None else change(part)
-
-    return replace(
-        fact,
-        low=changed(fact.low),
-        high=changed(fact.high),
-        amount=changed(fact.amount),
-        width=changed(fact.width),
-        unless=tuple(map(change, fact.unless)),
-    )

@@ -7,8 +7,8 @@ kernel compiled for one spec: bytecode, entry symbol, and the meaning of every e
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -89,6 +89,27 @@ def only_axis(shape: Sequence[Expression]) -> int | None:
     """The axis along which all elements lie: of ``[M]``, of ``[M, 1]`` and of ``[1, M]``; ``None`` if several may."""
     wide = [axis for axis, size in enumerate(shape) if size != Number(1)]
     return next(iter(wide or range(len(shape)))) if shape and len(wide) < 2 else None
+
+
+def expressions_of(fact: DataFact) -> tuple[Expression, ...]:
+    """The bounds and other numbers of the fact."""
+    return tuple(part for part in (fact.low, fact.high, fact.amount, fact.width, *fact.unless) if part is not None)
+
+
+def with_expressions(fact: DataFact, change: Callable[[Expression], Expression]) -> DataFact:
+    """The fact with each of `expressions_of` changed."""
+
+    def changed(part: Expression | None) -> Expression | None:
+        return None if part is None else change(part)
+
+    return replace(
+        fact,
+        low=changed(fact.low),
+        high=changed(fact.high),
+        amount=changed(fact.amount),
+        width=changed(fact.width),
+        unless=tuple(map(change, fact.unless)),
+    )
 
 
 @dataclass(frozen=True, slots=True)

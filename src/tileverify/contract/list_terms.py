@@ -8,10 +8,19 @@ from typing import Final
 
 from ..system.errors import SpecError
 from . import terms as t
-from .data_facts import expressions_of, with_expressions
 from .element_types import INDEX_MAX
 from .expressions import constant_value, free_names, substitute
-from .launch import ArrayArgument, DataFact, Expression, ListArgument, Name, SameArray, strides_of
+from .launch import (
+    ArrayArgument,
+    DataFact,
+    Expression,
+    ListArgument,
+    Name,
+    SameArray,
+    expressions_of,
+    strides_of,
+    with_expressions,
+)
 from .terms import Scope, Term
 from .variables import argument_address
 

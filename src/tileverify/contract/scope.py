@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from ..system.errors import SpecError
 from .arguments import suggestion
-from .data_facts import expressions_of
 from .element_types import ELEMENT_TYPES
 from .expression_parser import parse_size
 from .expressions import GRID_NAMES, flags, free_names, is_condition, substitute
@@ -25,6 +24,7 @@ from .launch import (
     Number,
     ScalarArgument,
     TupleArgument,
+    expressions_of,
 )
 from .list_terms import list_in_fact, list_spoken_of, member_of_list
 

@@ -7,7 +7,7 @@ from typing import TypeAlias, cast, get_args
 
 from ..system.errors import SpecError
 from .arguments import check_extent, is_text_or_integer, read_argument, suggestion
-from .data_facts import parse_data_fact, with_expressions
+from .data_facts import parse_data_fact
 from .element_types import ELEMENT_TYPES
 from .expression_parser import parse_condition, parse_size
 from .expressions import constant_value, free_names, print_expression, substitute
@@ -27,6 +27,7 @@ from .launch import (
     SameArray,
     ScalarArgument,
     flat,
+    with_expressions,
 )
 from .scope import LaunchNames, flatten, read_names
 from .spec_files import RawLaunch

@@ -3,13 +3,11 @@
 import pytest
 
 from tileverify.contract.data_facts import (
-    expressions_of,
     parse_data_fact,
     print_data_fact,
-    with_expressions,
 )
 from tileverify.contract.facts.kinds import FACTS
-from tileverify.contract.launch import Apply, DataFact, Name, Number
+from tileverify.contract.launch import Apply, DataFact, Name, Number, expressions_of, with_expressions
 from tileverify.system.errors import SpecError
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...contract.contract import NumberRange, array_ranges, grid_ranges, scalar_range
-from ...contract.data_facts import expressions_of, print_data_fact
+from ...contract.data_facts import print_data_fact
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.expression_parser import parse_condition
 from ...contract.expressions import (
@@ -36,6 +36,7 @@ from ...contract.launch import (
     Number,
     SameArray,
     ScalarArgument,
+    expressions_of,
     flat,
 )
 from ...contract.strides import apart, may_overlap_itself

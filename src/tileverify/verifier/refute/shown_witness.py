@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from ...contract import terms as t
 from ...contract.contract import Contract
-from ...contract.data_facts import expressions_of
 from ...contract.expressions import free_names
-from ...contract.launch import ConcreteArray, ConcreteLaunch
+from ...contract.launch import ConcreteArray, ConcreteLaunch, expressions_of
 from ...contract.terms import Term
 from ...contract.terms.evaluate import Value, evaluate
 from ...contract.variables import BID

@@ -171,7 +171,7 @@ WEAKENINGS: Final = (
     ),
     Weakening(
         "values out of thin air",
-        "SymbolicExecutor.v",
+        "Machine.v",
         "no_thin_air : well_founded causes",
         "no_thin_air : well_founded (fun c e => causes c e /\\ fst c = fst e)",
         RACE_FREE,

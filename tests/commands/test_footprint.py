@@ -131,7 +131,6 @@ def test_remarks_stand_beside_the_access(tileverify: CommandLine, monkeypatch: p
     """Of memory alone, what was taken first, each reason once; other keys are passed over."""
     file = str(Path("kernels.py").resolve())
     monkeypatch.setattr("tileverify.backend.assembler.find_assembler", lambda: Assembler(Path("tileiras")))
-    monkeypatch.setattr("tileverify.pipeline.unit_summary.find_assembler", lambda: Assembler(Path("tileiras")))
     monkeypatch.setattr(Assembler, "remarks", lambda *_: REMARKS.replace("{FILE}", file))
     ran = tileverify("footprint", "kernels.py::add_bias::rows", "--compiled", "sm_90")
     assert ran.code == 0

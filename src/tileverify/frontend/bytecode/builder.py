@@ -124,6 +124,12 @@ class BodyBuilder:
     def close(self) -> Block:
         return Block(self.parameters, self._finished(self._blocks.pop()))
 
+    @property
+    def ended(self) -> bool:
+        """Whether the block under construction has its terminator."""
+        ops = self._blocks[-1]
+        return bool(ops) and ops[-1].declaration.terminator
+
     def _define(self, types: Sequence[Type]) -> tuple[Value, ...]:
         made = tuple(Value(self._next + position, type) for position, type in enumerate(types))
         self._next += len(made)

@@ -1,0 +1,154 @@
+"""Translate a kernel of Triton IR into Tile IR.
+
+Nearly every op has one counterpart.  A program of the grid is a tile block, a tensor a tile, a scalar a tile without
+dimensions.  What Triton leaves to its compiler is written down: accesses get the tokens that order them as the program
+does (`ProgramOrder`).  The module's only entry has the kernel's parameters in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from ...system.errors import EncodeError, SourceError
+from ..bytecode.builder import ModuleBuilder, pointer, tile
+from ..bytecode.model import Module, PointerType, TileType, Value
+from . import ttir_arithmetic, ttir_lanes, ttir_memory, ttir_shapes
+from .translated import Pointer, ProgramOrder, TileBuilder, Translated, Untranslated
+from .ttir import DescriptorType, TritonBlock, TritonFunction, TritonModule, TritonOp
+from .ttir_arithmetic import Rule
+from .ttir_control import call, for_, function_body, if_, while_
+from .ttir_effects import EffectsOf, handed_on
+from .ttir_lanes import reduce, scan
+from .ttir_memory import promised
+
+VERSION: Final = (13, 4)
+PRODUCER: Final = "triton"
+
+_PURE: Final[Mapping[str, Rule]] = {**ttir_arithmetic.RULES, **ttir_shapes.RULES, **ttir_lanes.RULES}
+_CONTROL: Final = {"scf.for": for_, "scf.while": while_, "scf.if": if_, "tt.call": call}
+_COMBINING: Final = {"tt.reduce": reduce, "tt.scan": scan}
+_ENDS: Final = (".yield", ".return", ".condition")
+
+
+def translate(module: TritonModule, kernel: str | None = None, *, file: str = "") -> Module:
+    """The Tile IR module of ``kernel``, the only one of ``module`` if it has no name; ``file`` is named in errors.
+
+    Raises :class:`Untranslated` at an op that has no translation.
+    """
+    kernels = {function.name: function for function in module.kernels}
+    if kernel is None and len(kernels) != 1:
+        raise SourceError(f"the module holds {len(kernels)} kernels; name one", file)
+    function = kernels.get(kernel) if kernel is not None else next(iter(kernels.values()))
+    if function is None:
+        raise SourceError(f"the module holds no kernel '{kernel}', but {', '.join(kernels)}", file)
+    builder = ModuleBuilder(VERSION, producer=PRODUCER)
+    types = [_parameter_type(function, parameter.type, file) for parameter in function.parameters]
+    with builder.entry(function.name, types, location=function.location) as body:
+        Translator(module, TileBuilder(body, file), function).kernel()
+    return builder.build()
+
+
+def _parameter_type(function: TritonFunction, type: object, file: str) -> TileType:
+    if isinstance(type, DescriptorType):
+        raise Untranslated("a tensor descriptor as a parameter has no translation", function.location, file)
+    assert isinstance(type, TileType)
+    if isinstance(type.element, PointerType):
+        return tile(pointer(type.element.pointee))
+    return type
+
+
+class Translator:
+    """One kernel under translation: the values known by their names, and the tokens of its accesses."""
+
+    def __init__(self, module: TritonModule, b: TileBuilder, function: TritonFunction) -> None:
+        self.module = module
+        self.b = b
+        self.calls: list[str] = []
+        self.effects = EffectsOf(module)
+        self.parameters: dict[str, Value] = {}
+        self._function = function
+        self._known: list[dict[str, Translated]] = [{}]
+        for parameter, value in zip(function.parameters, b.body.parameters, strict=True):
+            element = value.type.element if isinstance(value.type, TileType) else None
+            if isinstance(element, PointerType):
+                self.parameters[parameter.name] = value
+                self.define(f"%{parameter.name}", Pointer(value, element.pointee, (), None, parameter.name))
+            else:
+                self.define(f"%{parameter.name}", value)
+        self.order = ProgramOrder(b.body, self.parameters)
+
+    def kernel(self) -> None:
+        roots = [parameter.name if parameter.name in self.parameters else None for parameter in self._function.parameters]
+        self.effects.function(self._function, roots)
+        function_body(self, self._function)
+
+    # --------------------------------------------------------------------------------------------- names
+    def value(self, name: str) -> Any:
+        for scope in reversed(self._known):
+            if name in scope:
+                return scope[name]
+        raise SourceError(f"Triton IR uses {name} before it is defined", self.b.file)
+
+    def define(self, name: str, value: Translated) -> None:
+        self._known[-1][name] = value
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Names of a region, which end with it."""
+        self._known.append({})
+        yield
+        self._known.pop()
+
+    def located(self, op: TritonOp) -> None:
+        self.b.body.location = op.location
+
+    # ----------------------------------------------------------------------------------------------- ops
+    def block(self, block: TritonBlock) -> list[Any]:
+        """Translate the ops of a block; the values that its last op hands on, a loop's condition first."""
+        for op in block.ops:
+            if op.name.endswith(_ENDS) or op.successors:
+                continue
+            self.located(op)
+            try:
+                self._op(op)
+            except EncodeError as problem:
+                raise self.b.cannot(op, f"{op.name} has no translation: {problem.message}") from problem
+        last = block.ops[-1] if block.ops else None
+        names = last.operands if last is not None and last.name == "scf.condition" else handed_on(block)
+        return [self.value(name) for name in names]
+
+    def _op(self, op: TritonOp) -> None:
+        if op.name in _CONTROL:
+            _CONTROL[op.name](self, op)
+            return
+        operands = [self.value(name) for name in op.operands]
+        for name, value in zip(op.results, self._results(op, operands), strict=True):
+            self.define(name, promised(self.b, op, value))
+
+    def _results(self, op: TritonOp, operands: list[Any]) -> Sequence[Translated]:
+        if op.name in _PURE:
+            return (_PURE[op.name](self.b, op, operands),)
+        if op.name in ttir_memory.RULES:
+            made = ttir_memory.RULES[op.name](self.b, self.order, op, operands)
+            return () if made is None else (made,)
+        if op.name in _COMBINING:
+            return _COMBINING[op.name](self.b, op, operands, lambda values: self._combined(op, values))
+        if op.name == "tt.addptr":
+            place, by = operands
+            return (self.b.moved(place, by),)
+        if op.name == "tt.split":
+            return ttir_shapes.split(self.b, op, operands)
+        raise self.b.cannot(op, f"{op.name} has no translation")
+
+    def _combined(self, op: TritonOp, values: Sequence[Value]) -> list[Value]:
+        """What the region of a reduction makes of ``values``, those so far before those to take in."""
+        block = op.regions[0].block
+        with self.scope():
+            for name, value in zip(block.arguments, values, strict=True):
+                self.define(name, value)
+            return self.block(block)
+
+
+__all__ = ["PRODUCER", "translate"]

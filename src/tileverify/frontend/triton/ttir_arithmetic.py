@@ -1,0 +1,304 @@
+"""Numbers: `arith`, `math` and the casts of `tt`, lane by lane.
+
+Triton IR has no signs in its types; its ops have them in their names, as Tile IR has them in attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from ..bytecode.builder import I64
+from ..bytecode.model import PointerType, ScalarType, TileType, Value
+from .translated import Pointer, TileBuilder, Translated, shape_of, tile_of
+from .ttir import TritonOp
+from .ttir_constants import constant_bits
+
+Rule: TypeAlias = Callable[[TileBuilder, TritonOp, list[Any]], Translated]
+
+_SIGNED: Final = {"sgn": "signed"}
+_UNSIGNED: Final = {"sgn": "unsigned"}
+_LANE_BY_LANE: Final[Mapping[str, tuple[str, Mapping[str, Any], tuple[str, ...]]]] = {
+    "arith.addi": ("addi", {}, ()),
+    "arith.subi": ("subi", {}, ()),
+    "arith.muli": ("muli", {}, ()),
+    "arith.divsi": ("divi", {**_SIGNED, "rnd": "zero"}, ()),
+    "arith.divui": ("divi", {**_UNSIGNED, "rnd": "zero"}, ()),
+    "arith.ceildivsi": ("divi", {**_SIGNED, "rnd": "positive_inf"}, ()),
+    "arith.ceildivui": ("divi", {**_UNSIGNED, "rnd": "positive_inf"}, ()),
+    "arith.floordivsi": ("divi", {**_SIGNED, "rnd": "negative_inf"}, ()),
+    "arith.remsi": ("remi", _SIGNED, ()),
+    "arith.remui": ("remi", _UNSIGNED, ()),
+    "arith.andi": ("andi", {}, ()),
+    "arith.ori": ("ori", {}, ()),
+    "arith.xori": ("xori", {}, ()),
+    "arith.shli": ("shli", {}, ()),
+    "arith.shrsi": ("shri", _SIGNED, ()),
+    "arith.shrui": ("shri", _UNSIGNED, ()),
+    "arith.maxsi": ("maxi", _SIGNED, ()),
+    "arith.maxui": ("maxi", _UNSIGNED, ()),
+    "arith.minsi": ("mini", _SIGNED, ()),
+    "arith.minui": ("mini", _UNSIGNED, ()),
+    "tt.mulhiui": ("mulhii", {}, ()),
+    "arith.addf": ("addf", {}, ()),
+    "arith.subf": ("subf", {}, ()),
+    "arith.mulf": ("mulf", {}, ()),
+    "arith.divf": ("divf", {}, ()),
+    "tt.precise_divf": ("divf", {}, ()),
+    "arith.remf": ("remf", {}, ()),
+    "arith.maxnumf": ("maxf", {}, ()),
+    "arith.minnumf": ("minf", {}, ()),
+    "arith.maximumf": ("maxf", {}, ("nan",)),
+    "arith.minimumf": ("minf", {}, ("nan",)),
+    "math.powf": ("fpowf", {}, ()),
+    "math.atan2": ("atan2", {}, ()),
+}
+"""Op of two operands: its counterpart, attributes and flags."""
+
+_OF_ONE: Final[Mapping[str, str]] = {
+    "arith.negf": "negf", "math.absf": "absf", "math.absi": "absi", "math.ceil": "ceil", "math.cos": "cos",
+    "math.cosh": "cosh", "math.exp": "exp", "math.exp2": "exp2", "math.floor": "floor", "math.log": "log",
+    "math.log2": "log2", "math.rsqrt": "rsqrt", "math.sin": "sin", "math.sinh": "sinh", "math.sqrt": "sqrt",
+    "tt.precise_sqrt": "sqrt", "math.tan": "tan", "math.tanh": "tanh",
+}  # fmt: skip
+_LIBDEVICE: Final[Mapping[str, str]] = {
+    "fabs": "absf", "ceil": "ceil", "cos": "cos", "cosh": "cosh", "exp": "exp", "exp2": "exp2", "floor": "floor",
+    "log": "log", "log2": "log2", "rsqrt": "rsqrt", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan",
+    "tanh": "tanh", "pow": "fpowf", "fmod": "remf", "fmax": "maxf", "fmin": "minf", "atan2": "atan2", "fma": "fma",
+    "abs": "absi",
+}  # fmt: skip
+"""Functions of CUDA's libdevice (``__nv_`` and, for f32, an ``f`` behind it) that are ops of Tile IR."""
+
+_ORDERS: Final[Mapping[str, str]] = {
+    "eq": "equal", "ne": "not_equal", "lt": "less_than", "le": "less_than_or_equal", "gt": "greater_than",
+    "ge": "greater_than_or_equal",
+}  # fmt: skip
+
+
+def opaque(b: TileBuilder, op: TritonOp, operands: list[Any], what: str) -> Value:
+    """The value of a pure function that Tile IR has no op for: anything, but the same for the same operands."""
+    type = op.result_type
+    assert isinstance(type, TileType)
+    given = [value for value in operands if isinstance(value, Value)]
+    shape = next((shape_of(value) for value in given), type.shape)
+    made: Value = b.body.op("opaque", args=given, callee=what, results=[TileType(type.element, shape)])
+    return made
+
+
+def _levelled(b: TileBuilder, operands: list[Any]) -> list[Value]:
+    """Operands in one shape: the body of a reduction is applied to whole tiles, its constants have no dimensions."""
+    shape = max((shape_of(value) for value in operands), key=len)
+    return [b.stretched(value, shape) for value in operands]
+
+
+def lane_by_lane(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    name, attributes, flags = _LANE_BY_LANE[op.name]
+    lhs, rhs = _levelled(b, operands)
+    made: Value = b.body.op(name, lhs=lhs, rhs=rhs, flags=flags, **attributes)
+    return made
+
+
+def of_one(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    made: Value = b.body.op(_OF_ONE[op.name], s=operands[0])
+    return made
+
+
+def fused(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    lhs, rhs, acc = _levelled(b, operands)
+    made: Value = b.body.op("fma", lhs=lhs, rhs=rhs, acc=acc)
+    return made
+
+
+def compare_integers(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    word = op.word(0)
+    lhs, rhs = _levelled(b, [_as_number(b, value) for value in operands])
+    signed = _UNSIGNED if word.startswith("u") else _SIGNED
+    made: Value = b.body.op("cmpi", lhs=lhs, rhs=rhs, pred=_ORDERS[word[-2:]], **signed)
+    return made
+
+
+def _as_number(b: TileBuilder, value: Translated) -> Translated:
+    return pointer_to_integer(b, value) if isinstance(value, Pointer) else value
+
+
+def compare_floats(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    word = op.word(0)
+    lhs, rhs = _levelled(b, operands)
+    if word in ("ord", "uno"):  # whether neither is NaN, whether one of them is
+        pred, order, join = ("equal", "ordered", "andi") if word == "ord" else ("not_equal", "unordered", "ori")
+        alone = [b.body.op("cmpf", lhs=each, rhs=each, pred=pred, fcmp=order) for each in (lhs, rhs)]
+        made: Value = b.body.op(join, lhs=alone[0], rhs=alone[1])
+        return made
+    made = b.body.op(
+        "cmpf", lhs=lhs, rhs=rhs, pred=_ORDERS[word[1:]], fcmp="unordered" if word[0] == "u" else "ordered"
+    )
+    return made
+
+
+def select(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    condition, first, second = operands
+    if isinstance(first, Pointer) and isinstance(second, Pointer):
+        return _select_pointers(b, condition, first, second)
+    shape = max((shape_of(value) for value in operands), key=len)
+    c, t, f = (b.stretched(value, shape) for value in operands)
+    made: Value = b.body.op("select", c=c, t=t, f=f)
+    return made
+
+
+def _select_pointers(b: TileBuilder, condition: Value, first: Pointer, second: Pointer) -> Pointer:
+    shape = first.shape
+    c = b.stretched(condition, shape)
+    if first.base is second.base and first.pointee == second.pointee:
+        offset = b.body.op("select", c=c, t=b.offset(first), f=b.offset(second))
+        return Pointer(first.base, first.pointee, shape, offset, first.root)
+    return Pointer(b.body.op("select", c=c, t=b.address(first), f=b.address(second)), first.pointee, shape)
+
+
+def clamp(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    value, low, high = _levelled(b, operands)
+    flags = ("nan",) if op.attributes.get("propagateNan") == "all" else ()
+    raised = b.body.op("maxf", lhs=value, rhs=low, flags=flags)
+    made: Value = b.body.op("minf", lhs=raised, rhs=high, flags=flags)
+    return made
+
+
+def constant(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    type = op.result_type
+    assert isinstance(type, TileType)
+    literal = op.attributes["value"]
+    assert isinstance(literal, (str, bool, int, float))
+    try:
+        made: Value = b.body.constant(type, *constant_bits(literal, type))
+    except KeyError:
+        raise b.cannot(op, f"Tile IR has no type for constants of {type.element}") from None
+    return made
+
+
+# ------------------------------------------------------------------------------------------------------- casts
+def _cast(name: str, **attributes: Any) -> Rule:
+    def rule(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+        (value,) = operands
+        made: Value = b.body.op(name, s=value, results=[TileType(_wanted(b, op), shape_of(value))], **attributes)
+        return made
+
+    return rule
+
+
+def _wanted(b: TileBuilder, op: TritonOp) -> ScalarType:
+    type = op.result_type
+    assert isinstance(type, TileType) and isinstance(type.element, ScalarType)
+    return type.element
+
+
+def float_to_float(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    (value,) = operands
+    rounding = {"rtz": "zero"}.get(str(op.attributes.get("rounding", "rtne")), "nearest_even")
+    type = TileType(_wanted(b, op), shape_of(value))
+    made: Value = b.body.op("ftof", s=value, rnd=rounding, results=[type])
+    return made
+
+
+def bitcast(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    (value,) = operands
+    type = op.result_type
+    assert isinstance(type, TileType)
+    if isinstance(value, Pointer):
+        assert isinstance(type.element, PointerType)
+        return b.retyped(value, type.element.pointee)
+    wanted = TileType(type.element, shape_of(value))
+    if wanted == tile_of(value):
+        return value  # type: ignore[no-any-return]
+    made: Value = b.body.op("bitcast", s=value, results=[wanted])
+    return made
+
+
+def pointer_to_integer(b: TileBuilder, place: Pointer) -> Value:
+    address = b.address(place)
+    made: Value = b.body.op("ptr_to_int", s=address, results=[TileType(I64, place.shape)])
+    return made
+
+
+def _pointer_to_integer(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    return pointer_to_integer(b, operands[0])
+
+
+def integer_to_pointer(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    (value,) = operands
+    type = op.result_type
+    assert isinstance(type, TileType) and isinstance(type.element, PointerType)
+    shape = shape_of(value)
+    made = b.body.op("int_to_ptr", s=value, results=[TileType(type.element, shape)])
+    return Pointer(made, type.element.pointee, shape)
+
+
+# ---------------------------------------------------------------------------------------------- other functions
+def extern(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    """A function of libdevice."""
+    symbol = str(op.attributes.get("symbol", ""))
+    plain = symbol.removeprefix("__nv_")
+    known = _LIBDEVICE.get(plain) or _LIBDEVICE.get(plain.removesuffix("f"))
+    if known is None or not symbol.startswith("__nv_"):
+        if op.attributes.get("pure") is False:
+            raise b.cannot(op, f"{symbol} has effects that nothing states")
+        return opaque(b, op, operands, symbol)
+    names = ("s",) if len(operands) == 1 else ("lhs", "rhs", "acc")
+    made: Value = b.body.op(known, **dict(zip(names, operands, strict=False)))
+    return made
+
+
+def mathematical(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    """A function of `math` that Tile IR lacks, such as ``math.erf``."""
+    return opaque(b, op, operands, op.name)
+
+
+def inline_assembly(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    text = op.word(0)
+    if op.attributes.get("pure") is not True:
+        raise b.cannot(op, f"inline assembly with effects that nothing states: {text}")
+    if len(op.results) != 1:
+        raise b.cannot(op, f"inline assembly with {len(op.results)} results: {text}")
+    return opaque(b, op, operands, f"asm {text}")
+
+
+def program_id(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    ids: tuple[Value, ...] = b.body.op("get_tile_block_id")
+    return ids["xyz".index(op.word(0))]
+
+
+def program_count(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    counts: tuple[Value, ...] = b.body.op("get_num_tile_blocks")
+    return counts["xyz".index(op.word(0))]
+
+
+
+RULES: Final[Mapping[str, Rule]] = {
+    **dict.fromkeys(_LANE_BY_LANE, lane_by_lane),
+    **dict.fromkeys(_OF_ONE, of_one),
+    "math.fma": fused,
+    "arith.cmpi": compare_integers,
+    "arith.cmpf": compare_floats,
+    "arith.select": select,
+    "tt.clampf": clamp,
+    "arith.constant": constant,
+    "arith.extsi": _cast("exti", **_SIGNED),
+    "arith.extui": _cast("exti", **_UNSIGNED),
+    "arith.trunci": _cast("trunci"),
+    "arith.sitofp": _cast("itof", **_SIGNED),
+    "arith.uitofp": _cast("itof", **_UNSIGNED),
+    "arith.fptosi": _cast("ftoi", rnd="nearest_int_to_zero", **_SIGNED),
+    "arith.fptoui": _cast("ftoi", rnd="nearest_int_to_zero", **_UNSIGNED),
+    "arith.extf": float_to_float,
+    "arith.truncf": float_to_float,
+    "tt.fp_to_fp": float_to_float,
+    "arith.bitcast": bitcast,
+    "tt.bitcast": bitcast,
+    "tt.ptr_to_int": _pointer_to_integer,
+    "tt.int_to_ptr": integer_to_pointer,
+    "tt.extern_elementwise": extern,
+    "tt.elementwise_inline_asm": inline_assembly,
+    "math.erf": mathematical,
+    "math.log1p": mathematical,
+    "math.expm1": mathematical,
+    "tt.get_program_id": program_id,
+    "tt.get_num_programs": program_count,
+}

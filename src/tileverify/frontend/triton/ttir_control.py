@@ -1,0 +1,319 @@
+"""Control flow: `scf` loops and branches, early returns (`cf`), calls.
+
+A value that a region hands on is a tile; of a pointer it is the offset, where the base is one parameter throughout, else
+the tile of pointers itself.  Tokens of the arrays that the region touches follow the values.
+
+Functions are acyclic graphs of blocks.  A conditional jump becomes an ``if`` whose branches run up to the block where both
+meet again, or to a ``return``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from ..bytecode.builder import I64, TOKEN, pointer, tile
+from ..bytecode.model import PointerType, TileType, Type, Value
+from .translated import ANY, Descriptor, Pointer, Translated
+from .ttir import DescriptorType, Successor, TritonBlock, TritonFunction, TritonOp, TritonType
+from .ttir_effects import Effects
+
+if TYPE_CHECKING:
+    from .translate import Translator
+
+_TOO_LARGE: Final = 20_000
+"""Ops of a function after blocks that two branches share were written twice."""
+
+
+# ------------------------------------------------------------------------------------- values across a border
+def _handed_type(type: TritonType, root: str | None) -> TileType:
+    if isinstance(type, DescriptorType):
+        raise AssertionError("descriptors are not handed on")
+    if isinstance(type.element, PointerType):
+        return tile(I64, *type.shape) if root is not None else TileType(pointer(type.element.pointee), type.shape)
+    return type
+
+
+def _hand(t: Translator, value: Translated, root: str | None) -> Value:
+    if isinstance(value, Pointer):
+        return t.b.offset(value) if root is not None else t.b.address(value)
+    assert isinstance(value, Value), value
+    return value
+
+
+def _take(t: Translator, type: TritonType, root: str | None, given: Value) -> Translated:
+    assert isinstance(type, TileType)
+    if not isinstance(type.element, PointerType):
+        return given
+    if root is None:
+        return Pointer(given, type.element.pointee, type.shape)
+    return Pointer(t.parameters[root], type.element.pointee, type.shape, given, root)
+
+
+def _check(t: Translator, op: TritonOp, types: Sequence[TritonType]) -> None:
+    if any(isinstance(type, DescriptorType) for type in types):
+        raise t.b.cannot(op, "a tensor descriptor that a loop or a branch hands on has no translation")
+
+
+def _effects(t: Translator, op: TritonOp) -> Effects:
+    return t.effects.effects[op]
+
+
+def _roots(t: Translator, op: TritonOp, types: Sequence[TritonType]) -> tuple[str | None, ...]:
+    known = t.effects.roots[op]
+    return tuple(known[n] if n < len(known) else None for n in range(len(types)))
+
+
+# --------------------------------------------------------------------------------------------- scf
+def for_(t: Translator, op: TritonOp) -> None:
+    lower, upper, step, *inits = (t.value(name) for name in op.operands)
+    block = op.regions[0].block
+    types, names = block.types[1:], block.arguments
+    _check(t, op, types)
+    roots, effects = _roots(t, op, types), _effects(t, op)
+    first = [_hand(t, value, root) for value, root in zip(inits, roots, strict=True)]
+    tokens = t.order.carried(effects.touched, effects.written)
+    unsigned = any(word == "unsigned" for word, _ in op.words)
+    with t.b.body.for_(lower, upper, step, [*first, *tokens], unsigned=unsigned) as region, t.scope():
+        counter, *carried = region.arguments
+        t.define(names[0], counter)
+        for name, type, root, given in zip(names[1:], types, roots, carried, strict=False):
+            t.define(name, _take(t, type, root, given))
+        t.order.take(carried[len(types) :], effects.touched, effects.written)
+        handed = t.block(block)
+        values = [_hand(t, value, root) for value, root in zip(handed, roots, strict=True)]
+        t.located(op)
+        t.b.body.op("continue", args=(*values, *t.order.carried(effects.touched, effects.written)))
+    _results(t, op, types, roots, region.results, effects)
+
+
+def _results(
+    t: Translator,
+    op: TritonOp,
+    types: Sequence[TritonType],
+    roots: Sequence[str | None],
+    given: Sequence[Value],
+    effects: Effects,
+) -> None:
+    for name, type, root, value in zip(op.results, types, roots, given, strict=False):
+        t.define(name, _take(t, type, root, value))
+    t.order.take(given[len(types) :], effects.touched, effects.written)
+
+
+def while_(t: Translator, op: TritonOp) -> None:
+    """The first region decides; its values are those of the loop, or go into the second."""
+    before, after = (region.block for region in op.regions)
+    _check(t, op, (*before.types, *after.types))
+    effects = _effects(t, op)
+    results = _roots(t, op, op.result_types)
+    inits = [t.value(name) for name in op.operands]
+    roots = t.effects.carried[op]
+    first = [_hand(t, value, root) for value, root in zip(inits, roots, strict=True)]
+    tokens = t.order.carried(effects.touched, effects.written)
+    wanted: list[Type] = [_handed_type(type, root) for type, root in zip(op.result_types, results, strict=True)]
+    with t.b.body.loop([*first, *tokens], results=[*wanted, *(TOKEN for _ in tokens)]) as region, t.scope():
+        for name, type, root, given in zip(before.arguments, before.types, roots, region.arguments, strict=False):
+            t.define(name, _take(t, type, root, given))
+        t.order.take(region.arguments[len(before.types) :], effects.touched, effects.written)
+        condition, *handed = t.block(before)
+        t.located(op)
+        with t.b.body.if_(condition) as branch:
+            with branch.then():
+                t.b.body.op("yield")
+            with branch.otherwise():
+                left = [_hand(t, value, root) for value, root in zip(handed, results, strict=True)]
+                t.b.body.op("break", args=(*left, *t.order.carried(effects.touched, effects.written)))
+        for name, value in zip(after.arguments, handed, strict=True):
+            t.define(name, value)
+        again = t.block(after)
+        t.located(op)
+        values = [_hand(t, value, root) for value, root in zip(again, roots, strict=True)]
+        t.b.body.op("continue", args=(*values, *t.order.carried(effects.touched, effects.written)))
+    _results(t, op, op.result_types, results, region.results, effects)
+
+
+def if_(t: Translator, op: TritonOp) -> None:
+    (condition,) = (t.value(name) for name in op.operands)
+    _check(t, op, op.result_types)
+    effects = _effects(t, op)
+    roots = _roots(t, op, op.result_types)
+    wanted: list[Type] = [_handed_type(type, root) for type, root in zip(op.result_types, roots, strict=True)]
+    tokens = t.order.carried(effects.touched, effects.written)
+    kept = t.order.copy()
+    with t.b.body.if_(condition, [*wanted, *(TOKEN for _ in tokens)]) as branch:
+        for number, open_region in enumerate((branch.then, branch.otherwise)):
+            t.order.restore(kept)
+            if number >= len(op.regions) and not tokens:
+                continue  # an absent branch that hands nothing on
+            with open_region(), t.scope():
+                handed = t.block(op.regions[number].block) if number < len(op.regions) else []
+                t.located(op)
+                values = [_hand(t, value, root) for value, root in zip(handed, roots, strict=True)]
+                t.b.body.op("yield", args=(*values, *t.order.carried(effects.touched, effects.written)))
+    t.order.restore(kept)
+    _results(t, op, op.result_types, roots, branch.results, effects)
+
+
+# ------------------------------------------------------------------------------------------------ functions
+def call(t: Translator, op: TritonOp) -> None:
+    """A call is the body of its function."""
+    name = str(op.attributes.get("callee"))
+    callee = t.module.functions.get(name)
+    if callee is None:
+        raise t.b.cannot(op, f"function '{name}' is not in the module")
+    if len(t.calls) > 50 or name in t.calls:
+        raise t.b.cannot(op, f"function '{name}' calls itself")
+    arguments = [t.value(operand) for operand in op.operands]
+    roots = [each.root if isinstance(each, Pointer) else each.base.root if isinstance(each, Descriptor) else None
+             for each in arguments]  # fmt: skip
+    t.effects.function(callee, roots)
+    t.calls.append(name)
+    with t.scope():
+        for parameter, value in zip(callee.parameters, arguments, strict=True):
+            t.define(f"%{parameter.name}", value)
+        returned = function_body(t, callee, op)
+    t.calls.pop()
+    for result, value in zip(op.results, returned, strict=True):
+        t.define(result, value)
+
+
+def function_body(t: Translator, function: TritonFunction, caller: TritonOp | None = None) -> list[Translated]:
+    """Translate the blocks of ``function``; the values that it returns."""
+    graph = _Graph(t, function, caller)
+    return graph.from_block(function.body.blocks[0], None)
+
+
+class _Graph:
+    """The blocks of one function; a called one ends in its only ``tt.return``, the kernel wherever it returns."""
+
+    def __init__(self, t: Translator, function: TritonFunction, caller: TritonOp | None) -> None:
+        self._t = t
+        self._caller = caller
+        blocks = function.body.blocks if caller is None else _one_return(function)
+        self._blocks = {block.label: block for block in blocks}
+        self._reach: dict[str, frozenset[str]] = {}
+        self._written = 0
+        for block in reversed(blocks):
+            reached: set[str] = {block.label}
+            for successor in block.ops[-1].successors:
+                if successor.block not in self._reach:
+                    raise t.b.cannot(block.ops[-1], "a jump backwards has no translation")
+                reached |= self._reach[successor.block]
+            self._reach[block.label] = frozenset(reached)
+        self._order = list(self._blocks)
+
+    def from_block(self, block: TritonBlock, stop: str | None) -> list[Translated]:
+        """Translate from ``block`` up to the jump to ``stop``, or to a return; what is handed to it."""
+        t = self._t
+        while True:
+            self._written += len(block.ops)
+            if self._written > _TOO_LARGE:
+                raise t.b.cannot(block.ops[-1], "the branches of this function do not meet again")
+            handed = t.block(block)
+            last = block.ops[-1]
+            if last.name == "tt.return":
+                if self._caller is None:
+                    t.located(last)
+                    t.b.body.op("return")
+                return handed
+            if last.name == "cf.br":
+                (successor,) = last.successors
+                values = [t.value(name) for name in successor.arguments]
+            elif last.name == "cf.cond_br":
+                merge = self._merge(last)
+                values = self._branch(last, merge)
+                if merge is None:
+                    return values
+                successor = replace(last.successors[0], block=merge)
+            else:
+                raise t.b.cannot(last, f"{last.name} has no translation")
+            if successor.block == stop:
+                return values
+            block = self._blocks[successor.block]
+            for name, value in zip(block.arguments, values, strict=True):
+                t.define(name, value)
+
+    def _merge(self, op: TritonOp) -> str | None:
+        """The first block that both branches reach and that no way to a third block passes by."""
+        first, second = (self._reach[successor.block] for successor in op.successors)
+        for label in self._order:
+            if label in first & second and all(
+                self._always(successor.block, label) for successor in op.successors
+            ):
+                return label
+        return None
+
+    def _always(self, start: str, label: str) -> bool:
+        """Whether every way from ``start`` leads through ``label``, or ends in a return before."""
+        if start == label:
+            return True
+        block = self._blocks[start]
+        last = block.ops[-1]
+        if last.name == "tt.return":
+            return self._caller is None
+        return all(self._always(successor.block, label) for successor in last.successors)
+
+    def _branch(self, op: TritonOp, merge: str | None) -> list[Translated]:
+        """Both branches as an ``if``; what they hand to ``merge``, or return where they never meet."""
+        t = self._t
+        condition = t.value(op.operands[0])
+        assert isinstance(condition, Value)
+        if merge is None and self._caller is not None:
+            raise t.b.cannot(op, "a function that returns in both branches has no translation")
+        types = self._blocks[merge].types if merge is not None else ()
+        _check(t, op, types)
+        roots = () if merge is None else t.effects.arguments.get(self._blocks[merge], (None,) * len(types))
+        everything = Effects(frozenset({ANY}), frozenset({ANY}))
+        kept = t.order.copy()
+        tokens = t.order.carried(everything.touched, everything.written) if merge is not None else ()
+        wanted: list[Type] = [_handed_type(type, root) for type, root in zip(types, roots, strict=True)]
+        with t.b.body.if_(condition, [*wanted, *(TOKEN for _ in tokens)]) as branch:
+            for successor, open_region in zip(op.successors, (branch.then, branch.otherwise), strict=True):
+                t.order.restore(kept)
+                with open_region(), t.scope():
+                    self._way(op, successor.block, [t.value(name) for name in successor.arguments], merge, roots)
+        t.order.restore(kept)
+        if merge is None:
+            t.located(op)
+            t.b.body.op("return")  # not reached: both branches return
+            return []
+        t.order.take(branch.results[len(types) :], everything.touched, everything.written)
+        return [_take(t, type, root, value) for type, root, value in zip(types, roots, branch.results, strict=False)]
+
+    def _way(
+        self, op: TritonOp, start: str, values: list[Translated], merge: str | None, roots: Sequence[str | None]
+    ) -> None:
+        """One branch, up to its yield or return."""
+        t = self._t
+        if start != merge:
+            block = self._blocks[start]
+            for name, value in zip(block.arguments, values, strict=True):
+                t.define(name, value)
+            values = self.from_block(block, merge)
+            if t.b.ended:
+                return
+        t.located(op)
+        handed = [_hand(t, value, root) for value, root in zip(values, roots, strict=True)]
+        t.b.body.op("yield", args=(*handed, *t.order.carried(frozenset({ANY}), frozenset({ANY}))))
+
+
+def _one_return(function: TritonFunction) -> tuple[TritonBlock, ...]:
+    """The blocks of a called function, of which one returns."""
+    blocks = function.body.blocks
+    returning = [block for block in blocks if block.ops[-1].name == "tt.return"]
+    if len(returning) == 1:
+        return blocks
+    last = returning[0].ops[-1]
+    names = tuple(f"%returned{position}" for position in range(len(last.operands)))
+    made: list[TritonBlock] = []
+    for block in blocks:
+        end = block.ops[-1]
+        if end.name == "tt.return":
+            jump = replace(end, name="cf.br", operands=(), successors=(Successor("^return", end.operands),))
+            block = replace(block, ops=(*block.ops[:-1], jump))
+        made.append(block)
+    return (*made, TritonBlock("^return", names, function.result_types, (replace(last, operands=names),)))
+
+
+__all__ = ["call", "for_", "function_body", "if_", "while_"]

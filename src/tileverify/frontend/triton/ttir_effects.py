@@ -1,0 +1,152 @@
+"""Which arrays the regions of a function read and write, before anything is translated.
+
+A region hands on tokens of the arrays that it touches, and these must be known when it begins.  An array is a parameter
+of the entry; pointers are followed through the ops that keep their base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from .translated import ANY
+from .ttir import TritonBlock, TritonFunction, TritonModule, TritonOp
+
+_KEEP_BASE: Final = frozenset({
+    "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.bitcast", "tt.unsplat",
+    "tt.make_tensor_descriptor", "arith.bitcast",
+})  # fmt: skip
+_READS: Final = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather"})
+_WRITES: Final = frozenset(
+    {"tt.store", "tt.descriptor_store", "tt.descriptor_scatter", "tt.descriptor_reduce", "tt.atomic_rmw", "tt.atomic_cas"}
+)
+_ORDERS_ALL: Final = frozenset({"ttg.barrier", "gpu.barrier"})
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The arrays that code touches and writes; `ANY` stands for all of them."""
+
+    touched: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
+
+    def __or__(self, other: Effects) -> Effects:
+        return Effects(self.touched | other.touched, self.written | other.written)
+
+
+_EVERYTHING: Final = Effects(frozenset({ANY}), frozenset({ANY}))
+
+
+def handed_on(block: TritonBlock) -> tuple[str, ...]:
+    """What a block of `scf` hands on; MLIR leaves an empty ``scf.yield`` out."""
+    last = block.ops[-1] if block.ops else None
+    if last is None or not last.name.endswith((".yield", ".return", ".condition")):
+        return ()
+    return last.operands[1:] if last.name == "scf.condition" else last.operands
+
+
+class EffectsOf:
+    """Of each op with regions, and of each call, its effects; of each value that a region hands on, its root.
+
+    ``roots[op]`` has a root for each result, ``carried[op]`` for each value that goes round a loop, ``arguments[block]``
+    for each argument of a block of a function; ``None`` where the base is not one parameter.
+    """
+
+    def __init__(self, module: TritonModule) -> None:
+        self._module = module
+        self.effects: dict[TritonOp, Effects] = {}
+        self.roots: dict[TritonOp, tuple[str | None, ...]] = {}
+        self.carried: dict[TritonOp, tuple[str | None, ...]] = {}
+        self.arguments: dict[TritonBlock, tuple[str | None, ...]] = {}
+
+    def function(self, function: TritonFunction, arguments: Sequence[str | None]) -> tuple[Effects, tuple[str | None, ...]]:
+        """The effects of a call whose pointers have these roots, and the roots of its results."""
+        roots = dict(zip((f"%{parameter.name}" for parameter in function.parameters), arguments, strict=True))
+        effects, returned = Effects(), None
+        known = dict(roots)
+        for block in function.body.blocks:  # MLIR prints a block behind those that jump to it
+            self.arguments[block] = tuple(known.get(name) for name in block.arguments)
+            effects |= self._block(block, known)
+            last = block.ops[-1]
+            if last.name == "tt.return":
+                returned = _merged(returned, tuple(known.get(name) for name in last.operands))
+            for successor in last.successors:
+                target = next(each for each in function.body.blocks if each.label == successor.block)
+                for name, value in zip(target.arguments, successor.arguments, strict=True):
+                    root = known.get(value)
+                    known[name] = root if known.get(name, root) == root else None
+        return effects, returned or ()
+
+    def _block(self, block: TritonBlock, known: dict[str, str | None]) -> Effects:
+        effects = Effects()
+        for op in block.ops:
+            effects |= self._op(op, known)
+        return effects
+
+    def _op(self, op: TritonOp, known: dict[str, str | None]) -> Effects:
+        if op.name in _KEEP_BASE:
+            known[op.results[0]] = known.get(op.operands[0])
+        elif op.name == "arith.select":
+            first, second = (known.get(name) for name in op.operands[1:])
+            known[op.results[0]] = first if first == second else None
+        elif op.name == "tt.call":
+            callee = self._module.functions.get(str(op.attributes.get("callee")))
+            if callee is None:
+                return _EVERYTHING
+            effects, roots = self.function(callee, [known.get(name) for name in op.operands])
+            self.effects[op] = effects
+            known.update(zip(op.results, roots, strict=False))
+            return effects
+        elif op.regions:
+            return self._regions(op, known)
+        return _access(op, known)
+
+    def _regions(self, op: TritonOp, known: dict[str, str | None]) -> Effects:
+        """Loops hand their values from round to round: a root holds if each round keeps it."""
+        first = {"scf.for": 3, "scf.while": 0}.get(op.name, len(op.operands))
+        carried = [known.get(name) for name in op.operands[first:]]
+        while True:
+            effects = Effects()
+            handed: list[tuple[str | None, ...]] = []
+            before = carried
+            for number, region in enumerate(op.regions):
+                inner = dict(known)
+                for block in region.blocks:
+                    names = block.arguments[1:] if op.name == "scf.for" else block.arguments
+                    given = carried if number == 0 else list(handed[0])
+                    inner.update(zip(names, given, strict=False))
+                    effects |= self._block(block, inner)
+                    handed.append(tuple(inner.get(name) for name in handed_on(block)))
+            if op.name in ("scf.for", "scf.while"):
+                carried = [old if old == new else None for old, new in zip(carried, handed[-1], strict=False)]
+                if carried != before:
+                    continue
+            break
+        results = handed[0] if op.name == "scf.while" else carried if op.name == "scf.for" else _merged(*handed[:2])
+        self.effects[op] = effects
+        self.roots[op], self.carried[op] = tuple(results), tuple(carried)
+        known.update(zip(op.results, results, strict=False))
+        return effects
+
+
+def _merged(
+    first: tuple[str | None, ...] | None, second: tuple[str | None, ...] | None = None
+) -> tuple[str | None, ...]:
+    if first is None or second is None:
+        return (second if first is None else first) or ()
+    return tuple(one if one == other else None for one, other in zip(first, second, strict=False))
+
+
+def _access(op: TritonOp, known: Mapping[str, str | None]) -> Effects:
+    if op.name in _ORDERS_ALL:
+        return _EVERYTHING
+    if op.name not in _READS | _WRITES:
+        return Effects()
+    root = known.get(op.operands[0])
+    semantics = {word for word, _ in op.words}
+    if root is None or semantics & {"acquire", "release", "acq_rel"}:
+        return _EVERYTHING
+    place = frozenset({root})
+    return Effects(place, place if op.name in _WRITES else frozenset())
+

@@ -1,0 +1,276 @@
+"""Accesses: loads, stores, atomics, tensor descriptors, barriers, promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from ..bytecode.assembly_text import FORMATS
+from ..bytecode.builder import I64, pointer
+from ..bytecode.model import Bounded, DivBy, TileType, Value
+from .translated import Descriptor, Pointer, ProgramOrder, TileBuilder, Translated, element_of, shape_of, tile_of
+from .ttir import DescriptorType, TritonOp
+from .ttir_constants import float_bits
+
+Access: TypeAlias = Callable[[TileBuilder, ProgramOrder, TritonOp, list[Any]], "Translated | None"]
+
+_SCOPES: Final[Mapping[str, str]] = {"cta": "tl_blk", "gpu": "device", "sys": "sys"}
+_RELEASES: Final = frozenset({"release", "acq_rel"})
+
+
+def load(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> Value:
+    """A load; lanes that the mask leaves out hold ``other``, and anything where there is none."""
+    place, *rest = operands
+    mask, other = (*rest, None, None)[:2]
+    return _load(b, order, place, mask, other, volatile=op.attributes.get("isVolatile") is True)
+
+
+def _load(
+    b: TileBuilder,
+    order: ProgramOrder,
+    place: Pointer,
+    mask: Value | None,
+    other: Value | None,
+    *,
+    volatile: bool = False,
+) -> Value:
+    # PTX: a volatile access is a relaxed one of system scope.
+    kind = {"ord": "relaxed", "scope": "sys"} if volatile else {}
+    token = order.before(place.root, writes=False)
+    value, given = b.body.op("load_ptr_tko", ptr=b.address(place), mask=mask, pad=other, token=token, **kind)
+    order.after(place.root, given, writes=False)
+    made: Value = value
+    return made
+
+
+def store(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
+    place, value, *rest = operands
+    _store(b, order, place, value, rest[0] if rest else None)
+
+
+def _store(b: TileBuilder, order: ProgramOrder, place: Pointer, value: Translated, mask: Value | None) -> None:
+    if isinstance(value, Pointer):
+        raise AssertionError("Triton IR stores no pointers")
+    token = order.before(place.root, writes=True)
+    given = b.body.op("store_ptr_tko", ptr=b.address(place), val=value, mask=mask, token=token)
+    order.after(place.root, given, writes=True)
+
+
+_MODES: Final[Mapping[str, str]] = {
+    "add": "add", "fadd": "addf", "max": "max", "umax": "umax", "min": "min", "umin": "umin", "and": "and",
+    "or": "or", "xor": "xor", "exch": "xchg",
+}  # fmt: skip
+
+
+def atomic_rmw(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> Value:
+    place, value, *rest = operands
+    kind, semantics, scope = (word for word, _ in op.words)
+    return _atomic(b, order, op, place, kind, semantics, scope, value, rest[0] if rest else None)
+
+
+def _atomic(
+    b: TileBuilder,
+    order: ProgramOrder,
+    op: TritonOp,
+    place: Pointer,
+    kind: str,
+    semantics: str,
+    scope: str,
+    value: Value,
+    mask: Value | None,
+) -> Value:
+    name, mode = element_of(value).name, _MODES.get(kind)
+    floats = ("f16", "bf16", "f32", "f64") if mode == "addf" else ("f32", "f64") if mode == "xchg" else ()
+    if mode is None or name not in (*floats, *(("i32", "i64") if mode != "addf" else ())):
+        raise b.cannot(op, f"Tile IR has no atomic {kind} of {name}")
+    token = order.before(place.root, writes=True, everything=semantics in _RELEASES)
+    old, given = b.body.op(
+        "atomic_rmw_tko",
+        ptr=b.address(place),
+        arg=value,
+        mask=mask,
+        token=token,
+        ord=semantics,
+        scope=_SCOPES[scope],
+        mode=mode,
+    )
+    _after_atomic(order, place, semantics, given)
+    made: Value = old
+    return made
+
+
+def _after_atomic(order: ProgramOrder, place: Pointer, semantics: str, token: Value) -> None:
+    """What follows an acquire in the program waits for it; what follows a release need not."""
+    order.after(place.root, token, writes=True, everything=semantics == "acq_rel")
+    if semantics == "acquire":
+        order.barrier()
+
+
+def atomic_cas(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> Value:
+    place, compared, value = operands
+    semantics, scope = (word for word, _ in op.words)
+    if element_of(value).name not in ("i32", "i64", "f32", "f64"):
+        raise b.cannot(op, f"Tile IR has no compare-and-swap of {element_of(value).name}")
+    token = order.before(place.root, writes=True, everything=semantics in _RELEASES)
+    old, given = b.body.op(
+        "atomic_cas_tko",
+        ptr=b.address(place),
+        cmp=compared,
+        val=value,
+        token=token,
+        ord=semantics,
+        scope=_SCOPES[scope],
+    )
+    _after_atomic(order, place, semantics, given)
+    made: Value = old
+    return made
+
+
+def barrier(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
+    order.barrier()
+
+
+# --------------------------------------------------------------------------------------------------- descriptors
+def make_descriptor(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> Descriptor:
+    base, *numbers = operands
+    sizes = tuple(b.widened(value) for value in numbers[: op.groups[0]])
+    strides = tuple(b.widened(value) for value in numbers[op.groups[0] :])
+    type = op.result_type
+    assert isinstance(type, DescriptorType)
+    return Descriptor(base, sizes, strides, type.block, nan="nan" in str(op.attributes.get("padding", "")))
+
+
+def _block(b: TileBuilder, view: Descriptor, indices: list[Value]) -> tuple[Pointer, Value]:
+    """The places of a descriptor's block that begins at ``indices``, and which of them lie inside.
+
+    The first index may be a tile: the rows of a gather.
+    """
+    rows = shape_of(indices[0])
+    shape = (*rows, *view.block[1:]) if rows else view.block
+    offset = mask = None
+    for dim, (index, size, stride) in enumerate(zip(indices, view.sizes, view.strides, strict=True)):
+        if shape_of(index):
+            place = b.along(b.widened(index), dim, shape)
+        else:
+            lanes = b.along(b.widened(b.lanes(shape[dim])), dim, shape)
+            place = b.body.op("addi", lhs=b.stretched(b.widened(index), shape), rhs=lanes)
+        step = b.body.op("muli", lhs=place, rhs=b.stretched(stride, shape))
+        offset = step if offset is None else b.body.op("addi", lhs=offset, rhs=step)
+        low = b.body.op("cmpi", lhs=place, rhs=b.number(0, I64, *shape), pred="greater_than_or_equal", sgn="signed")
+        high = b.body.op("cmpi", lhs=place, rhs=b.stretched(size, shape), pred="less_than", sgn="signed")
+        mask = b.both(mask, b.both(low, high))
+    assert offset is not None and mask is not None
+    wide = Pointer(view.base.base, view.base.pointee, shape, None, view.base.root)
+    if view.base.offset is not None:
+        wide = b.moved(wide, b.stretched(view.base.offset, shape))
+    return b.moved(wide, offset), mask
+
+
+def _indices(op: TritonOp, operands: list[Any]) -> tuple[Descriptor, list[Value], list[Value]]:
+    """The descriptor, the indices in brackets, and what follows them."""
+    view, *rest = operands
+    count = op.groups[0]
+    return view, rest[:count], rest[count:]
+
+
+def descriptor_load(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> Value:
+    """Lanes outside of the array are padded."""
+    view, indices, _ = _indices(op, operands)
+    place, mask = _block(b, view, indices)
+    element = place.pointee
+    padding = float_bits(float("nan"), FORMATS[element.name]) if view.nan and element.is_float else 0
+    value = _load(b, order, place, mask, b.number(padding, element, *place.shape))
+    type = op.result_type
+    assert isinstance(type, TileType)
+    return b.reshaped(value, type.shape)
+
+
+def descriptor_store(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
+    """Lanes outside of the array are not stored."""
+    view, indices, (value,) = _indices(op, operands)
+    place, mask = _block(b, view, indices)
+    _store(b, order, place, b.reshaped(value, place.shape), mask)
+
+
+def descriptor_reduce(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
+    """A relaxed atomic of each lane inside of the array."""
+    view, indices, (value,) = _indices(op, operands)
+    place, mask = _block(b, view, indices)
+    kind = op.word(0)
+    value = b.reshaped(value, place.shape)
+    spelled = f"f{kind}" if kind == "add" and element_of(value).is_float else kind
+    _atomic(b, order, op, place, spelled, "relaxed", "gpu", value, mask)
+
+
+# ------------------------------------------------------------------------------------------------------- promises
+def assume(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
+    """``tl.assume(condition)``: a promise that the condition is 1."""
+    (condition,) = operands
+    wide = b.body.op("exti", s=condition, sgn="unsigned", results=[TileType(I64, shape_of(condition))])
+    b.body.op("assume", s=wide, pred=Bounded(1, 1))
+
+
+def device_assert(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
+    (condition,) = operands
+    b.body.op("assert", c=condition, msg=op.word(0) if op.words else "device_assert")
+
+
+def printed(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
+    """A print touches no memory of the kernel, and is left out."""
+
+
+def promised(b: TileBuilder, op: TritonOp, value: Translated) -> Translated:
+    """``value`` with the promises that ``tl.multiple_of`` and ``tl.max_contiguous`` left on its op."""
+    divisors, runs = op.attributes.get("tt.divisibility"), op.attributes.get("tt.contiguity")
+    if not isinstance(value, Value) or not tile_of(value).element == element_of(value) or not element_of(value).is_integer:
+        return value
+    shape = shape_of(value)
+    spans = runs if isinstance(runs, tuple) else (1,) * len(shape)
+    if isinstance(divisors, tuple) and divisors and isinstance(divisors[-1], int):
+        # Of a run the first number is divisible.
+        along = len(shape) - 1
+        divisor, span = divisors[-1], spans[-1] if spans else 1
+        if shape and isinstance(span, int) and span > 1 and shape[along] % span == 0:
+            value = b.body.op("assume", s=value, pred=DivBy(divisor, span, along))
+        elif divisor > 1:
+            value = b.body.op("assume", s=value, pred=DivBy(divisor))
+    if shape and len(spans) == len(shape):
+        for dim, span in enumerate(spans):
+            if isinstance(span, int) and span > 1 and shape[dim] % span == 0:
+                _promise_run(b, value, dim, span)
+    return value
+
+
+def _promise_run(b: TileBuilder, value: Value, dim: int, span: int) -> None:
+    """Promise that each ``span`` lanes along ``dim`` hold consecutive numbers: each is the first plus its distance."""
+    type = tile_of(value)
+    runs = (*type.shape[:dim], type.shape[dim] // span, span, *type.shape[dim + 1 :])
+    wide = b.reshaped(value, runs)
+    heads = TileType(type.element, tuple(1 if d == dim + 1 else e for d, e in enumerate(runs)))
+    zero = b.number(0)
+    first = b.body.op("extract", s=wide, index=(zero,) * len(runs), results=[heads])
+    distance = b.along(b.lanes(span, element_of(value)), dim + 1, runs)
+    expected = b.body.op("addi", lhs=b.stretched(first, runs), rhs=distance)
+    equal = b.body.op("cmpi", lhs=wide, rhs=expected, pred="equal", sgn="signed")
+    b.body.op("assume", s=b.body.op("exti", s=equal, sgn="unsigned", results=[TileType(I64, runs)]), pred=Bounded(1, 1))
+
+
+RULES: Final[Mapping[str, Access]] = {
+    "tt.load": load,
+    "tt.store": store,
+    "tt.atomic_rmw": atomic_rmw,
+    "tt.atomic_cas": atomic_cas,
+    "ttg.barrier": barrier,
+    "gpu.barrier": barrier,
+    "tt.make_tensor_descriptor": make_descriptor,
+    "tt.descriptor_load": descriptor_load,
+    "tt.descriptor_gather": descriptor_load,
+    "tt.descriptor_store": descriptor_store,
+    "tt.descriptor_scatter": descriptor_store,
+    "tt.descriptor_reduce": descriptor_reduce,
+    "llvm.intr.assume": assume,
+    "tt.assert": device_assert,
+    "tt.print": printed,
+}
+
+__all__ = ["RULES", "pointer", "promised"]

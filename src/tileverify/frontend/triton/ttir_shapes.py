@@ -1,0 +1,98 @@
+"""Shapes: ops that move lanes and change no number.  Of pointers they move the offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from ..bytecode.builder import I32
+from ..bytecode.model import TileType, Value
+from .translated import Pointer, TileBuilder, Translated, shape_of, tile_of
+from .ttir import TritonOp
+from .ttir_arithmetic import Rule
+
+
+def _moved(value: Translated, shape: tuple[int, ...], move: Callable[[Value], Value]) -> Translated:
+    """``value`` with its lanes moved; a base without dimensions is the same for all of them."""
+    if isinstance(value, Value):
+        return move(value)
+    assert isinstance(value, Pointer), value
+    base = value.base if not tile_of(value.base).shape else move(value.base)
+    return replace(value, base=base, shape=shape, offset=None if value.offset is None else move(value.offset))
+
+
+def _shape(op: TritonOp) -> tuple[int, ...]:
+    type = op.result_type
+    assert isinstance(type, TileType)
+    return type.shape
+
+
+def stretched(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    return _moved(operands[0], _shape(op), lambda value: b.stretched(value, _shape(op)))
+
+
+def reshaped(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    return _moved(operands[0], _shape(op), lambda value: b.reshaped(value, _shape(op)))
+
+
+def transposed(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    order = op.attributes["order"]
+
+    def move(value: Value) -> Value:
+        made: Value = b.body.op("permute", s=value, perm=order, results=[replace(tile_of(value), shape=_shape(op))])
+        return made
+
+    return _moved(operands[0], _shape(op), move)
+
+
+def numbers(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    start, end = op.integer("start"), op.integer("end")
+    made = b.lanes(end - start)
+    if start:
+        made = b.body.op("addi", lhs=made, rhs=b.number(start, I32, end - start))
+    return made
+
+
+def concatenated(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    first, second = operands
+    made: Value = b.body.op("cat", lhs=first, rhs=second, dim=0, results=[op.result_type])
+    return made
+
+
+def joined(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    """Both operands along a new last dimension of 2."""
+    first, second = (b.reshaped(value, (*shape_of(value), 1)) for value in operands)
+    made: Value = b.body.op("cat", lhs=first, rhs=second, dim=len(shape_of(first)) - 1, results=[op.result_type])
+    return made
+
+
+def halves(b: TileBuilder, value: Value, dim: int) -> tuple[Value, Value]:
+    """The two halves of ``value`` along ``dim``."""
+    type = tile_of(value)
+    part = replace(type, shape=tuple(e // 2 if d == dim else e for d, e in enumerate(type.shape)))
+    zero = b.number(0)
+    indices = [[b.number(half) if d == dim else zero for d in range(len(type.shape))] for half in (0, 1)]
+    first, second = (b.body.op("extract", s=value, index=tuple(index), results=[part]) for index in indices)
+    return first, second
+
+
+def split(b: TileBuilder, op: TritonOp, operands: list[Any]) -> tuple[Value, Value]:
+    """The two values along the last dimension, which goes."""
+    (value,) = operands
+    shape = shape_of(value)
+    first, second = halves(b, value, len(shape) - 1)
+    return b.reshaped(first, shape[:-1]), b.reshaped(second, shape[:-1])
+
+
+RULES: Final[Mapping[str, Rule]] = {
+    "tt.splat": stretched,
+    "tt.broadcast": stretched,
+    "tt.expand_dims": reshaped,
+    "tt.reshape": reshaped,
+    "tt.unsplat": reshaped,
+    "tt.trans": transposed,
+    "tt.make_range": numbers,
+    "tt.cat": concatenated,
+    "tt.join": joined,
+}

@@ -106,6 +106,26 @@ class TritonFunction:
     body: TritonRegion
     location: Location | None
 
+    def forwards(self) -> tuple[TritonBlock, ...]:
+        """The blocks, each behind all that jump to it; MLIR prints them in the order of their making.
+
+        Blocks on a circle of jumps, of which Triton makes none, are left out.
+        """
+        blocks = {block.label: block for block in self.body.blocks}
+        waiting = dict.fromkeys(blocks, 0)
+        for block in self.body.blocks:
+            for successor in block.ops[-1].successors:
+                waiting[successor.block] += 1
+        ready, ordered = [self.body.blocks[0].label], []
+        while ready:
+            block = blocks[ready.pop()]
+            ordered.append(block)
+            for successor in block.ops[-1].successors:
+                waiting[successor.block] -= 1
+                if not waiting[successor.block]:
+                    ready.append(successor.block)
+        return tuple(ordered)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TritonModule:

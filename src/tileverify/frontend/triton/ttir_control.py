@@ -190,7 +190,7 @@ class _Graph:
     def __init__(self, t: Translator, function: TritonFunction, caller: TritonOp | None) -> None:
         self._t = t
         self._caller = caller
-        blocks = function.body.blocks if caller is None else _one_return(function)
+        blocks = function.forwards() if caller is None else _one_return(function)
         self._blocks = {block.label: block for block in blocks}
         self._reach: dict[str, frozenset[str]] = {}
         self._written = 0
@@ -198,7 +198,7 @@ class _Graph:
             reached: set[str] = {block.label}
             for successor in block.ops[-1].successors:
                 if successor.block not in self._reach:
-                    raise t.b.cannot(block.ops[-1], "a jump backwards has no translation")
+                    raise t.b.cannot(block.ops[-1], "a loop of jumps has no translation")
                 reached |= self._reach[successor.block]
             self._reach[block.label] = frozenset(reached)
         self._order = list(self._blocks)
@@ -300,7 +300,7 @@ class _Graph:
 
 def _one_return(function: TritonFunction) -> tuple[TritonBlock, ...]:
     """The blocks of a called function, of which one returns."""
-    blocks = function.body.blocks
+    blocks = function.forwards()
     returning = [block for block in blocks if block.ops[-1].name == "tt.return"]
     if len(returning) == 1:
         return blocks

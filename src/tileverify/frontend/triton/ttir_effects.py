@@ -65,7 +65,7 @@ class EffectsOf:
         roots = dict(zip((f"%{parameter.name}" for parameter in function.parameters), arguments, strict=True))
         effects, returned = Effects(), None
         known = dict(roots)
-        for block in function.body.blocks:  # MLIR prints a block behind those that jump to it
+        for block in function.forwards():
             self.arguments[block] = tuple(known.get(name) for name in block.arguments)
             effects |= self._block(block, known)
             last = block.ops[-1]

@@ -24,6 +24,10 @@ Origin: TypeAlias = Literal["written", "recorded", "inferred"]
 """Who says that a kernel is launched so: a person, who promises it; a recording (one launch, or several that the tool
 generalised); or nobody, as the tool made it up."""
 
+Order: TypeAlias = Literal["triton", "program"]
+"""What orders the accesses of one program of a Triton kernel: what Triton's compiler promises (barriers, atomics, data
+flow), or the text of the program, which this tool's translation keeps."""
+
 
 # ---------------------------------------------------------------------------------------- expressions
 @dataclass(frozen=True, slots=True)
@@ -183,9 +187,10 @@ def flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
 class LaunchSpec:
     """One ``[[launch]]``.  ``observed`` are facts that held of the contents when the launch was recorded: nobody
     vouches for them, but a proof that needs one may assume it and say so.  ``trust``: what else the proof takes for
-    granted (`contract.trustable`), sorted.  ``deny_limits``: size limits are errors.  ``names``: integers, not
-    negative, that stand in no argument, but in ``grid`` or ``requires``.  ``grid`` is ``None`` for any grid; missing
-    axes are already filled with 1.
+    granted (`contract.trustable`), sorted.  ``deny_limits``: size limits are errors.  ``order`` and ``options``, of
+    Triton kernels alone: what orders accesses of one program, and what the compiler is told (``num_warps``).
+    ``names``: integers, not negative, that stand in no argument, but in ``grid`` or ``requires``.  ``grid`` is
+    ``None`` for any grid; missing axes are already filled with 1.
 
     ``requires_text``/``grid_text`` keep the user's spelling for reports.  ``where`` says where the spec stands (file
     and launch) for messages, ``file`` and ``line`` for programs.  ``origin``: who says so; what the tool made up itself
@@ -205,6 +210,8 @@ class LaunchSpec:
     trust: tuple[str, ...] = ()
     deny_limits: bool = False
     names: tuple[str, ...] = ()
+    order: Order = "triton"
+    options: tuple[tuple[str, Any], ...] = ()
     where: str = ""
     origin: Origin = "written"
     unsized: frozenset[str] = frozenset()
@@ -296,6 +303,10 @@ class KernelUnit:
     compile_ms: float = 0.0
     line: int | None = None
     notes: tuple[str, ...] = field(default=())
+    most_ordered: bytes = b""
+    """Of a Triton kernel whose bytecode leaves out orders that Triton's compiler may keep, the same kernel with all of
+    them: accesses that meet there in one program are at fault, accesses that meet in ``bytecode`` alone are
+    undecided."""
 
 
 # ----------------------------------------------------------------------------------------------------------- parameters

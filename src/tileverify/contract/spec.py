@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TypeAlias, cast, get_args
+from typing import Any, Final, TypeAlias, cast, get_args
 
 from ..system.errors import SpecError
 from .arguments import check_extent, is_text_or_integer, read_argument, suggestion
@@ -23,6 +23,7 @@ from .launch import (
     LaunchSpec,
     ListArgument,
     Number,
+    Order,
     Origin,
     SameArray,
     ScalarArgument,
@@ -69,6 +70,8 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
         trust=builder.trust(),
         deny_limits=builder.deny_limits(),
         names=names,
+        order=builder.order(),
+        options=builder.options(),
         origin=builder.origin(),
         where=f"{raw.file}: {raw.label}",
         requires_text=requires_text,
@@ -81,6 +84,9 @@ def build_launch(raw: RawLaunch, name: str, parameters: Sequence[KernelParameter
     except SpecError as error:
         raise builder.at("args", error) from None
     return launch
+
+
+_OPTIONS: Final = ("num_warps", "num_stages", "num_ctas")
 
 
 class _Builder:
@@ -279,6 +285,26 @@ class _Builder:
             return limits_are_denied(self.raw.fields.get("limits", ALLOW))
         except SpecError as error:
             raise self.raw.error("limits", f"must be {error.message}") from None
+
+    def order(self) -> Order:
+        value = self.raw.fields.get("order", "triton")
+        for known in get_args(Order):
+            if value == known:
+                return cast(Order, known)
+        near = suggestion(value, get_args(Order)) if isinstance(value, str) else ""
+        raise self.raw.error("order", f"must be one of {_quoted(get_args(Order))}{near}")
+
+    def options(self) -> tuple[tuple[str, Any], ...]:
+        """Options of Triton's compiler, such as ``num_warps``, sorted by name."""
+        value = self.raw.fields.get("options", {})
+        if not isinstance(value, Mapping):
+            raise self.raw.error("options", "must be a table, as in { num_warps = 4, num_stages = 3 }")
+        for name, number in value.items():
+            if name not in _OPTIONS:
+                raise self.raw.error(f"options.{name}", f"is no option{suggestion(name, _OPTIONS)}")
+            if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+                raise self.raw.error(f"options.{name}", "must be a positive integer")
+        return tuple(sorted(value.items()))
 
     def origin(self) -> Origin:
         # Nobody but a recording writes what it observed.

@@ -40,6 +40,8 @@ FIELDS = (
     "limits",
     "names",
     "origin",
+    "order",
+    "options",
     "args",
 )
 

@@ -385,6 +385,10 @@ def _lines(launch: LaunchSpec, name: str, requires: Iterable[str], remarks: Iter
         if groups:
             yield f"{key} = [{', '.join(_strings(sorted(group)) for group in groups)}]"
     yield from _list("trust", launch.trust)
+    if launch.order == "program":
+        yield f"order = {_string(launch.order)}"
+    if launch.options:
+        yield f"options = {{ {', '.join(f'{name} = {value}' for name, value in launch.options)} }}"
     if launch.deny_limits:
         yield f"limits = {_string(DENY)}"
     yield ""

@@ -1,6 +1,6 @@
 """Find kernels under the paths of a command line and make units of them, one at a time.
 
-A target is a ``.py`` or ``.cu`` file, a bytecode file, a folder, or one of these files with ``::KERNEL`` or
+A target is a ``.py``, ``.cu`` or ``.ttir`` file, a bytecode file, a folder, or one of these files with ``::KERNEL`` or
 ``::KERNEL::LAUNCH`` behind it.
 """
 
@@ -22,6 +22,7 @@ from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, is_bytec
 from .fixed_inputs import PythonScan, scan_python
 
 if TYPE_CHECKING:
+    from ..triton.triton_kernels import TritonKernel
     from .cutile import CutileKernel
 
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages"})
@@ -73,7 +74,7 @@ class _Kernel:
     """A kernel of any kind of source.
 
     ``alias`` is another name that targets and specs may use; ``parameters`` is ``None`` where only the spec can tell
-    their meaning.
+    their meaning.  ``is_helper``: it is a kernel only where a spec says so.
     """
 
     name: str
@@ -83,6 +84,8 @@ class _Kernel:
     decorated: Callable[[], tuple[RawLaunch, ...]]
     compile: Callable[[LaunchSpec], KernelUnit]
     infer: Callable[[], KernelUnit]
+    is_triton: bool = False
+    is_helper: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +261,7 @@ def source_files(path: Path, skip: Skip = nothing) -> Iterator[Path]:
             # A link to a folder could lead in a circle.
             if entry.name not in _SKIPPED_FOLDERS and not entry.is_symlink() and not (entry / "pyvenv.cfg").exists():
                 folders.append(entry)
-        elif entry.is_file() and (entry.suffix in (".py", ".cu") or is_bytecode(entry)):
+        elif entry.is_file() and (entry.suffix in (".py", ".cu", ".ttir") or is_bytecode(entry)):
             yield entry
     for folder in folders:
         yield from source_files(folder, skip)
@@ -278,6 +281,8 @@ def _source(path: Path, *, given: SourceSpecs | None) -> _Source:
             kernels = _python_kernels(path, scan)
         elif path.suffix == ".cu":
             kernels = _tile_cpp_kernels(path)
+        elif path.suffix == ".ttir":
+            kernels = _triton_ir_kernels(path)
         else:
             kernels = _entry_kernels(bytecode_entries(read_bytecode(path), path))
         if kernels and given is None:
@@ -312,7 +317,7 @@ def _launches(
     except TileVerifyError as error:
         yield SourceFailure(path, kernel.name, None, error)
         return
-    if not launches and target.launch in (None, INFERRED):
+    if not launches and target.launch in (None, INFERRED) and not (kernel.is_helper and target.kernel is None):
         yield FoundLaunch(path, kernel.name, None, kernel.line, kernel.infer)
     for name, raw, twice in named_launches(launches):
         if target.launch not in (None, name):
@@ -320,11 +325,19 @@ def _launches(
         try:
             if twice is not None:
                 raise twice
+            if not kernel.is_triton:
+                _refuse_triton_words(raw)
             spec = build_launch(raw, name, kernel.parameters)
         except TileVerifyError as error:
             yield SourceFailure(path, kernel.name, name, error)
         else:
             yield FoundLaunch(path, kernel.name, spec, kernel.line, partial(kernel.compile, spec))
+
+
+def _refuse_triton_words(raw: RawLaunch) -> None:
+    for field in ("order", "options"):
+        if field in raw.fields:
+            raise raw.error(field, f"'{raw.kernel}' is no Triton kernel, so the launch has no '{field}'")
 
 
 def _nested(path: Path, nested: Mapping[str, int], target: _Target, names: list[str]) -> Iterator[SourceFailure]:
@@ -338,7 +351,7 @@ def _nested(path: Path, nested: Mapping[str, int], target: _Target, names: list[
 def _shares_spec(path: Path) -> bool:
     """Whether another source, such as ``matmul.cu`` beside ``matmul.py``, reads the same spec file."""
     return any(
-        other != path and (other.suffix in (".py", ".cu") or is_bytecode(other))
+        other != path and (other.suffix in (".py", ".cu", ".ttir") or is_bytecode(other))
         for other in path.parent.glob(glob.escape(path.stem) + ".*")
         if other.stem == path.stem and other.is_file()
     )
@@ -346,11 +359,44 @@ def _shares_spec(path: Path) -> bool:
 
 # ------------------------------------------------------------------------------------ kernels of a file
 def _python_kernels(path: Path, scan: PythonScan) -> list[_Kernel]:
-    if not scan.may_hold_kernels:
-        return []
-    from .cutile import kernels_of_file
+    """The kernels of both kinds that a file holds; it is run once."""
+    kernels: list[_Kernel] = []
+    if scan.may_hold_kernels:
+        from .cutile import kernels_of_file
 
-    return [_python_kernel(kernel) for kernel in kernels_of_file(path, scan)]
+        kernels += [_python_kernel(kernel) for kernel in kernels_of_file(path, scan)]
+    if scan.triton:
+        from ..triton.triton_kernels import triton_kernels_of_file
+
+        kernels += [_triton_kernel(kernel) for kernel in triton_kernels_of_file(path, scan)]
+    return sorted(kernels, key=lambda kernel: kernel.line or 0)
+
+
+def _triton_kernel(kernel: TritonKernel) -> _Kernel:
+    from ..triton.triton_kernels import compile_triton_kernel, inferred_triton_unit
+
+    return _Kernel(
+        name=kernel.name,
+        alias=kernel.name,
+        line=kernel.line,
+        parameters=kernel.parameters,
+        decorated=kernel.decorated,
+        compile=partial(compile_triton_kernel, kernel),
+        infer=partial(inferred_triton_unit, kernel),
+        is_triton=True,
+        is_helper=kernel.is_helper,
+    )
+
+
+def _triton_ir_kernels(path: Path) -> list[_Kernel]:
+    """The kernels of a file that Triton's cache keeps: its IR, as text."""
+    from ..bytecode.encoder import encode
+    from ..triton.translate import translate
+    from ..triton.ttir_reader import read_ttir_file
+
+    module = read_ttir_file(path)
+    made = [encode(translate(module, kernel.name, file=str(path))) for kernel in module.kernels]
+    return _entry_kernels(entry for data in made for entry in bytecode_entries(data, path))
 
 
 def _python_kernel(kernel: CutileKernel) -> _Kernel:

@@ -134,17 +134,20 @@ class PythonScan:
     """``kernels``: functions with a kernel decorator at module or class level, qualified name -> line of ``def``.
 
     ``nested`` are such functions inside other functions, which an import does not make.  ``indirect``: the file
-    calls ``ct.kernel(...)`` itself.  ``relative``: it has relative imports.
+    calls ``ct.kernel(...)`` itself.  ``triton``: functions of ``@triton.jit`` at module level, name -> line; those
+    that return a value, or that another of them calls, are ``helpers``.  ``relative``: it has relative imports.
     """
 
     kernels: dict[str, int] = field(default_factory=dict)
     nested: dict[str, int] = field(default_factory=dict)
     indirect: bool = False
     relative: bool = False
+    triton: dict[str, int] = field(default_factory=dict)
+    helpers: frozenset[str] = frozenset()
 
     @property
     def may_hold_kernels(self) -> bool:
-        """Whether importing the file can bring kernels to light."""
+        """Whether importing the file can bring kernels of cuTile to light."""
         return bool(self.kernels) or self.indirect
 
 
@@ -163,7 +166,7 @@ def scan_text(source: str | bytes, path: Path) -> PythonScan:
     Bytes are read in the encoding that they declare, as Python reads a file; a text has none.
     """
     content = source if isinstance(source, bytes) else source.encode(errors="surrogatepass")
-    if b"kernel" not in content:
+    if b"kernel" not in content and b"triton" not in content:
         if b"kernel" in content.replace(b"\0", b""):
             raise SourceError("cannot be read as Python (it looks like UTF-16: save it as UTF-8)", str(path))
         return PythonScan()
@@ -175,9 +178,61 @@ def scan_text(source: str | bytes, path: Path) -> PythonScan:
         raise SourceError(f"cannot be read as Python ({error})", str(path)) from None
     visitor = _Visitor()
     visitor.visit(tree)
-    if not visitor.modules and not visitor.names:
+    jitted = triton_functions(tree)
+    if not visitor.modules and not visitor.names and not jitted:
         return PythonScan()
-    return PythonScan(visitor.kernels, visitor.nested, visitor.indirect, visitor.relative)
+    return PythonScan(
+        visitor.kernels,
+        visitor.nested,
+        visitor.indirect,
+        visitor.relative,
+        {name: node.lineno for name, node in jitted.items()},
+        frozenset(_helpers(jitted)),
+    )
+
+
+def triton_functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    """The functions at module level that ``@triton.jit`` decorates, whatever stands above it."""
+    modules = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == "triton"
+    }
+    names = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("triton")
+        for alias in node.names
+        if alias.name == "jit"
+    }
+
+    def is_jit(decorator: ast.expr) -> bool:
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if isinstance(called, ast.Attribute):
+            return called.attr == "jit" and ast.unparse(called.value) in modules
+        return isinstance(called, ast.Name) and called.id in names
+
+    return {
+        node.name: node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and any(map(is_jit, node.decorator_list))
+    }
+
+
+def _helpers(functions: dict[str, ast.FunctionDef]) -> Iterator[str]:
+    """Functions that are no kernels: a kernel returns nothing, and no other one calls it."""
+    called = {
+        inner.func.id
+        for node in functions.values()
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name)
+    }
+    for name, node in functions.items():
+        returns = any(isinstance(inner, ast.Return) and inner.value is not None for inner in ast.walk(node))
+        if name in called or returns:
+            yield name
 
 
 class _Visitor(ast.NodeVisitor):

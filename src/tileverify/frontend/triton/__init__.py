@@ -1,1 +1,2 @@
-"""Triton kernels: their Triton IR (TTIR) is read, and translated into Tile IR that everything behind the decoder reads."""
+"""Triton kernels: their Triton IR (TTIR) is read, and translated into Tile IR that everything behind the decoder
+reads."""

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from ...system.errors import EncodeError, SourceError
 from ..bytecode.builder import ModuleBuilder, pointer, tile
 from ..bytecode.model import Module, PointerType, TileType, Value
 from . import ttir_arithmetic, ttir_lanes, ttir_memory, ttir_shapes
-from .translated import Pointer, ProgramOrder, TileBuilder, Translated, Untranslated
+from .translated import Pointer, TileBuilder, Translated, Untranslated
 from .ttir import DescriptorType, TritonBlock, TritonFunction, TritonModule, TritonOp
 from .ttir_arithmetic import Rule
 from .ttir_control import call, for_, function_body, if_, while_
 from .ttir_effects import EffectsOf, handed_on
 from .ttir_lanes import reduce, scan
-from .ttir_memory import promised
+from .ttir_memory import AccessOrder, promised
+from .ttir_order import DataFlow, ProgramOrder, TritonOrder
 
 VERSION: Final = (13, 4)
 PRODUCER: Final = "triton"
@@ -32,7 +33,11 @@ _COMBINING: Final = {"tt.reduce": reduce, "tt.scan": scan}
 _ENDS: Final = (".yield", ".return", ".condition")
 
 
-def translate(module: TritonModule, kernel: str | None = None, *, file: str = "") -> Module:
+Ordered: TypeAlias = Literal["program", "triton", "most"]
+"""`ProgramOrder`, `TritonOrder`, or the latter with every order that data flow may add."""
+
+
+def translate(module: TritonModule, kernel: str | None = None, *, file: str = "", order: Ordered = "program") -> Module:
     """The Tile IR module of ``kernel``, the only one of ``module`` if it has no name; ``file`` is named in errors.
 
     Raises :class:`Untranslated` at an op that has no translation.
@@ -46,7 +51,7 @@ def translate(module: TritonModule, kernel: str | None = None, *, file: str = ""
     builder = ModuleBuilder(VERSION, producer=PRODUCER)
     types = [_parameter_type(function, parameter.type, file) for parameter in function.parameters]
     with builder.entry(function.name, types, location=function.location) as body:
-        Translator(module, TileBuilder(body, file), function).kernel()
+        Translator(module, TileBuilder(body, file), function, order).kernel()
     return builder.build()
 
 
@@ -62,7 +67,7 @@ def _parameter_type(function: TritonFunction, type: object, file: str) -> TileTy
 class Translator:
     """One kernel under translation: the values known by their names, and the tokens of its accesses."""
 
-    def __init__(self, module: TritonModule, b: TileBuilder, function: TritonFunction) -> None:
+    def __init__(self, module: TritonModule, b: TileBuilder, function: TritonFunction, order: Ordered) -> None:
         self.module = module
         self.b = b
         self.calls: list[str] = []
@@ -77,10 +82,15 @@ class Translator:
                 self.define(f"%{parameter.name}", Pointer(value, element.pointee, (), None, parameter.name))
             else:
                 self.define(f"%{parameter.name}", value)
-        self.order = ProgramOrder(b.body, self.parameters)
+        if order == "program":
+            self.order = AccessOrder(ProgramOrder(b.body, self.parameters))
+        else:
+            self.order = AccessOrder(TritonOrder(b.body, self.parameters, most=order == "most"), DataFlow())
 
     def kernel(self) -> None:
-        roots = [parameter.name if parameter.name in self.parameters else None for parameter in self._function.parameters]
+        roots = [
+            parameter.name if parameter.name in self.parameters else None for parameter in self._function.parameters
+        ]
         self.effects.function(self._function, roots)
         function_body(self, self._function)
 
@@ -97,9 +107,14 @@ class Translator:
     @contextmanager
     def scope(self) -> Iterator[None]:
         """Names of a region, which end with it."""
+        flow = self.order.flow
         self._known.append({})
+        if flow is not None:
+            flow.enter()
         yield
         self._known.pop()
+        if flow is not None:
+            flow.leave()
 
     def located(self, op: TritonOp) -> None:
         self.b.body.location = op.location
@@ -124,8 +139,11 @@ class Translator:
             _CONTROL[op.name](self, op)
             return
         operands = [self.value(name) for name in op.operands]
-        for name, value in zip(op.results, self._results(op, operands), strict=True):
-            self.define(name, promised(self.b, op, value))
+        results = [promised(self.b, op, value) for value in self._results(op, operands)]
+        for name, value in zip(op.results, results, strict=True):
+            self.define(name, value)
+        if self.order.flow is not None and op.name not in ttir_memory.RULES:
+            self.order.flow.computed(op, operands, results)
 
     def _results(self, op: TritonOp, operands: list[Any]) -> Sequence[Translated]:
         if op.name in _PURE:

@@ -1,21 +1,20 @@
-"""What values of Triton IR become, and the order of accesses, while a kernel is translated.
+"""What values of Triton IR become while a kernel is translated, and the steps that translations share.
 
-A pointer is (base, offset): a parameter of the entry, and one 64-bit number of elements behind it.  ``tt.addptr`` adds to
-that number, modulo 2^64 as Triton's own lowering does, so that a chain of additions stays one sum and a loop carries a
-number in place of a pointer.  A pointer whose base is not one parameter (selected, loaded, made of an integer) keeps a
-tile of pointers as its base.
+A pointer is (base, offset): a parameter of the entry, and one 64-bit number of elements behind it.  ``tt.addptr`` adds
+to that number, modulo 2^64 as Triton's own lowering does, so that a chain of additions stays one sum and a loop
+carries a number in place of a pointer.  A pointer whose base is not one parameter (selected, loaded, made of an
+integer) keeps a tile of pointers as its base.
 
 A tensor descriptor is its base, sizes, strides and block; its accesses are those of pointers with a mask.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from ...system.errors import SourceError
-from ..bytecode.builder import I32, I64, TOKEN, BodyBuilder, pointer, tile
+from ..bytecode.builder import I32, I64, BodyBuilder, pointer, tile
 from ..bytecode.location import Location, user_frame
 from ..bytecode.model import PointerType, ScalarType, TileType, Value
 from .ttir import TritonOp
@@ -117,9 +116,7 @@ class TileBuilder:
     def along(self, value: Value, dim: int, shape: tuple[int, ...]) -> Value:
         """A one-dimensional tile as dimension ``dim`` of a tile of ``shape``."""
         (extent,) = tile_of(value).shape
-        return self.stretched(
-            self.reshaped(value, tuple(extent if d == dim else 1 for d in range(len(shape)))), shape
-        )
+        return self.stretched(self.reshaped(value, tuple(extent if d == dim else 1 for d in range(len(shape)))), shape)
 
     def lanes(self, extent: int, element: ScalarType = I32) -> Value:
         made: Value = self.body.op("iota", results=[tile(element, extent)])
@@ -183,91 +180,7 @@ class TileBuilder:
         return replace(self.settled(place), pointee=pointee)
 
 
-# ------------------------------------------------------------------------------------------------------- order
-ANY: Final = ""
-"""The root of pointers that may be into any array."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Last:
-    """Tokens that an access has to wait for: ``written`` follows all earlier stores, ``touched`` all accesses."""
-
-    written: Value
-    touched: Value
-
-
-class ProgramOrder:
-    """Orders accesses as the program says: per array a load waits for stores before it, a store for all before it.
-
-    Arrays are the entry's pointers.  An access through a pointer that is none of them, a barrier, and an atomic that
-    acquires or releases are ordered against every array.  The prover checks what may meet across arrays.
-    """
-
-    def __init__(self, body: BodyBuilder, roots: Iterable[str]) -> None:
-        self._body = body
-        start: Value = body.op("make_token")
-        self._last = {root: _Last(start, start) for root in (*roots, ANY)}
-
-    def before(self, root: str | None, *, writes: bool, everything: bool = False) -> Value:
-        """The token that an access waits for."""
-        return self._joined(
-            (last.touched if writes or everything else last.written) for last in self._of(root, everything).values()
-        )
-
-    def after(self, root: str | None, token: Value, *, writes: bool, everything: bool = False) -> None:
-        """Note that an access gave ``token``."""
-        for name, last in self._of(root, everything).items():
-            if writes or everything:
-                self._last[name] = _Last(token, token)
-            else:
-                self._last[name] = replace(last, touched=self._joined((last.touched, token)))
-
-    def barrier(self) -> None:
-        token = self._joined(last.touched for last in self._last.values())
-        self._last = {root: _Last(token, token) for root in self._last}
-
-    def _of(self, root: str | None, everything: bool) -> Mapping[str, _Last]:
-        """The arrays that an access is ordered against; one through an unknown pointer stands in the way of all."""
-        if everything or root is None:
-            return dict(self._last)
-        return {root: self._last[root]}
-
-    def _joined(self, tokens: Iterator[Value] | tuple[Value, ...]) -> Value:
-        distinct = list(dict.fromkeys(tokens))
-        if len(distinct) == 1:
-            return distinct[0]
-        made: Value = self._body.op("join_tokens", tokens=tuple(distinct), results=[TOKEN])
-        return made
-
-    # --------------------------------------------------------------------------------- into and out of regions
-    def carried(self, touched: frozenset[str], written: frozenset[str]) -> tuple[Value, ...]:
-        """The tokens that a region hands on which touches and writes these arrays (`ANY`: all of them)."""
-        made: list[Value] = []
-        for root, last in self._last.items():
-            if root in written or ANY in written:
-                made.append(last.written)
-            if root in touched or ANY in touched:
-                made.append(last.touched)
-        return tuple(made)
-
-    def take(self, tokens: Iterable[Value], touched: frozenset[str], written: frozenset[str]) -> None:
-        """Go on behind ``tokens``, which `carried` gave for the same arrays."""
-        given = iter(tokens)
-        for root, last in self._last.items():
-            if root in written or ANY in written:
-                last = replace(last, written=next(given))
-            if root in touched or ANY in touched:
-                last = replace(last, touched=next(given))
-            self._last[root] = last
-
-    def copy(self) -> dict[str, _Last]:
-        return dict(self._last)
-
-    def restore(self, kept: dict[str, _Last]) -> None:
-        self._last = dict(kept)
-
-
 __all__ = [
-    "ANY", "Descriptor", "Pointer", "ProgramOrder", "TileBuilder", "Translated", "Untranslated", "element_of",
+    "Descriptor", "Pointer", "TileBuilder", "Translated", "Untranslated", "element_of",
     "pointer", "shape_of", "tile_of",
 ]  # fmt: skip

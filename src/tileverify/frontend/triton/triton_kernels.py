@@ -2,8 +2,8 @@
 
 Triton's own frontend makes Triton IR (its stage ``ttir``), without a GPU and without a driver; the rest is ours.
 
-What Triton's launcher establishes of each launch goes into the compilation only where the spec says it of every launch: a
-scalar that is 1 is a constant, one that 16 divides, and an address that 16 divides, are marked so.
+What Triton's launcher establishes of each launch goes into the compilation only where the spec says it of every
+launch: a scalar that is 1 is a constant, one that 16 divides, and an address that 16 divides, are marked so.
 """
 
 from __future__ import annotations
@@ -20,15 +20,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ...contract.divisibility import ADDRESS
 from ...contract.expressions import constant_value
-from ...contract.launch import Argument, ArrayArgument, ConstantArgument, KernelUnit, LaunchSpec, ScalarArgument
-from ...contract.parameters import KernelParameter
+from ...contract.launch import (
+    Argument,
+    ArrayArgument,
+    ConstantArgument,
+    KernelParameter,
+    KernelUnit,
+    LaunchSpec,
+    ScalarArgument,
+)
+from ...contract.scope import ADDRESS
 from ...contract.spec_files import RawLaunch
-from ...contract.written_places import mistake_in
+from ...contract.spec_text import mistake_in
 from ...system.errors import SourceError
 from ..bytecode.encoder import encode
 from ..sources.abi import entry_types, fitting_parameters, spec_divisors
+from ..sources.fixed_inputs import PythonScan
+from ..sources.importing import import_file
 from .translate import translate
 from .ttir_reader import read_ttir
 
@@ -45,13 +54,15 @@ _TYPES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class TritonKernel:
-    """A ``@triton.jit`` function: its name, its parameters, and Triton's own object (the innermost one, `JITFunction`)."""
+    """A ``@triton.jit`` function: its name, its parameters, and Triton's own object (the innermost one,
+    `JITFunction`)."""
 
     file: Path
     name: str
     line: int | None
     parameters: tuple[KernelParameter, ...]
     function: Any
+    is_helper: bool = False
 
     def decorated(self) -> tuple[RawLaunch, ...]:
         return ()
@@ -64,7 +75,9 @@ def need_triton(file: str | None) -> types.ModuleType:
             warnings.simplefilter("ignore")
             return importlib.import_module("triton")
     except ImportError as error:
-        message = f"Triton kernels need the package triton ({error}); install it with: pip install 'tileverify[{EXTRA}]'"
+        message = (
+            f"Triton kernels need the package triton ({error}); install it with: pip install 'tileverify[{EXTRA}]'"
+        )
         raise SourceError(message, file) from None
 
 
@@ -83,24 +96,32 @@ def jit_function(value: object) -> Any:
     return None
 
 
-def triton_kernels_of_module(module: types.ModuleType, path: Path) -> tuple[TritonKernel, ...]:
-    """The kernels that stand in ``path``, which became ``module``, in the order of the source.
+def triton_kernels_of_file(path: Path, scan: PythonScan) -> tuple[TritonKernel, ...]:
+    """Import ``path`` and return the kernels that stand in it, in the order of the source.
 
-    A function that another one calls is a kernel, too, as far as anybody can tell; it is left out unless it stores.
+    Raises :class:`SourceError` where `triton` is not installed or the import fails.
     """
+    need_triton(str(path))
+    return triton_kernels_of_module(import_file(path, package=scan.relative), path, scan.helpers)
+
+
+def triton_kernels_of_module(
+    module: types.ModuleType, path: Path, helpers: frozenset[str] = frozenset()
+) -> tuple[TritonKernel, ...]:
+    """The kernels that stand in ``path``, which became ``module``, in the order of the source."""
     found: dict[int, TritonKernel] = {}
     for name, value in list(vars(module).items()):
         function = jit_function(value)
         if function is None or Path(function.fn.__code__.co_filename).resolve() != path.resolve():
             continue
-        found.setdefault(id(function), kernel_of_function(function, path, name))
+        found.setdefault(id(function), kernel_of_function(function, path, name, is_helper=name in helpers))
     return tuple(sorted(found.values(), key=lambda kernel: (kernel.line or 0, kernel.name)))
 
 
-def kernel_of_function(function: Any, path: Path, name: str) -> TritonKernel:
+def kernel_of_function(function: Any, path: Path, name: str, *, is_helper: bool = False) -> TritonKernel:
     lines, first = inspect.getsourcelines(function.fn)
     header = next((number for number, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
-    return TritonKernel(path, name, first + header, tuple(_parameters(function)), function)
+    return TritonKernel(path, name, first + header, tuple(_parameters(function)), function, is_helper)
 
 
 def _parameters(function: Any) -> Iterator[KernelParameter]:
@@ -114,6 +135,15 @@ def _parameters(function: Any) -> Iterator[KernelParameter]:
 
 
 # ------------------------------------------------------------------------------------------------- compiling
+def inferred_triton_unit(kernel: TritonKernel) -> KernelUnit:
+    """The unit of a kernel that nobody wrote a spec for."""
+    raise SourceError(
+        f"'{kernel.name}' has no launch spec, and its parameters have no types; describe a launch, or record one",
+        str(kernel.file),
+        kernel.line,
+    )
+
+
 def compile_triton_kernel(kernel: TritonKernel, spec: LaunchSpec) -> KernelUnit:
     """Compile ``kernel`` under ``spec`` to Tile IR bytecode.
 
@@ -122,20 +152,24 @@ def compile_triton_kernel(kernel: TritonKernel, spec: LaunchSpec) -> KernelUnit:
     """
     started = time.perf_counter()
     signature, constants, attributes = _specialisation(kernel, spec)
-    text = triton_ir(kernel, signature, constants, attributes)
-    module = translate(read_ttir(text, str(kernel.file)), file=str(kernel.file))
+    text = triton_ir(kernel, signature, constants, attributes, dict(spec.options))
+    read = read_ttir(text, str(kernel.file))
+    module = translate(read, file=str(kernel.file), order=spec.order)
+    most = translate(read, file=str(kernel.file), order="most") if spec.order == "triton" else module
     (entry,) = module.entries
+    bytecode, most_ordered = encode(module), encode(most)
     passed = replace(spec, arguments=tuple(argument for argument in spec.arguments if argument.name not in constants))
     return KernelUnit(
         file=kernel.file,
         kernel=kernel.name,
         launch=spec,
-        bytecode=encode(module),
+        bytecode=bytecode,
         symbol=entry.name,
         parameters=fitting_parameters(passed, entry_types(entry), entry.name),
         compile_ms=(time.perf_counter() - started) * 1000,
         line=kernel.line,
         notes=spec.notes,
+        most_ordered=b"" if most_ordered == bytecode else most_ordered,
     )
 
 

@@ -112,8 +112,8 @@ def fused(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
 def compare_integers(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     word = op.word(0)
     lhs, rhs = _levelled(b, [_as_number(b, value) for value in operands])
-    signed = _UNSIGNED if word.startswith("u") else _SIGNED
-    made: Value = b.body.op("cmpi", lhs=lhs, rhs=rhs, pred=_ORDERS[word[-2:]], **signed)
+    sign = "unsigned" if word.startswith("u") else "signed"
+    made: Value = b.body.op("cmpi", lhs=lhs, rhs=rhs, pred=_ORDERS[word[-2:]], sgn=sign)
     return made
 
 
@@ -129,10 +129,9 @@ def compare_floats(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Transla
         alone = [b.body.op("cmpf", lhs=each, rhs=each, pred=pred, fcmp=order) for each in (lhs, rhs)]
         made: Value = b.body.op(join, lhs=alone[0], rhs=alone[1])
         return made
-    made = b.body.op(
-        "cmpf", lhs=lhs, rhs=rhs, pred=_ORDERS[word[1:]], fcmp="unordered" if word[0] == "u" else "ordered"
-    )
-    return made
+    order = "unordered" if word[0] == "u" else "ordered"
+    compared: Value = b.body.op("cmpf", lhs=lhs, rhs=rhs, pred=_ORDERS[word[1:]], fcmp=order)
+    return compared
 
 
 def select(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
@@ -186,7 +185,8 @@ def _cast(name: str, **attributes: Any) -> Rule:
 
 def _wanted(b: TileBuilder, op: TritonOp) -> ScalarType:
     type = op.result_type
-    assert isinstance(type, TileType) and isinstance(type.element, ScalarType)
+    assert isinstance(type, TileType)
+    assert isinstance(type.element, ScalarType)
     return type.element
 
 
@@ -225,7 +225,8 @@ def _pointer_to_integer(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Tr
 def integer_to_pointer(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     (value,) = operands
     type = op.result_type
-    assert isinstance(type, TileType) and isinstance(type.element, PointerType)
+    assert isinstance(type, TileType)
+    assert isinstance(type.element, PointerType)
     shape = shape_of(value)
     made = b.body.op("int_to_ptr", s=value, results=[TileType(type.element, shape)])
     return Pointer(made, type.element.pointee, shape)
@@ -268,7 +269,6 @@ def program_id(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
 def program_count(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     counts: tuple[Value, ...] = b.body.op("get_num_tile_blocks")
     return counts["xyz".index(op.word(0))]
-
 
 
 RULES: Final[Mapping[str, Rule]] = {

@@ -1,10 +1,10 @@
 """Control flow: `scf` loops and branches, early returns (`cf`), calls.
 
-A value that a region hands on is a tile; of a pointer it is the offset, where the base is one parameter throughout, else
-the tile of pointers itself.  Tokens of the arrays that the region touches follow the values.
+A value that a region hands on is a tile; of a pointer it is the offset, where the base is one parameter throughout,
+else the tile of pointers itself.  Tokens of the arrays that the region touches follow the values.
 
-Functions are acyclic graphs of blocks.  A conditional jump becomes an ``if`` whose branches run up to the block where both
-meet again, or to a ``return``.
+Functions are acyclic graphs of blocks.  A conditional jump becomes an ``if`` whose branches run up to the block where
+both meet again, or to a ``return``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final
 
 from ..bytecode.builder import I64, TOKEN, pointer, tile
 from ..bytecode.model import PointerType, TileType, Type, Value
-from .translated import ANY, Descriptor, Pointer, Translated
+from .translated import Descriptor, Pointer, Translated
 from .ttir import DescriptorType, Successor, TritonBlock, TritonFunction, TritonOp, TritonType
 from .ttir_effects import Effects
+from .ttir_order import ANY
 
 if TYPE_CHECKING:
     from .translate import Translator
@@ -73,18 +74,18 @@ def for_(t: Translator, op: TritonOp) -> None:
     _check(t, op, types)
     roots, effects = _roots(t, op, types), _effects(t, op)
     first = [_hand(t, value, root) for value, root in zip(inits, roots, strict=True)]
-    tokens = t.order.carried(effects.touched, effects.written)
+    tokens = t.order.tokens.carried(effects.touched, effects.written)
     unsigned = any(word == "unsigned" for word, _ in op.words)
     with t.b.body.for_(lower, upper, step, [*first, *tokens], unsigned=unsigned) as region, t.scope():
         counter, *carried = region.arguments
         t.define(names[0], counter)
         for name, type, root, given in zip(names[1:], types, roots, carried, strict=False):
             t.define(name, _take(t, type, root, given))
-        t.order.take(carried[len(types) :], effects.touched, effects.written)
+        t.order.tokens.take(carried[len(types) :], effects.touched, effects.written)
         handed = t.block(block)
         values = [_hand(t, value, root) for value, root in zip(handed, roots, strict=True)]
         t.located(op)
-        t.b.body.op("continue", args=(*values, *t.order.carried(effects.touched, effects.written)))
+        t.b.body.op("continue", args=(*values, *t.order.tokens.carried(effects.touched, effects.written)))
     _results(t, op, types, roots, region.results, effects)
 
 
@@ -98,7 +99,7 @@ def _results(
 ) -> None:
     for name, type, root, value in zip(op.results, types, roots, given, strict=False):
         t.define(name, _take(t, type, root, value))
-    t.order.take(given[len(types) :], effects.touched, effects.written)
+    t.order.tokens.take(given[len(types) :], effects.touched, effects.written)
 
 
 def while_(t: Translator, op: TritonOp) -> None:
@@ -110,12 +111,12 @@ def while_(t: Translator, op: TritonOp) -> None:
     inits = [t.value(name) for name in op.operands]
     roots = t.effects.carried[op]
     first = [_hand(t, value, root) for value, root in zip(inits, roots, strict=True)]
-    tokens = t.order.carried(effects.touched, effects.written)
+    tokens = t.order.tokens.carried(effects.touched, effects.written)
     wanted: list[Type] = [_handed_type(type, root) for type, root in zip(op.result_types, results, strict=True)]
     with t.b.body.loop([*first, *tokens], results=[*wanted, *(TOKEN for _ in tokens)]) as region, t.scope():
         for name, type, root, given in zip(before.arguments, before.types, roots, region.arguments, strict=False):
             t.define(name, _take(t, type, root, given))
-        t.order.take(region.arguments[len(before.types) :], effects.touched, effects.written)
+        t.order.tokens.take(region.arguments[len(before.types) :], effects.touched, effects.written)
         condition, *handed = t.block(before)
         t.located(op)
         with t.b.body.if_(condition) as branch:
@@ -123,13 +124,13 @@ def while_(t: Translator, op: TritonOp) -> None:
                 t.b.body.op("yield")
             with branch.otherwise():
                 left = [_hand(t, value, root) for value, root in zip(handed, results, strict=True)]
-                t.b.body.op("break", args=(*left, *t.order.carried(effects.touched, effects.written)))
+                t.b.body.op("break", args=(*left, *t.order.tokens.carried(effects.touched, effects.written)))
         for name, value in zip(after.arguments, handed, strict=True):
             t.define(name, value)
         again = t.block(after)
         t.located(op)
         values = [_hand(t, value, root) for value, root in zip(again, roots, strict=True)]
-        t.b.body.op("continue", args=(*values, *t.order.carried(effects.touched, effects.written)))
+        t.b.body.op("continue", args=(*values, *t.order.tokens.carried(effects.touched, effects.written)))
     _results(t, op, op.result_types, results, region.results, effects)
 
 
@@ -139,19 +140,19 @@ def if_(t: Translator, op: TritonOp) -> None:
     effects = _effects(t, op)
     roots = _roots(t, op, op.result_types)
     wanted: list[Type] = [_handed_type(type, root) for type, root in zip(op.result_types, roots, strict=True)]
-    tokens = t.order.carried(effects.touched, effects.written)
-    kept = t.order.copy()
+    tokens = t.order.tokens.carried(effects.touched, effects.written)
+    kept = t.order.tokens.copy()
     with t.b.body.if_(condition, [*wanted, *(TOKEN for _ in tokens)]) as branch:
         for number, open_region in enumerate((branch.then, branch.otherwise)):
-            t.order.restore(kept)
+            t.order.tokens.restore(kept)
             if number >= len(op.regions) and not tokens:
                 continue  # an absent branch that hands nothing on
             with open_region(), t.scope():
                 handed = t.block(op.regions[number].block) if number < len(op.regions) else []
                 t.located(op)
                 values = [_hand(t, value, root) for value, root in zip(handed, roots, strict=True)]
-                t.b.body.op("yield", args=(*values, *t.order.carried(effects.touched, effects.written)))
-    t.order.restore(kept)
+                t.b.body.op("yield", args=(*values, *t.order.tokens.carried(effects.touched, effects.written)))
+    t.order.tokens.restore(kept)
     _results(t, op, op.result_types, roots, branch.results, effects)
 
 
@@ -238,9 +239,7 @@ class _Graph:
         """The first block that both branches reach and that no way to a third block passes by."""
         first, second = (self._reach[successor.block] for successor in op.successors)
         for label in self._order:
-            if label in first & second and all(
-                self._always(successor.block, label) for successor in op.successors
-            ):
+            if label in first & second and all(self._always(successor.block, label) for successor in op.successors):
                 return label
         return None
 
@@ -265,20 +264,20 @@ class _Graph:
         _check(t, op, types)
         roots = () if merge is None else t.effects.arguments.get(self._blocks[merge], (None,) * len(types))
         everything = Effects(frozenset({ANY}), frozenset({ANY}))
-        kept = t.order.copy()
-        tokens = t.order.carried(everything.touched, everything.written) if merge is not None else ()
+        kept = t.order.tokens.copy()
+        tokens = t.order.tokens.carried(everything.touched, everything.written) if merge is not None else ()
         wanted: list[Type] = [_handed_type(type, root) for type, root in zip(types, roots, strict=True)]
         with t.b.body.if_(condition, [*wanted, *(TOKEN for _ in tokens)]) as branch:
             for successor, open_region in zip(op.successors, (branch.then, branch.otherwise), strict=True):
-                t.order.restore(kept)
+                t.order.tokens.restore(kept)
                 with open_region(), t.scope():
                     self._way(op, successor.block, [t.value(name) for name in successor.arguments], merge, roots)
-        t.order.restore(kept)
+        t.order.tokens.restore(kept)
         if merge is None:
             t.located(op)
             t.b.body.op("return")  # not reached: both branches return
             return []
-        t.order.take(branch.results[len(types) :], everything.touched, everything.written)
+        t.order.tokens.take(branch.results[len(types) :], everything.touched, everything.written)
         return [_take(t, type, root, value) for type, root, value in zip(types, roots, branch.results, strict=False)]
 
     def _way(
@@ -295,7 +294,7 @@ class _Graph:
                 return
         t.located(op)
         handed = [_hand(t, value, root) for value, root in zip(values, roots, strict=True)]
-        t.b.body.op("yield", args=(*handed, *t.order.carried(frozenset({ANY}), frozenset({ANY}))))
+        t.b.body.op("yield", args=(*handed, *t.order.tokens.carried(frozenset({ANY}), frozenset({ANY}))))
 
 
 def _one_return(function: TritonFunction) -> tuple[TritonBlock, ...]:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .translated import ANY
 from .ttir import TritonBlock, TritonFunction, TritonModule, TritonOp
+from .ttir_order import ANY
 
 _KEEP_BASE: Final = frozenset({
     "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.bitcast", "tt.unsplat",
@@ -19,7 +19,14 @@ _KEEP_BASE: Final = frozenset({
 })  # fmt: skip
 _READS: Final = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather"})
 _WRITES: Final = frozenset(
-    {"tt.store", "tt.descriptor_store", "tt.descriptor_scatter", "tt.descriptor_reduce", "tt.atomic_rmw", "tt.atomic_cas"}
+    {
+        "tt.store",
+        "tt.descriptor_store",
+        "tt.descriptor_scatter",
+        "tt.descriptor_reduce",
+        "tt.atomic_rmw",
+        "tt.atomic_cas",
+    }
 )
 _ORDERS_ALL: Final = frozenset({"ttg.barrier", "gpu.barrier"})
 
@@ -49,8 +56,8 @@ def handed_on(block: TritonBlock) -> tuple[str, ...]:
 class EffectsOf:
     """Of each op with regions, and of each call, its effects; of each value that a region hands on, its root.
 
-    ``roots[op]`` has a root for each result, ``carried[op]`` for each value that goes round a loop, ``arguments[block]``
-    for each argument of a block of a function; ``None`` where the base is not one parameter.
+    ``roots[op]`` has a root for each result, ``carried[op]`` for each value that goes round a loop,
+    ``arguments[block]`` for each argument of a block of a function; ``None`` where the base is not one parameter.
     """
 
     def __init__(self, module: TritonModule) -> None:
@@ -60,7 +67,9 @@ class EffectsOf:
         self.carried: dict[TritonOp, tuple[str | None, ...]] = {}
         self.arguments: dict[TritonBlock, tuple[str | None, ...]] = {}
 
-    def function(self, function: TritonFunction, arguments: Sequence[str | None]) -> tuple[Effects, tuple[str | None, ...]]:
+    def function(
+        self, function: TritonFunction, arguments: Sequence[str | None]
+    ) -> tuple[Effects, tuple[str | None, ...]]:
         """The effects of a call whose pointers have these roots, and the roots of its results."""
         roots = dict(zip((f"%{parameter.name}" for parameter in function.parameters), arguments, strict=True))
         effects, returned = Effects(), None
@@ -149,4 +158,3 @@ def _access(op: TritonOp, known: Mapping[str, str | None]) -> Effects:
         return _EVERYTHING
     place = frozenset({root})
     return Effects(place, place if op.name in _WRITES else frozenset())
-

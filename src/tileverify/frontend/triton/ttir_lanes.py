@@ -1,7 +1,7 @@
 """What combines lanes: reductions, scans, gathers, histograms, matrix products.
 
-Triton IR gives a reduction no identity, and Tile IR wants one.  Of one op (a sum, a maximum) it is known.  Any other body
-is applied to halves of the tile, again and again: to whole tiles, in place of pairs of lanes, which is exact.
+Triton IR gives a reduction no identity, and Tile IR wants one.  Of one op (a sum, a maximum) it is known.  Any other
+body is applied to halves of the tile, again and again: to whole tiles, in place of pairs of lanes, which is exact.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def identity(what: str, element: ScalarType, sign: str | None = None) -> Integer
     bits = element.bits
     least, greatest = (0, (1 << bits) - 1) if sign == "unsigned" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
     number = {"zero": 0, "one": 1, "ones": -1, "least": least, "greatest": greatest}[what]
-    return IntegerAttribute(element, number & 1 if bits == 1 else (number + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1)))
+    return IntegerAttribute(
+        element, number & 1 if bits == 1 else (number + (1 << (bits - 1))) % (1 << bits) - (1 << (bits - 1))
+    )
 
 
 def single_op(op: TritonOp) -> TritonOp | None:
@@ -90,9 +92,7 @@ def scan(b: TileBuilder, op: TritonOp, operands: list[Any], body: Body) -> tuple
     return tuple(values)
 
 
-def _doubled(
-    b: TileBuilder, values: list[Value], axis: int, width: int, body: Body, *, reverse: bool
-) -> list[Value]:
+def _doubled(b: TileBuilder, values: list[Value], axis: int, width: int, body: Body, *, reverse: bool) -> list[Value]:
     """From scans of runs of ``width`` lanes those of runs twice as long: the half that comes later in the scan takes in
     the last value of the half before it."""
     shape = shape_of(values[0])
@@ -138,14 +138,18 @@ def gather(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     index = b.body.op("assume", s=index, pred=Bounded(0, count - 1))
     element = element_of(source)
     bits = scalar(f"i{element.bits}")
-    values = source if element.is_integer else b.body.op("bitcast", s=source, results=[TileType(bits, shape_of(source))])
+    values = (
+        source if element.is_integer else b.body.op("bitcast", s=source, results=[TileType(bits, shape_of(source))])
+    )
     order = (*(d for d in range(len(shape)) if d != axis), axis)
     last = tuple(shape_of(source)[d] for d in order)
     if order != tuple(range(len(shape))):
         values = b.body.op("permute", s=values, perm=order, results=[TileType(bits, last)])
     values = b.stretched(b.reshaped(values, (*last[:axis], 1, *last[axis:])), wide)
     lanes = b.along(b.lanes(count, element_of(index)), len(shape), wide)
-    hit = b.body.op("cmpi", lhs=b.stretched(b.reshaped(index, (*shape, 1)), wide), rhs=lanes, pred="equal", sgn="signed")
+    hit = b.body.op(
+        "cmpi", lhs=b.stretched(b.reshaped(index, (*shape, 1)), wide), rhs=lanes, pred="equal", sgn="signed"
+    )
     alone = b.body.op("select", c=hit, t=values, f=b.number(0, bits, *wide))
     with b.body.reduce([alone], len(shape), [identity("zero", bits)]) as region:
         lhs, rhs = region.arguments
@@ -189,8 +193,8 @@ def dot(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
             b.body.op("ftof", s=value, rnd="nearest_away", results=[TileType(scalar("tf32"), shape_of(value))])
             for value in (lhs, rhs)
         )
-    made = b.body.op("mmaf", lhs=lhs, rhs=rhs, acc=acc)
-    return made
+    product: Value = b.body.op("mmaf", lhs=lhs, rhs=rhs, acc=acc)
+    return product
 
 
 _SCALED: Final[Mapping[str, str]] = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2", "e2m1": "f4E2M1FN"}

@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from ..bytecode.assembly_text import FORMATS
 from ..bytecode.builder import I64, pointer
-from ..bytecode.model import Bounded, DivBy, TileType, Value
-from .translated import Descriptor, Pointer, ProgramOrder, TileBuilder, Translated, element_of, shape_of, tile_of
+from ..bytecode.model import Bounded, DivBy, ScalarType, TileType, Value
+from .translated import Descriptor, Pointer, TileBuilder, Translated, element_of, shape_of, tile_of
 from .ttir import DescriptorType, TritonOp
+from .ttir_arithmetic import pointer_to_integer
 from .ttir_constants import float_bits
+from .ttir_order import DataFlow, ProgramOrder, TritonOrder
 
-Access: TypeAlias = Callable[[TileBuilder, ProgramOrder, TritonOp, list[Any]], "Translated | None"]
+
+@dataclass(frozen=True, slots=True)
+class AccessOrder:
+    """The tokens of a kernel under translation; ``flow`` where data flow orders accesses."""
+
+    tokens: ProgramOrder | TritonOrder
+    flow: DataFlow | None = None
+
+
+Access: TypeAlias = Callable[[TileBuilder, AccessOrder, TritonOp, list[Any]], "Translated | None"]
 
 _SCOPES: Final[Mapping[str, str]] = {"cta": "tl_blk", "gpu": "device", "sys": "sys"}
 _RELEASES: Final = frozenset({"release", "acq_rel"})
 
 
-def load(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> Value:
+def load(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> Value:
     """A load; lanes that the mask leaves out hold ``other``, and anything where there is none."""
     place, *rest = operands
     mask, other = (*rest, None, None)[:2]
-    return _load(b, order, place, mask, other, volatile=op.attributes.get("isVolatile") is True)
+    return _load(b, order, op, place, mask, other, volatile=op.attributes.get("isVolatile") is True)
 
 
 def _load(
     b: TileBuilder,
-    order: ProgramOrder,
+    order: AccessOrder,
+    op: TritonOp,
     place: Pointer,
     mask: Value | None,
     other: Value | None,
@@ -35,25 +48,28 @@ def _load(
     volatile: bool = False,
 ) -> Value:
     # PTX: a volatile access is a relaxed one of system scope.
-    kind = {"ord": "relaxed", "scope": "sys"} if volatile else {}
-    token = order.before(place.root, writes=False)
+    kind: dict[str, Any] = {"ord": "relaxed", "scope": "sys"} if volatile else {}
+    token = order.tokens.before(place.root, writes=False)
     value, given = b.body.op("load_ptr_tko", ptr=b.address(place), mask=mask, pad=other, token=token, **kind)
-    order.after(place.root, given, writes=False)
+    order.tokens.after(place.root, given, reads=True, writes=False)
+    if order.flow is not None:
+        order.flow.loaded(op, place, mask, given)
     made: Value = value
     return made
 
 
-def store(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
+def store(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
     place, value, *rest = operands
-    _store(b, order, place, value, rest[0] if rest else None)
-
-
-def _store(b: TileBuilder, order: ProgramOrder, place: Pointer, value: Translated, mask: Value | None) -> None:
     if isinstance(value, Pointer):
-        raise AssertionError("Triton IR stores no pointers")
-    token = order.before(place.root, writes=True)
+        value = pointer_to_integer(b, value)
+    _store(b, order, op, place, value, rest[0] if rest else None)
+
+
+def _store(b: TileBuilder, order: AccessOrder, op: TritonOp, place: Pointer, value: Value, mask: Value | None) -> None:
+    also = order.flow.before_store(op, place, mask) if order.flow is not None else ()
+    token = order.tokens.before(place.root, writes=True, also=also)
     given = b.body.op("store_ptr_tko", ptr=b.address(place), val=value, mask=mask, token=token)
-    order.after(place.root, given, writes=True)
+    order.tokens.after(place.root, given, reads=False, writes=True)
 
 
 _MODES: Final[Mapping[str, str]] = {
@@ -62,7 +78,7 @@ _MODES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-def atomic_rmw(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> Value:
+def atomic_rmw(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> Value:
     place, value, *rest = operands
     kind, semantics, scope = (word for word, _ in op.words)
     return _atomic(b, order, op, place, kind, semantics, scope, value, rest[0] if rest else None)
@@ -70,7 +86,7 @@ def atomic_rmw(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list
 
 def _atomic(
     b: TileBuilder,
-    order: ProgramOrder,
+    order: AccessOrder,
     op: TritonOp,
     place: Pointer,
     kind: str,
@@ -83,7 +99,7 @@ def _atomic(
     floats = ("f16", "bf16", "f32", "f64") if mode == "addf" else ("f32", "f64") if mode == "xchg" else ()
     if mode is None or name not in (*floats, *(("i32", "i64") if mode != "addf" else ())):
         raise b.cannot(op, f"Tile IR has no atomic {kind} of {name}")
-    token = order.before(place.root, writes=True, everything=semantics in _RELEASES)
+    token = order.tokens.before(place.root, writes=True, everything=semantics in _RELEASES)
     old, given = b.body.op(
         "atomic_rmw_tko",
         ptr=b.address(place),
@@ -99,19 +115,19 @@ def _atomic(
     return made
 
 
-def _after_atomic(order: ProgramOrder, place: Pointer, semantics: str, token: Value) -> None:
+def _after_atomic(order: AccessOrder, place: Pointer, semantics: str, token: Value) -> None:
     """What follows an acquire in the program waits for it; what follows a release need not."""
-    order.after(place.root, token, writes=True, everything=semantics == "acq_rel")
+    order.tokens.after(place.root, token, reads=True, writes=True, everything=semantics == "acq_rel")
     if semantics == "acquire":
-        order.barrier()
+        order.tokens.barrier()
 
 
-def atomic_cas(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> Value:
+def atomic_cas(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> Value:
     place, compared, value = operands
     semantics, scope = (word for word, _ in op.words)
     if element_of(value).name not in ("i32", "i64", "f32", "f64"):
         raise b.cannot(op, f"Tile IR has no compare-and-swap of {element_of(value).name}")
-    token = order.before(place.root, writes=True, everything=semantics in _RELEASES)
+    token = order.tokens.before(place.root, writes=True, everything=semantics in _RELEASES)
     old, given = b.body.op(
         "atomic_cas_tko",
         ptr=b.address(place),
@@ -126,12 +142,12 @@ def atomic_cas(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list
     return made
 
 
-def barrier(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
-    order.barrier()
+def barrier(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
+    order.tokens.barrier()
 
 
 # --------------------------------------------------------------------------------------------------- descriptors
-def make_descriptor(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> Descriptor:
+def make_descriptor(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> Descriptor:
     base, *numbers = operands
     sizes = tuple(b.widened(value) for value in numbers[: op.groups[0]])
     strides = tuple(b.widened(value) for value in numbers[op.groups[0] :])
@@ -159,7 +175,8 @@ def _block(b: TileBuilder, view: Descriptor, indices: list[Value]) -> tuple[Poin
         low = b.body.op("cmpi", lhs=place, rhs=b.number(0, I64, *shape), pred="greater_than_or_equal", sgn="signed")
         high = b.body.op("cmpi", lhs=place, rhs=b.stretched(size, shape), pred="less_than", sgn="signed")
         mask = b.both(mask, b.both(low, high))
-    assert offset is not None and mask is not None
+    assert offset is not None
+    assert mask is not None
     wide = Pointer(view.base.base, view.base.pointee, shape, None, view.base.root)
     if view.base.offset is not None:
         wide = b.moved(wide, b.stretched(view.base.offset, shape))
@@ -173,26 +190,26 @@ def _indices(op: TritonOp, operands: list[Any]) -> tuple[Descriptor, list[Value]
     return view, rest[:count], rest[count:]
 
 
-def descriptor_load(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> Value:
+def descriptor_load(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> Value:
     """Lanes outside of the array are padded."""
     view, indices, _ = _indices(op, operands)
     place, mask = _block(b, view, indices)
     element = place.pointee
     padding = float_bits(float("nan"), FORMATS[element.name]) if view.nan and element.is_float else 0
-    value = _load(b, order, place, mask, b.number(padding, element, *place.shape))
+    value = _load(b, order, op, place, mask, b.number(padding, element, *place.shape))
     type = op.result_type
     assert isinstance(type, TileType)
     return b.reshaped(value, type.shape)
 
 
-def descriptor_store(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
+def descriptor_store(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
     """Lanes outside of the array are not stored."""
     view, indices, (value,) = _indices(op, operands)
     place, mask = _block(b, view, indices)
-    _store(b, order, place, b.reshaped(value, place.shape), mask)
+    _store(b, order, op, place, b.reshaped(value, place.shape), mask)
 
 
-def descriptor_reduce(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
+def descriptor_reduce(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
     """A relaxed atomic of each lane inside of the array."""
     view, indices, (value,) = _indices(op, operands)
     place, mask = _block(b, view, indices)
@@ -203,26 +220,29 @@ def descriptor_reduce(b: TileBuilder, order: ProgramOrder, op: TritonOp, operand
 
 
 # ------------------------------------------------------------------------------------------------------- promises
-def assume(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
+def assume(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
     """``tl.assume(condition)``: a promise that the condition is 1."""
     (condition,) = operands
     wide = b.body.op("exti", s=condition, sgn="unsigned", results=[TileType(I64, shape_of(condition))])
     b.body.op("assume", s=wide, pred=Bounded(1, 1))
 
 
-def device_assert(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
+def device_assert(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
     (condition,) = operands
     b.body.op("assert", c=condition, msg=op.word(0) if op.words else "device_assert")
 
 
-def printed(b: TileBuilder, order: ProgramOrder, op: TritonOp, operands: list[Any]) -> None:
+def printed(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
     """A print touches no memory of the kernel, and is left out."""
 
 
 def promised(b: TileBuilder, op: TritonOp, value: Translated) -> Translated:
     """``value`` with the promises that ``tl.multiple_of`` and ``tl.max_contiguous`` left on its op."""
     divisors, runs = op.attributes.get("tt.divisibility"), op.attributes.get("tt.contiguity")
-    if not isinstance(value, Value) or not tile_of(value).element == element_of(value) or not element_of(value).is_integer:
+    if not isinstance(value, Value):
+        return value
+    element = tile_of(value).element
+    if not isinstance(element, ScalarType) or not element.is_integer:
         return value
     shape = shape_of(value)
     spans = runs if isinstance(runs, tuple) else (1,) * len(shape)
@@ -237,6 +257,7 @@ def promised(b: TileBuilder, op: TritonOp, value: Translated) -> Translated:
     if shape and len(spans) == len(shape):
         for dim, span in enumerate(spans):
             if isinstance(span, int) and span > 1 and shape[dim] % span == 0:
+                assert isinstance(value, Value)
                 _promise_run(b, value, dim, span)
     return value
 

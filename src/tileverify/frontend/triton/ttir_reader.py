@@ -1,8 +1,8 @@
 """Read the printed form of a Triton IR module.
 
 An op stands on one line, but for its regions.  Nearly every op prints the same parts in an order of its own: operands,
-bracketed groups of them, bare words, attributes, regions, types.  So one reader takes these parts as they come, and only
-the loops of `scf` and functions, which name values between their words, have readers of their own.
+bracketed groups of them, bare words, attributes, regions, types.  So one reader takes these parts as they come, and
+only the loops of `scf` and functions, which name values between their words, have readers of their own.
 
 Nothing is imported from Triton: its cache keeps this text beside each kernel (``kernel.ttir``).
 """
@@ -20,7 +20,18 @@ from ...system.readings import read
 from ..bytecode.location import Location
 from ..bytecode.model import PointerType, ScalarType, TileType
 from ..bytecode.tables import SCALARS
-from .ttir import AttributeValue, TritonBlock, DescriptorType, TritonFunction, TritonModule, TritonOp, TritonParameter, TritonRegion, Successor, TritonType
+from .ttir import (
+    AttributeValue,
+    DescriptorType,
+    Successor,
+    TritonBlock,
+    TritonFunction,
+    TritonModule,
+    TritonOp,
+    TritonParameter,
+    TritonRegion,
+    TritonType,
+)
 
 
 def read_ttir(text: str, file: str) -> TritonModule:
@@ -469,6 +480,7 @@ def _attribute_value(token: _Token) -> AttributeValue:
 
 def _unescaped(text: str) -> str:
     r"""A text without its quotes; MLIR writes other characters as ``\0A``."""
+
     def plain(match: re.Match[str]) -> str:
         return chr(int(match[1], 16)) if len(match[1]) == 2 else {"n": "\n", "t": "\t"}.get(match[1], match[1])
 

@@ -56,14 +56,16 @@ def numbers(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
 
 def concatenated(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     first, second = operands
-    made: Value = b.body.op("cat", lhs=first, rhs=second, dim=0, results=[op.result_type])
+    type = TileType(tile_of(first).element, _shape(op))
+    made: Value = b.body.op("cat", lhs=first, rhs=second, dim=0, results=[type])
     return made
 
 
 def joined(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     """Both operands along a new last dimension of 2."""
     first, second = (b.reshaped(value, (*shape_of(value), 1)) for value in operands)
-    made: Value = b.body.op("cat", lhs=first, rhs=second, dim=len(shape_of(first)) - 1, results=[op.result_type])
+    type = TileType(tile_of(first).element, _shape(op))
+    made: Value = b.body.op("cat", lhs=first, rhs=second, dim=len(shape_of(first)) - 1, results=[type])
     return made
 
 

@@ -1,0 +1,216 @@
+"""What orders the accesses of one program, as tokens.
+
+Triton IR has no tokens.  Two readings are of use:
+
+* `ProgramOrder`: the accesses of each array as the program says them.  Kernels that this tool builds keep it.
+* `TritonOrder`: what Triton's compiler promises.  Accesses on both sides of ``tl.debug_barrier()`` are ordered, and so
+  are those around an atomic by its semantics: before one that releases, behind one that acquires (`bar.sync` in the
+  code that Triton 3.9 makes).  Beside these a store waits for a load whose value it stores: of each lane at its own
+  place, so that the token stands only where load and store have the same pointers and the same mask.  Lanes of a store
+  that meet are a fault of their own (TV202), so lane l of such a load and lane m of the store meet only for l = m.
+
+With ``most=True`` a store waits for all loads before it, as data flow may order any of them: what meets even then is a
+fault, what meets without is undecided.
+
+Arrays are the entry's pointers.  An access through a pointer that is none of them, a barrier, and an atomic that
+acquires or releases are ordered against every array.  The prover checks what may meet across arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from ..bytecode.builder import TOKEN, BodyBuilder
+from ..bytecode.model import Value
+from .translated import Pointer, Translated, shape_of
+from .ttir import TritonOp
+
+ANY: Final = ""
+"""The root of pointers that may be into any array."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """Tokens of one array: every later access waits for ``fence``; ``reads`` follows all loads since, ``touched`` all
+    accesses."""
+
+    fence: Value
+    reads: Value
+    touched: Value
+
+
+class _Order:
+    """The tokens of each array, and how regions hand them on."""
+
+    def __init__(self, body: BodyBuilder, roots: Iterable[str]) -> None:
+        self._body = body
+        start: Value = body.op("make_token")
+        self._last = {root: _Last(start, start, start) for root in (*roots, ANY)}
+
+    def barrier(self) -> None:
+        token = self._joined(last.touched for last in self._last.values())
+        self._last = {root: _Last(token, token, token) for root in self._last}
+
+    def _of(self, root: str | None, everything: bool) -> Mapping[str, _Last]:
+        """The arrays that an access is ordered against; one through an unknown pointer stands in the way of all."""
+        if everything or root is None:
+            return dict(self._last)
+        return {root: self._last[root]}
+
+    def _joined(self, tokens: Iterable[Value]) -> Value:
+        distinct = list(dict.fromkeys(tokens))
+        if len(distinct) == 1:
+            return distinct[0]
+        made: Value = self._body.op("join_tokens", tokens=tuple(distinct), results=[TOKEN])
+        return made
+
+    # --------------------------------------------------------------------------------- into and out of regions
+    def carried(self, touched: frozenset[str], written: frozenset[str]) -> tuple[Value, ...]:
+        """The tokens that a region hands on which touches and writes these arrays (`ANY`: all of them)."""
+        made: list[Value] = []
+        for root, last in self._last.items():
+            if root in written or ANY in written:
+                made.append(last.fence)
+            if root in touched or ANY in touched:
+                made += [last.reads, last.touched]
+        return tuple(made)
+
+    def take(self, tokens: Iterable[Value], touched: frozenset[str], written: frozenset[str]) -> None:
+        """Go on behind ``tokens``, which `carried` gave for the same arrays."""
+        given = iter(tokens)
+        for root, last in self._last.items():
+            if root in written or ANY in written:
+                last = replace(last, fence=next(given))
+            if root in touched or ANY in touched:
+                last = replace(last, reads=next(given), touched=next(given))
+            self._last[root] = last
+
+    def copy(self) -> dict[str, _Last]:
+        return dict(self._last)
+
+    def restore(self, kept: dict[str, _Last]) -> None:
+        self._last = dict(kept)
+
+
+class ProgramOrder(_Order):
+    """Per array a load waits for the stores before it, a store for all accesses before it."""
+
+    def before(self, root: str | None, *, writes: bool, everything: bool = False, also: Sequence[Value] = ()) -> Value:
+        """The token that an access waits for."""
+        last = self._of(root, everything).values()
+        return self._joined(each.touched if writes or everything else each.fence for each in last)
+
+    def after(self, root: str | None, token: Value, *, reads: bool, writes: bool, everything: bool = False) -> None:
+        """Note that an access gave ``token``."""
+        for name, last in self._of(root, everything).items():
+            if writes or everything:
+                self._last[name] = _Last(token, token, token)
+            else:
+                self._last[name] = replace(last, touched=self._joined((last.touched, token)))
+
+
+class TritonOrder(_Order):
+    """Barriers, atomics and data flow; ``most``: a store waits for all loads before it."""
+
+    def __init__(self, body: BodyBuilder, roots: Iterable[str], *, most: bool) -> None:
+        super().__init__(body, roots)
+        self._most = most
+
+    def before(self, root: str | None, *, writes: bool, everything: bool = False, also: Sequence[Value] = ()) -> Value:
+        last = self._of(root, everything).values()
+        if everything:
+            return self._joined(each.touched for each in last)
+        fences = [each.fence for each in last]
+        reads = [each.reads for each in last] if writes and self._most else []
+        return self._joined((*fences, *reads, *also))
+
+    def after(self, root: str | None, token: Value, *, reads: bool, writes: bool, everything: bool = False) -> None:
+        for name, last in self._of(root, everything).items():
+            if everything:
+                self._last[name] = _Last(token, token, token)
+                continue
+            self._last[name] = replace(
+                last,
+                reads=self._joined((last.reads, token)) if reads else last.reads,
+                touched=self._joined((last.touched, token)),
+            )
+
+
+# --------------------------------------------------------------------------------------------------- data flow
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """A load that a value comes from, lane by lane: its places, its mask, its token."""
+
+    place: tuple[object, ...]
+    token: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The loads that a value needs: ``lanes``, of which each lane needs its own lane alone, and the tokens of those of
+    which every lane needs all lanes."""
+
+    lanes: frozenset[_Load] = frozenset()
+    whole: frozenset[Value] = frozenset()
+
+
+_NOTHING: Final = Flow()
+
+
+@dataclass
+class DataFlow:
+    """The flow of values by their names, region by region: a token ends with its region."""
+
+    _known: list[dict[str, Flow]] = field(default_factory=lambda: [{}])
+
+    def enter(self) -> None:
+        self._known.append({})
+
+    def leave(self) -> None:
+        self._known.pop()
+
+    def of(self, name: str) -> Flow:
+        return next((scope[name] for scope in reversed(self._known) if name in scope), _NOTHING)
+
+    def define(self, name: str, flow: Flow) -> None:
+        self._known[-1][name] = flow
+
+    def loaded(self, op: TritonOp, place: Pointer, mask: Value | None, token: Value) -> None:
+        """Note the result of a load."""
+        made = _Load(place_key(place, mask), token)
+        whole = frozenset().union(*(self.of(name).whole for name in op.operands))
+        self.define(op.results[0], Flow(frozenset({made}), whole))
+
+    def computed(self, op: TritonOp, operands: Sequence[Translated], results: Sequence[Translated]) -> None:
+        """Note the results of an op that touches no memory."""
+        flows = [self.of(name) for name in op.operands]
+        whole = frozenset().union(*(flow.whole for flow in flows)) if flows else frozenset()
+        shapes = [shape_of(value) for value in operands]
+        if op.name == "tt.reduce" and all(len(shape) == 1 for shape in shapes):
+            whole |= {load.token for flow in flows for load in flow.lanes}
+        for name, value in zip(op.results, results, strict=True):
+            lanes: frozenset[_Load] = frozenset()
+            if op.name not in _MOVES_LANES:
+                lanes = lanes.union(
+                    *(flow.lanes for flow, shape in zip(flows, shapes, strict=True) if shape == shape_of(value))
+                )
+            self.define(name, Flow(lanes, whole))
+
+    def before_store(self, op: TritonOp, place: Pointer, mask: Value | None) -> tuple[Value, ...]:
+        """Tokens of the loads that a store follows, because it needs their values at its own places."""
+        key = place_key(place, mask)
+        flows = [self.of(name) for name in op.operands]
+        own = {load.token for flow in flows for load in flow.lanes if load.place == key}
+        return tuple(own.union(*(flow.whole for flow in flows)))
+
+
+_MOVES_LANES: Final = frozenset({ "tt.broadcast", "tt.splat", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.cat",
+"tt.join", "tt.split", "tt.reduce", "tt.scan", "tt.gather", "tt.histogram", "tt.dot", "tt.dot_scaled",
+"tt.make_tensor_descriptor", "tt.unsplat", })  # fmt: skip
+
+
+def place_key(place: Pointer, mask: Value | None) -> tuple[object, ...]:
+    """What makes the lanes of two accesses the same, place by place: values compare by identity."""
+    return (place.base, place.pointee, place.shape, place.offset, mask)

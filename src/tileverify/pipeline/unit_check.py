@@ -24,6 +24,7 @@ from .error_findings import (
 )
 from .options import USUAL
 from .options import CheckOptions as CheckOptions
+from .triton_order import with_doubtful_order
 from .unit_summary import entry_of, solver_version, summary_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ def check_unit(unit: KernelUnit, options: CheckOptions = USUAL, compiled_as: Com
     try:
         with waited, collector_paused(), deadline(options.timeout_s and options.timeout_s * _GRACE):
             result = _decide(unit, compiled, options)
+            if unit.most_ordered:
+                result = with_doubtful_order(unit, result, lambda other: _decide(other, compiled, options))
             if options.repair or options.quick_repairs:
                 result = _with_repairs(unit, result, options, compiled_as)
             if options.deny_limits or unit.launch.deny_limits:

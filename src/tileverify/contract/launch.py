@@ -291,7 +291,7 @@ class KernelUnit:
     """One kernel of one file under one launch spec, compiled to bytecode.
 
     The compilation was told no more than the spec implies: divisibility and constants are passed on only where they
-    follow from it.
+    follow from it.  ``producer``: what the bytecode is a translation of.
     """
 
     file: Path
@@ -303,6 +303,7 @@ class KernelUnit:
     compile_ms: float = 0.0
     line: int | None = None
     notes: tuple[str, ...] = field(default=())
+    producer: Literal["", "triton"] = ""
     most_ordered: bytes = b""
     """Of a Triton kernel whose bytecode leaves out orders that Triton's compiler may keep, the same kernel with all of
     them: accesses that meet there in one program are at fault, accesses that meet in ``bytecode`` alone are

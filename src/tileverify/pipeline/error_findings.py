@@ -234,13 +234,15 @@ def is_conditional(unit: KernelUnit, outcome: Outcome) -> bool:
 
 
 def stated(unit: KernelUnit, outcome: Outcome) -> tuple[str, ...]:
-    """The contract that was proved; one of any grid names the grid that was written."""
+    """The contract that was proved; one of any grid names the grid that was written, one of a Triton kernel its
+    order."""
     from ..contract.as_terms import ANY_GRID
 
     own = ", ".join(unit.launch.grid_text)
-    if not own or not is_wider(unit, outcome.launch):
-        return outcome.contract
-    return tuple(f"{ANY_GRID}; the launch's own is ({own})" if line == ANY_GRID else line for line in outcome.contract)
+    lines = outcome.contract
+    if own and is_wider(unit, outcome.launch):
+        lines = tuple(f"{ANY_GRID}; the launch's own is ({own})" if line == ANY_GRID else line for line in lines)
+    return (*lines, f'order = "{unit.launch.order}"') if unit.producer == "triton" else lines
 
 
 def arguments(unit: KernelUnit, outcome: Outcome) -> tuple[str, ...]:

@@ -87,6 +87,7 @@ def unverified(unit: KernelUnit) -> KernelResult:
         notes=unit.notes,
         line=unit.line,
         trusted=unit.launch.trust,
+        producer=unit.producer,
     )
 
 

@@ -358,6 +358,7 @@ class KernelResult:
     second_reading: SecondReading | None = field(default=None, metadata=OMITTED)
     compared_code: tuple[ComparedCode, ...] = field(default=(), metadata=OMITTED)
     notes: tuple[str, ...] = ()
+    producer: str = field(default="", metadata=OMITTED)  # `triton`, where the bytecode is a translation
     bytecode_sha256: str = field(default="", metadata=REQUIRED)
     time_ms: Times = field(default=Times(), metadata=REQUIRED)
     cached: bool = False  # taken from the cache: `time_ms` is that of the run that decided it

@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import gc
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -48,7 +49,13 @@ def collector_paused() -> Iterator[None]:
 def collect_seldom() -> None:
     """For a process of the tool alone: few searches for cycles, and none when it ends, as the system then frees all."""
     gc.set_threshold(OBJECTS_BETWEEN_SEARCHES)
-    atexit.register(gc.freeze)
+    atexit.register(_keep_all)
+
+
+def _keep_all() -> None:
+    """Search no more; Triton's bindings complain of every object that is left when the process ends."""
+    if "triton" not in sys.modules:
+        gc.freeze()
 
 
 _late = False

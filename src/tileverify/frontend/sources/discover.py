@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..triton.triton_kernels import TritonKernel
     from .cutile import CutileKernel
 
+_SUFFIXES = (".py", ".cu", ".ttir")
 _SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 
@@ -179,8 +180,8 @@ def _parse_target(target: str) -> _Target:
         raise UsageError(f"there is no file or folder '{path}'")
     if rest and place.is_dir():
         raise UsageError(f"'{target}': a kernel is named after a file, not after a folder")
-    if place.is_file() and place.suffix not in (".py", ".cu") and not is_bytecode(place):
-        raise UsageError(f"'{path}' is neither a .py nor a .cu file nor Tile IR bytecode")
+    if place.is_file() and place.suffix not in _SUFFIXES and not is_bytecode(place):
+        raise UsageError(f"'{path}' is neither a .py, .cu or .ttir file nor Tile IR bytecode")
     return _Target(place, *rest)
 
 
@@ -261,7 +262,7 @@ def source_files(path: Path, skip: Skip = nothing) -> Iterator[Path]:
             # A link to a folder could lead in a circle.
             if entry.name not in _SKIPPED_FOLDERS and not entry.is_symlink() and not (entry / "pyvenv.cfg").exists():
                 folders.append(entry)
-        elif entry.is_file() and (entry.suffix in (".py", ".cu", ".ttir") or is_bytecode(entry)):
+        elif entry.is_file() and (entry.suffix in _SUFFIXES or is_bytecode(entry)):
             yield entry
     for folder in folders:
         yield from source_files(folder, skip)
@@ -351,7 +352,7 @@ def _nested(path: Path, nested: Mapping[str, int], target: _Target, names: list[
 def _shares_spec(path: Path) -> bool:
     """Whether another source, such as ``matmul.cu`` beside ``matmul.py``, reads the same spec file."""
     return any(
-        other != path and (other.suffix in (".py", ".cu", ".ttir") or is_bytecode(other))
+        other != path and (other.suffix in _SUFFIXES or is_bytecode(other))
         for other in path.parent.glob(glob.escape(path.stem) + ".*")
         if other.stem == path.stem and other.is_file()
     )
@@ -390,13 +391,21 @@ def _triton_kernel(kernel: TritonKernel) -> _Kernel:
 
 def _triton_ir_kernels(path: Path) -> list[_Kernel]:
     """The kernels of a file that Triton's cache keeps: its IR, as text."""
-    from ..bytecode.encoder import encode
-    from ..triton.translate import translate
-    from ..triton.ttir_reader import read_ttir_file
+    from ..triton.triton_kernels import compile_triton_ir, inferred_triton_ir_unit, triton_ir_kernels
 
-    module = read_ttir_file(path)
-    made = [encode(translate(module, kernel.name, file=str(path))) for kernel in module.kernels]
-    return _entry_kernels(entry for data in made for entry in bytecode_entries(data, path))
+    return [
+        _Kernel(
+            name=kernel.name,
+            alias=kernel.name,
+            line=kernel.line,
+            parameters=kernel.parameters,
+            decorated=tuple,
+            compile=partial(compile_triton_ir, kernel),
+            infer=partial(inferred_triton_ir_unit, kernel),
+            is_triton=True,
+        )
+        for kernel in triton_ir_kernels(path)
+    ]
 
 
 def _python_kernel(kernel: CutileKernel) -> _Kernel:

@@ -61,10 +61,11 @@ class _NoWord(Exception):
     """A size that the words of a spec do not reach."""
 
 
-def inferred_unit(entry: BytecodeEntry) -> KernelUnit:
+def inferred_unit(entry: BytecodeEntry, names: Sequence[str] | None = None) -> KernelUnit:
     """The unit of an entry that nobody wrote a spec for: what its symbol says, or else what it does with its
-    parameters."""
-    launch = launch_of_symbol(entry.symbol, entry.name) if is_mangled(entry.symbol) else _launch_of(entry)
+    parameters, which are called ``names`` if these are known."""
+    mangled = names is None and is_mangled(entry.symbol)
+    launch = launch_of_symbol(entry.symbol, entry.name) if mangled else _launch_of(entry, names)
     if launch is not None:
         with contextlib.suppress(SpecError):
             return entry_unit(entry, launch)
@@ -73,10 +74,10 @@ def inferred_unit(entry: BytecodeEntry) -> KernelUnit:
     return unit_of(entry, unknown, ())
 
 
-def _launch_of(entry: BytecodeEntry) -> LaunchSpec | None:
+def _launch_of(entry: BytecodeEntry, names: Sequence[str] | None = None) -> LaunchSpec | None:
     module = decode(entry.bytecode, file=str(entry.file))
     code = next(each for each in module.entries if each.name == entry.symbol)
-    return launch_of_entry(module, code, entry.name, _names(code, entry.file))
+    return launch_of_entry(module, code, entry.name, names or _names(code, entry.file))
 
 
 def _names(entry: Entry, file: Path) -> list[str]:

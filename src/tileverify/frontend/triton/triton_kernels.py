@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import re
 import sys
+import tempfile
 import time
 import types
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -36,10 +39,14 @@ from ...contract.spec_text import mistake_in
 from ...system.errors import SourceError
 from ..bytecode.encoder import encode
 from ..sources.abi import entry_types, fitting_parameters, spec_divisors
+from ..sources.bytecode_file import bytecode_entries
+from ..sources.entry_launch import inferred_unit
 from ..sources.fixed_inputs import PythonScan
 from ..sources.importing import import_file
+from .guessed_launch import guessed_parameters
 from .translate import translate
-from .ttir_reader import read_ttir
+from .ttir import TritonFunction, TritonModule
+from .ttir_reader import read_ttir, read_ttir_file
 
 EXTRA: Final = "triton"
 _DIVISOR: Final = 16
@@ -54,7 +61,7 @@ _TYPES: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class TritonKernel:
-    """A ``@triton.jit`` function: its name, its parameters, and Triton's own object (the innermost one,
+    """A ``@triton.jit`` function: its name, its parameters, Triton's own object (the innermost one,
     `JITFunction`)."""
 
     file: Path
@@ -62,6 +69,7 @@ class TritonKernel:
     line: int | None
     parameters: tuple[KernelParameter, ...]
     function: Any
+    decorated_function: Any = None
     is_helper: bool = False
 
     def decorated(self) -> tuple[RawLaunch, ...]:
@@ -114,14 +122,16 @@ def triton_kernels_of_module(
         function = jit_function(value)
         if function is None or Path(function.fn.__code__.co_filename).resolve() != path.resolve():
             continue
-        found.setdefault(id(function), kernel_of_function(function, path, name, is_helper=name in helpers))
+        found.setdefault(id(function), kernel_of_function(value, path, name, is_helper=name in helpers))
     return tuple(sorted(found.values(), key=lambda kernel: (kernel.line or 0, kernel.name)))
 
 
-def kernel_of_function(function: Any, path: Path, name: str, *, is_helper: bool = False) -> TritonKernel:
+def kernel_of_function(decorated: Any, path: Path, name: str, *, is_helper: bool = False) -> TritonKernel:
+    """The kernel that ``decorated`` is, a function of ``@triton.jit`` with whatever stands above it."""
+    function = jit_function(decorated)
     lines, first = inspect.getsourcelines(function.fn)
     header = next((number for number, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
-    return TritonKernel(path, name, first + header, tuple(_parameters(function)), function, is_helper)
+    return TritonKernel(path, name, first + header, tuple(_parameters(function)), function, decorated, is_helper)
 
 
 def _parameters(function: Any) -> Iterator[KernelParameter]:
@@ -136,12 +146,31 @@ def _parameters(function: Any) -> Iterator[KernelParameter]:
 
 # ------------------------------------------------------------------------------------------------- compiling
 def inferred_triton_unit(kernel: TritonKernel) -> KernelUnit:
-    """The unit of a kernel that nobody wrote a spec for."""
-    raise SourceError(
-        f"'{kernel.name}' has no launch spec, and its parameters have no types; describe a launch, or record one",
-        str(kernel.file),
-        kernel.line,
-    )
+    """The unit of a kernel that nobody wrote a spec for: types and constants are guessed, sizes come out as clauses."""
+    started = time.perf_counter()
+    guess = guessed_parameters(kernel.function, kernel.decorated_function)
+    signature, constants = {}, dict(guess.constants)
+    for parameter in kernel.function.params:
+        pointee = guess.pointers.get(parameter.name)
+        kind = "constexpr" if parameter.is_constexpr else "i32" if pointee is None else f"*{_TYPES[pointee]}"
+        signature[parameter.name] = kind
+    try:
+        text = triton_ir(kernel, signature, constants, {})
+    except SourceError as error:
+        told = ", ".join(f"{name} = {value}" for name, value in constants.items())
+        raise replace(error, message=f"{error.message} (no launch spec: assumed {told or 'no constants'})") from None
+    module = translate(read_ttir(text, str(kernel.file)), file=str(kernel.file))
+    (entry,) = bytecode_entries(encode(module), kernel.file)
+    names = [name for name, kind in signature.items() if kind != "constexpr"]
+    unit = inferred_unit(entry, names)
+    launch = unit.launch
+    fixed = tuple(ConstantArgument(name, value) for name, value in constants.items())
+    told = "".join(f"; {name} = {value}" for name, value in constants.items())
+    launch = replace(launch, kernel=kernel.name, notes=tuple(f"{note}{told}" for note in launch.notes))
+    made = _translated(read_ttir(text, str(kernel.file)), None, kernel.file, launch, started)
+    ordered = {argument.name: argument for argument in (*launch.arguments, *fixed)}
+    whole = replace(launch, arguments=tuple(ordered[name] for name in signature if name in ordered))
+    return replace(made, kernel=kernel.name, launch=whole, line=kernel.line, notes=launch.notes)
 
 
 def compile_triton_kernel(kernel: TritonKernel, spec: LaunchSpec) -> KernelUnit:
@@ -153,26 +182,78 @@ def compile_triton_kernel(kernel: TritonKernel, spec: LaunchSpec) -> KernelUnit:
     started = time.perf_counter()
     signature, constants, attributes = _specialisation(kernel, spec)
     text = triton_ir(kernel, signature, constants, attributes, dict(spec.options))
-    read = read_ttir(text, str(kernel.file))
-    module = translate(read, file=str(kernel.file), order=spec.order)
-    most = translate(read, file=str(kernel.file), order="most") if spec.order == "triton" else module
-    (entry,) = module.entries
-    bytecode, most_ordered = encode(module), encode(most)
     passed = replace(spec, arguments=tuple(argument for argument in spec.arguments if argument.name not in constants))
+    unit = _translated(read_ttir(text, str(kernel.file)), None, kernel.file, passed, started)
+    return replace(unit, kernel=kernel.name, launch=spec, line=kernel.line)
+
+
+def _translated(module: TritonModule, kernel: str | None, file: Path, spec: LaunchSpec, started: float) -> KernelUnit:
+    """The unit of a kernel of ``module`` under a spec that describes the parameters of its IR."""
+    made = translate(module, kernel, file=str(file), order=spec.order)
+    most = translate(module, kernel, file=str(file), order="most") if spec.order == "triton" else made
+    (entry,) = made.entries
+    bytecode, most_ordered = encode(made), encode(most)
     return KernelUnit(
-        file=kernel.file,
-        kernel=kernel.name,
+        file=file,
+        kernel=entry.name,
         launch=spec,
         bytecode=bytecode,
         symbol=entry.name,
-        parameters=fitting_parameters(passed, entry_types(entry), entry.name),
+        parameters=fitting_parameters(spec, entry_types(entry), entry.name),
         compile_ms=(time.perf_counter() - started) * 1000,
-        line=kernel.line,
+        line=entry.location.line if entry.location else None,
         notes=spec.notes,
+        producer="triton",
         most_ordered=b"" if most_ordered == bytecode else most_ordered,
     )
 
 
+# ----------------------------------------------------------------------------------------------- Triton IR as a file
+@dataclass(frozen=True, slots=True)
+class TritonIrKernel:
+    """A kernel in a file of Triton IR, as Triton's cache keeps one.
+
+    ``parameters`` is ``None`` where the file does not name them.
+    """
+
+    file: Path
+    name: str
+    line: int | None
+    parameters: tuple[KernelParameter, ...] | None
+    module: TritonModule
+
+
+def triton_ir_kernels(path: Path) -> tuple[TritonIrKernel, ...]:
+    """The kernels of a ``.ttir`` file; :class:`SourceError` at a line that cannot be read."""
+    module = read_ttir_file(path)
+    return tuple(
+        TritonIrKernel(
+            path, function.name, function.location.line if function.location else None, _named(function), module
+        )
+        for function in module.kernels
+    )
+
+
+def _named(function: TritonFunction) -> tuple[KernelParameter, ...] | None:
+    names = [parameter.name for parameter in function.parameters]
+    numbered = [f"arg{number}" for number in range(len(names))]
+    return None if names == numbered else tuple(map(KernelParameter, names))
+
+
+def compile_triton_ir(kernel: TritonIrKernel, spec: LaunchSpec) -> KernelUnit:
+    """Translate ``kernel`` to Tile IR bytecode under ``spec``."""
+    return _translated(kernel.module, kernel.name, kernel.file, spec, time.perf_counter())
+
+
+def inferred_triton_ir_unit(kernel: TritonIrKernel) -> KernelUnit:
+    """The unit of a kernel that nobody wrote a spec for: what it does with its parameters says what they are."""
+    made = translate(kernel.module, kernel.name, file=str(kernel.file))
+    names = None if kernel.parameters is None else [parameter.name for parameter in kernel.parameters]
+    (entry,) = bytecode_entries(encode(made), kernel.file)
+    return inferred_unit(entry, names)
+
+
+# ------------------------------------------------------------------------------------------------ specialisations
 def _specialisation(
     kernel: TritonKernel, spec: LaunchSpec
 ) -> tuple[dict[str, str], dict[str, Any], dict[tuple[int, ...], list[list[Any]]]]:
@@ -234,7 +315,7 @@ def triton_ir(
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _diagnostics() as told:
         warnings.simplefilter("ignore")
         chosen = backend.parse_options({"enable_fp_fusion": True, **(options or {})})
         try:
@@ -245,12 +326,39 @@ def triton_ir(
             backend.add_stages(stages, chosen, source.language)
             module = stages["ttir"](module, {})
         except Exception as error:  # Triton raises whatever a kernel's own Python raises
-            raise _rejected(kernel, error) from error
+            raise _of_mlir(kernel, told()) or _rejected(kernel, error) from error
     text: str = module.str()
     return text
 
 
-_PLACE: Final = re.compile(r"^at (\d+):(\d+):$", re.MULTILINE)
+@contextmanager
+def _diagnostics() -> Iterator[Callable[[], str]]:
+    """What MLIR writes to standard error meanwhile, which does not reach it."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+        os.dup2(file.fileno(), 2)
+
+        def text() -> str:
+            file.seek(0)
+            return file.read().decode("utf-8", "replace")
+
+        try:
+            yield text
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+_DIAGNOSTIC: Final = re.compile(r"^(?P<file>[^\n:]+):(?P<line>\d+):\d+: error: (?P<message>.*)$", re.MULTILINE)
+
+
+def _of_mlir(kernel: TritonKernel, text: str) -> SourceError | None:
+    """The first error that MLIR told."""
+    match = _DIAGNOSTIC.search(text)
+    if match is None:
+        return None
+    return SourceError(f"Triton rejects '{kernel.name}': {match['message']}", match["file"], int(match["line"]))
 
 
 def _rejected(kernel: TritonKernel, error: BaseException) -> SourceError:

@@ -1,0 +1,158 @@
+"""What the parameters of a Triton kernel may be, where nobody says it: read off the source.
+
+A kernel's text gives its parameters no types.  Those that an access goes through are pointers, others scalars; of
+arrays whose elements reach an address the elements are taken for integers, of others for floats.  Compile-time
+constants have their defaults, or the values of the first configuration of ``@triton.autotune``.  All of it is a guess,
+and told as one.
+"""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+_ACCESSES: Final = ("load", "store")
+_BLOCK: Final = 128
+"""What a constant is taken for that has no value anywhere: most are extents of a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuessedParameters:
+    """``pointers``: the element type of each pointer; ``constants``: the values that are compiled in."""
+
+    pointers: Mapping[str, str]
+    constants: Mapping[str, Any]
+
+
+def guessed_parameters(function: Any, decorated: Any) -> GuessedParameters:
+    """A guess for ``function``, Triton's `JITFunction`; ``decorated`` is what stands in the module under its name."""
+    use = _PointerUse(function)
+    names = [parameter.name for parameter in function.params if not parameter.is_constexpr]
+    pointers = {name: "i32" if name in use.indices else "f32" for name in names if name in use.pointers}
+    chosen = _first_configuration(decorated)
+    constants = {
+        parameter.name: chosen.get(parameter.name, parameter.default if parameter.has_default else _BLOCK)
+        for parameter in function.params
+        if parameter.is_constexpr
+    }
+    return GuessedParameters(pointers, constants)
+
+
+def _first_configuration(decorated: Any) -> dict[str, Any]:
+    """The values that the first configuration of a tuner chooses."""
+    while decorated is not None:
+        configurations = getattr(decorated, "configs", None)
+        if configurations:
+            return dict(configurations[0].kwargs)
+        decorated = getattr(decorated, "fn", None) if type(decorated).__module__.startswith("triton.") else None
+    return {}
+
+
+@dataclass
+class _PointerUse:
+    """Which parameters are ``pointers``, and which of them hold ``indices`` or flags, by the accesses of a text."""
+
+    function: Any
+    pointers: set[str] = field(default_factory=set)
+    indices: set[str] = field(default_factory=set)
+    _values: dict[str, list[ast.expr]] = field(default_factory=dict)
+    _names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        tree = ast.parse(textwrap.dedent(self.function.src)).body[0]
+        assert isinstance(tree, ast.FunctionDef)
+        self._names = tuple(argument.arg for argument in tree.args.args)
+        for node in ast.walk(tree):
+            for target, value in _bindings(node):
+                self._values.setdefault(target, []).append(value)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call):
+                self._call(node)
+
+    def _call(self, node: ast.Call) -> None:
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        for place in self._places(node):
+            roots = set(self._roots(place, frozenset()))
+            self.pointers |= roots
+            if called.startswith("atomic_") and called != "atomic_add":
+                self.indices |= roots  # most locks and flags are integers
+            for loaded in self._loaded(place, frozenset()):
+                self.indices |= set(self._roots(loaded, frozenset()))
+
+    def _places(self, node: ast.Call) -> Iterator[ast.expr]:
+        """The pointers that a call goes through: its own, or those of a helper."""
+        called = node.func
+        if isinstance(called, ast.Attribute) and (called.attr in _ACCESSES or called.attr.startswith("atomic_")):
+            in_language = isinstance(called.value, ast.Name) and called.value.id not in self._values
+            yield from node.args[:1] if in_language else [called.value]
+        elif isinstance(called, ast.Name):
+            helper = self.function.fn.__globals__.get(called.id)
+            if helper is not None and hasattr(helper, "src") and helper is not self.function:
+                inner = _PointerUse(helper)
+                yield from (
+                    value for name, value in zip(inner._names, node.args, strict=False) if name in inner.pointers
+                )
+
+    def _roots(self, node: ast.expr, seen: frozenset[str]) -> Iterator[str]:
+        """The parameters that ``node`` may be a pointer into."""
+        match node:
+            case ast.Name(id=name) if name in self._values and name not in seen:
+                for value in self._values[name]:
+                    yield from self._roots(value, seen | {name})
+                if name in self._names:
+                    yield name
+            case ast.Name(id=name) if name in self._names and name not in self._values:
+                yield name
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                found = list(self._roots(left, seen))
+                yield from found or self._roots(right, seen)
+            case ast.BinOp(left=left, op=ast.Sub()):
+                yield from self._roots(left, seen)
+            case ast.Subscript(value=value) | ast.Attribute(value=value):
+                yield from self._roots(value, seen)
+            case ast.IfExp(body=first, orelse=second):
+                yield from (*self._roots(first, seen), *self._roots(second, seen))
+            case ast.Call(func=ast.Attribute(attr=name), args=[first, *_]) if name not in _ACCESSES:
+                if name in (
+                    "make_block_ptr",
+                    "make_tensor_descriptor",
+                    "advance",
+                    "cast",
+                    "multiple_of",
+                    "broadcast_to",
+                ):
+                    yield from self._roots(first, seen)
+            case ast.Call(func=ast.Attribute(value=value, attr="to")):
+                yield from self._roots(value, seen)
+
+    def _loaded(self, node: ast.expr, seen: frozenset[str]) -> Iterator[ast.expr]:
+        """The places of loads whose values are part of ``node``."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr == "load":
+                yield from part.args[:1]
+            elif isinstance(part, ast.Name) and part.id in self._values and part.id not in seen:
+                for value in self._values[part.id]:
+                    yield from self._loaded(value, seen | {part.id})
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """The names that a statement binds, with their values."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                yield target.id, node.value
+            elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                yield from _pairs(target.elts, node.value.elts)
+    elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        yield node.target.id, ast.BinOp(ast.Name(node.target.id), node.op, node.value)
+    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+        yield node.target.id, node.value
+
+
+def _pairs(targets: Sequence[ast.expr], values: Sequence[ast.expr]) -> Iterator[tuple[str, ast.expr]]:
+    for target, value in zip(targets, values, strict=False):
+        if isinstance(target, ast.Name):
+            yield target.id, value

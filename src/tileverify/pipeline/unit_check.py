@@ -24,6 +24,7 @@ from .error_findings import (
 )
 from .options import USUAL
 from .options import CheckOptions as CheckOptions
+from .triton_advice import in_tritons_words
 from .triton_order import with_doubtful_order
 from .unit_summary import entry_of, solver_version, summary_of
 
@@ -54,6 +55,8 @@ def check_unit(unit: KernelUnit, options: CheckOptions = USUAL, compiled_as: Com
                 result = with_doubtful_order(unit, result, lambda other: _decide(other, compiled, options))
             if options.repair or options.quick_repairs:
                 result = _with_repairs(unit, result, options, compiled_as)
+            if unit.producer == "triton":
+                result = in_tritons_words(result)
             if options.deny_limits or unit.launch.deny_limits:
                 result = limits_denied(result)
             return with_playback(unit, result) if options.playback else result

@@ -152,8 +152,8 @@ def inferred_triton_unit(kernel: TritonKernel) -> KernelUnit:
     signature, constants = {}, dict(guess.constants)
     for parameter in kernel.function.params:
         pointee = guess.pointers.get(parameter.name)
-        kind = "constexpr" if parameter.is_constexpr else "i32" if pointee is None else f"*{_TYPES[pointee]}"
-        signature[parameter.name] = kind
+        plain = f"*{_TYPES[pointee]}" if pointee is not None else parameter.annotation_type or "i32"
+        signature[parameter.name] = "constexpr" if parameter.is_constexpr else plain
     try:
         text = triton_ir(kernel, signature, constants, {})
     except SourceError as error:
@@ -270,7 +270,7 @@ def _specialisation(
             signature[parameter.name] = "constexpr"
             constants[parameter.name] = fixed[0]
             continue
-        signature[parameter.name] = _type_word(kernel, spec, argument)
+        signature[parameter.name] = _type_word(kernel, spec, argument, parameter)
         name = f"{argument.name}{ADDRESS}" if isinstance(argument, ArrayArgument) else argument.name
         if divisors.get(name, 1) % _DIVISOR == 0 and not getattr(parameter, "do_not_specialize", False):
             attributes[(position,)] = [["tt.divisibility", _DIVISOR]]
@@ -285,12 +285,14 @@ def _constant(argument: Argument, parameter: Any) -> tuple[Any] | None:
     return (1,) if one and not getattr(parameter, "do_not_specialize", False) else None
 
 
-def _type_word(kernel: TritonKernel, spec: LaunchSpec, argument: Argument) -> str:
+def _type_word(kernel: TritonKernel, spec: LaunchSpec, argument: Argument, parameter: Any) -> str:
+    """Triton's word for the type of an argument; a scalar has that of the kernel's own annotation, if there is one."""
     match argument:
         case ArrayArgument(dtype=dtype) if dtype in _TYPES:
             return f"*{_TYPES[dtype]}"
         case ScalarArgument(dtype=dtype) if dtype in _TYPES:
-            return _TYPES[dtype]
+            annotated: str = parameter.annotation_type or ""
+            return annotated or _TYPES[dtype]
         case _:
             raise mistake_in(spec, f"args.{argument.name}: Triton has no such argument of '{kernel.name}'")
 

@@ -364,19 +364,17 @@ def _of_mlir(kernel: TritonKernel, text: str) -> SourceError | None:
 
 
 def _rejected(kernel: TritonKernel, error: BaseException) -> SourceError:
-    """Triton's last words, at the line of the innermost frame that it names."""
-    while error.__cause__ is not None and type(error).__module__.startswith("triton."):
-        error, before = error.__cause__, error
-        if not type(error).__module__.startswith("triton."):
-            return _error_at(kernel, before, str(error) or type(error).__name__)
-    return _error_at(kernel, error, str(error))
-
-
-def _error_at(kernel: TritonKernel, error: BaseException, text: str) -> SourceError:
-    node, source = getattr(error, "node", None), getattr(error, "src", None)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    message = getattr(error, "error_message", None) or (lines[-1] if lines else type(error).__name__)
+    """Triton's last words, at the line of the kernel where it was reading: an error in a helper is one at the call."""
     line = None
-    if node is not None and source is not None and kernel.function.src == source:
-        line = kernel.function.starting_line_number + node.lineno - 1
+    innermost = error
+    while True:
+        node = getattr(error, "node", None)
+        if line is None and node is not None and getattr(error, "src", None) == kernel.function.src and kernel.line:
+            line = kernel.line + node.lineno - 1
+        innermost = error
+        if error.__cause__ is None:
+            break
+        error = error.__cause__
+    words = [part.strip() for part in str(getattr(innermost, "error_message", None) or innermost).splitlines()]
+    message = next((part for part in reversed(words) if part), type(innermost).__name__)
     return SourceError(f"Triton rejects '{kernel.name}': {message}", str(kernel.file), line or kernel.line)

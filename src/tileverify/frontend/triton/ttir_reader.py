@@ -145,8 +145,8 @@ class _Reader:
             return True
         return False
 
-    def _fail(self, message: str) -> NoReturn:
-        raise SourceError(f"Triton IR cannot be read: {message}", self._file, self._token.line)
+    def _fail(self, message: str, token: _Token | None = None) -> NoReturn:
+        raise SourceError(f"Triton IR cannot be read: {message}", self._file, (token or self._token).line)
 
     # ------------------------------------------------------------------------------------------- modules
     def module(self) -> TritonModule:
@@ -220,7 +220,7 @@ class _Reader:
         results = self._result_names()
         token = self._take()
         if token.kind not in ("word", "text"):
-            self._fail(f"expected an op, found {token.text!r}")
+            self._fail(f"expected an op, found {token.text!r}", token)
         name = token.text.strip('"')
         parts = _Parts([], [], [], {}, [], None, [], [])
         if name == "scf.for":

@@ -1,0 +1,226 @@
+"""Triton kernels by command: found, described, proved and refuted, with their errors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from tests.command_line import CommandLine
+
+pytest.importorskip("triton", reason="kernels are compiled by Triton's frontend")
+
+HEAD = "import triton\nimport triton.language as tl\n\n\n"
+ADD = """@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    live = at < n
+    tl.store(out + at, tl.load(x + at, mask=live) + tl.load(y + at, mask=live, other=0.0), mask=live)
+"""
+LAUNCH = """[[launch]]
+kernel = "add"
+grid = ["cdiv(n, 128)"]
+args = { x = "f32[n]", y = "f32[n]", out = "f32[n]", n = "i32", BLOCK = 128 }
+"""
+
+
+def write(source: str, spec: str = "", name: str = "kernels") -> str:
+    Path(f"{name}.py").write_text(HEAD + source, encoding="utf-8")
+    if spec:
+        Path(f"{name}.tileverify.toml").write_text(spec, encoding="utf-8")
+    return f"{name}.py"
+
+
+def results(tileverify: CommandLine, *arguments: str) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(tileverify("check", *arguments, "--format", "json").out)["results"]
+    return found
+
+
+def test_a_kernel_with_a_spec_is_proved(tileverify: CommandLine) -> None:
+    (result,) = results(tileverify, write(ADD, LAUNCH))
+    assert result["verdict"] == "proved"
+    assert result["producer"] == "triton"
+    assert result["line"] == 6
+    assert result["requires"] == []
+
+
+def test_a_kernel_without_a_spec_is_guessed_at(tileverify: CommandLine) -> None:
+    (result,) = results(tileverify, write(ADD.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr = 64")))
+    assert result["verdict"] == "proved"
+    assert result["contract"] == "inferred"
+    assert set(result["requires"]) >= {"n <= x_size", "n <= y_size", "n <= out_size"}  # type: ignore[call-overload]
+    assert "BLOCK = 64" in str(result["notes"])
+
+
+def test_guessed_types_come_from_the_accesses(tileverify: CommandLine) -> None:
+    source = """@triton.jit
+def take(out, x, index, n, BLOCK: tl.constexpr = 32):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    row = tl.load(index + at, mask=at < n, other=0)
+    tl.store(out + at, tl.load(x + row, mask=at < n), mask=at < n)
+"""
+    (result,) = results(tileverify, write(source))
+    assert 'out = "f32[out_size]"; x = "f32[x_size]"; index = "i32[index_size]"; n = "i32"' in str(result["notes"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        (", mask=live)\n", ")\n", "TV302"),
+        ("tl.program_id(0) * BLOCK", "tl.program_id(0) * 64", "TV101"),
+        ("other=0.0", "other=1.0", None),
+        ("at < n", "at <= n", "TV302"),
+    ],
+)
+def test_mistakes_are_refuted(tileverify: CommandLine, old: str, new: str, code: str | None) -> None:
+    assert old in ADD
+    (result,) = results(tileverify, write(ADD.replace(old, new, 1 if code else -1), LAUNCH))
+    codes = {finding["code"] for finding in result["findings"]}  # type: ignore[attr-defined]
+    assert codes == ({code} if code else set())
+    assert result["verdict"] == ("refuted" if code else "proved")
+
+
+SHIFT = """@triton.jit
+def shift(x, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    {first}
+    {second}
+"""
+SHIFT_LAUNCH = '[[launch]]\nkernel = "shift"\ngrid = [1]\nargs = { x = "i32[65]", BLOCK = 64 }\n'
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "triton", "program"),
+    [
+        ("tl.store(x + at, at)", "tl.store(x + at + 1, tl.load(x + at))", "refuted", "proved"),
+        ("tl.store(x + at, at)", "tl.debug_barrier(); tl.store(x + at, tl.load(x + at) + 1)", "proved", "proved"),
+        ("value = tl.load(x + at)", "tl.store(x + at, value * 2)", "proved", "proved"),
+        ("value = tl.load(x + at)", "tl.store(x + 63 - at, value)", "undecided", "proved"),
+        ("value = tl.load(x + at)", "tl.store(x + at, tl.sum(value, 0) + at)", "proved", "proved"),
+        ("value = tl.load(x + at)", "tl.store(x + at, at); tl.store(x + 64, tl.sum(value, 0))", "undecided", "proved"),
+        ("value = tl.load(x + at)", "tl.store(x + at, value, mask=at < 32)", "undecided", "proved"),
+        ("tl.store(x + at, at)", "tl.store(x + at + 1, at)", "refuted", "proved"),
+        ("tl.store(x + at, at)", "tl.atomic_add(x + at, 1)", "proved", "proved"),
+        ("tl.store(x + at, at)", "tl.atomic_add(x + at, 1, sem='relaxed')", "refuted", "proved"),
+    ],
+)
+def test_both_orders(tileverify: CommandLine, first: str, second: str, triton: str, program: str) -> None:
+    source = SHIFT.format(first=first, second=second)
+    spec = SHIFT_LAUNCH + SHIFT_LAUNCH + 'name = "program"\norder = "program"\n'
+    default, ordered = results(tileverify, write(source, spec))
+    assert (default["verdict"], ordered["verdict"]) == (triton, program)
+    codes = {finding["code"] for finding in default["findings"]}  # type: ignore[attr-defined]
+    assert codes == {"proved": set(), "refuted": {"TV201"}, "undecided": {"TV905"}}[triton]
+    assert 'order = "triton"' in default["stated"]  # type: ignore[operator]
+    assert 'order = "program"' in ordered["stated"]  # type: ignore[operator]
+
+
+def test_helpers_are_no_kernels(tileverify: CommandLine) -> None:
+    helper = "@triton.jit\ndef twice(value):\n    return value * 2\n\n\n"
+    (result,) = results(tileverify, write(helper + ADD.replace("tl.load(x + at", "twice(tl.load(x + at", 1).replace(
+        "mask=live) +", "mask=live)) +", 1), LAUNCH))  # fmt: skip
+    assert result["kernel"] == "add"
+    assert result["verdict"] == "proved"
+
+
+def test_both_kinds_of_kernels_stand_in_one_file(tileverify: CommandLine) -> None:
+    pytest.importorskip("cuda.tile")
+    other = """
+
+import cuda.tile as ct
+
+
+@ct.kernel
+def copy(x, out, TILE: ct.Constant[int]):
+    ct.store(out, index=(ct.bid(0),), tile=ct.load(x, index=(ct.bid(0),), shape=(TILE,)))
+"""
+    spec = LAUNCH + '[[launch]]\nkernel = "copy"\nargs = { x = "f32[N]", out = "f32[N]", TILE = 32 }\n'
+    first, second = results(tileverify, write(ADD + other, spec))
+    assert (first["kernel"], first["producer"], second["kernel"]) == ("add", "triton", "copy")
+    assert "producer" not in second
+    assert second["verdict"] == "proved"
+
+
+def test_a_tuned_kernel_is_found(tileverify: CommandLine) -> None:
+    tuned = "@triton.autotune(configs=[triton.Config({'BLOCK': 256})], key=['n'])\n"
+    (result,) = results(tileverify, write(tuned + ADD))
+    assert result["verdict"] == "proved"
+    assert "BLOCK = 256" in str(result["notes"])
+
+
+def test_certificates_are_confirmed(tileverify: CommandLine) -> None:
+    assert tileverify("check", write(ADD, LAUNCH), "--certificate", "proofs").code == 0
+    ran = tileverify("recheck", "proofs")
+    assert ran.code == 0
+    assert ran.out.startswith("confirmed")
+
+
+def test_ir_of_the_cache_is_read_as_it_stands(tileverify: CommandLine, tmp_path: Path) -> None:
+    from tileverify.frontend.sources.fixed_inputs import scan_python
+    from tileverify.frontend.triton.triton_kernels import triton_ir, triton_kernels_of_file
+
+    source = Path(write(ADD))
+    (kernel,) = triton_kernels_of_file(source, scan_python(source))
+    pointers = dict.fromkeys(("x", "y", "out"), "*fp32")
+    text = triton_ir(kernel, {**pointers, "n": "i32", "BLOCK": "constexpr"}, {"BLOCK": 128}, {})
+    Path("add.ttir").write_text(text, encoding="utf-8")
+    Path("add.tileverify.toml").write_text(LAUNCH.replace(", BLOCK = 128", ""), encoding="utf-8")
+    (result,) = results(tileverify, "add.ttir")
+    assert result["verdict"] == "proved"
+    shutil.copy("add.ttir", "alone.ttir")
+    (alone,) = results(tileverify, "alone.ttir")
+    assert set(alone["requires"]) >= {"n <= x_size", "n <= y_size", "n <= out_size"}  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    ("source", "spec", "told"),
+    [
+        (ADD.replace("tl.arange(0, BLOCK)", "tl.arange(0, BLOCK + 1)"), LAUNCH, "range must be a power of 2"),
+        (ADD.replace("n, BLOCK", "m, BLOCK"), LAUNCH, "'n' is no parameter"),
+        (ADD.replace("other=0.0", "other=nothing"), LAUNCH, "kernels.py:9\n"),
+        (ADD, LAUNCH + 'order = "tokens"\n', "order: must be one of 'triton', 'program'"),
+        (ADD, LAUNCH + "options = { num_warp = 4 }\n", "options.num_warp: is no option; did you mean 'num_warps'?"),
+        (ADD, LAUNCH + "options = { num_warps = 0 }\n", "must be a positive integer"),
+        (ADD, LAUNCH.replace('"f32[n]", y', '"f8e8m0[n]", y'), "Triton has no such argument of 'add'"),
+        ("def broken(:\n", "", "syntax error"),
+    ],
+)
+def test_errors_are_one_sentence(tileverify: CommandLine, source: str, spec: str, told: str) -> None:
+    ran = tileverify("check", write(source, spec))
+    assert ran.code == 2
+    assert told in ran.out + ran.err
+    assert "Traceback" not in ran.out + ran.err
+
+
+def test_words_of_triton_are_refused_elsewhere(tileverify: CommandLine) -> None:
+    pytest.importorskip("cuda.tile")
+    Path("copy.py").write_text(
+        "import cuda.tile as ct\n\n\n@ct.kernel\ndef copy(x, TILE: ct.Constant[int]):\n    ct.load(x, (0,), (TILE,))\n",
+        encoding="utf-8",
+    )
+    spec = '[[launch]]\nkernel = "copy"\norder = "program"\nargs = { x = "f32[N]", TILE = 32 }\n'
+    Path("copy.tileverify.toml").write_text(spec, encoding="utf-8")
+    ran = tileverify("check", "copy.py")
+    assert ran.code == 2
+    assert "'copy' is no Triton kernel, so the launch has no 'order'" in ran.out + ran.err
+
+
+def test_without_triton_one_sentence_says_what_to_install(
+    tileverify: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name == "triton" or name.startswith("triton.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "triton", None)
+    ran = tileverify("check", write(ADD, LAUNCH))
+    assert ran.code == 2
+    assert "Triton kernels need the package triton" in ran.out
+    assert "pip install 'tileverify[triton]'" in ran.out
+
+
+def test_a_broken_file_of_ir_names_its_line(tileverify: CommandLine) -> None:
+    Path("broken.ttir").write_text("module {\n  tt.func public @k(%x: !tt.ptr<f32>) {\n    ?\n", encoding="utf-8")
+    ran = tileverify("check", "broken.ttir")
+    assert ran.code == 2
+    assert "broken.ttir:3" in ran.out

@@ -238,6 +238,7 @@ TABLES = {
     "tileverify/backend/compiled/machine/steps.py": "what the values of a warp are reduced by",
     "tileverify/backend/numbers/launch_integers.py": "what it is for many launches at once",
     "tileverify/pipeline/code_footprints/ptx_values.py": "what they are as terms",
+    "tileverify/frontend/triton/ttir_memory.py": "atomics of Triton IR, in Tile IR",
     "tileverify/contract/expression_parser.py": "how an operator of a launch spec is written",
     "tileverify/contract/facts/columns.py": "what it is of whole arrays",
     "tileverify/contract/facts/formula.py": "how an operator of a fact's formula is written",

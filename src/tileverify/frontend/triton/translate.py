@@ -15,13 +15,13 @@ from ...system.errors import EncodeError, SourceError
 from ..bytecode.builder import ModuleBuilder, pointer, tile
 from ..bytecode.model import Module, PointerType, TileType, Value
 from . import ttir_arithmetic, ttir_lanes, ttir_memory, ttir_shapes
-from .translated import Pointer, TileBuilder, Translated, Untranslated
+from .translated import TileBuilder, Translated, TritonPointer, Untranslated
 from .ttir import DescriptorType, TritonBlock, TritonFunction, TritonModule, TritonOp
 from .ttir_arithmetic import Rule
 from .ttir_control import call, for_, function_body, if_, while_
 from .ttir_effects import EffectsOf, handed_on
 from .ttir_lanes import reduce, scan
-from .ttir_memory import AccessOrder, promised
+from .ttir_memory import AccessTokens, promised
 from .ttir_order import DataFlow, ProgramOrder, TritonOrder
 
 VERSION: Final = (13, 4)
@@ -79,13 +79,13 @@ class Translator:
             element = value.type.element if isinstance(value.type, TileType) else None
             if isinstance(element, PointerType):
                 self.parameters[parameter.name] = value
-                self.define(f"%{parameter.name}", Pointer(value, element.pointee, (), None, parameter.name))
+                self.define(f"%{parameter.name}", TritonPointer(value, element.pointee, (), None, parameter.name))
             else:
                 self.define(f"%{parameter.name}", value)
         if order == "program":
-            self.order = AccessOrder(ProgramOrder(b.body, self.parameters))
+            self.order = AccessTokens(ProgramOrder(b.body, self.parameters))
         else:
-            self.order = AccessOrder(TritonOrder(b.body, self.parameters, most=order == "most"), DataFlow())
+            self.order = AccessTokens(TritonOrder(b.body, self.parameters, most=order == "most"), DataFlow())
 
     def kernel(self) -> None:
         roots = [

@@ -29,7 +29,7 @@ class Untranslated(SourceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Pointer:
+class TritonPointer:
     """A tile of pointers: ``base`` plus ``offset`` elements of type ``pointee``.
 
     ``base`` has no dimensions, or those of ``shape``; ``offset`` is an i64 tile of ``shape``, ``None`` is zero.
@@ -47,14 +47,14 @@ class Pointer:
 class Descriptor:
     """``sizes`` and ``strides`` are i64 tiles without dimensions; ``nan``: loads are padded with NaN, not with zero."""
 
-    base: Pointer
+    base: TritonPointer
     sizes: tuple[Value, ...]
     strides: tuple[Value, ...]
     block: tuple[int, ...]
     nan: bool = False
 
 
-Translated: TypeAlias = Value | Pointer | Descriptor
+Translated: TypeAlias = Value | TritonPointer | Descriptor
 
 
 def tile_of(value: Value) -> TileType:
@@ -70,7 +70,7 @@ def element_of(value: Value) -> ScalarType:
 
 
 def shape_of(value: Translated) -> tuple[int, ...]:
-    if isinstance(value, Pointer):
+    if isinstance(value, TritonPointer):
         return value.shape
     if isinstance(value, Descriptor):
         return value.block
@@ -144,16 +144,16 @@ class TileBuilder:
         return made
 
     # ---------------------------------------------------------------------------------------------- pointers
-    def moved(self, place: Pointer, by: Value) -> Pointer:
+    def moved(self, place: TritonPointer, by: Value) -> TritonPointer:
         """``place`` behind ``by`` more elements, an integer tile of its shape."""
         step = self.widened(by)
         total = step if place.offset is None else self.body.op("addi", lhs=place.offset, rhs=step)
         return replace(place, offset=total)
 
-    def offset(self, place: Pointer) -> Value:
+    def offset(self, place: TritonPointer) -> Value:
         return self.number(0, I64, *place.shape) if place.offset is None else place.offset
 
-    def address(self, place: Pointer) -> Value:
+    def address(self, place: TritonPointer) -> Value:
         """The tile of pointers itself."""
         base = place.base
         wanted = PointerType(place.pointee)
@@ -165,11 +165,11 @@ class TileBuilder:
         made: Value = self.body.op("offset", ptr=base, off=place.offset)
         return made
 
-    def settled(self, place: Pointer) -> Pointer:
+    def settled(self, place: TritonPointer) -> TritonPointer:
         """The same pointers without an offset, on a base that is no longer a parameter."""
-        return Pointer(self.address(place), place.pointee, place.shape)
+        return TritonPointer(self.address(place), place.pointee, place.shape)
 
-    def retyped(self, place: Pointer, pointee: ScalarType) -> Pointer:
+    def retyped(self, place: TritonPointer, pointee: ScalarType) -> TritonPointer:
         """Pointers to the same places as ``pointee``; an offset counts elements, so it is counted anew."""
         before, after = place.pointee.bytes, pointee.bytes
         if place.offset is None or before == after:
@@ -181,6 +181,13 @@ class TileBuilder:
 
 
 __all__ = [
-    "Descriptor", "Pointer", "TileBuilder", "Translated", "Untranslated", "element_of",
-    "pointer", "shape_of", "tile_of",
+    "Descriptor",
+    "TileBuilder",
+    "Translated",
+    "TritonPointer",
+    "Untranslated",
+    "element_of",
+    "pointer",
+    "shape_of",
+    "tile_of",
 ]  # fmt: skip

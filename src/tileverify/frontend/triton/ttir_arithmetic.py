@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 
 from ..bytecode.builder import I64
 from ..bytecode.model import PointerType, ScalarType, TileType, Value
-from .translated import Pointer, TileBuilder, Translated, shape_of, tile_of
+from .translated import TileBuilder, Translated, TritonPointer, shape_of, tile_of
 from .ttir import TritonOp
 from .ttir_constants import constant_bits
 
@@ -118,7 +118,7 @@ def compare_integers(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Trans
 
 
 def _as_number(b: TileBuilder, value: Translated) -> Translated:
-    return pointer_to_integer(b, value) if isinstance(value, Pointer) else value
+    return pointer_to_integer(b, value) if isinstance(value, TritonPointer) else value
 
 
 def compare_floats(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
@@ -136,7 +136,7 @@ def compare_floats(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Transla
 
 def select(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     condition, first, second = operands
-    if isinstance(first, Pointer) and isinstance(second, Pointer):
+    if isinstance(first, TritonPointer) and isinstance(second, TritonPointer):
         return _select_pointers(b, condition, first, second)
     shape = max((shape_of(value) for value in operands), key=len)
     c, t, f = (b.stretched(value, shape) for value in operands)
@@ -144,13 +144,13 @@ def select(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     return made
 
 
-def _select_pointers(b: TileBuilder, condition: Value, first: Pointer, second: Pointer) -> Pointer:
+def _select_pointers(b: TileBuilder, condition: Value, first: TritonPointer, second: TritonPointer) -> TritonPointer:
     shape = first.shape
     c = b.stretched(condition, shape)
     if first.base is second.base and first.pointee == second.pointee:
         offset = b.body.op("select", c=c, t=b.offset(first), f=b.offset(second))
-        return Pointer(first.base, first.pointee, shape, offset, first.root)
-    return Pointer(b.body.op("select", c=c, t=b.address(first), f=b.address(second)), first.pointee, shape)
+        return TritonPointer(first.base, first.pointee, shape, offset, first.root)
+    return TritonPointer(b.body.op("select", c=c, t=b.address(first), f=b.address(second)), first.pointee, shape)
 
 
 def clamp(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
@@ -202,7 +202,7 @@ def bitcast(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     (value,) = operands
     type = op.result_type
     assert isinstance(type, TileType)
-    if isinstance(value, Pointer):
+    if isinstance(value, TritonPointer):
         assert isinstance(type.element, PointerType)
         return b.retyped(value, type.element.pointee)
     wanted = TileType(type.element, shape_of(value))
@@ -212,7 +212,7 @@ def bitcast(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     return made
 
 
-def pointer_to_integer(b: TileBuilder, place: Pointer) -> Value:
+def pointer_to_integer(b: TileBuilder, place: TritonPointer) -> Value:
     address = b.address(place)
     made: Value = b.body.op("ptr_to_int", s=address, results=[TileType(I64, place.shape)])
     return made
@@ -229,7 +229,7 @@ def integer_to_pointer(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Tra
     assert isinstance(type.element, PointerType)
     shape = shape_of(value)
     made = b.body.op("int_to_ptr", s=value, results=[TileType(type.element, shape)])
-    return Pointer(made, type.element.pointee, shape)
+    return TritonPointer(made, type.element.pointee, shape)
 
 
 # ---------------------------------------------------------------------------------------------- other functions

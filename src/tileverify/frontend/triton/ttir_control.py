@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from ..bytecode.builder import I64, TOKEN, pointer, tile
 from ..bytecode.model import PointerType, TileType, Type, Value
-from .translated import Descriptor, Pointer, Translated
+from .translated import Descriptor, Translated, TritonPointer
 from .ttir import DescriptorType, Successor, TritonBlock, TritonFunction, TritonOp, TritonType
 from .ttir_effects import Effects
 from .ttir_order import ANY
@@ -37,7 +37,7 @@ def _handed_type(type: TritonType, root: str | None) -> TileType:
 
 
 def _hand(t: Translator, value: Translated, root: str | None) -> Value:
-    if isinstance(value, Pointer):
+    if isinstance(value, TritonPointer):
         return t.b.offset(value) if root is not None else t.b.address(value)
     assert isinstance(value, Value), value
     return value
@@ -48,8 +48,8 @@ def _take(t: Translator, type: TritonType, root: str | None, given: Value) -> Tr
     if not isinstance(type.element, PointerType):
         return given
     if root is None:
-        return Pointer(given, type.element.pointee, type.shape)
-    return Pointer(t.parameters[root], type.element.pointee, type.shape, given, root)
+        return TritonPointer(given, type.element.pointee, type.shape)
+    return TritonPointer(t.parameters[root], type.element.pointee, type.shape, given, root)
 
 
 def _check(t: Translator, op: TritonOp, types: Sequence[TritonType]) -> None:
@@ -166,7 +166,7 @@ def call(t: Translator, op: TritonOp) -> None:
     if len(t.calls) > 50 or name in t.calls:
         raise t.b.cannot(op, f"function '{name}' calls itself")
     arguments = [t.value(operand) for operand in op.operands]
-    roots = [each.root if isinstance(each, Pointer) else each.base.root if isinstance(each, Descriptor) else None
+    roots = [each.root if isinstance(each, TritonPointer) else each.base.root if isinstance(each, Descriptor) else None
              for each in arguments]  # fmt: skip
     t.effects.function(callee, roots)
     t.calls.append(name)

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 from ..bytecode.assembly_text import FORMATS
 from ..bytecode.builder import I64, pointer
 from ..bytecode.model import Bounded, DivBy, ScalarType, TileType, Value
-from .translated import Descriptor, Pointer, TileBuilder, Translated, element_of, shape_of, tile_of
+from .translated import Descriptor, TileBuilder, Translated, TritonPointer, element_of, shape_of, tile_of
 from .ttir import DescriptorType, TritonOp
 from .ttir_arithmetic import pointer_to_integer
 from .ttir_constants import float_bits
@@ -17,20 +17,20 @@ from .ttir_order import DataFlow, ProgramOrder, TritonOrder
 
 
 @dataclass(frozen=True, slots=True)
-class AccessOrder:
+class AccessTokens:
     """The tokens of a kernel under translation; ``flow`` where data flow orders accesses."""
 
     tokens: ProgramOrder | TritonOrder
     flow: DataFlow | None = None
 
 
-Access: TypeAlias = Callable[[TileBuilder, AccessOrder, TritonOp, list[Any]], "Translated | None"]
+Access: TypeAlias = Callable[[TileBuilder, AccessTokens, TritonOp, list[Any]], "Translated | None"]
 
 _SCOPES: Final[Mapping[str, str]] = {"cta": "tl_blk", "gpu": "device", "sys": "sys"}
 _RELEASES: Final = frozenset({"release", "acq_rel"})
 
 
-def load(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> Value:
+def load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> Value:
     """A load; lanes that the mask leaves out hold ``other``, and anything where there is none."""
     place, *rest = operands
     mask, other = (*rest, None, None)[:2]
@@ -39,9 +39,9 @@ def load(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) 
 
 def _load(
     b: TileBuilder,
-    order: AccessOrder,
+    order: AccessTokens,
     op: TritonOp,
-    place: Pointer,
+    place: TritonPointer,
     mask: Value | None,
     other: Value | None,
     *,
@@ -58,14 +58,16 @@ def _load(
     return made
 
 
-def store(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
+def store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
     place, value, *rest = operands
-    if isinstance(value, Pointer):
+    if isinstance(value, TritonPointer):
         value = pointer_to_integer(b, value)
     _store(b, order, op, place, value, rest[0] if rest else None)
 
 
-def _store(b: TileBuilder, order: AccessOrder, op: TritonOp, place: Pointer, value: Value, mask: Value | None) -> None:
+def _store(
+    b: TileBuilder, order: AccessTokens, op: TritonOp, place: TritonPointer, value: Value, mask: Value | None
+) -> None:
     also = order.flow.before_store(op, place, mask) if order.flow is not None else ()
     token = order.tokens.before(place.root, writes=True, also=also)
     given = b.body.op("store_ptr_tko", ptr=b.address(place), val=value, mask=mask, token=token)
@@ -78,7 +80,7 @@ _MODES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-def atomic_rmw(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> Value:
+def atomic_rmw(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> Value:
     place, value, *rest = operands
     kind, semantics, scope = (word for word, _ in op.words)
     return _atomic(b, order, op, place, kind, semantics, scope, value, rest[0] if rest else None)
@@ -86,9 +88,9 @@ def atomic_rmw(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[
 
 def _atomic(
     b: TileBuilder,
-    order: AccessOrder,
+    order: AccessTokens,
     op: TritonOp,
-    place: Pointer,
+    place: TritonPointer,
     kind: str,
     semantics: str,
     scope: str,
@@ -115,14 +117,14 @@ def _atomic(
     return made
 
 
-def _after_atomic(order: AccessOrder, place: Pointer, semantics: str, token: Value) -> None:
+def _after_atomic(order: AccessTokens, place: TritonPointer, semantics: str, token: Value) -> None:
     """What follows an acquire in the program waits for it; what follows a release need not."""
     order.tokens.after(place.root, token, reads=True, writes=True, everything=semantics == "acq_rel")
     if semantics == "acquire":
         order.tokens.barrier()
 
 
-def atomic_cas(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> Value:
+def atomic_cas(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> Value:
     place, compared, value = operands
     semantics, scope = (word for word, _ in op.words)
     if element_of(value).name not in ("i32", "i64", "f32", "f64"):
@@ -142,12 +144,12 @@ def atomic_cas(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[
     return made
 
 
-def barrier(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
+def barrier(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
     order.tokens.barrier()
 
 
 # --------------------------------------------------------------------------------------------------- descriptors
-def make_descriptor(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> Descriptor:
+def make_descriptor(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> Descriptor:
     base, *numbers = operands
     sizes = tuple(b.widened(value) for value in numbers[: op.groups[0]])
     strides = tuple(b.widened(value) for value in numbers[op.groups[0] :])
@@ -156,7 +158,7 @@ def make_descriptor(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: 
     return Descriptor(base, sizes, strides, type.block, nan="nan" in str(op.attributes.get("padding", "")))
 
 
-def _block(b: TileBuilder, view: Descriptor, indices: list[Value]) -> tuple[Pointer, Value]:
+def _block(b: TileBuilder, view: Descriptor, indices: list[Value]) -> tuple[TritonPointer, Value]:
     """The places of a descriptor's block that begins at ``indices``, and which of them lie inside.
 
     The first index may be a tile: the rows of a gather.
@@ -177,7 +179,7 @@ def _block(b: TileBuilder, view: Descriptor, indices: list[Value]) -> tuple[Poin
         mask = b.both(mask, b.both(low, high))
     assert offset is not None
     assert mask is not None
-    wide = Pointer(view.base.base, view.base.pointee, shape, None, view.base.root)
+    wide = TritonPointer(view.base.base, view.base.pointee, shape, None, view.base.root)
     if view.base.offset is not None:
         wide = b.moved(wide, b.stretched(view.base.offset, shape))
     return b.moved(wide, offset), mask
@@ -190,7 +192,7 @@ def _indices(op: TritonOp, operands: list[Any]) -> tuple[Descriptor, list[Value]
     return view, rest[:count], rest[count:]
 
 
-def descriptor_load(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> Value:
+def descriptor_load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> Value:
     """Lanes outside of the array are padded."""
     view, indices, _ = _indices(op, operands)
     place, mask = _block(b, view, indices)
@@ -202,14 +204,14 @@ def descriptor_load(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: 
     return b.reshaped(value, type.shape)
 
 
-def descriptor_store(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
+def descriptor_store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
     """Lanes outside of the array are not stored."""
     view, indices, (value,) = _indices(op, operands)
     place, mask = _block(b, view, indices)
     _store(b, order, op, place, b.reshaped(value, place.shape), mask)
 
 
-def descriptor_reduce(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
+def descriptor_reduce(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
     """A relaxed atomic of each lane inside of the array."""
     view, indices, (value,) = _indices(op, operands)
     place, mask = _block(b, view, indices)
@@ -220,19 +222,19 @@ def descriptor_reduce(b: TileBuilder, order: AccessOrder, op: TritonOp, operands
 
 
 # ------------------------------------------------------------------------------------------------------- promises
-def assume(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
+def assume(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
     """``tl.assume(condition)``: a promise that the condition is 1."""
     (condition,) = operands
     wide = b.body.op("exti", s=condition, sgn="unsigned", results=[TileType(I64, shape_of(condition))])
     b.body.op("assume", s=wide, pred=Bounded(1, 1))
 
 
-def device_assert(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
+def device_assert(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
     (condition,) = operands
     b.body.op("assert", c=condition, msg=op.word(0) if op.words else "device_assert")
 
 
-def printed(b: TileBuilder, order: AccessOrder, op: TritonOp, operands: list[Any]) -> None:
+def printed(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
     """A print touches no memory of the kernel, and is left out."""
 
 

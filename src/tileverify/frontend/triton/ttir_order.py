@@ -24,7 +24,7 @@ from typing import Final
 
 from ..bytecode.builder import TOKEN, BodyBuilder
 from ..bytecode.model import Value
-from .translated import Pointer, Translated, shape_of
+from .translated import Translated, TritonPointer, shape_of
 from .ttir import TritonOp
 
 ANY: Final = ""
@@ -177,7 +177,7 @@ class DataFlow:
     def define(self, name: str, flow: Flow) -> None:
         self._known[-1][name] = flow
 
-    def loaded(self, op: TritonOp, place: Pointer, mask: Value | None, token: Value) -> None:
+    def loaded(self, op: TritonOp, place: TritonPointer, mask: Value | None, token: Value) -> None:
         """Note the result of a load."""
         made = _Load(place_key(place, mask), token)
         whole = frozenset().union(*(self.of(name).whole for name in op.operands))
@@ -198,7 +198,7 @@ class DataFlow:
                 )
             self.define(name, Flow(lanes, whole))
 
-    def before_store(self, op: TritonOp, place: Pointer, mask: Value | None) -> tuple[Value, ...]:
+    def before_store(self, op: TritonOp, place: TritonPointer, mask: Value | None) -> tuple[Value, ...]:
         """Tokens of the loads that a store follows, because it needs their values at its own places."""
         key = place_key(place, mask)
         flows = [self.of(name) for name in op.operands]
@@ -211,6 +211,6 @@ _MOVES_LANES: Final = frozenset({ "tt.broadcast", "tt.splat", "tt.expand_dims", 
 "tt.make_tensor_descriptor", "tt.unsplat", })  # fmt: skip
 
 
-def place_key(place: Pointer, mask: Value | None) -> tuple[object, ...]:
+def place_key(place: TritonPointer, mask: Value | None) -> tuple[object, ...]:
     """What makes the lanes of two accesses the same, place by place: values compare by identity."""
     return (place.base, place.pointee, place.shape, place.offset, mask)

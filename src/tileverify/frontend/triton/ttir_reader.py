@@ -19,7 +19,6 @@ from ...system.errors import SourceError
 from ...system.readings import read
 from ..bytecode.location import Location
 from ..bytecode.model import PointerType, ScalarType, TileType
-from ..bytecode.tables import SCALARS
 from .ttir import (
     AttributeValue,
     DescriptorType,
@@ -32,6 +31,7 @@ from .ttir import (
     TritonRegion,
     TritonType,
 )
+from .ttir_words import SCALAR_TYPES, PrintedLocations, location_aliases, type_of, unescaped
 
 
 def read_ttir(text: str, file: str) -> TritonModule:
@@ -125,7 +125,7 @@ class _Reader:
         self._file = file
         self._tokens = list(_tokens(text, file))
         self._next = 0
-        self._locations = _Locations(_location_aliases(text))
+        self._locations = PrintedLocations(location_aliases(text))
 
     # --------------------------------------------------------------------------------------------- steps
     @property
@@ -269,7 +269,7 @@ class _Reader:
             parts.operands.append(self._take(kind="value").text)
         carried = self._carried(parts) if self._taken("iter_args") else []
         parts.result_types = self._type_list() if self._taken("->") else []
-        counter_type: TritonType = TileType(_SCALARS["i32"])
+        counter_type: TritonType = TileType(SCALAR_TYPES["i32"])
         if self._taken(":"):
             counter_type = self._type()
         types = [counter_type, *parts.result_types]
@@ -352,7 +352,7 @@ class _Reader:
             parts.words.append((word, len(parts.operands)))
 
     def _text(self, parts: _Parts) -> None:
-        parts.words.append((_unescaped(self._take().text), len(parts.operands)))
+        parts.words.append((unescaped(self._take().text), len(parts.operands)))
 
     def _literal(self, parts: _Parts) -> None:
         parts.attributes["value"] = self._take().text
@@ -429,7 +429,7 @@ class _Reader:
 
     def _type(self) -> TritonType:
         token = self._take()
-        type = _type_of(token.text)
+        type = type_of(token.text)
         if type is None:
             self._next -= 1
             self._fail(f"'{token.text}' is no type of Triton IR before its layouts")
@@ -465,7 +465,7 @@ class _Reader:
 def _attribute_value(token: _Token) -> AttributeValue:
     text = token.text
     if token.kind == "text":
-        return _unescaped(text)
+        return unescaped(text)
     if token.kind == "number":
         return int(text, 0) if re.fullmatch(r"-?(0x[0-9A-Fa-f]+|\d+)", text) else float(text)
     if text in ("true", "false"):
@@ -478,54 +478,6 @@ def _attribute_value(token: _Token) -> AttributeValue:
     return text
 
 
-def _unescaped(text: str) -> str:
-    r"""A text without its quotes; MLIR writes other characters as ``\0A``."""
-
-    def plain(match: re.Match[str]) -> str:
-        return chr(int(match[1], 16)) if len(match[1]) == 2 else {"n": "\n", "t": "\t"}.get(match[1], match[1])
-
-    return re.sub(r"\\([0-9A-Fa-f]{2}|.)", plain, text[1:-1])
-
-
-# --------------------------------------------------------------------------------------------------- types
-_SCALARS: Final[Mapping[str, ScalarType]] = {scalar.name: scalar for scalar, _ in SCALARS.values()}
-_OTHER_SCALARS: Final[Mapping[str, ScalarType]] = {
-    name: ScalarType(name, 8) for name in ("f8E4M3FNUZ", "f8E4M3B11FNUZ", "f8E5M2FNUZ", "f8E4M3")
-} | {"index": ScalarType("i32", 32), "i128": ScalarType("i128", 128)}
-"""Types that Tile IR has no word for; who uses one is told."""
-_POINTER: Final = re.compile(r"!tt\.ptr<(?P<pointee>.*?)(?:,\s*(?P<space>\d+))?>", re.DOTALL)
-_TENSOR: Final = re.compile(r"(?:tensor)?<(?P<shape>(?:\d+x)*)(?P<element>[^,]+(?:<[^>]*>)?)>", re.DOTALL)
-
-
-def _type_of(text: str) -> TritonType | None:
-    if text in _SCALARS or text in _OTHER_SCALARS:
-        return TileType(_SCALARS.get(text) or _OTHER_SCALARS[text])
-    if text.startswith("!tt.tensordesc<"):
-        inner = text.removeprefix("!tt.tensordesc<")[:-1]
-        return _descriptor(inner if inner.startswith("tensor<") else f"<{inner}>")
-    pointer = _POINTER.fullmatch(text)
-    if pointer is not None:
-        pointee = _type_of(pointer["pointee"])
-        if isinstance(pointee, TileType) and isinstance(pointee.element, ScalarType):
-            return TileType(PointerType(pointee.element), ())
-        return None
-    tensor = _TENSOR.fullmatch(text)
-    if tensor is None:
-        return None
-    element = _type_of(tensor["element"])
-    shape = tuple(int(extent) for extent in tensor["shape"].split("x") if extent)
-    if not isinstance(element, TileType) or element.shape:
-        return None
-    return TileType(element.element, shape)
-
-
-def _descriptor(text: str) -> DescriptorType | None:
-    block = _type_of(text)
-    if isinstance(block, TileType) and isinstance(block.element, ScalarType):
-        return DescriptorType(block.element, block.shape)
-    return None
-
-
 def _result_types(name: str, parts: _Parts) -> tuple[TritonType, ...]:
     """The types of the results, where an op does not print them behind an arrow."""
     if name == "tt.make_tensor_descriptor":
@@ -536,78 +488,15 @@ def _result_types(name: str, parts: _Parts) -> tuple[TritonType, ...]:
     if parts.result_types is not None:
         return tuple(parts.result_types)
     if name == "arith.constant" and isinstance(parts.attributes.get("value"), bool) and not parts.types:
-        return (TileType(_SCALARS["i1"]),)
+        return (TileType(SCALAR_TYPES["i1"]),)
     if not parts.types:
         return ()
     first, last = parts.types[0], parts.types[-1]
     if name in ("arith.cmpi", "arith.cmpf") and isinstance(first, TileType):
-        return (replace(first, element=_SCALARS["i1"]),)
+        return (replace(first, element=SCALAR_TYPES["i1"]),)
     if name == "tt.load" and isinstance(first, TileType) and isinstance(first.element, PointerType):
         return (TileType(first.element.pointee, first.shape),)
     return (last if name == "arith.select" else first,)
-
-
-# ----------------------------------------------------------------------------------------------- locations
-def _location_aliases(text: str) -> dict[str, str]:
-    """``#loc7 = loc(...)``; they may stand before the module or behind it."""
-    return {match[1]: match[2] for match in re.finditer(r"^(#loc\d*) = (loc\(.*\))\s*$", text, re.MULTILINE)}
-
-
-_FILE: Final = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)(?: to .*)?')
-_NAMED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"(?:\((.*)\))?', re.DOTALL)
-
-
-class _Locations:
-    """Locations by their text: ``"file":3:1``, ``"name"(inner)``, ``callsite(callee at caller)``, ``fused[...]``."""
-
-    def __init__(self, aliases: Mapping[str, str]) -> None:
-        self._aliases = aliases
-        self._known: dict[str, Location | None] = {}
-
-    def of(self, text: str) -> Location | None:
-        if text not in self._known:
-            self._known[text] = None  # an alias that names itself has no place
-            self._known[text] = self._read(text.removeprefix("loc(").removesuffix(")") if "loc(" in text else text)
-        return self._known[text]
-
-    def _read(self, text: str) -> Location | None:
-        text = text.strip()
-        if text in self._aliases:
-            return self.of(self._aliases[text])
-        file = _FILE.fullmatch(text)
-        if file is not None:
-            # Triton's columns count from 1, those of a Python source here from 0.
-            return Location(_unescaped(f'"{file[1]}"'), int(file[2]), max(int(file[3]) - 1, 0))
-        if text.startswith("callsite("):
-            callee, _, caller = _split(text[len("callsite(") : -1], " at ")
-            inner, outer = self._read(callee), self._read(caller)
-            return _inlined(inner, outer) if inner is not None else outer
-        if text.startswith("fused"):
-            parts = _items(text[text.index("[") + 1 : text.rindex("]")])
-            return next((place for part in parts if (place := self._read(part)) is not None), None)
-        named = _NAMED.fullmatch(text)
-        return self._read(named[2]) if named is not None and named[2] else None
-
-
-def _inlined(inner: Location, outer: Location | None) -> Location:
-    """``inner`` with ``outer`` as the caller of its outermost frame."""
-    return replace(inner, caller=outer if inner.caller is None else _inlined(inner.caller, outer))
-
-
-def _split(text: str, separator: str) -> tuple[str, str, str]:
-    """At the first ``separator`` outside of brackets."""
-    depth = 0
-    for position, character in enumerate(text):
-        depth += (character in "([<") - (character in ")]>")
-        if depth == 0 and text.startswith(separator, position):
-            return text[:position], separator, text[position + len(separator) :]
-    return text, "", ""
-
-
-def _items(text: str) -> Iterator[str]:
-    while text:
-        item, _, text = _split(text, ",")
-        yield item
 
 
 __all__ = ["read_ttir", "read_ttir_file"]

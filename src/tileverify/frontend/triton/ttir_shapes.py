@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..bytecode.builder import I32
 from ..bytecode.model import TileType, Value
-from .translated import Pointer, TileBuilder, Translated, shape_of, tile_of
+from .translated import TileBuilder, Translated, TritonPointer, shape_of, tile_of
 from .ttir import TritonOp
 from .ttir_arithmetic import Rule
 
@@ -17,7 +17,7 @@ def _moved(value: Translated, shape: tuple[int, ...], move: Callable[[Value], Va
     """``value`` with its lanes moved; a base without dimensions is the same for all of them."""
     if isinstance(value, Value):
         return move(value)
-    assert isinstance(value, Pointer), value
+    assert isinstance(value, TritonPointer), value
     base = value.base if not tile_of(value.base).shape else move(value.base)
     return replace(value, base=base, shape=shape, offset=None if value.offset is None else move(value.offset))
 

@@ -29,7 +29,7 @@ _MATH: Final = "math."
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class ComputableFunction:
     """``compute`` takes floats as f64 and integers as carriers.  All floats of one call have one type."""
 
     compute: Callable[..., Array]
@@ -79,26 +79,28 @@ def _first_one(a: Array) -> Array:
     return np.asarray(np.where(bits.any(-1), bits.argmax(-1) + 1, 0))
 
 
-def _exact(compute: Callable[..., Array], takes: tuple[Kind, ...] = ("float",), gives: Kind = "float") -> Function:
-    return Function(compute, takes, gives, exact=True)
+def _exact(
+    compute: Callable[..., Array], takes: tuple[Kind, ...] = ("float",), gives: Kind = "float"
+) -> ComputableFunction:
+    return ComputableFunction(compute, takes, gives, exact=True)
 
 
-FUNCTIONS: Final[Mapping[str, Function]] = {
-    "erf": Function(_each(math.erf)),
-    "erfc": Function(_each(math.erfc)),
-    "log1p": Function(np.log1p),
-    "expm1": Function(np.expm1),
-    "asin": Function(np.arcsin),
-    "acos": Function(np.arccos),
-    "atan": Function(np.arctan),
-    "asinh": Function(np.arcsinh),
-    "acosh": Function(np.arccosh),
-    "atanh": Function(np.arctanh),
-    "cbrt": Function(np.cbrt),
-    "exp10": Function(lambda a: np.asarray(np.power(10.0, a))),
-    "log10": Function(np.log10),
-    "hypot": Function(np.hypot, ("float", "float")),
-    "ldexp": Function(lambda a, n: np.asarray(np.ldexp(a, as_signed(n, 32))), ("float", "i32")),
+FUNCTIONS: Final[Mapping[str, ComputableFunction]] = {
+    "erf": ComputableFunction(_each(math.erf)),
+    "erfc": ComputableFunction(_each(math.erfc)),
+    "log1p": ComputableFunction(np.log1p),
+    "expm1": ComputableFunction(np.expm1),
+    "asin": ComputableFunction(np.arcsin),
+    "acos": ComputableFunction(np.arccos),
+    "atan": ComputableFunction(np.arctan),
+    "asinh": ComputableFunction(np.arcsinh),
+    "acosh": ComputableFunction(np.arccosh),
+    "atanh": ComputableFunction(np.arctanh),
+    "cbrt": ComputableFunction(np.cbrt),
+    "exp10": ComputableFunction(lambda a: np.asarray(np.power(10.0, a))),
+    "log10": ComputableFunction(np.log10),
+    "hypot": ComputableFunction(np.hypot, ("float", "float")),
+    "ldexp": ComputableFunction(lambda a, n: np.asarray(np.ldexp(a, as_signed(n, 32))), ("float", "i32")),
     "copysign": _exact(np.copysign, ("float", "float")),
     "trunc": _exact(np.trunc),
     "round": _exact(_half_away),
@@ -121,7 +123,7 @@ _OF_MATH: Final = frozenset({"erf", "erfc", "log1p", "expm1", "trunc", "round", 
 """Those that `math` has under the same name."""
 
 
-def function_called(callee: str) -> Function | None:
+def function_called(callee: str) -> ComputableFunction | None:
     """The function of that name: ``__nv_erff``, ``__nv_erf`` and ``math.erf`` are one."""
     if callee.startswith(_LIBDEVICE):
         name = callee.removeprefix(_LIBDEVICE)

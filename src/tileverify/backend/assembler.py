@@ -79,6 +79,7 @@ class Assembler:
 
     def assembled(self, bytecode: bytes, architecture: str) -> Assembled:
         """The same with what it was made of."""
+        refuse_foreign_functions(bytecode)
         watched = keeping_ptx(self.path)
         with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
             source, target = Path(folder, "kernel.tileirbc"), Path(folder, "kernel.cubin")
@@ -105,6 +106,7 @@ class Assembler:
 
     def remarks(self, bytecode: bytes, architecture: str) -> str:
         """What tileiras says of the code that it made, as YAML for `compiled.remarks`; raises `AssemblyError`."""
+        refuse_foreign_functions(bytecode)
         with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
             source, target, said = (Path(folder, name) for name in ("kernel.tileirbc", "kernel.cubin", "remarks.yaml"))
             source.write_bytes(bytecode)
@@ -112,6 +114,21 @@ class Assembler:
             command = [str(self.path), "--gpu-name", architecture, *asked, str(source), "-o", str(target)]
             _assemble(command, target, architecture, dict(os.environ))
             return said.read_text(encoding="utf-8", errors="replace") if said.is_file() else ""
+
+
+def refuse_foreign_functions(bytecode: bytes) -> None:
+    """Raise `AssemblyError` at the first opaque op of a module that can be read: no assembler knows it."""
+    try:
+        entries = decode(bytecode).entries
+    except TileVerifyError:
+        return  # tileiras says better what it does not take
+    for entry in entries:
+        for op in walk(entry.body):
+            if op.name == "opaque":
+                callee, frame = " ".join(op.attributes["callee"].split()), user_frame(op.location)
+                file, line = (frame.file, frame.line) if frame else (None, None)
+                problem = f"'{callee}' has no counterpart in Tile IR, so '{entry.name}' cannot be built"
+                raise AssemblyError(problem, file, line)
 
 
 def _assemble(command: list[str], target: Path, architecture: str, environment: dict[str, str]) -> None:

@@ -154,7 +154,7 @@ class SummaryChecker:
 
     def name(self, op: Op, suffix: str = "") -> str:
         """A name that no other op's values have: its position in program order is part of it."""
-        return f"{op.name}#{self.ordinal[op]}{suffix}"
+        return f"{op.title}#{self.ordinal[op]}{suffix}"
 
     def any_value(self, op: Op, of: SsaValue, made_from: Sequence[Value] | None = None, suffix: str = "") -> Value:
         """A value that is not followed: one for each execution of ``op`` and each lane, or one function of operands."""

@@ -26,6 +26,7 @@ from ..contract.terms.launch_wide import Opaque, opaque
 from ..frontend.bytecode.model import Bounded, Constant, DivBy, Op, SameElements, ScalarType, TileType
 from ..frontend.bytecode.model import Value as SsaValue
 from ..frontend.bytecode.optable import FLOAT_OPS
+from ..frontend.bytecode.traverse import operands
 from ..frontend.symbolic.summary import Origin, OriginKind
 from ..results.codes import TV
 from .agreement import Address, Layout, NotFollowed, Value, Waiting, lane, row_major, taken_from
@@ -200,8 +201,13 @@ def _assumed(predicate: object, number: Term, sizes: Sequence[int], unit: int) -
 # --------------------------------------------------------------------------------------------------- not followed
 def one_function(ev: SummaryChecker, op: Op) -> Value:
     """A float, or what comes of floats: one function of the operands, of which nothing else is known."""
-    operands = [ev.value(each) for each in op.operands.values() if isinstance(each, SsaValue)]
-    return ev.any_value(op, op.result, operands)
+    return ev.any_value(op, op.result, [ev.value(each) for each in operands(op)])
+
+
+def call(ev: SummaryChecker, op: Op) -> Value:
+    """What a foreign function gives depends on its operands alone, but assembly may ask the machine."""
+    asks_machine = op.attributes["callee"].startswith("asm ")
+    return ev.any_value(op, op.result) if asks_machine else one_function(ev, op)
 
 
 def fold(ev: SummaryChecker, op: Op) -> tuple[Value, ...]:
@@ -264,5 +270,6 @@ STEPS: Final[dict[str, Step]] = {
     "bitcast": bitcast,
     "reduce": fold,
     "scan": fold,
+    "opaque": call,
     **dict.fromkeys(_NOT_FOLLOWED, one_function),
 }

@@ -48,7 +48,7 @@ NATURES: Final[dict[str, Nature]] = {
     **_all(Nature.INTEGER, "addi subi muli mulhii divi remi negi shli shri xori exti trunci mmai iota"),
     **_all(Nature.REFUSED, "atan2 pack unpack bitcast atomic_cas_tko"),
     **_all(Nature.REFUSED, "multimem_load_reduce_view_tko multimem_reduce_view_tko multimem_store_view_tko"),
-    **_all(Nature.REFUSED, "get_global preview$call"),
+    **_all(Nature.REFUSED, "get_global opaque preview$call"),
     **_all(Nature.MOVING, "select broadcast cat permute reshape extract insert scan assume offset alloca"),
     **_all(Nature.MOVING, "int_to_ptr ptr_to_int ptr_to_ptr make_tensor_view make_partition_view"),
     **_all(Nature.MOVING, "make_gather_scatter_view make_strided_view get_index_space_shape get_tensor_shape"),

@@ -354,6 +354,11 @@ def _without_rule(name: str) -> Rule:
     return rule
 
 
+def _call(run: BlockInterpreter, op: Op) -> Tile:
+    callee: str = op.attributes["callee"]
+    raise Undecided(f"'{' '.join(callee.split())}' of exact numbers")
+
+
 def _of_launches(rule: Rule) -> Rule:
     """Of an op that makes an integer of the launch alone, of which no law is known either."""
     stepping = _stepped(rule)
@@ -420,6 +425,7 @@ _PLAIN: Final[dict[str, Rule]] = {
     "assume": _assume,
     **{name: _bits_of_floats(name) for name in ("pack", "unpack")},
     "bitcast": _bitcast,
+    "opaque": _call,
 }
 _BY_NATURE: Final[dict[str, Rule]] = {
     name: _by_nature(name, rule) for name, rule in {**_PLAIN, **_ASKING_THEMSELVES}.items()

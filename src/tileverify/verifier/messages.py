@@ -13,6 +13,7 @@ from ..contract.launch import DataFact
 from ..contract.terms import Term
 from ..contract.trustable import ON_A_GPU
 from ..frontend.bytecode.location import Location
+from ..frontend.bytecode.model import ASSEMBLY, OPAQUE
 from ..frontend.symbolic.summary import Access, Promise, Site, ViewFootprint
 from ..results import COMBINATIONS, Finding, Hint, SourceSite
 from ..results.codes import CODES, CONFLICTS, TV
@@ -160,12 +161,14 @@ def in_plain_words(term: Term, limit: int) -> str:
     return plain if len(plain) <= limit else plain[: limit - 3] + "..."
 
 
-_INTERNAL = re.compile(r"\b(?P<op>[a-z]\w*)#\d+(?P<suffix>\.\w+)?")
+_INTERNAL = re.compile(rf"\b(?P<op>{OPAQUE}[\w.]+|[a-z]\w*)#\d+(?P<suffix>\.\w+)?")
 
 
 def _meaning(op: str, suffix: str) -> str:
     if suffix == ".outside":
         return "<what lies beyond the array>"
+    if op.startswith(OPAQUE):
+        return f"<value of {_function(op).strip('`')}>"
     if op.startswith("load"):
         return "<what is loaded>"
     return "<what an atomic gives>" if op.startswith("atomic") else "<what is computed>"
@@ -279,6 +282,10 @@ def _question(obligation: Obligation) -> str:
 def _reason(obligation: Obligation, conditions: tuple[Term, ...], unknown: bool) -> OpenReason:
     if obligation.blocked is not None:
         return OpenReason(*obligation.blocked)
+    called = _called(conditions)
+    if called:
+        what = f"the value of {' and of '.join(called)}, about which the proof knows nothing"
+        return OpenReason(TV.DATA_DEPENDENT, f"the address or the path depends on {what}")
     arrays = list(loaded_values(conditions))
     if arrays:
         masks = _only_in_conditions(obligation, arrays)
@@ -302,6 +309,18 @@ def _reason(obligation: Obligation, conditions: tuple[Term, ...], unknown: bool)
 
 _OF_LOOPS = re.compile(r"(loop|last|trips|overflow)\d")
 """Functions that stand for what loops hand on, and for when they end."""
+
+
+def _called(conditions: tuple[Term, ...]) -> list[str]:
+    """The functions, unknown to Tile IR, that gave integers which occur in ``conditions``."""
+    leaves = {leaf for c in conditions for leaf in c.free if leaf.kind is t.TermKind.APPLY}
+    found = (_INTERNAL.match(leaf.function.name) for leaf in leaves)
+    return sorted({_function(each["op"]) for each in found if each and each["op"].startswith(OPAQUE)})
+
+
+def _function(title: str) -> str:
+    name = title.removeprefix(OPAQUE)
+    return "inline assembly" if name == ASSEMBLY.strip() else f"`{name}`"
 
 
 def _is_of_block(leaf: Term) -> bool:

@@ -417,6 +417,19 @@ def multimem(version: Version) -> Module:
     return module.build()
 
 
+def foreign(version: Version) -> Module:
+    """Functions that Tile IR has no op for."""
+    module = ModuleBuilder(version)
+    with module.entry("foreign", [tile(F32), tile(I32)]) as f:
+        x, n = f.parameters
+        lanes = f.constant(tile(F32, 8), 0x3F800000)
+        f.op("opaque", args=[x], callee="__nv_erff", results=[tile(F32)])
+        f.op("opaque", args=[lanes, n], callee="__nv_ldexpf", results=[tile(F32, 8)])
+        f.op("opaque", args=[], callee='asm mov.u32 $0, %ctaid.x; // "x"', results=[tile(I32)])
+        f.op("return")
+    return module.build()
+
+
 def headers(version: Version) -> Module:
     """Several entries, hints, a producer and locations with a call site."""
     module = ModuleBuilder(version, producer="tests" if version >= (13, 3) else None)
@@ -445,6 +458,7 @@ SAMPLES: dict[str, tuple[Callable[[Version], Module], Version]] = {
     "pointers": (pointers, (13, 1)),
     "views": (views, (13, 1)),
     "headers": (headers, (13, 1)),
+    "foreign": (foreign, (13, 1)),
     "multimem": (multimem, (13, 5)),
 }
 VERSIONS = tuple((13, minor) for minor in range(1, 6))

@@ -53,7 +53,16 @@ def test_exported_kernel_reads_as_tileirdisasm_reads_it(name: str, version: Vers
 
 
 @needs_disassembler
-@pytest.mark.parametrize(("name", "version"), samples(), ids=str)
+def test_an_opcode_of_ours_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "module.tileirbc"
+    file.write_bytes(encode(sample("foreign", (13, 4))))
+    assert DISASSEMBLER is not None
+    with pytest.raises(Refused, match="unsupported opcode"):
+        disassemble(file, DISASSEMBLER, locations=True)
+
+
+@needs_disassembler
+@pytest.mark.parametrize(("name", "version"), [each for each in samples() if each[0] != "foreign"], ids=str)
 def test_hand_made_module_is_accepted_and_reads_the_same(name: str, version: Version, tmp_path: Path) -> None:
     compare(encode(sample(name, version)), tmp_path)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...frontend.bytecode.model import Block, Op, Value
 from ...results.codes import TV
-from . import accesses, addresses, atomics, floats, host, integers, reductions, tiles
+from . import accesses, addresses, atomics, floats, functions, host, integers, reductions, tiles
 from .access_log import BlockLog
 from .integers import bits_of
 from .machine import OP_COST, BlockInterpreter, Budget, GridPoint, Program, Result, Rule, Turn
@@ -270,6 +270,7 @@ RULES: Final[dict[str, Rule]] = {
     **integers.RULES,
     **floats.RULES,
     **floats.CONVERSION_RULES,
+    **functions.RULES,
     **tiles.RULES,
     **reductions.RULES,
     **addresses.RULES,

@@ -394,11 +394,18 @@ property of their declarations: the prover derives the same from its terms, and 
 
 @lru_cache(maxsize=64)
 def uniform_ops(entry: Entry) -> frozenset[Op]:
-    """Ops without an effect, or a region, whose operands are parameters of the entry and results of such ops."""
+    """Ops without an effect, or a region, whose operands are parameters of the entry and results of such ops; what is
+    no function of its operands is none of them."""
     known: set[Value] = set(entry.parameters)
     found = set()
     for op in walk(entry.body):
-        if op.regions or not op.results or op.declaration.effect != "none" or op.name in DIFFERING:
+        if (
+            op.regions
+            or not op.results
+            or op.declaration.effect != "none"
+            or op.name in DIFFERING
+            or not op.is_function
+        ):
             continue
         operands = (
             value

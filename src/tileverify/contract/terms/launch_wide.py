@@ -14,7 +14,7 @@ Argument, by induction over the ops that a block runs.
   atomics give back, undefined lanes, memory that a block makes for itself and its address) is the block's own.
 * An op without an effect is one function of its operands, also a float op: however the device rounds, all blocks
   run the same instruction.  So equal operands give equal results.  Reductions and scans are not even asked that: their
-  order is the compiler's.
+  order is the compiler's.  Nor is inline assembly, which may read a clock or the number of its block.
 * A side of an ``if`` is entered by some blocks only.  Those that enter compute the same; what leaves it is chosen by
   the condition, and so made from the condition, too.
 * In a loop, nothing that is launch-wide depends on the iteration, as iteration variables are not; so it does not matter

@@ -207,7 +207,8 @@ class ValueUse(Flag):
 
 
 class ValueOrigin(Flag):
-    """``LAUNCH``: sizes, strides, integer scalars and block ids; ``CONTENTS``: what a load gives, and float scalars."""
+    """``LAUNCH``: sizes, strides, integer scalars and block ids; ``CONTENTS``: what a load or inline assembly gives,
+    and float scalars."""
 
     LAUNCH = auto()
     CONTENTS = auto()
@@ -278,6 +279,7 @@ class _Flow:
             case _ if op.declaration.touches_memory:
                 self.access(op)
             case _:
+                self.given |= dict.fromkeys(_of_machine(op), ValueOrigin.CONTENTS)
                 operands = _operands(op)
                 for made in (*op.results, *_arguments(op)):
                     self.sources[made] += operands
@@ -327,6 +329,11 @@ def _spread(found: dict[Value, F], along: Mapping[Value, list[Value]], nothing: 
 def _operands(op: Op) -> list[Value]:
     groups = (operand if isinstance(operand, tuple) else (operand,) for operand in op.operands.values())
     return [each for group in groups for each in group if each is not None]
+
+
+def _of_machine(op: Op) -> tuple[Value, ...]:
+    """Results that are no function of the operands, but may be whatever the machine shows."""
+    return () if op.is_function else op.results
 
 
 def _arguments(op: Op) -> list[Value]:

@@ -5,10 +5,11 @@ Types compare by value; values and ops by identity.  Locations keep the whole ca
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from .location import Location
 
@@ -233,6 +234,11 @@ class Value:
 
 Operand: TypeAlias = "Value | tuple[Value, ...] | None"
 
+ASSEMBLY: Final = "asm "
+"""How the callee of an opaque op begins that stands for inline assembly."""
+OPAQUE: Final = "opaque:"
+"""How the title of an opaque op begins; its function's name follows."""
+
 
 @dataclass(eq=False, slots=True)
 class Op:
@@ -276,6 +282,23 @@ class Op:
     @property
     def result(self) -> Value:
         return self.results[0]
+
+    @property
+    def title(self) -> str:
+        """What values that it brings into being are named after: the op, of an opaque one with its function."""
+        if self.name != "opaque":
+            return self.name
+        callee: str = self.attributes["callee"]
+        word = callee.split(maxsplit=1)[0] if callee.strip() else ""
+        return f"{OPAQUE}{re.sub('[^A-Za-z0-9_.]', '_', word)}"
+
+    @property
+    def is_function(self) -> bool:
+        """Whether equal operands give equal results, whoever runs it and whenever; of ops without an effect.
+
+        Inline assembly may read a clock, or where it runs.
+        """
+        return self.name != "opaque" or not self.attributes["callee"].startswith(ASSEMBLY)
 
 
 @dataclass(eq=False, slots=True)

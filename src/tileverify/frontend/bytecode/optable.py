@@ -1,4 +1,4 @@
-"""Every operation of Tile IR bytecode 13.1 to 13.5, declared once.
+"""Every operation of Tile IR bytecode 13.1 to 13.5, and the one of our own (`OWN_OPS`), declared once.
 
 Decoder, encoder, builder and printer read these declarations; what an op does is in the tables of rules of each room.
 """
@@ -369,6 +369,19 @@ MATRIX_OPS = (
 )  # fmt: skip
 
 
+# -------------------------------------------------------------------------------------------------------------- own ops
+# Declaration: what no version of Tile IR has.
+
+OWN_OPS = (
+    declare(
+        0x7F00, "opaque", "{args*}", "callee:string", typing="opaque",
+        assembly="{callee}({args}){type_args} -> {types}",
+    ),
+)  # fmt: skip
+"""``opaque``: a pure function that Tile IR has no op for.  Its ``callee`` names it: ``__nv_erff``, ``math.log1p``, or
+``asm `` and the text of inline assembly.  No other producer or reader knows this opcode, and no assembler takes it."""
+
+
 # -------------------------------------------------------------------------------------------------------------- optable
 
 
@@ -388,6 +401,7 @@ OPERATIONS: Final[tuple[OpDeclaration, ...]] = (
     *CONTROL_OPS,
     *TERMINATORS,
     *PREVIEW_OPS,
+    *OWN_OPS,
 )
 
 BY_OPCODE: Final[dict[int, OpDeclaration]] = {op.opcode: op for op in OPERATIONS}

@@ -173,7 +173,7 @@ class _EntryPrinter:
                 return f"[{', '.join(map(str, value))}]"
             case "value":
                 return constant_text(value)
-            case "msg" | "str":
+            case "msg" | "str" | "callee":
                 return string_text(value)
             case "name":
                 return symbol_text(value)

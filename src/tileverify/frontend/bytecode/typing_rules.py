@@ -303,6 +303,20 @@ def _only_block(op: Op) -> Block:
     return op.regions[0].blocks[0]
 
 
+# --------------------------------------------------------------------------------------------- own ops
+@rule("opaque")
+def opaque(op: Op) -> None:
+    made = tile(one_result(op), "the result")
+    scalar_of(made, "the result")
+    if not op.attributes["callee"]:
+        fail("it names no function")
+    for value in op.group("args"):
+        given = tile(value, "an operand")
+        scalar_of(given, "an operand")
+        if given.shape not in ((), made.shape):
+            fail(f"an operand of shape {given.shape} does not fit the result of shape {made.shape}")
+
+
 # ------------------------------------------------------------------------------------- matrix products
 @rule("mmaf")
 def mmaf(op: Op) -> None:

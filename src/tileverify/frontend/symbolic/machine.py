@@ -185,7 +185,7 @@ class SymbolicExecutor:
 
     def unique(self, op: Op, suffix: str = "") -> str:
         """A name for what ``op`` brings into being, the same in every run."""
-        return f"{op.name}#{self.numbering.ordinal[op]}{suffix}"
+        return f"{op.title}#{self.numbering.ordinal[op]}{suffix}"
 
     def unknown(
         self, op: Op, value: Value, *, made_from: Sequence[SymbolicValue] | None = None, suffix: str = ""
@@ -209,7 +209,7 @@ class SymbolicExecutor:
         """
         known = self.symbols.get(function.name)
         if known is None:
-            self.describe(function.name, op, f"value of {op.name}")
+            self.describe(function.name, op, f"value of {op.title}")
             self.symbols[function.name] = function
         elif known.scope is not function.scope:
             self.symbols[function.name] = replace(known, scope=narrower(known.scope, function.scope))

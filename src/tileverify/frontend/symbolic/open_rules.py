@@ -9,6 +9,7 @@
     a and b, of booleans              open(a) where b holds, if b is not open itself (a false b decides); dually for or
     moving lanes                      open(source) at the lane that is moved
     reduce, scan, matrix product      some lane that goes into it is open; all, where its order decides (`combining`)
+    inline assembly                   some lane of some operand is; all, unless it is known to compute only
     everything else                   some operand is: a product with 0 may still be NaN
 
 "Some lane" is a fresh variable: openness is only ever asked for, never denied, so that a question in which it occurs
@@ -38,7 +39,8 @@ from ...contract.terms import (
     sub,
     substitute,
 )
-from ..bytecode.model import Op, TileType, Value
+from ..bytecode.inline_assembly import only_computes
+from ..bytecode.model import ASSEMBLY, Op, TileType, Value
 from .combining import has_one_result
 from .integers import zero_extended
 from .machine import element_bits, shape_of
@@ -60,9 +62,14 @@ def values_of(op: Op) -> Iterator[Value]:
             yield operand
 
 
+def asks_machine(op: Op) -> bool:
+    """Whether it is inline assembly that may depend on more than its operands and the number of its block."""
+    return not op.is_function and not only_computes(op.attributes["callee"].removeprefix(ASSEMBLY))
+
+
 def result_open(o: OpenValues, op: Op) -> Term:
     """The open lanes of every result of ``op``, which has no branch or loop inside and touches no memory."""
-    if not op.regions and not o.any_of(op):
+    if not op.regions and not asks_machine(op) and not o.any_of(op):
         return FALSE
     return RULES.get(op.name, _elementwise)(o, op)
 
@@ -248,6 +255,16 @@ def _product(o: OpenValues, op: Op) -> Term:
     return or_(*parts)
 
 
+def _called(o: OpenValues, op: Op) -> Term:
+    """Inline assembly may work on several lanes at a time, so that one open lane opens its neighbours.  All lanes are
+    open where it may ask a clock."""
+    if op.is_function:
+        return _elementwise(o, op)
+    if asks_machine(op):
+        return TRUE
+    return or_(*(any_lane(o, op, value, f"{number}.") for number, value in enumerate(values_of(op))))
+
+
 RULES: Final[dict[str, OpenRule]] = {
     "broadcast": _same,
     "reshape": _reshape,
@@ -265,4 +282,5 @@ RULES: Final[dict[str, OpenRule]] = {
     "mmaf": _product,
     "mmai": _product,
     "mmaf_scaled": _product,
+    "opaque": _called,
 }

@@ -47,7 +47,7 @@ from ...results.codes import TV
 from ..bytecode.model import Entry, Op, TileType, Value
 from ..bytecode.traverse import makers, walk
 from .combining import has_one_result
-from .open_rules import live_lanes, outside, result_open, values_of
+from .open_rules import asks_machine, live_lanes, outside, result_open, values_of
 from .summary import Access, OriginKind, PointerFootprint, Promise, Site, ViewFootprint
 from .values import lane_terms, lanes_of
 
@@ -73,6 +73,8 @@ def _may_be_source(op: Op, givers: Mapping[Value, Op]) -> bool:
             return op.optional("mask") is not None and op.optional("pad") is None
         case "atomic_rmw_tko" | "atomic_cas_tko":
             return op.optional("mask") is not None
+        case "opaque":
+            return asks_machine(op)
     return op.declaration.body == "combination" and not has_one_result(op, givers)
 
 

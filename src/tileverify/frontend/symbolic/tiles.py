@@ -30,6 +30,7 @@ from ...contract.terms.launch_wide import Opaque, opaque
 from ...results.codes import TV
 from ..bytecode.model import Bounded, Constant, DivBy, Op, PointerType, SameElements, ScalarType, TileType, Value
 from ..bytecode.optable import FLOAT_OPS
+from ..bytecode.traverse import operands
 from .combining import plain_sum
 from .integers import constant_element, from_number, overflow_promises, zero_extended
 from .integers import number as signed_number
@@ -233,8 +234,12 @@ def not_followed(m: SymbolicExecutor, op: Op) -> SymbolicValue:
 
     The op computes one function of its operands.
     """
-    operands = [m.value(operand) for operand in op.operands.values() if isinstance(operand, Value)]
-    return m.unknown(op, op.result, made_from=operands)
+    return m.unknown(op, op.result, made_from=[m.value(operand) for operand in operands(op)])
+
+
+def called(m: SymbolicExecutor, op: Op) -> SymbolicValue:
+    """A function that Tile IR has no op for.  Inline assembly gives each execution a value of its own."""
+    return not_followed(m, op) if op.is_function else m.unknown(op, op.result)
 
 
 def _index(op: Op, i: int) -> str:
@@ -303,6 +308,7 @@ RULES: Final[dict[str, Rule]] = {
     "bitcast": bitcast,
     "reduce": combine,
     "scan": combine,
+    "opaque": called,
     **dict.fromkeys(
         (
             *(declaration.name for declaration in FLOAT_OPS),

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from ..bytecode.builder import I64
-from ..bytecode.model import PointerType, ScalarType, TileType, Value
+from ..bytecode.inline_assembly import only_computes
+from ..bytecode.model import ASSEMBLY, PointerType, ScalarType, TileType, Value
 from .translated import TileBuilder, Translated, TritonPointer, shape_of, tile_of
 from .ttir import TritonOp
 from .ttir_constants import constant_bits
@@ -61,6 +62,7 @@ _OF_ONE: Final[Mapping[str, str]] = {
     "math.log2": "log2", "math.rsqrt": "rsqrt", "math.sin": "sin", "math.sinh": "sinh", "math.sqrt": "sqrt",
     "tt.precise_sqrt": "sqrt", "math.tan": "tan", "math.tanh": "tanh",
 }  # fmt: skip
+_OF_LIBDEVICE: Final = "__nv_"
 _LIBDEVICE: Final[Mapping[str, str]] = {
     "fabs": "absf", "ceil": "ceil", "cos": "cos", "cosh": "cosh", "exp": "exp", "exp2": "exp2", "floor": "floor",
     "log": "log", "log2": "log2", "rsqrt": "rsqrt", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan",
@@ -78,9 +80,12 @@ _ORDERS: Final[Mapping[str, str]] = {
 def opaque(b: TileBuilder, op: TritonOp, operands: list[Any], what: str) -> Value:
     """The value of a pure function that Tile IR has no op for: anything, but the same for the same operands."""
     type = op.result_type
-    assert isinstance(type, TileType)
-    given = [value for value in operands if isinstance(value, Value)]
-    shape = next((shape_of(value) for value in given), type.shape)
+    if not isinstance(type, TileType) or not isinstance(type.element, ScalarType):
+        raise b.cannot(op, f"{what} gives no numbers")
+    given = [pointer_to_integer(b, value) if isinstance(value, TritonPointer) else value for value in operands]
+    if not all(isinstance(value, Value) for value in given):
+        raise b.cannot(op, f"{what} takes a tensor descriptor")
+    shape = max((shape_of(value) for value in given), key=len, default=type.shape)
     made: Value = b.body.op("opaque", args=given, callee=what, results=[TileType(type.element, shape)])
     return made
 
@@ -236,11 +241,11 @@ def integer_to_pointer(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Tra
 def extern(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     """A function of libdevice."""
     symbol = str(op.attributes.get("symbol", ""))
-    plain = symbol.removeprefix("__nv_")
+    plain = symbol.removeprefix(_OF_LIBDEVICE)
     known = _LIBDEVICE.get(plain) or _LIBDEVICE.get(plain.removesuffix("f"))
-    if known is None or not symbol.startswith("__nv_"):
-        if op.attributes.get("pure") is False:
-            raise b.cannot(op, f"{symbol} has effects that nothing states")
+    if known is None or not symbol.startswith(_OF_LIBDEVICE):
+        if op.attributes.get("pure") is not True or not symbol.startswith(_OF_LIBDEVICE):
+            raise b.cannot(op, f"{symbol} may have effects, or depend on more than its operands")
         return opaque(b, op, operands, symbol)
     names = ("s",) if len(operands) == 1 else ("lhs", "rhs", "acc")
     made: Value = b.body.op(known, **dict(zip(names, operands, strict=False)))
@@ -258,7 +263,9 @@ def inline_assembly(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Transl
         raise b.cannot(op, f"inline assembly with effects that nothing states: {text}")
     if len(op.results) != 1:
         raise b.cannot(op, f"inline assembly with {len(op.results)} results: {text}")
-    return opaque(b, op, operands, f"asm {text}")
+    if not only_computes(text):
+        raise b.cannot(op, f"inline assembly that may touch memory, or depend on its thread or on time: {text}")
+    return opaque(b, op, operands, f"{ASSEMBLY}{text}")
 
 
 def program_id(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...backend.assembler import Assembler
+from ...backend.assembler import Assembler, refuse_foreign_functions
 from ...backend.compiled.cubin_look import ProvedEntry, refuse_differences
 from ...contract.arguments import print_array
 from ...contract.as_terms import contract_text
@@ -38,6 +38,7 @@ def build_bundle(
     assert result.verdict is Verdict.PROVED
     assert result.certificate is not None
     assert result.holds_for is not None
+    refuse_foreign_functions(unit.bytecode)
     made = {} if assembler is None else _made(proved_entry(unit, result), assembler, architectures)
     compared = tuple(each.compared for each in made.values())
     certificate = replace(read_certificate(result.certificate.text, result.file), compared_code=compared)

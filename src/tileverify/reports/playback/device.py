@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ...backend.assembler import AssemblyError, find_assembler, refuse_split_loads
+from ...backend.assembler import AssemblyError, find_assembler, refuse_foreign_functions, refuse_split_loads
 from ...backend.interpreter import BoundLaunch, bind_launch
 from ...backend.interpreter.grid_runs import extent_bytes
 from ...backend.interpreter.memory import Allocation
@@ -40,6 +40,7 @@ def no_device(launch: Mapping[str, Any], code: bytes = b"") -> str | None:
     if _bytes_needed(claim_from_json(launch)[0]) > MOST_BYTES:
         return f"the launch needs more than {MOST_BYTES >> 20} MiB, too much to try often"
     try:
+        refuse_foreign_functions(code)
         refuse_split_loads(code)
     except AssemblyError as error:
         return error.message

@@ -24,10 +24,10 @@ class GuessedParameters:
     """``pointers``: the element type of each pointer; ``constants``: the values that are compiled in."""
 
     pointers: Mapping[str, str]
-    constants: Mapping[str, Any]
+    constants: Mapping[str, object]
 
 
-def guessed_parameters(function: Any, decorated: Any) -> GuessedParameters:
+def guessed_parameters(function: Any, decorated: object) -> GuessedParameters:
     """A guess for ``function``, Triton's `JITFunction`; ``decorated`` is what stands in the module under its name."""
     use = _PointerUse(function)
     names = [parameter.name for parameter in function.params if not parameter.is_constexpr]
@@ -41,7 +41,7 @@ def guessed_parameters(function: Any, decorated: Any) -> GuessedParameters:
     return GuessedParameters(pointers, constants)
 
 
-def _first_configuration(decorated: Any) -> dict[str, Any]:
+def _first_configuration(decorated: object) -> dict[str, Any]:
     """The values that the first configuration of a tuner chooses."""
     while decorated is not None:
         configurations = getattr(decorated, "configs", None)

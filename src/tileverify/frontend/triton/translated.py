@@ -10,6 +10,7 @@ A tensor descriptor is its base, sizes, strides and block; its accesses are thos
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -67,6 +68,13 @@ def element_of(value: Value) -> ScalarType:
     element = tile_of(value).element
     assert isinstance(element, ScalarType), element
     return element
+
+
+def tiles(operands: Sequence[Translated]) -> list[Value]:
+    """Operands that are numbers."""
+    values = [value for value in operands if isinstance(value, Value)]
+    assert len(values) == len(operands), "pointers are no numbers"
+    return values
 
 
 def shape_of(value: Translated) -> tuple[int, ...]:

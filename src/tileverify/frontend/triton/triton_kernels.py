@@ -69,7 +69,7 @@ class TritonKernel:
     line: int | None
     parameters: tuple[KernelParameter, ...]
     function: Any
-    decorated_function: Any = None
+    decorated_function: object = None
     is_helper: bool = False
 
     def decorated(self) -> tuple[RawLaunch, ...]:
@@ -126,7 +126,7 @@ def triton_kernels_of_module(
     return tuple(sorted(found.values(), key=lambda kernel: (kernel.line or 0, kernel.name)))
 
 
-def kernel_of_function(decorated: Any, path: Path, name: str, *, is_helper: bool = False) -> TritonKernel:
+def kernel_of_function(decorated: object, path: Path, name: str, *, is_helper: bool = False) -> TritonKernel:
     """The kernel that ``decorated`` is, a function of ``@triton.jit`` with whatever stands above it."""
     function = jit_function(decorated)
     lines, first = inspect.getsourcelines(function.fn)
@@ -256,13 +256,13 @@ def inferred_triton_ir_unit(kernel: TritonIrKernel) -> KernelUnit:
 # ------------------------------------------------------------------------------------------------ specialisations
 def _specialisation(
     kernel: TritonKernel, spec: LaunchSpec
-) -> tuple[dict[str, str], dict[str, Any], dict[tuple[int, ...], list[list[Any]]]]:
+) -> tuple[dict[str, str], dict[str, object], dict[tuple[int, ...], list[list[object]]]]:
     """Signature, constants and attributes, as Triton's launcher would take them from every launch of ``spec``."""
     divisors = spec_divisors(spec)
     described = {argument.name: argument for argument in spec.arguments}
     signature: dict[str, str] = {}
-    constants: dict[str, Any] = {}
-    attributes: dict[tuple[int, ...], list[list[Any]]] = {}
+    constants: dict[str, object] = {}
+    attributes: dict[tuple[int, ...], list[list[object]]] = {}
     for position, parameter in enumerate(kernel.function.params):
         argument = described[parameter.name]
         fixed = _constant(argument, parameter)
@@ -277,7 +277,7 @@ def _specialisation(
     return signature, constants, attributes
 
 
-def _constant(argument: Argument, parameter: Any) -> tuple[Any] | None:
+def _constant(argument: Argument, parameter: Any) -> tuple[object] | None:
     """The value that is compiled in; ``None`` if there is none."""
     if isinstance(argument, ConstantArgument):
         return (argument.value,)
@@ -300,9 +300,9 @@ def _type_word(kernel: TritonKernel, spec: LaunchSpec, argument: Argument, param
 def triton_ir(
     kernel: TritonKernel,
     signature: Mapping[str, str],
-    constants: Mapping[str, Any],
-    attributes: Mapping[tuple[int, ...], Sequence[Sequence[Any]]],
-    options: Mapping[str, Any] | None = None,
+    constants: Mapping[str, object],
+    attributes: Mapping[tuple[int, ...], Sequence[Sequence[object]]],
+    options: Mapping[str, object] | None = None,
 ) -> str:
     """The text of Triton IR of one specialisation, with locations.
 
@@ -324,7 +324,7 @@ def triton_ir(
             module = source.make_ir(
                 target, chosen, backend.get_codegen_implementation(chosen), backend.get_module_map(), context
             )
-            stages: dict[str, Any] = {}
+            stages: dict[str, Callable[[Any, dict[str, object]], Any]] = {}
             backend.add_stages(stages, chosen, source.language)
             module = stages["ttir"](module, {})
         except Exception as error:  # Triton raises whatever a kernel's own Python raises

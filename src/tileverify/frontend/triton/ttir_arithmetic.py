@@ -5,17 +5,17 @@ Triton IR has no signs in its types; its ops have them in their names, as Tile I
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from ..bytecode.builder import I64
 from ..bytecode.inline_assembly import only_computes
 from ..bytecode.model import ASSEMBLY, PointerType, ScalarType, TileType, Value
-from .translated import TileBuilder, Translated, TritonPointer, shape_of, tile_of
+from .translated import TileBuilder, Translated, TritonPointer, shape_of, tile_of, tiles
 from .ttir import TritonOp
 from .ttir_constants import constant_bits
 
-Rule: TypeAlias = Callable[[TileBuilder, TritonOp, list[Any]], Translated]
+Rule: TypeAlias = Callable[[TileBuilder, TritonOp, Sequence[Translated]], Translated]
 
 _SIGNED: Final = {"sgn": "signed"}
 _UNSIGNED: Final = {"sgn": "unsigned"}
@@ -77,7 +77,7 @@ _ORDERS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-def opaque(b: TileBuilder, op: TritonOp, operands: list[Any], what: str) -> Value:
+def opaque(b: TileBuilder, op: TritonOp, operands: Sequence[Translated], what: str) -> Value:
     """The value of a pure function that Tile IR has no op for: anything, but the same for the same operands."""
     type = op.result_type
     if not isinstance(type, TileType) or not isinstance(type.element, ScalarType):
@@ -90,31 +90,31 @@ def opaque(b: TileBuilder, op: TritonOp, operands: list[Any], what: str) -> Valu
     return made
 
 
-def _levelled(b: TileBuilder, operands: list[Any]) -> list[Value]:
+def _levelled(b: TileBuilder, operands: Sequence[Translated]) -> list[Value]:
     """Operands in one shape: the body of a reduction is applied to whole tiles, its constants have no dimensions."""
     shape = max((shape_of(value) for value in operands), key=len)
-    return [b.stretched(value, shape) for value in operands]
+    return [b.stretched(value, shape) for value in tiles(operands)]
 
 
-def lane_by_lane(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def lane_by_lane(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     name, attributes, flags = _LANE_BY_LANE[op.name]
     lhs, rhs = _levelled(b, operands)
     made: Value = b.body.op(name, lhs=lhs, rhs=rhs, flags=flags, **attributes)
     return made
 
 
-def of_one(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def of_one(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     made: Value = b.body.op(_OF_ONE[op.name], s=operands[0])
     return made
 
 
-def fused(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def fused(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     lhs, rhs, acc = _levelled(b, operands)
     made: Value = b.body.op("fma", lhs=lhs, rhs=rhs, acc=acc)
     return made
 
 
-def compare_integers(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def compare_integers(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     word = op.word(0)
     lhs, rhs = _levelled(b, [_as_number(b, value) for value in operands])
     sign = "unsigned" if word.startswith("u") else "signed"
@@ -126,7 +126,7 @@ def _as_number(b: TileBuilder, value: Translated) -> Translated:
     return pointer_to_integer(b, value) if isinstance(value, TritonPointer) else value
 
 
-def compare_floats(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def compare_floats(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     word = op.word(0)
     lhs, rhs = _levelled(b, operands)
     if word in ("ord", "uno"):  # whether neither is NaN, whether one of them is
@@ -139,12 +139,12 @@ def compare_floats(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Transla
     return compared
 
 
-def select(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def select(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     condition, first, second = operands
     if isinstance(first, TritonPointer) and isinstance(second, TritonPointer):
-        return _select_pointers(b, condition, first, second)
-    shape = max((shape_of(value) for value in operands), key=len)
-    c, t, f = (b.stretched(value, shape) for value in operands)
+        (chosen_by,) = tiles([condition])
+        return _select_pointers(b, chosen_by, first, second)
+    c, t, f = _levelled(b, operands)
     made: Value = b.body.op("select", c=c, t=t, f=f)
     return made
 
@@ -158,7 +158,7 @@ def _select_pointers(b: TileBuilder, condition: Value, first: TritonPointer, sec
     return TritonPointer(b.body.op("select", c=c, t=b.address(first), f=b.address(second)), first.pointee, shape)
 
 
-def clamp(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def clamp(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     value, low, high = _levelled(b, operands)
     flags = ("nan",) if op.attributes.get("propagateNan") == "all" else ()
     raised = b.body.op("maxf", lhs=value, rhs=low, flags=flags)
@@ -166,7 +166,7 @@ def clamp(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     return made
 
 
-def constant(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def constant(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     type = op.result_type
     assert isinstance(type, TileType)
     literal = op.attributes["value"]
@@ -180,7 +180,7 @@ def constant(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
 
 # ------------------------------------------------------------------------------------------------------- casts
 def _cast(name: str, **attributes: Any) -> Rule:
-    def rule(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+    def rule(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
         (value,) = operands
         made: Value = b.body.op(name, s=value, results=[TileType(_wanted(b, op), shape_of(value))], **attributes)
         return made
@@ -195,7 +195,7 @@ def _wanted(b: TileBuilder, op: TritonOp) -> ScalarType:
     return type.element
 
 
-def float_to_float(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def float_to_float(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     (value,) = operands
     rounding = {"rtz": "zero"}.get(str(op.attributes.get("rounding", "rtne")), "nearest_even")
     type = TileType(_wanted(b, op), shape_of(value))
@@ -203,16 +203,17 @@ def float_to_float(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Transla
     return made
 
 
-def bitcast(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
-    (value,) = operands
+def bitcast(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
+    (operand,) = operands
     type = op.result_type
     assert isinstance(type, TileType)
-    if isinstance(value, TritonPointer):
+    if isinstance(operand, TritonPointer):
         assert isinstance(type.element, PointerType)
-        return b.retyped(value, type.element.pointee)
+        return b.retyped(operand, type.element.pointee)
+    (value,) = tiles(operands)
     wanted = TileType(type.element, shape_of(value))
     if wanted == tile_of(value):
-        return value  # type: ignore[no-any-return]
+        return value
     made: Value = b.body.op("bitcast", s=value, results=[wanted])
     return made
 
@@ -223,11 +224,13 @@ def pointer_to_integer(b: TileBuilder, place: TritonPointer) -> Value:
     return made
 
 
-def _pointer_to_integer(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
-    return pointer_to_integer(b, operands[0])
+def _pointer_to_integer(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
+    (place,) = operands
+    assert isinstance(place, TritonPointer)
+    return pointer_to_integer(b, place)
 
 
-def integer_to_pointer(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def integer_to_pointer(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     (value,) = operands
     type = op.result_type
     assert isinstance(type, TileType)
@@ -238,7 +241,7 @@ def integer_to_pointer(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Tra
 
 
 # ---------------------------------------------------------------------------------------------- other functions
-def extern(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def extern(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     """A function of libdevice."""
     symbol = str(op.attributes.get("symbol", ""))
     plain = symbol.removeprefix(_OF_LIBDEVICE)
@@ -248,16 +251,17 @@ def extern(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
             raise b.cannot(op, f"{symbol} may have effects, or depend on more than its operands")
         return opaque(b, op, operands, symbol)
     names = ("s",) if len(operands) == 1 else ("lhs", "rhs", "acc")
-    made: Value = b.body.op(known, **dict(zip(names, operands, strict=False)))
+    parts: dict[str, Any] = dict(zip(names, operands, strict=False))
+    made: Value = b.body.op(known, **parts)
     return made
 
 
-def mathematical(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def mathematical(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     """A function of `math` that Tile IR lacks, such as ``math.erf``."""
     return opaque(b, op, operands, op.name)
 
 
-def inline_assembly(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def inline_assembly(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     text = op.word(0)
     if op.attributes.get("pure") is not True:
         raise b.cannot(op, f"inline assembly with effects that nothing states: {text}")
@@ -268,12 +272,12 @@ def inline_assembly(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Transl
     return opaque(b, op, operands, f"{ASSEMBLY}{text}")
 
 
-def program_id(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def program_id(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     ids: tuple[Value, ...] = b.body.op("get_tile_block_id")
     return ids["xyz".index(op.word(0))]
 
 
-def program_count(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def program_count(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     counts: tuple[Value, ...] = b.body.op("get_num_tile_blocks")
     return counts["xyz".index(op.word(0))]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from ..bytecode.builder import I32
 from ..bytecode.model import TileType, Value
-from .translated import TileBuilder, Translated, TritonPointer, shape_of, tile_of
+from .translated import TileBuilder, Translated, TritonPointer, shape_of, tile_of, tiles
 from .ttir import TritonOp
 from .ttir_arithmetic import Rule
 
@@ -28,15 +28,15 @@ def _shape(op: TritonOp) -> tuple[int, ...]:
     return type.shape
 
 
-def stretched(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def stretched(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     return _moved(operands[0], _shape(op), lambda value: b.stretched(value, _shape(op)))
 
 
-def reshaped(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def reshaped(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     return _moved(operands[0], _shape(op), lambda value: b.reshaped(value, _shape(op)))
 
 
-def transposed(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def transposed(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     order = op.attributes["order"]
 
     def move(value: Value) -> Value:
@@ -46,7 +46,7 @@ def transposed(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     return _moved(operands[0], _shape(op), move)
 
 
-def numbers(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def numbers(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     start, end = op.integer("start"), op.integer("end")
     made = b.lanes(end - start)
     if start:
@@ -54,16 +54,16 @@ def numbers(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     return made
 
 
-def concatenated(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
-    first, second = operands
+def concatenated(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
+    first, second = tiles(operands)
     type = TileType(tile_of(first).element, _shape(op))
     made: Value = b.body.op("cat", lhs=first, rhs=second, dim=0, results=[type])
     return made
 
 
-def joined(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def joined(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     """Both operands along a new last dimension of 2."""
-    first, second = (b.reshaped(value, (*shape_of(value), 1)) for value in operands)
+    first, second = (b.reshaped(value, (*shape_of(value), 1)) for value in tiles(operands))
     type = TileType(tile_of(first).element, _shape(op))
     made: Value = b.body.op("cat", lhs=first, rhs=second, dim=len(shape_of(first)) - 1, results=[type])
     return made
@@ -79,9 +79,9 @@ def halves(b: TileBuilder, value: Value, dim: int) -> tuple[Value, Value]:
     return first, second
 
 
-def split(b: TileBuilder, op: TritonOp, operands: list[Any]) -> tuple[Value, Value]:
+def split(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> tuple[Value, Value]:
     """The two values along the last dimension, which goes."""
-    (value,) = operands
+    (value,) = tiles(operands)
     shape = shape_of(value)
     first, second = halves(b, value, len(shape) - 1)
     return b.reshaped(first, shape[:-1]), b.reshaped(second, shape[:-1])

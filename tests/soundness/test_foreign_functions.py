@@ -285,3 +285,13 @@ def test_equality_is_not_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     compared = tileverify("equal", "kernel.tileirbc::k", "--reference", "reference.py::log1p")
     assert compared.code == 3, compared.out
     assert "not decided: 'math.log1p' of exact numbers" in compared.out
+
+
+# ------------------------------------------------------------------------------------------------- audit
+def test_runs_agree_with_the_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tileverify: CommandLine) -> None:
+    """The address is a term over the function's symbol, and the interpreter knows its value."""
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, module(at_ones_of(lambda f, n: n)), SPEC.format(grid=1))
+    audited = tileverify("check", "kernel.tileirbc", "--no-cache", "--audit")
+    assert audited.code == 0, audited.out
+    assert "50 blocks, 50 accesses and 0 waits compared, all as the proof says" in audited.out

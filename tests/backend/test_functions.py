@@ -14,7 +14,7 @@ from tileverify.backend.interpreter.values import APPROXIMATE, UNSPECIFIED, Tile
 from tileverify.frontend.bytecode.builder import F32, F64, I32, I64, BodyBuilder, tile
 from tileverify.frontend.bytecode.model import FloatAttribute, ScalarType, Value
 
-from .helpers import lanes, run_ops
+from .helpers import run_ops, single
 
 Operand = tuple[ScalarType, float | int]
 
@@ -164,7 +164,7 @@ def test_in_the_body_of_a_reduction() -> None:
         made: Value = body.results[0]
         return made
 
-    assert lanes(build) == 85
+    assert single(build) == 85
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from tileverify.backend.interpreter import NotModelled
 from tileverify.backend.interpreter.functions import FUNCTIONS, function_called
 from tileverify.backend.interpreter.values import APPROXIMATE, UNSPECIFIED, Tile
 from tileverify.frontend.bytecode.builder import F32, F64, I32, I64, BodyBuilder, tile
-from tileverify.frontend.bytecode.model import ScalarType, Value
+from tileverify.frontend.bytecode.model import FloatAttribute, ScalarType, Value
 
-from .helpers import run_ops
+from .helpers import run_ops, single
 
 Operand = tuple[ScalarType, float | int]
 
@@ -151,6 +151,20 @@ def test_a_scalar_goes_with_every_lane() -> None:
         return made
 
     assert run_ops(build)[1][0].data.tolist() == [2, 4, 6, 8]
+
+
+def test_in_the_body_of_a_reduction() -> None:
+    """The length of (3, 4, 12, 84)."""
+
+    def build(f: BodyBuilder) -> Value:
+        x = f.constant(tile(F32, 4), *(bits(F32, number) for number in (3, 4, 12, 84)))
+        with f.reduce([x], 0, [FloatAttribute(F32, 0)]) as body:
+            length = f.op("opaque", args=body.arguments, callee="__nv_hypotf", results=[tile(F32)])
+            f.op("yield", args=[length])
+        made: Value = body.results[0]
+        return made
+
+    assert single(build) == 85
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,13 @@ from tests.command_line import CommandLine
 from tests.written_kernel import judged, written
 
 from tileverify.backend.assembler import Assembler, AssemblyError
-from tileverify.frontend.bytecode import decode, encode
+from tileverify.frontend.bytecode import decode, encode, print_module
 from tileverify.frontend.bytecode.builder import F32, I1, I32, BodyBuilder, ModuleBuilder, pointer, tile
 from tileverify.frontend.bytecode.location import Location
 from tileverify.frontend.bytecode.model import TileType, Value
 from tileverify.frontend.symbolic.execute import summarize
 from tileverify.results import KernelResult, Verdict
+from tileverify.system.errors import EncodeError
 
 SPEC = 'kernel = "k"\ngrid = [{grid}]\nargs = {{ a = "i32[N]", n = "i32" }}\nrequires = ["N >= 64"]'
 TWO = SPEC.format(grid=2)
@@ -249,3 +250,48 @@ def test_it_cannot_be_built(tmp_path: Path) -> None:
         assert str(refusal.value).endswith(
             "kernel.py:7: '__nv_erff' has no counterpart in Tile IR, so 'k' cannot be built"
         )
+
+
+# ------------------------------------------------------------------------------------------- what it may be
+@pytest.mark.parametrize(
+    ("args", "callee", "made", "reason"),
+    [
+        ("base", "__nv_f", tile(I32), "an operand holds pointers"),
+        ("n", "__nv_f", tile(pointer(F32)), "the result holds pointers"),
+        ("n", "", tile(I32), "it names no function"),
+        ("lanes", "__nv_f", tile(I32), r"an operand of shape \(8,\) does not fit the result of shape \(\)"),
+        ("lanes", "__nv_f", tile(I32, 4), r"an operand of shape \(8,\) does not fit the result of shape \(4,\)"),
+    ],
+)
+def test_types(args: str, callee: str, made: TileType, reason: str) -> None:
+    def fill(f: BodyBuilder, base: Value, n: Value) -> None:
+        given = {"base": base, "n": n, "lanes": f.op("iota", results=[tile(I32, 8)])}
+        called(f, callee, [given[args]], made)
+
+    with pytest.raises(EncodeError, match=reason):
+        module(fill)
+
+
+def test_its_text_has_name_operands_and_types() -> None:
+    text = print_module(decode(module(gelu('asm mov "x";\n'), F32)))
+    assert r'opaque "asm mov \22x\22;\0A"(%result) : tile<8xf32> -> tile<8xf32>' in text
+
+
+# ---------------------------------------------------------------------------------------------- equality
+def test_equality_is_not_decided(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tileverify: CommandLine) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, module(gelu("math.log1p"), F32), FLOATS + '\nrequires = ["n <= N"]')
+    Path("reference.py").write_text("import numpy as np\n\n\ndef log1p(a, n):\n    return np.log1p(a)\n")
+    compared = tileverify("equal", "kernel.tileirbc::k", "--reference", "reference.py::log1p")
+    assert compared.code == 3, compared.out
+    assert "not decided: 'math.log1p' of exact numbers" in compared.out
+
+
+# ------------------------------------------------------------------------------------------------- audit
+def test_runs_agree_with_the_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tileverify: CommandLine) -> None:
+    """The address is a term over the function's symbol, and the interpreter knows its value."""
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, module(at_ones_of(lambda f, n: n)), SPEC.format(grid=1))
+    audited = tileverify("check", "kernel.tileirbc", "--no-cache", "--audit")
+    assert audited.code == 0, audited.out
+    assert "50 blocks, 50 accesses and 0 waits compared, all as the proof says" in audited.out

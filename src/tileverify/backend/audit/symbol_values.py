@@ -56,7 +56,7 @@ Source: TypeAlias = Made | Rounds | None
 _CARRIED: Final = re.compile(r"loop(\d+)\.(\d+)(?:\.-?\w+\.\.-?\w+)?(?:\.(-?\d+)mod(\d+))?")
 _ROUNDS: Final = re.compile(r"(trips|last)(\d+)")
 _PLACE: Final = re.compile(r"local#(\d+)\.address")
-_RESULT: Final = re.compile(r"\w+#(\d+)(?:\.(\d+)|\.outside|\.masked)?")
+_RESULT: Final = re.compile(r"[\w:.]+#(\d+)(?:\.(\d+)|\.outside|\.masked)?")
 _WORD: Final = re.compile(r"(.+)\[\]\.(address|(shape|strides)\[(\d+)\])")
 _CONTENTS: Final = re.compile(r"(?:global )?(.+?)(\[\])?(?: as [a-zA-Z]*(\d+)\w*)?( at byte)?")
 

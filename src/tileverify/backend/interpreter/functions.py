@@ -144,7 +144,9 @@ def _call(run: BlockInterpreter, op: Op) -> Tile:
     )
     found = _stored(np.asarray(function.compute(*data)), scalar_type(op.result), joint_taint(*given))
     found = found if function.exact else found.tainted(APPROXIMATE)
-    return Tile(np.broadcast_to(found.data, tile_type(op.result).shape), found.taint)
+    # In the body of a reduction, values of no dimension have the lanes that are combined.
+    shape = np.broadcast_shapes(found.data.shape, tile_type(op.result).shape)
+    return Tile(np.broadcast_to(found.data, shape), found.taint)
 
 
 def _stored(number: Array, element: ScalarType, taint: Array | None) -> Tile:

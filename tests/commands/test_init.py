@@ -111,7 +111,7 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path, tileverify: CommandLin
         ("gone.py", None, "there is none called"),
         (".", None, "there is no .py, .cu or bytecode file in"),
         ("empty.py", "x = 1\n", "no tile kernel found"),
-        ("text.txt", "no kernel\n", "is neither a .py nor a .cu file nor Tile IR bytecode"),
+        ("text.txt", "no kernel\n", "is neither a .py, .cu or .ttir file nor Tile IR bytecode"),
     ],
 )
 def test_what_gives_no_spec_is_one_sentence(

@@ -88,7 +88,7 @@ def test_a_file_runs_once_for_all_kernels_and_launches_that_are_named_of_it(tmp_
         ("k.py::a::b::c", "is not PATH, FILE::KERNEL or FILE::KERNEL::LAUNCH"),
         ("k.py::", "is not PATH, FILE::KERNEL or FILE::KERNEL::LAUNCH"),
         (".::a", "a kernel is named after a file, not after a folder"),
-        ("k.txt", "is neither a .py nor a .cu file nor Tile IR bytecode"),
+        ("k.txt", "is neither a .py, .cu or .ttir file nor Tile IR bytecode"),
     ],
 )
 def test_wrong_targets_are_refused_at_once(

@@ -16,10 +16,11 @@ from ..bytecode.model import ScalarType, TileType
 
 @dataclass(frozen=True, slots=True)
 class DescriptorType:
-    """A tensor descriptor: the block that one access moves."""
+    """A tensor descriptor: the block that one access moves.  Its integers have signs, which `max` and `min` follow."""
 
     element: ScalarType
     block: tuple[int, ...]
+    unsigned: bool = False
 
 
 TritonType: TypeAlias = TileType | DescriptorType

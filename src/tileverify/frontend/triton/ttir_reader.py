@@ -136,6 +136,8 @@ class _Reader:
         token = self._token
         if (text is not None and token.text != text) or (kind is not None and token.kind != kind):
             self._fail(f"expected {text or kind}, found {token.text or 'the end'!r}")
+        if token.kind == "end":
+            self._fail("the text ends in the middle of the module")
         self._next += 1
         return token
 
@@ -218,10 +220,9 @@ class _Reader:
     # ---------------------------------------------------------------------------------------------- ops
     def _op(self) -> TritonOp:
         results = self._result_names()
-        token = self._take()
-        if token.kind not in ("word", "text"):
-            self._fail(f"expected an op, found {token.text!r}", token)
-        name = token.text.strip('"')
+        if self._token.kind not in ("word", "text"):
+            self._fail(f"expected an op, found {self._token.text or 'the end'!r}")
+        name = self._take().text.strip('"')
         parts = _Parts([], [], [], {}, [], None, [], [])
         if name == "scf.for":
             self._for(parts)
@@ -485,6 +486,8 @@ def _result_types(name: str, parts: _Parts) -> tuple[TritonType, ...]:
         if isinstance(block, TileType) and isinstance(block.element, ScalarType):
             return (DescriptorType(block.element, block.shape),)
         return (block,)
+    if name == "tt.split" and parts.result_types is not None:
+        return (parts.result_types[0],) * 2  # both halves are of the one type that is printed
     if parts.result_types is not None:
         return tuple(parts.result_types)
     if name == "arith.constant" and isinstance(parts.attributes.get("value"), bool) and not parts.types:

@@ -19,6 +19,7 @@ _OTHERSCALAR_TYPES: Final[Mapping[str, ScalarType]] = {
 } | {"index": ScalarType("i32", 32), "i128": ScalarType("i128", 128)}
 """Types that Tile IR has no word for; who uses one is told."""
 _POINTER: Final = re.compile(r"!tt\.ptr<(?P<pointee>.*?)(?:,\s*(?P<space>\d+))?>", re.DOTALL)
+_SIGNED_ELEMENT: Final = re.compile(r"(?<=[x<])([su])i(\d+)(?=[,>])")
 _TENSOR: Final = re.compile(r"(?:tensor)?<(?P<shape>(?:\d+x)*)(?P<element>[^,]+(?:<[^>]*>)?)>", re.DOTALL)
 
 
@@ -28,6 +29,8 @@ def type_of(text: str) -> TritonType | None:
     if text.startswith("!tt.tensordesc<"):
         inner = text.removeprefix("!tt.tensordesc<")[:-1]
         return _descriptor(inner if inner.startswith("tensor<") else f"<{inner}>")
+    if text.startswith("<") and _SIGNED_ELEMENT.search(text):
+        return _descriptor(text)
     pointer = _POINTER.fullmatch(text)
     if pointer is not None:
         pointee = type_of(pointer["pointee"])
@@ -45,9 +48,11 @@ def type_of(text: str) -> TritonType | None:
 
 
 def _descriptor(text: str) -> DescriptorType | None:
-    block = type_of(text)
+    """The block of a descriptor, whose integers are printed with signs (``<4x8xsi32>``)."""
+    signed = _SIGNED_ELEMENT.search(text)
+    block = type_of(_SIGNED_ELEMENT.sub(r"i\2", text))
     if isinstance(block, TileType) and isinstance(block.element, ScalarType):
-        return DescriptorType(block.element, block.shape)
+        return DescriptorType(block.element, block.shape, unsigned=signed is not None and signed[1] == "u")
     return None
 
 

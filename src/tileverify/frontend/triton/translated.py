@@ -46,13 +46,15 @@ class TritonPointer:
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """``sizes`` and ``strides`` are i64 tiles without dimensions; ``nan``: loads are padded with NaN, not with zero."""
+    """``sizes`` and ``strides`` are i64 tiles without dimensions; ``nan``: loads are padded with NaN, not with zero;
+    ``unsigned``: so are its integers."""
 
     base: TritonPointer
     sizes: tuple[Value, ...]
     strides: tuple[Value, ...]
     block: tuple[int, ...]
     nan: bool = False
+    unsigned: bool = False
 
 
 Translated: TypeAlias = Value | TritonPointer | Descriptor

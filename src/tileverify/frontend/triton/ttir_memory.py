@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from ..bytecode.assembly_text import FORMATS
-from ..bytecode.builder import I64, pointer
-from ..bytecode.model import Bounded, DivBy, ScalarType, TileType, Value
-from .translated import Descriptor, TileBuilder, Translated, TritonPointer, element_of, shape_of, tile_of
+from ..bytecode.builder import I64
+from ..bytecode.model import Bounded, TileType, Value
+from .translated import Descriptor, TileBuilder, Translated, TritonPointer, element_of, shape_of
 from .ttir import DescriptorType, TritonOp
 from .ttir_arithmetic import pointer_to_integer
 from .ttir_constants import float_bits
@@ -144,18 +144,57 @@ def atomic_cas(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list
     return made
 
 
+def atomic_load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> Value:
+    place, *rest = operands
+    semantics, scope = (word for word, _ in op.words)
+    token = order.tokens.before(place.root, writes=False)
+    value, given = b.body.op(
+        "load_ptr_tko",
+        ptr=b.address(place),
+        mask=rest[0] if rest else None,
+        token=token,
+        ord=semantics,
+        scope=_SCOPES[scope],
+    )
+    order.tokens.after(place.root, given, reads=True, writes=False)
+    if semantics == "acquire":
+        order.tokens.barrier()
+    made: Value = value
+    return made
+
+
+def atomic_store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
+    place, value, *rest = operands
+    semantics, scope = (word for word, _ in op.words)
+    token = order.tokens.before(place.root, writes=True, everything=semantics in _RELEASES)
+    given = b.body.op(
+        "store_ptr_tko",
+        ptr=b.address(place),
+        val=value,
+        mask=rest[0] if rest else None,
+        token=token,
+        ord=semantics,
+        scope=_SCOPES[scope],
+    )
+    order.tokens.after(place.root, given, reads=False, writes=True)
+
+
 def barrier(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
     order.tokens.barrier()
 
 
 # --------------------------------------------------------------------------------------------------- descriptors
+_NAN_PADDING: Final = 2
+
+
 def make_descriptor(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> Descriptor:
     base, *numbers = operands
     sizes = tuple(b.widened(value) for value in numbers[: op.groups[0]])
     strides = tuple(b.widened(value) for value in numbers[op.groups[0] :])
     type = op.result_type
     assert isinstance(type, DescriptorType)
-    return Descriptor(base, sizes, strides, type.block, nan="nan" in str(op.attributes.get("padding", "")))
+    nan = op.attributes.get("padding") == _NAN_PADDING
+    return Descriptor(base, sizes, strides, type.block, nan=nan, unsigned=type.unsigned)
 
 
 def _block(b: TileBuilder, view: Descriptor, indices: list[Value]) -> tuple[TritonPointer, Value]:
@@ -218,6 +257,8 @@ def descriptor_reduce(b: TileBuilder, order: AccessTokens, op: TritonOp, operand
     kind = op.word(0)
     value = b.reshaped(value, place.shape)
     spelled = f"f{kind}" if kind == "add" and element_of(value).is_float else kind
+    if kind in ("max", "min") and view.unsigned:
+        spelled = f"u{kind}"
     _atomic(b, order, op, place, spelled, "relaxed", "gpu", value, mask)
 
 
@@ -238,51 +279,13 @@ def printed(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[An
     """A print touches no memory of the kernel, and is left out."""
 
 
-def promised(b: TileBuilder, op: TritonOp, value: Translated) -> Translated:
-    """``value`` with the promises that ``tl.multiple_of`` and ``tl.max_contiguous`` left on its op."""
-    divisors, runs = op.attributes.get("tt.divisibility"), op.attributes.get("tt.contiguity")
-    if not isinstance(value, Value):
-        return value
-    element = tile_of(value).element
-    if not isinstance(element, ScalarType) or not element.is_integer:
-        return value
-    shape = shape_of(value)
-    spans = runs if isinstance(runs, tuple) else (1,) * len(shape)
-    if isinstance(divisors, tuple) and divisors and isinstance(divisors[-1], int):
-        # Of a run the first number is divisible.
-        along = len(shape) - 1
-        divisor, span = divisors[-1], spans[-1] if spans else 1
-        if shape and isinstance(span, int) and span > 1 and shape[along] % span == 0:
-            value = b.body.op("assume", s=value, pred=DivBy(divisor, span, along))
-        elif divisor > 1:
-            value = b.body.op("assume", s=value, pred=DivBy(divisor))
-    if shape and len(spans) == len(shape):
-        for dim, span in enumerate(spans):
-            if isinstance(span, int) and span > 1 and shape[dim] % span == 0:
-                assert isinstance(value, Value)
-                _promise_run(b, value, dim, span)
-    return value
-
-
-def _promise_run(b: TileBuilder, value: Value, dim: int, span: int) -> None:
-    """Promise that each ``span`` lanes along ``dim`` hold consecutive numbers: each is the first plus its distance."""
-    type = tile_of(value)
-    runs = (*type.shape[:dim], type.shape[dim] // span, span, *type.shape[dim + 1 :])
-    wide = b.reshaped(value, runs)
-    heads = TileType(type.element, tuple(1 if d == dim + 1 else e for d, e in enumerate(runs)))
-    zero = b.number(0)
-    first = b.body.op("extract", s=wide, index=(zero,) * len(runs), results=[heads])
-    distance = b.along(b.lanes(span, element_of(value)), dim + 1, runs)
-    expected = b.body.op("addi", lhs=b.stretched(first, runs), rhs=distance)
-    equal = b.body.op("cmpi", lhs=wide, rhs=expected, pred="equal", sgn="signed")
-    b.body.op("assume", s=b.body.op("exti", s=equal, sgn="unsigned", results=[TileType(I64, runs)]), pred=Bounded(1, 1))
-
-
 RULES: Final[Mapping[str, Access]] = {
     "tt.load": load,
     "tt.store": store,
     "tt.atomic_rmw": atomic_rmw,
     "tt.atomic_cas": atomic_cas,
+    "tt.atomic_load": atomic_load,
+    "tt.atomic_store": atomic_store,
     "ttg.barrier": barrier,
     "gpu.barrier": barrier,
     "tt.make_tensor_descriptor": make_descriptor,
@@ -296,4 +299,4 @@ RULES: Final[Mapping[str, Access]] = {
     "tt.print": printed,
 }
 
-__all__ = ["RULES", "pointer", "promised"]
+__all__ = ["RULES"]

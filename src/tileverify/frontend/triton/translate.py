@@ -20,16 +20,17 @@ from .ttir import DescriptorType, TritonBlock, TritonFunction, TritonModule, Tri
 from .ttir_arithmetic import Rule
 from .ttir_control import call, for_, function_body, if_, while_
 from .ttir_effects import EffectsOf, handed_on
-from .ttir_lanes import reduce, scan
-from .ttir_memory import AccessTokens, promised
+from .ttir_lanes import mapped, reduce, scan
+from .ttir_memory import AccessTokens
 from .ttir_order import DataFlow, ProgramOrder, TritonOrder
+from .ttir_promises import promised
 
 VERSION: Final = (13, 4)
 PRODUCER: Final = "triton"
 
-_PURE: Final[Mapping[str, Rule]] = {**ttir_arithmetic.RULES, **ttir_shapes.RULES, **ttir_lanes.RULES}
-_CONTROL: Final = {"scf.for": for_, "scf.while": while_, "scf.if": if_, "tt.call": call}
-_COMBINING: Final = {"tt.reduce": reduce, "tt.scan": scan}
+PURE: Final[Mapping[str, Rule]] = {**ttir_arithmetic.RULES, **ttir_shapes.RULES, **ttir_lanes.RULES}
+CONTROL: Final = {"scf.for": for_, "scf.while": while_, "scf.if": if_, "tt.call": call}
+COMBINING: Final = {"tt.reduce": reduce, "tt.scan": scan, "tt.map_elementwise": mapped}
 _ENDS: Final = (".yield", ".return", ".condition")
 
 
@@ -135,8 +136,8 @@ class Translator:
         return [self.value(name) for name in names]
 
     def _op(self, op: TritonOp) -> None:
-        if op.name in _CONTROL:
-            _CONTROL[op.name](self, op)
+        if op.name in CONTROL:
+            CONTROL[op.name](self, op)
             return
         operands = [self.value(name) for name in op.operands]
         results = [promised(self.b, op, value) for value in self._results(op, operands)]
@@ -146,13 +147,13 @@ class Translator:
             self.order.flow.computed(op, operands, results)
 
     def _results(self, op: TritonOp, operands: list[Any]) -> Sequence[Translated]:
-        if op.name in _PURE:
-            return (_PURE[op.name](self.b, op, operands),)
+        if op.name in PURE:
+            return (PURE[op.name](self.b, op, operands),)
         if op.name in ttir_memory.RULES:
             made = ttir_memory.RULES[op.name](self.b, self.order, op, operands)
             return () if made is None else (made,)
-        if op.name in _COMBINING:
-            return _COMBINING[op.name](self.b, op, operands, lambda values: self._combined(op, values))
+        if op.name in COMBINING:
+            return COMBINING[op.name](self.b, op, operands, lambda values: self._combined(op, values))
         if op.name == "tt.addptr":
             place, by = operands
             return (self.b.moved(place, by),)

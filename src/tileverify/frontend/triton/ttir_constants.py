@@ -50,7 +50,11 @@ def _bits(item: str, element: ScalarType) -> int:
         return int(item.lower() == "true")
     if element.is_integer or item.lower().lstrip("+-").startswith("0x"):
         return int(item, 0) & ((1 << element.bits) - 1)  # hexadecimal floats are printed as their patterns
-    return float_bits(Fraction(item) if item[-1].isdigit() or item[-1] == "." else float(item), FORMATS[element.name])
+    format = FORMATS[element.name]
+    number = Fraction(item) if item[-1].isdigit() or item[-1] == "." else float(item)
+    if number == 0 and item.startswith("-"):
+        return 1 << (format.bits - 1)  # a fraction has no negative zero
+    return float_bits(number, format)
 
 
 def float_bits(value: Fraction | float, format: FloatFormat) -> int:

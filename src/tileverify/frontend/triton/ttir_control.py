@@ -10,6 +10,7 @@ both meet again, or to a ``return``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -74,7 +75,7 @@ def for_(t: Translator, op: TritonOp) -> None:
     _check(t, op, types)
     roots, effects = _roots(t, op, types), _effects(t, op)
     first = [_hand(t, value, root) for value, root in zip(inits, roots, strict=True)]
-    tokens = t.order.tokens.carried(effects.touched, effects.written)
+    tokens, kept = t.order.tokens.carried(effects.touched, effects.written), t.order.tokens.copy()
     unsigned = any(word == "unsigned" for word, _ in op.words)
     with t.b.body.for_(lower, upper, step, [*first, *tokens], unsigned=unsigned) as region, t.scope():
         counter, *carried = region.arguments
@@ -86,6 +87,7 @@ def for_(t: Translator, op: TritonOp) -> None:
         values = [_hand(t, value, root) for value, root in zip(handed, roots, strict=True)]
         t.located(op)
         t.b.body.op("continue", args=(*values, *t.order.tokens.carried(effects.touched, effects.written)))
+    t.order.tokens.restore(kept)
     _results(t, op, types, roots, region.results, effects)
 
 
@@ -111,7 +113,7 @@ def while_(t: Translator, op: TritonOp) -> None:
     inits = [t.value(name) for name in op.operands]
     roots = t.effects.carried[op]
     first = [_hand(t, value, root) for value, root in zip(inits, roots, strict=True)]
-    tokens = t.order.tokens.carried(effects.touched, effects.written)
+    tokens, kept = t.order.tokens.carried(effects.touched, effects.written), t.order.tokens.copy()
     wanted: list[Type] = [_handed_type(type, root) for type, root in zip(op.result_types, results, strict=True)]
     with t.b.body.loop([*first, *tokens], results=[*wanted, *(TOKEN for _ in tokens)]) as region, t.scope():
         for name, type, root, given in zip(before.arguments, before.types, roots, region.arguments, strict=False):
@@ -127,10 +129,13 @@ def while_(t: Translator, op: TritonOp) -> None:
                 t.b.body.op("break", args=(*left, *t.order.tokens.carried(effects.touched, effects.written)))
         for name, value in zip(after.arguments, handed, strict=True):
             t.define(name, value)
+            if t.order.flow is not None:
+                t.order.flow.forget(name)  # the first region may have used the name for another value
         again = t.block(after)
         t.located(op)
         values = [_hand(t, value, root) for value, root in zip(again, roots, strict=True)]
         t.b.body.op("continue", args=(*values, *t.order.tokens.carried(effects.touched, effects.written)))
+    t.order.tokens.restore(kept)
     _results(t, op, op.result_types, results, region.results, effects)
 
 
@@ -170,9 +175,11 @@ def call(t: Translator, op: TritonOp) -> None:
              for each in arguments]  # fmt: skip
     t.effects.function(callee, roots)
     t.calls.append(name)
-    with t.scope():
-        for parameter, value in zip(callee.parameters, arguments, strict=True):
-            t.define(f"%{parameter.name}", value)
+    names = [f"%{parameter.name}" for parameter in callee.parameters]
+    flow = t.order.flow
+    with t.scope(), flow.called(dict(zip(names, op.operands, strict=True))) if flow is not None else nullcontext():
+        for parameter, value in zip(names, arguments, strict=True):
+            t.define(parameter, value)
         returned = function_body(t, callee, op)
     t.calls.pop()
     for result, value in zip(op.results, returned, strict=True):

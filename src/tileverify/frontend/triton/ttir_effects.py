@@ -17,7 +17,7 @@ _KEEP_BASE: Final = frozenset({
     "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.bitcast", "tt.unsplat",
     "tt.make_tensor_descriptor", "arith.bitcast",
 })  # fmt: skip
-_READS: Final = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather"})
+_READS: Final = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather", "tt.atomic_load"})
 _WRITES: Final = frozenset(
     {
         "tt.store",
@@ -26,6 +26,7 @@ _WRITES: Final = frozenset(
         "tt.descriptor_reduce",
         "tt.atomic_rmw",
         "tt.atomic_cas",
+        "tt.atomic_store",
     }
 )
 _ORDERS_ALL: Final = frozenset({"ttg.barrier", "gpu.barrier"})
@@ -62,6 +63,7 @@ class EffectsOf:
 
     def __init__(self, module: TritonModule) -> None:
         self._module = module
+        self._calls: list[str] = []
         self.effects: dict[TritonOp, Effects] = {}
         self.roots: dict[TritonOp, tuple[str | None, ...]] = {}
         self.carried: dict[TritonOp, tuple[str | None, ...]] = {}
@@ -101,9 +103,11 @@ class EffectsOf:
             known[op.results[0]] = first if first == second else None
         elif op.name == "tt.call":
             callee = self._module.functions.get(str(op.attributes.get("callee")))
-            if callee is None:
+            if callee is None or callee.name in self._calls:
                 return _EVERYTHING
+            self._calls.append(callee.name)
             effects, roots = self.function(callee, [known.get(name) for name in op.operands])
+            self._calls.pop()
             self.effects[op] = effects
             known.update(zip(op.results, roots, strict=False))
             return effects

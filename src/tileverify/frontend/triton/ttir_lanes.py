@@ -92,6 +92,14 @@ def scan(b: TileBuilder, op: TritonOp, operands: list[Any], body: Body) -> tuple
     return tuple(values)
 
 
+def mapped(b: TileBuilder, op: TritonOp, operands: list[Any], body: Body) -> tuple[Value, ...]:
+    """``tl.map_elementwise``: a function of single lanes, applied to whole tiles where it does not branch."""
+    (region,) = op.regions
+    if op.attributes.get("pack") != 1 or len(region.blocks) != 1 or any(each.regions for each in region.block.ops):
+        raise b.cannot(op, "tt.map_elementwise of a function that branches or takes several lanes has no translation")
+    return tuple(b.stretched(value, shape_of(operands[0])) for value in body(operands))
+
+
 def _doubled(b: TileBuilder, values: list[Value], axis: int, width: int, body: Body, *, reverse: bool) -> list[Value]:
     """From scans of runs of ``width`` lanes those of runs twice as long: the half that comes later in the scan takes in
     the last value of the half before it."""

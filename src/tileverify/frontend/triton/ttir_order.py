@@ -18,7 +18,8 @@ acquires or releases are ordered against every array.  The prover checks what ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -171,11 +172,22 @@ class DataFlow:
     def leave(self) -> None:
         self._known.pop()
 
+    @contextmanager
+    def called(self, arguments: Mapping[str, str]) -> Iterator[None]:
+        """A function, whose parameters are these values of its caller: it shares no other name with it."""
+        caller = self._known
+        self._known = [{parameter: self.of(name) for parameter, name in arguments.items()}]
+        yield
+        self._known = caller
+
     def of(self, name: str) -> Flow:
         return next((scope[name] for scope in reversed(self._known) if name in scope), _NOTHING)
 
     def define(self, name: str, flow: Flow) -> None:
         self._known[-1][name] = flow
+
+    def forget(self, name: str) -> None:
+        self.define(name, _NOTHING)
 
     def loaded(self, op: TritonOp, place: TritonPointer, mask: Value | None, token: Value) -> None:
         """Note the result of a load."""

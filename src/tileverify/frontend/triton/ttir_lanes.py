@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from ..bytecode.assembly_text import FORMATS
 from ..bytecode.builder import I8, I32, scalar, tile
 from ..bytecode.model import Bounded, FloatAttribute, IntegerAttribute, ScalarType, TileType, Value
 from ..bytecode.optable import BY_NAME
-from .translated import TileBuilder, Translated, element_of, shape_of, tile_of
+from .translated import TileBuilder, Translated, element_of, shape_of, tile_of, tiles
 from .ttir import TritonOp
 from .ttir_arithmetic import Rule
 from .ttir_constants import float_bits
@@ -55,17 +55,17 @@ def single_op(op: TritonOp) -> TritonOp | None:
     return first if known and last.operands == first.results else None
 
 
-def reduce(b: TileBuilder, op: TritonOp, operands: list[Any], body: Body) -> tuple[Value, ...]:
+def reduce(b: TileBuilder, op: TritonOp, operands: Sequence[Translated], body: Body) -> tuple[Value, ...]:
     axis = op.integer("axis")
     single = single_op(op)
     if single is not None:
-        (value,) = operands
+        (value,) = tiles(operands)
         what, sign = _COMBINING[single.name]
         with b.body.reduce([value], axis, [identity(what, element_of(value), sign)]) as region:
             lhs, rhs = region.arguments
             b.body.op("yield", args=tuple(body([lhs, rhs])))
         return region.results
-    values: list[Value] = list(operands)
+    values = tiles(operands)
     shape = shape_of(values[0])
     while shape_of(values[0])[axis] > 1:
         pairs = [halves(b, value, axis) for value in values]
@@ -73,17 +73,17 @@ def reduce(b: TileBuilder, op: TritonOp, operands: list[Any], body: Body) -> tup
     return tuple(b.reshaped(value, shape[:axis] + shape[axis + 1 :]) for value in values)
 
 
-def scan(b: TileBuilder, op: TritonOp, operands: list[Any], body: Body) -> tuple[Value, ...]:
+def scan(b: TileBuilder, op: TritonOp, operands: Sequence[Translated], body: Body) -> tuple[Value, ...]:
     axis, reverse = op.integer("axis"), op.attributes.get("reverse") is True
     single = single_op(op)
     if single is not None:
-        (value,) = operands
+        (value,) = tiles(operands)
         what, sign = _COMBINING[single.name]
         with b.body.scan([value], axis, [identity(what, element_of(value), sign)], reverse=reverse) as region:
             lhs, rhs = region.arguments
             b.body.op("yield", args=tuple(body([lhs, rhs])))
         return region.results
-    values: list[Value] = list(operands)
+    values = tiles(operands)
     shape = shape_of(values[0])
     width = 1
     while width < shape[axis]:
@@ -92,12 +92,12 @@ def scan(b: TileBuilder, op: TritonOp, operands: list[Any], body: Body) -> tuple
     return tuple(values)
 
 
-def mapped(b: TileBuilder, op: TritonOp, operands: list[Any], body: Body) -> tuple[Value, ...]:
+def mapped(b: TileBuilder, op: TritonOp, operands: Sequence[Translated], body: Body) -> tuple[Value, ...]:
     """``tl.map_elementwise``: a function of single lanes, applied to whole tiles where it does not branch."""
     (region,) = op.regions
     if op.attributes.get("pack") != 1 or len(region.blocks) != 1 or any(each.regions for each in region.block.ops):
         raise b.cannot(op, "tt.map_elementwise of a function that branches or takes several lanes has no translation")
-    return tuple(b.stretched(value, shape_of(operands[0])) for value in body(operands))
+    return tuple(b.stretched(value, shape_of(operands[0])) for value in body(tiles(operands)))
 
 
 def _doubled(b: TileBuilder, values: list[Value], axis: int, width: int, body: Body, *, reverse: bool) -> list[Value]:
@@ -134,10 +134,10 @@ _LARGEST: Final = 1 << 20
 """Lanes of a tile that compares every index with every place."""
 
 
-def gather(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def gather(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     """``source[..., index, ...]``: of all lanes along the axis the one whose number is the index, its bits or-ed with
     zeros.  That an index is a lane is promised, as Triton leaves others undefined."""
-    source, index = operands
+    source, index = tiles(operands)
     axis = op.integer("axis")
     shape, count = shape_of(index), shape_of(source)[axis]
     wide = (*shape, count)
@@ -169,9 +169,9 @@ def gather(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
     return cast
 
 
-def histogram(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def histogram(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     """How many lanes hold each of 0, 1, ...; a mask leaves lanes out."""
-    value, *masks = operands
+    value, *masks = tiles(operands)
     (bins,) = op.result_type.shape if isinstance(op.result_type, TileType) else ()
     (count,) = shape_of(value)
     wide = (count, bins)
@@ -189,9 +189,9 @@ def histogram(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
 
 
 # ------------------------------------------------------------------------------------------------------ products
-def dot(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def dot(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     """A matrix product; ``inputPrecision = tf32`` rounds f32 inputs first."""
-    lhs, rhs, acc = operands
+    lhs, rhs, acc = tiles(operands)
     if element_of(lhs).is_integer:
         made: Value = b.body.op("mmai", lhs=lhs, rhs=rhs, acc=acc, sl="signed", sr="signed")
         return made
@@ -208,10 +208,10 @@ def dot(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
 _SCALED: Final[Mapping[str, str]] = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2", "e2m1": "f4E2M1FN"}
 
 
-def dot_scaled(b: TileBuilder, op: TritonOp, operands: list[Any]) -> Translated:
+def dot_scaled(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
     """``lhs scale s, rhs scale t, acc``: a product of values with a power of two for each block of them."""
     scaled = {position for word, position in op.words if word == "scale"}
-    values = list(operands)
+    values = tiles(operands)
     lhs, ls = values.pop(0), values.pop(0) if 1 in scaled else None
     at = 2 if ls is not None else 1
     rhs, rs = values.pop(0), values.pop(0) if at + 1 in scaled else None

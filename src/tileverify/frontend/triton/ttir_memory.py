@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from ..bytecode.assembly_text import FORMATS
 from ..bytecode.builder import I64
 from ..bytecode.model import Bounded, TileType, Value
-from .translated import Descriptor, TileBuilder, Translated, TritonPointer, element_of, shape_of
+from .translated import Descriptor, TileBuilder, Translated, TritonPointer, element_of, shape_of, tiles
 from .ttir import DescriptorType, TritonOp
-from .ttir_arithmetic import pointer_to_integer
 from .ttir_constants import float_bits
 from .ttir_order import DataFlow, ProgramOrder, TritonOrder
 
@@ -24,15 +23,22 @@ class AccessTokens:
     flow: DataFlow | None = None
 
 
-Access: TypeAlias = Callable[[TileBuilder, AccessTokens, TritonOp, list[Any]], "Translated | None"]
+Access: TypeAlias = Callable[[TileBuilder, AccessTokens, TritonOp, Sequence[Translated]], "Translated | None"]
 
 _SCOPES: Final[Mapping[str, str]] = {"cta": "tl_blk", "gpu": "device", "sys": "sys"}
 _RELEASES: Final = frozenset({"release", "acq_rel"})
 
 
-def load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> Value:
-    """A load; lanes that the mask leaves out hold ``other``, and anything where there is none."""
+def accessed(operands: Sequence[Translated]) -> tuple[TritonPointer, list[Value]]:
+    """Where an op goes, and its other operands, which are numbers: Triton IR stores no pointers."""
     place, *rest = operands
+    assert isinstance(place, TritonPointer)
+    return place, tiles(rest)
+
+
+def load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> Value:
+    """A load; lanes that the mask leaves out hold ``other``, and anything where there is none."""
+    place, rest = accessed(operands)
     mask, other = (*rest, None, None)[:2]
     return _load(b, order, op, place, mask, other, volatile=op.attributes.get("isVolatile") is True)
 
@@ -58,10 +64,8 @@ def _load(
     return made
 
 
-def store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
-    place, value, *rest = operands
-    if isinstance(value, TritonPointer):
-        value = pointer_to_integer(b, value)
+def store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
+    place, (value, *rest) = accessed(operands)
     _store(b, order, op, place, value, rest[0] if rest else None)
 
 
@@ -80,8 +84,8 @@ _MODES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-def atomic_rmw(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> Value:
-    place, value, *rest = operands
+def atomic_rmw(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> Value:
+    place, (value, *rest) = accessed(operands)
     kind, semantics, scope = (word for word, _ in op.words)
     return _atomic(b, order, op, place, kind, semantics, scope, value, rest[0] if rest else None)
 
@@ -124,8 +128,8 @@ def _after_atomic(order: AccessTokens, place: TritonPointer, semantics: str, tok
         order.tokens.barrier()
 
 
-def atomic_cas(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> Value:
-    place, compared, value = operands
+def atomic_cas(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> Value:
+    place, (compared, value) = accessed(operands)
     semantics, scope = (word for word, _ in op.words)
     if element_of(value).name not in ("i32", "i64", "f32", "f64"):
         raise b.cannot(op, f"Tile IR has no compare-and-swap of {element_of(value).name}")
@@ -144,8 +148,8 @@ def atomic_cas(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list
     return made
 
 
-def atomic_load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> Value:
-    place, *rest = operands
+def atomic_load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> Value:
+    place, rest = accessed(operands)
     semantics, scope = (word for word, _ in op.words)
     token = order.tokens.before(place.root, writes=False)
     value, given = b.body.op(
@@ -163,8 +167,8 @@ def atomic_load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: lis
     return made
 
 
-def atomic_store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
-    place, value, *rest = operands
+def atomic_store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
+    place, (value, *rest) = accessed(operands)
     semantics, scope = (word for word, _ in op.words)
     token = order.tokens.before(place.root, writes=True, everything=semantics in _RELEASES)
     given = b.body.op(
@@ -179,7 +183,7 @@ def atomic_store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: li
     order.tokens.after(place.root, given, reads=False, writes=True)
 
 
-def barrier(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
+def barrier(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
     order.tokens.barrier()
 
 
@@ -187,8 +191,8 @@ def barrier(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[An
 _NAN_PADDING: Final = 2
 
 
-def make_descriptor(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> Descriptor:
-    base, *numbers = operands
+def make_descriptor(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> Descriptor:
+    base, numbers = accessed(operands)
     sizes = tuple(b.widened(value) for value in numbers[: op.groups[0]])
     strides = tuple(b.widened(value) for value in numbers[op.groups[0] :])
     type = op.result_type
@@ -224,14 +228,15 @@ def _block(b: TileBuilder, view: Descriptor, indices: list[Value]) -> tuple[Trit
     return b.moved(wide, offset), mask
 
 
-def _indices(op: TritonOp, operands: list[Any]) -> tuple[Descriptor, list[Value], list[Value]]:
+def _indices(op: TritonOp, operands: Sequence[Translated]) -> tuple[Descriptor, list[Value], list[Value]]:
     """The descriptor, the indices in brackets, and what follows them."""
-    view, *rest = operands
-    count = op.groups[0]
+    view, *others = operands
+    assert isinstance(view, Descriptor)
+    rest, count = tiles(others), op.groups[0]
     return view, rest[:count], rest[count:]
 
 
-def descriptor_load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> Value:
+def descriptor_load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> Value:
     """Lanes outside of the array are padded."""
     view, indices, _ = _indices(op, operands)
     place, mask = _block(b, view, indices)
@@ -243,14 +248,14 @@ def descriptor_load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands:
     return b.reshaped(value, type.shape)
 
 
-def descriptor_store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
+def descriptor_store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
     """Lanes outside of the array are not stored."""
     view, indices, (value,) = _indices(op, operands)
     place, mask = _block(b, view, indices)
     _store(b, order, op, place, b.reshaped(value, place.shape), mask)
 
 
-def descriptor_reduce(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
+def descriptor_reduce(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
     """A relaxed atomic of each lane inside of the array."""
     view, indices, (value,) = _indices(op, operands)
     place, mask = _block(b, view, indices)
@@ -263,19 +268,19 @@ def descriptor_reduce(b: TileBuilder, order: AccessTokens, op: TritonOp, operand
 
 
 # ------------------------------------------------------------------------------------------------------- promises
-def assume(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
+def assume(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
     """``tl.assume(condition)``: a promise that the condition is 1."""
-    (condition,) = operands
+    (condition,) = tiles(operands)
     wide = b.body.op("exti", s=condition, sgn="unsigned", results=[TileType(I64, shape_of(condition))])
     b.body.op("assume", s=wide, pred=Bounded(1, 1))
 
 
-def device_assert(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
-    (condition,) = operands
+def device_assert(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
+    (condition,) = tiles(operands)
     b.body.op("assert", c=condition, msg=op.word(0) if op.words else "device_assert")
 
 
-def printed(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: list[Any]) -> None:
+def printed(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
     """A print touches no memory of the kernel, and is left out."""
 
 

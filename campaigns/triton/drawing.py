@@ -82,12 +82,11 @@ class Drawing:
         kind = s.randrange(12)
         if kind < 5:
             return f"({x} {s.choice('+-*&|^')} {y})"
-        if kind == 5:
+        if kind in (5, 6):
             type = s.choice(INTEGERS)
-            y = self.typed_integer(scalar, deep - 1)
-            return f"({x}.to(tl.{type}) {s.choice(('//', '%'))} (({y}.to(tl.{type}) & 7) + 1))"
-        if kind == 6:
-            return f"({x} {s.choice(('<<', '>>'))} ({self.typed_integer(scalar, deep - 1)} & 7))"
+            few = f"({self.typed_integer(scalar, deep - 1)}.to(tl.{type}) & 7)"
+            kept = f"({few} + 1)" if kind == 5 else few
+            return f"({x}.to(tl.{type}) {s.choice(('//', '%') if kind == 5 else ('<<', '>>'))} {kept})"
         if kind == 7:
             return f"tl.{s.choice(('minimum', 'maximum'))}({x}, {y})"
         if kind == 8:

@@ -19,6 +19,10 @@ def add(x, y, out, n, BLOCK: tl.constexpr):
     live = at < n
     tl.store(out + at, tl.load(x + at, mask=live) + tl.load(y + at, mask=live, other=0.0), mask=live)
 """
+TUNED = """@triton.autotune(configs=[
+    triton.Config({'BLOCK': 64}, num_warps=2), triton.Config({'BLOCK': 128}), triton.Config({'BLOCK': 256}),
+], key=['n'])
+"""
 LAUNCH = """[[launch]]
 kernel = "add"
 grid = ["cdiv(n, 128)"]
@@ -150,6 +154,19 @@ def test_a_tuned_kernel_is_found(tileverify: CommandLine) -> None:
     assert "BLOCK = 256" in str(result["notes"])
 
 
+def test_every_configuration_is_judged(tileverify: CommandLine) -> None:
+    spec = LAUNCH.replace(", BLOCK = 128", "").replace("kernel =", 'configs = "autotune"\nname = "tuned"\nkernel =')
+    small, fitting, large = results(tileverify, write(TUNED + ADD, spec))
+    assert [each["launch"] for each in (small, fitting, large)] == [
+        "tuned-BLOCK=64-w2", "tuned-BLOCK=128-w4", "tuned-BLOCK=256-w4",
+    ]  # fmt: skip
+    assert (small["verdict"], fitting["verdict"], large["verdict"]) == ("proved", "proved", "proved")
+    unmasked = ADD.replace("mask=live", "mask=at >= 0")
+    padded = spec.replace('"f32[n]"', '"f32[128 * cdiv(n, 128)]"')
+    verdicts = [each["verdict"] for each in results(tileverify, write(TUNED + unmasked, padded, "unmasked"))]
+    assert verdicts == ["proved", "proved", "refuted"]
+
+
 def test_certificates_are_confirmed(tileverify: CommandLine) -> None:
     assert tileverify("check", write(ADD, LAUNCH), "--certificate", "proofs").code == 0
     ran = tileverify("recheck", "proofs")
@@ -181,6 +198,8 @@ def test_ir_of_the_cache_is_read_as_it_stands(tileverify: CommandLine, tmp_path:
         (ADD.replace("n, BLOCK", "m, BLOCK"), LAUNCH, "'n' is no parameter"),
         (ADD.replace("other=0.0", "other=nothing"), LAUNCH, "kernels.py:9\n"),
         (ADD, LAUNCH + 'order = "tokens"\n', "order: must be one of 'triton', 'program'"),
+        (ADD, LAUNCH + 'configs = "autotune"\n', "'add' has no @triton.autotune"),
+        (TUNED + ADD, LAUNCH + 'configs = "autotune"\n', "args.BLOCK: the configurations of @triton.autotune give it"),
         (ADD, LAUNCH + "options = { num_warp = 4 }\n", "options.num_warp: is no option; did you mean 'num_warps'?"),
         (ADD, LAUNCH + "options = { num_warps = 0 }\n", "must be a positive integer"),
         (ADD, LAUNCH.replace('"f32[n]", y', '"f8e8m0[n]", y'), "Triton has no such argument of 'add'"),

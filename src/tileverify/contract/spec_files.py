@@ -42,6 +42,7 @@ FIELDS = (
     "origin",
     "order",
     "options",
+    "configs",
     "args",
 )
 

@@ -75,7 +75,8 @@ class _Kernel:
     """A kernel of any kind of source.
 
     ``alias`` is another name that targets and specs may use; ``parameters`` is ``None`` where only the spec can tell
-    their meaning.  ``is_helper``: it is a kernel only where a spec says so.
+    their meaning.  ``is_helper``: it is a kernel only where a spec says so.  ``configured``: the launches that one
+    stands for which says `configs`.
     """
 
     name: str
@@ -87,6 +88,7 @@ class _Kernel:
     infer: Callable[[], KernelUnit]
     is_triton: bool = False
     is_helper: bool = False
+    configured: Callable[[RawLaunch], Iterator[RawLaunch]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +317,8 @@ def _launches(
 ) -> Iterator[FoundLaunch | SourceFailure]:
     try:
         launches = specs.of_kernel((kernel.name, kernel.alias), kernel.decorated())
+        if kernel.configured is not None:
+            launches = tuple(each for raw in launches for each in kernel.configured(raw))
     except TileVerifyError as error:
         yield SourceFailure(path, kernel.name, None, error)
         return
@@ -336,7 +340,7 @@ def _launches(
 
 
 def _refuse_triton_words(raw: RawLaunch) -> None:
-    for field in ("order", "options"):
+    for field in ("order", "options", "configs"):
         if field in raw.fields:
             raise raw.error(field, f"'{raw.kernel}' is no Triton kernel, so the launch has no '{field}'")
 
@@ -386,6 +390,7 @@ def _triton_kernel(kernel: TritonKernel) -> _Kernel:
         infer=partial(inferred_triton_unit, kernel),
         is_triton=True,
         is_helper=kernel.is_helper,
+        configured=kernel.configured,
     )
 
 

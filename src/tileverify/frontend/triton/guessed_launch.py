@@ -32,7 +32,7 @@ def guessed_parameters(function: Any, decorated: object) -> GuessedParameters:
     use = _PointerUse(function)
     names = [parameter.name for parameter in function.params if not parameter.is_constexpr]
     pointers = {name: "i32" if name in use.indices else "f32" for name in names if name in use.pointers}
-    chosen = _first_configuration(decorated)
+    chosen: dict[str, object] = next((dict(each.kwargs) for each in configurations(decorated)), {})
     constants = {
         parameter.name: chosen.get(parameter.name, parameter.default if parameter.has_default else _BLOCK)
         for parameter in function.params
@@ -41,14 +41,14 @@ def guessed_parameters(function: Any, decorated: object) -> GuessedParameters:
     return GuessedParameters(pointers, constants)
 
 
-def _first_configuration(decorated: object) -> dict[str, Any]:
-    """The values that the first configuration of a tuner chooses."""
+def configurations(decorated: object) -> Sequence[Any]:
+    """What ``@triton.autotune`` chooses from (`triton.Config`), if it stands above the kernel."""
     while decorated is not None:
-        configurations = getattr(decorated, "configs", None)
-        if configurations:
-            return dict(configurations[0].kwargs)
+        found: Sequence[Any] | None = getattr(decorated, "configs", None)
+        if found:
+            return found
         decorated = getattr(decorated, "fn", None) if type(decorated).__module__.startswith("triton.") else None
-    return {}
+    return ()
 
 
 @dataclass

@@ -43,7 +43,7 @@ from ..sources.bytecode_file import bytecode_entries
 from ..sources.entry_launch import inferred_unit
 from ..sources.fixed_inputs import PythonScan
 from ..sources.importing import import_file
-from .guessed_launch import guessed_parameters
+from .guessed_launch import configurations, guessed_parameters
 from .translate import translate
 from .ttir import TritonFunction, TritonModule
 from .ttir_reader import read_ttir, read_ttir_file
@@ -74,6 +74,29 @@ class TritonKernel:
 
     def decorated(self) -> tuple[RawLaunch, ...]:
         return ()
+
+    def configured(self, raw: RawLaunch) -> Iterator[RawLaunch]:
+        """One launch for each configuration of ``@triton.autotune``, if ``raw`` asks for them; else ``raw``."""
+        if "configs" not in raw.fields:
+            yield raw
+            return
+        if raw.fields["configs"] != "autotune":
+            raise raw.error("configs", "must be 'autotune'")
+        found = configurations(self.decorated_function)
+        if not found:
+            raise raw.error("configs", f"'{self.name}' has no @triton.autotune")
+        given = raw.fields.get("args", {})
+        others = {key: value for key, value in raw.fields.items() if key != "configs"}
+        for number, configuration in enumerate(found):
+            values: dict[str, object] = dict(configuration.kwargs)
+            twice = sorted(values.keys() & given.keys()) if isinstance(given, Mapping) else []
+            if twice:
+                raise raw.error(f"args.{twice[0]}", "the configurations of @triton.autotune give it a value")
+            options = {"num_warps": configuration.num_warps, "num_stages": configuration.num_stages}
+            named = "-".join((str(raw.fields.get("name", number)), *(f"{key}={each}" for key, each in values.items())))
+            arguments = {**given, **values} if isinstance(given, Mapping) else given
+            yield replace(raw, fields={**others, "name": f"{named}-w{options['num_warps']}", "args": arguments,
+                                       "options": options})  # fmt: skip
 
 
 def need_triton(file: str | None) -> types.ModuleType:

@@ -174,6 +174,24 @@ def test_certificates_are_confirmed(tileverify: CommandLine) -> None:
     assert ran.out.startswith("confirmed")
 
 
+def test_a_kernel_is_compared_with_its_reference(tileverify: CommandLine) -> None:
+    source = write(ADD, LAUNCH)
+    reference = (
+        "def right(x, y, out, n):\n    return {'out': x + y}\n\n\ndef wrong(x, y, out, n):\n    return {'out': x - y}\n"
+    )
+    Path("reference.py").write_text(reference, encoding="utf-8")
+    assert tileverify("equal", f"{source}::add", "--reference", "reference.py::right").code == 0
+    assert tileverify("equal", f"{source}::add", "--reference", "reference.py::wrong").code == 1
+
+
+def test_a_kernel_runs_and_is_built(tileverify: CommandLine) -> None:
+    source = write(ADD, LAUNCH)
+    ran = tileverify("run", f"{source}::add", "--size", "n=300")
+    assert ran.code == 0
+    assert tileverify("build", f"{source}::add", "-o", "add.tvk", "--arch", "none").code == 0
+    assert "add" in tileverify("show", "add.tvk").out
+
+
 def test_ir_of_the_cache_is_read_as_it_stands(tileverify: CommandLine, tmp_path: Path) -> None:
     from tileverify.frontend.sources.fixed_inputs import scan_python
     from tileverify.frontend.triton.triton_kernels import triton_ir, triton_kernels_of_file

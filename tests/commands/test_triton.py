@@ -121,6 +121,47 @@ def test_both_orders(tileverify: CommandLine, first: str, second: str, triton: s
     assert 'order = "program"' in ordered["stated"]  # type: ignore[operator]
 
 
+FLOATS = """@triton.jit
+def change(x, other, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    value = tl.load(x + at)
+    tl.store(x + at, {value})
+    tl.store(other + at, value)
+"""
+FLOATS_LAUNCH = """[[launch]]
+kernel = "change"
+grid = [1]
+args = { x = "TYPE[64]", other = "TYPE[64]", n = "i32", BLOCK = 64 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "verdict"),
+    [
+        ("value * 2 + n", "f32", "proved"),
+        ("tl.where(value > 0, value, 0.0)", "f32", "proved"),
+        ("tl.exp(value - tl.max(value, 0))", "f32", "proved"),
+        ("value - value", "f32", "proved"),  # NaN stays NaN: no compiler may know it
+        ("tl.maximum(value, 0.0)", "f32", "proved"),
+        ("tl.where(at < 32, value, 0.0)", "f32", "undecided"),  # half of the lanes need nothing
+        ("tl.where(tl.abs(value) < 0.0, 1.0, 2.0)", "f32", "undecided"),  # never: the answer needs nothing
+        ("tl.where(value < float('-inf'), 1.0, 2.0)", "f32", "undecided"),
+        ("tl.where(value > value, 1.0, 2.0)", "f32", "undecided"),
+        ("value + n", "i32", "proved"),
+        ("at + tl.sum(value, 0)", "i32", "proved"),
+        ("value ^ (value + 0)", "i32", "undecided"),
+        ("at + tl.sum(value ^ (value + n - n), 0)", "i32", "undecided"),
+        ("(value & 7) >> 3", "i32", "undecided"),
+        ("at + n", "i32", "undecided"),
+    ],
+)
+def test_only_values_that_need_a_load_wait_for_it(
+    tileverify: CommandLine, value: str, dtype: str, verdict: str
+) -> None:
+    (result,) = results(tileverify, write(FLOATS.format(value=value), FLOATS_LAUNCH.replace("TYPE", dtype)))
+    assert result["verdict"] == verdict
+
+
 def test_helpers_are_no_kernels(tileverify: CommandLine) -> None:
     helper = "@triton.jit\ndef twice(value):\n    return value * 2\n\n\n"
     (result,) = results(tileverify, write(helper + ADD.replace("tl.load(x + at", "twice(tl.load(x + at", 1).replace(

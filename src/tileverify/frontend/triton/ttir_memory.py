@@ -184,7 +184,10 @@ def atomic_store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Se
 
 
 def barrier(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
-    order.tokens.barrier()
+    """``tl.debug_barrier()`` prints as ``ttg.barrier all``; one that is of shared memory alone orders no array."""
+    spaces = {word for word, _ in op.words}
+    if not spaces or "all" in spaces or spaces >= {"global_read", "global_write"}:
+        order.tokens.barrier()
 
 
 # --------------------------------------------------------------------------------------------------- descriptors

@@ -27,6 +27,7 @@ from ..bytecode.builder import TOKEN, BodyBuilder
 from ..bytecode.model import Value
 from .translated import Translated, TritonPointer, shape_of
 from .ttir import TritonOp
+from .ttir_lanes import single_op
 
 ANY: Final = ""
 """The root of pointers that may be into any array."""
@@ -140,12 +141,24 @@ class TritonOrder(_Order):
 
 
 # --------------------------------------------------------------------------------------------------- data flow
+# A store cannot be earlier than a load if the stored value *needs* the loaded one, whatever the compiler knows of
+# numbers: ``x ^ x``, ``(x & 7) >> 3`` and ``where(i < 4, x, 0)`` need nothing of x.  So only these ops hand a need on:
+#
+#     sums, differences, products, quotients, functions of floats      of each operand
+#     sums, differences, xor, products of integers; max, min of floats  of an operand, if no other one needs that load
+#     comparisons                        of an operand that is a float, or a loaded integer, if no other one needs it
+#     selections between two values      of the condition
+#     reductions of a whole tile by one op                              of all lanes
+
+
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """A load that a value comes from, lane by lane: its places, its mask, its token."""
+    """A load that a value needs, lane by lane: its places, its mask, its token.  ``plain``: the value may still be any
+    number, so that no comparison of it has an answer beforehand."""
 
     place: tuple[object, ...]
     token: Value
+    plain: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +169,29 @@ class Flow:
     lanes: frozenset[_Load] = frozenset()
     whole: frozenset[Value] = frozenset()
 
+    @property
+    def tokens(self) -> frozenset[Value]:
+        return self.whole | {load.token for load in self.lanes}
+
 
 _NOTHING: Final = Flow()
+_KEEP_ALL: Final = frozenset({
+    "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf", "arith.extf", "arith.bitcast", "tt.bitcast",
+    "tt.precise_divf", "tt.fp_to_fp", "math.fma",
+})  # fmt: skip
+_KEEP_ONE: Final = frozenset({"arith.addi", "arith.subi", "arith.xori"})
+_KEEP_ALL_NOT_PLAIN: Final = frozenset({
+    "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp", "arith.truncf", "math.exp", "math.exp2", "math.log",
+    "math.log2", "math.sqrt", "math.rsqrt", "math.sin", "math.cos", "math.absf", "math.tanh", "math.erf", "math.floor",
+    "math.ceil", "tt.precise_sqrt",
+})  # fmt: skip
+_KEEP_ONE_NOT_PLAIN: Final = frozenset(
+    {"arith.muli", "arith.maxnumf", "arith.minnumf", "arith.maximumf", "arith.minimumf"}
+)
+_COMPARE: Final = frozenset({"arith.cmpf", "arith.cmpi"})
+_MOVE_LANES: Final = frozenset(
+    {"tt.broadcast", "tt.splat", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.unsplat", "tt.addptr"}
+)
 
 
 @dataclass
@@ -165,6 +199,7 @@ class DataFlow:
     """The flow of values by their names, region by region: a token ends with its region."""
 
     _known: list[dict[str, Flow]] = field(default_factory=lambda: [{}])
+    _constants: dict[str, str] = field(default_factory=dict)
 
     def enter(self) -> None:
         self._known.append({})
@@ -191,24 +226,54 @@ class DataFlow:
 
     def loaded(self, op: TritonOp, place: TritonPointer, mask: Value | None, token: Value) -> None:
         """Note the result of a load."""
-        made = _Load(place_key(place, mask), token)
-        whole = frozenset().union(*(self.of(name).whole for name in op.operands))
-        self.define(op.results[0], Flow(frozenset({made}), whole))
+        self.define(op.results[0], Flow(frozenset({_Load(place_key(place, mask), token)})))
 
     def computed(self, op: TritonOp, operands: Sequence[Translated], results: Sequence[Translated]) -> None:
         """Note the results of an op that touches no memory."""
+        if op.name == "arith.constant":
+            self._constants[op.results[0]] = str(op.attributes.get("value"))
         flows = [self.of(name) for name in op.operands]
-        whole = frozenset().union(*(flow.whole for flow in flows)) if flows else frozenset()
         shapes = [shape_of(value) for value in operands]
-        if op.name == "tt.reduce" and all(len(shape) == 1 for shape in shapes):
-            whole |= {load.token for flow in flows for load in flow.lanes}
         for name, value in zip(op.results, results, strict=True):
-            lanes: frozenset[_Load] = frozenset()
-            if op.name not in _MOVES_LANES:
-                lanes = lanes.union(
-                    *(flow.lanes for flow, shape in zip(flows, shapes, strict=True) if shape == shape_of(value))
-                )
-            self.define(name, Flow(lanes, whole))
+            own = [
+                replace(flow, lanes=flow.lanes if shape == shape_of(value) else frozenset())
+                for flow, shape in zip(flows, shapes, strict=True)
+            ]
+            self.define(name, self._needed(op, flows, own, shapes))
+
+    def _needed(
+        self, op: TritonOp, flows: Sequence[Flow], own: Sequence[Flow], shapes: Sequence[tuple[int, ...]]
+    ) -> Flow:
+        """What the result needs; ``own``: of each operand without lanes that are others in the result."""
+        if op.name in _MOVE_LANES:
+            return Flow(whole=_all(flow.whole for flow in flows))
+        if op.name == "tt.reduce" and single_op(op) is not None and all(len(shape) == 1 for shape in shapes):
+            return Flow(whole=_all(flow.tokens for flow in flows))
+        if op.name in _KEEP_ALL:
+            return _joined(own)
+        if op.name in _KEEP_ALL_NOT_PLAIN:
+            return _not_plain(_joined(own))
+        if op.name in _KEEP_ONE:
+            return _joined(_alone(own))
+        if op.name in _KEEP_ONE_NOT_PLAIN and not any(self._is_extreme(name) for name in op.operands):
+            return _not_plain(_joined(_alone(own)))
+        if op.name in _COMPARE:
+            return self._compared(op, own)
+        if op.name == "arith.select" and op.operands[1] != op.operands[2]:
+            return _not_plain(own[0])
+        return _NOTHING
+
+    def _compared(self, op: TritonOp, own: Sequence[Flow]) -> Flow:
+        """A comparison with a number that is the least or greatest of all has an answer beforehand."""
+        told = self._constants.keys() & set(op.operands)
+        if any(self._is_extreme(name) for name in op.operands) or (op.name == "arith.cmpi" and told):
+            return _NOTHING
+        kept = [Flow(frozenset(load for load in flow.lanes if load.plain)) for flow in _alone(own)]
+        return _not_plain(_joined(kept))
+
+    def _is_extreme(self, name: str) -> bool:
+        """Whether it is a constant that is infinite or no number, which MLIR prints by its bits."""
+        return "0x" in self._constants.get(name, "")
 
     def before_store(self, op: TritonOp, place: TritonPointer, mask: Value | None) -> tuple[Value, ...]:
         """Tokens of the loads that a store follows, because it needs their values at its own places."""
@@ -218,9 +283,24 @@ class DataFlow:
         return tuple(own.union(*(flow.whole for flow in flows)))
 
 
-_MOVES_LANES: Final = frozenset({ "tt.broadcast", "tt.splat", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.cat",
-"tt.join", "tt.split", "tt.reduce", "tt.scan", "tt.gather", "tt.histogram", "tt.dot", "tt.dot_scaled",
-"tt.make_tensor_descriptor", "tt.unsplat", })  # fmt: skip
+def _all(sets: Iterable[frozenset[Value]]) -> frozenset[Value]:
+    return frozenset().union(*sets)
+
+
+def _joined(flows: Iterable[Flow]) -> Flow:
+    flows = tuple(flows)
+    return Flow(frozenset().union(*(flow.lanes for flow in flows)), _all(flow.whole for flow in flows))
+
+
+def _not_plain(flow: Flow) -> Flow:
+    return Flow(frozenset(replace(load, plain=False) for load in flow.lanes), flow.whole)
+
+
+def _alone(flows: Sequence[Flow]) -> Iterator[Flow]:
+    """Of each operand the loads that no other operand needs."""
+    for position, flow in enumerate(flows):
+        others = _all(other.tokens for number, other in enumerate(flows) if number != position)
+        yield Flow(frozenset(load for load in flow.lanes if load.token not in others), flow.whole - others)
 
 
 def place_key(place: TritonPointer, mask: Value | None) -> tuple[object, ...]:

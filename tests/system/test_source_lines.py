@@ -15,7 +15,8 @@ from tileverify.system.printable import bare_lines, source_lines
 ODD: Final = [chr(code) for code in range(0x3000) if len(f"a{chr(code)}b".splitlines()) == 2]
 OF_MESSAGES: Final = {
     "backend/assembler.py", "backend/numbers/array_files.py", "commands/watching.py",
-    "frontend/sources/bytecode_file.py", "gating/mcp_server.py", "gating/runs/workers.py", "gating/sandbox/sandbox.py",
+    "frontend/sources/bytecode_file.py",
+    "frontend/triton/triton_kernels.py", "gating/mcp_server.py", "gating/runs/workers.py", "gating/sandbox/sandbox.py",
     "launching/run.py", "launching/tuning.py", "record/pytest_plugin/launch_session.py",
     "record/recorded_command.py", "reports/causes.py", "pipeline/stability.py",
     "serving/lsp/shown_sources.py",

@@ -153,6 +153,11 @@ args = { x = "TYPE[64]", other = "TYPE[64]", n = "i32", BLOCK = 64 }
         ("at + tl.sum(value ^ (value + n - n), 0)", "i32", "undecided"),
         ("(value & 7) >> 3", "i32", "undecided"),
         ("at + n", "i32", "undecided"),
+        ("tl.minimum(tl.maximum(value, 0.0), 1.0) * (n & 1 & 2).to(tl.float32)", "f32", "undecided"),  # finite times 0
+        ("value * (n & 1 & 2)", "i32", "undecided"),  # times 0
+        ("at + tl.sum(value, 0) * (n & 1 & 2)", "i32", "undecided"),
+        ("value * 65536 * 65536", "i32", "undecided"),
+        ("value * 3", "i32", "proved"),
     ],
 )
 def test_only_values_that_need_a_load_wait_for_it(

@@ -18,6 +18,7 @@ acquires or releases are ordered against every array.  The prover checks what ma
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -142,10 +143,13 @@ class TritonOrder(_Order):
 
 # --------------------------------------------------------------------------------------------------- data flow
 # A store cannot be earlier than a load if the stored value *needs* the loaded one, whatever the compiler knows of
-# numbers: ``x ^ x``, ``(x & 7) >> 3`` and ``where(i < 4, x, 0)`` need nothing of x.  So only these ops hand a need on:
+# numbers: ``x ^ x``, ``(x & 7) >> 3`` and ``where(i < 4, x, 0)`` need nothing of x, and ``x * 0.0`` only if x may be
+# NaN or infinite.  So only these ops hand a need on:
 #
-#     sums, differences, products, quotients, functions of floats      of each operand
-#     sums, differences, xor, products of integers; max, min of floats  of an operand, if no other one needs that load
+#     sums, differences, functions of floats                            of each operand
+#     products, quotients of floats                                     of each operand that may be NaN or infinite
+#     sums, differences, xor of integers; max, min of floats            of an operand, if no other one needs that load
+#     one product of an integer and a constant that is not 0            of the integer
 #     comparisons                        of an operand that is a float, or a loaded integer, if no other one needs it
 #     selections between two values      of the condition
 #     reductions of a whole tile by one op                              of all lanes
@@ -154,11 +158,12 @@ class TritonOrder(_Order):
 @dataclass(frozen=True, slots=True)
 class _Load:
     """A load that a value needs, lane by lane: its places, its mask, its token.  ``plain``: the value may still be any
-    number, so that no comparison of it has an answer beforehand."""
+    number, so that no comparison of it has an answer beforehand.  ``tame``: a product with it may be known to be 0."""
 
     place: tuple[object, ...]
     token: Value
     plain: bool = True
+    tame: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +181,16 @@ class Flow:
 
 _NOTHING: Final = Flow()
 _KEEP_ALL: Final = frozenset({
-    "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf", "arith.extf", "arith.bitcast", "tt.bitcast",
-    "tt.precise_divf", "tt.fp_to_fp", "math.fma",
+    "arith.addf", "arith.subf", "arith.negf", "arith.extf", "tt.fp_to_fp",
 })  # fmt: skip
+_KEEP_WILD: Final = frozenset({"arith.mulf", "arith.divf", "tt.precise_divf", "math.fma"})
 _KEEP_ONE: Final = frozenset({"arith.addi", "arith.subi", "arith.xori"})
 _KEEP_ALL_NOT_PLAIN: Final = frozenset({
-    "arith.extsi", "arith.extui", "arith.sitofp", "arith.uitofp", "arith.truncf", "math.exp", "math.exp2", "math.log",
+    "arith.extsi", "arith.extui", "arith.truncf", "math.exp", "math.exp2", "math.log",
     "math.log2", "math.sqrt", "math.rsqrt", "math.sin", "math.cos", "math.absf", "math.tanh", "math.erf", "math.floor",
     "math.ceil", "tt.precise_sqrt",
 })  # fmt: skip
-_KEEP_ONE_NOT_PLAIN: Final = frozenset(
-    {"arith.muli", "arith.maxnumf", "arith.minnumf", "arith.maximumf", "arith.minimumf"}
-)
+_KEEP_ONE_TAME: Final = frozenset({"arith.maxnumf", "arith.minnumf", "arith.maximumf", "arith.minimumf"})
 _COMPARE: Final = frozenset({"arith.cmpf", "arith.cmpi"})
 _MOVE_LANES: Final = frozenset(
     {"tt.broadcast", "tt.splat", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.unsplat", "tt.addptr"}
@@ -248,15 +251,22 @@ class DataFlow:
         if op.name in _MOVE_LANES:
             return Flow(whole=_all(flow.whole for flow in flows))
         if op.name == "tt.reduce" and single_op(op) is not None and all(len(shape) == 1 for shape in shapes):
-            return Flow(whole=_all(flow.tokens for flow in flows))
+            whole = _all(flow.whole | {load.token for load in flow.lanes if not load.tame} for flow in flows)
+            return Flow(whole=whole)
         if op.name in _KEEP_ALL:
             return _joined(own)
+        if op.name in _KEEP_WILD:
+            return _joined(Flow(frozenset(load for load in flow.lanes if not load.tame), flow.whole) for flow in own)
         if op.name in _KEEP_ALL_NOT_PLAIN:
             return _not_plain(_joined(own))
         if op.name in _KEEP_ONE:
             return _joined(_alone(own))
-        if op.name in _KEEP_ONE_NOT_PLAIN and not any(self._is_extreme(name) for name in op.operands):
-            return _not_plain(_joined(_alone(own)))
+        if op.name in _KEEP_ONE_TAME and not any(self._is_extreme(name) for name in op.operands):
+            kept = _not_plain(_joined(_alone(own)))
+            return Flow(frozenset(replace(load, tame=True) for load in kept.lanes))
+        if op.name == "arith.muli" and any(map(self._is_factor, op.operands)):
+            lanes = _joined(own).lanes
+            return Flow(frozenset(replace(load, plain=False, tame=True) for load in lanes if not load.tame))
         if op.name in _COMPARE:
             return self._compared(op, own)
         if op.name == "arith.select" and op.operands[1] != op.operands[2]:
@@ -274,6 +284,11 @@ class DataFlow:
     def _is_extreme(self, name: str) -> bool:
         """Whether it is a constant that is infinite or no number, which MLIR prints by its bits."""
         return "0x" in self._constants.get(name, "")
+
+    def _is_factor(self, name: str) -> bool:
+        """Whether it is one integer for all lanes that is not 0."""
+        number = re.fullmatch(r"(?:dense<)?(-?\d+)>?", self._constants.get(name, ""))
+        return number is not None and int(number[1]) != 0
 
     def before_store(self, op: TritonOp, place: TritonPointer, mask: Value | None) -> tuple[Value, ...]:
         """Tokens of the loads that a store follows, because it needs their values at its own places."""

@@ -179,7 +179,7 @@ class Spelled:
         return found
 
     def _of_each(self, clause: Expression | SameArray, about: str) -> list[Expression]:
-        """A condition on the arrays of a list, which it is said to have."""
+        """A condition on each array of a list, and that the list has an array."""
         assert not isinstance(clause, SameArray)
         return [_holds_some(about), *of_arrays(clause, about, self.arrays[about])]
 
@@ -206,7 +206,7 @@ def lengths_of(arguments: Sequence[Argument], given: Sequence[object]) -> dict[s
 
 
 def spelled_out(spec: LaunchSpec, lengths: Mapping[str, int]) -> Spelled:
-    """The contract of the launches whose lists have these lengths; raises `UsageError` where it cannot be said."""
+    """The contract of the launches whose lists have these lengths; raises `UsageError` if no guard can state it."""
     if sum(lengths.values()) > MOST_ARRAYS:
         raise UsageError(f"'{spec.kernel}' is launched with lists of more than {MOST_ARRAYS} arrays in all")
     arrays = {name: tuple(f"{name}[{number}]" for number in range(count)) for name, count in lengths.items()}
@@ -229,7 +229,7 @@ def spelled_out(spec: LaunchSpec, lengths: Mapping[str, int]) -> Spelled:
 
 
 def _holds_some(listed: str) -> Expression:
-    """A list whose arrays something is said of has one."""
+    """The list has an array: a condition on its arrays is about lists that have one."""
     return Apply(">=", (Name(f"{listed}.length"), Number(1)))
 
 

@@ -6,6 +6,7 @@ import importlib.machinery
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Protocol, SupportsInt, TypeAlias, TypeGuard
 
@@ -122,6 +123,21 @@ Interpret: TypeAlias = Callable[[TileKernel, Grid, Sequence[object]], None]
 """Runs a launch of a kernel, its grid and its arguments on arrays in the host's memory."""
 
 
+@dataclass(frozen=True, eq=False)
+class TritonSpecialisation:
+    """A ``@triton.jit`` function as Triton's compiler was asked for it: the text of its Triton IR, under ``symbol``.
+
+    ``parameters``: all of them, compile-time constants too, the parts of tuples one by one.  ``options``: ``num_warps``
+    and its like.
+    """
+
+    function: FunctionType
+    symbol: str
+    text: str
+    parameters: list[str]
+    options: dict[str, int]
+
+
 class Observer(Protocol):
     """What is told of every launch before it is made."""
 
@@ -138,6 +154,25 @@ class Observer(Protocol):
         how: str,
     ) -> Exception | None:
         """The same of a launch whose arguments lie in no memory yet."""
+
+
+class TritonObserver(Protocol):
+    """What is told of every launch of a Triton kernel before it is made."""
+
+    def triton_room(self, function: FunctionType) -> bool:
+        """Whether one more specialisation of a Triton kernel is wanted."""
+
+    def triton_launch(
+        self,
+        specialisation: TritonSpecialisation,
+        grid: Grid,
+        described: Sequence[Described],
+        arrays: Sequence[object],
+    ) -> None:
+        """``arrays``: the objects behind ``described``."""
+
+    def triton_failed(self, function: FunctionType | None, error: Exception) -> None:
+        """A launch that cannot be written down."""
 
 
 # -------------------------------------------------------------------------------------------------------------- imports

@@ -221,7 +221,7 @@ def _nothing(command: Sequence[str], exit_code: int, recording: Recording) -> st
     if recording.imported_cuda_tile:
         return f"{ended} launched no kernel of Tile IR; nothing was recorded"
     return (
-        f"{ended} imported neither cuda.tile nor cuda.core nor cuda.bindings; nothing was recorded "
+        f"{ended} imported neither cuda.tile nor triton nor cuda.core nor cuda.bindings; nothing was recorded "
         "(a Python started with -I, -E or -S cannot be recorded, it ignores PYTHONPATH)"
     )
 

@@ -46,7 +46,7 @@ from ..sources.importing import import_file
 from .guessed_launch import configurations, guessed_parameters
 from .translate import translate
 from .ttir import TritonFunction, TritonModule
-from .ttir_reader import read_ttir, read_ttir_file
+from .ttir_reader import declared_parameters, read_ttir, read_ttir_text
 
 EXTRA: Final = "triton"
 _DIVISOR: Final = 16
@@ -248,18 +248,30 @@ class TritonIrKernel:
 
 def triton_ir_kernels(path: Path) -> tuple[TritonIrKernel, ...]:
     """The kernels of a ``.ttir`` file; :class:`SourceError` at a line that cannot be read."""
-    module = read_ttir_file(path)
+    return kernels_of_ir(read_ttir_text(path), path)
+
+
+def kernels_of_ir(text: str, path: Path) -> tuple[TritonIrKernel, ...]:
+    """The kernels of ``text``, which is named ``path`` in errors."""
+    module = read_ttir(text, str(path))
     return tuple(
         TritonIrKernel(
-            path, function.name, function.location.line if function.location else None, _named(function), module
+            path,
+            function.name,
+            function.location.line if function.location else None,
+            _named(function, declared_parameters(text)),
+            module,
         )
         for function in module.kernels
     )
 
 
-def _named(function: TritonFunction) -> tuple[KernelParameter, ...] | None:
+def _named(function: TritonFunction, declared: Sequence[str]) -> tuple[KernelParameter, ...] | None:
+    """Names that are ``declared`` go before printed ones, which may be those of a variable that a parameter became."""
     names = [parameter.name for parameter in function.parameters]
     numbered = [f"arg{number}" for number in range(len(names))]
+    if len(declared) == len(names):
+        return tuple(map(KernelParameter, declared))
     return None if names == numbered else tuple(map(KernelParameter, names))
 
 
@@ -303,9 +315,17 @@ def _specialisation(
 def _constant(argument: Argument, parameter: Any) -> tuple[object] | None:
     """The value that is compiled in; ``None`` if there is none."""
     if isinstance(argument, ConstantArgument):
-        return (argument.value,)
+        return (_language_type(argument.value),)
     one = isinstance(argument, ScalarArgument) and argument.value is not None and constant_value(argument.value) == 1
     return (1,) if one and not getattr(parameter, "do_not_specialize", False) else None
+
+
+def _language_type(value: object) -> object:
+    """The data type that ``"tl.float16"`` names; any other constant as it is."""
+    if not isinstance(value, str) or not value.startswith("tl."):
+        return value
+    found: object = getattr(importlib.import_module("triton.language"), value.removeprefix("tl."), value)
+    return found
 
 
 def _type_word(kernel: TritonKernel, spec: LaunchSpec, argument: Argument, parameter: Any) -> str:

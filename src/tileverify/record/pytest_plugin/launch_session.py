@@ -11,15 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from ...hook import imitate_gpu, watch
+from ...hook import imitate_gpu, watch, watch_triton
 from ...hook.described_launch import Described
-from ...hook.foreign import AfterImport, Grid, JitSignature, TileKernel
+from ...hook.foreign import AfterImport, Grid, JitSignature, TileKernel, TritonSpecialisation
 from ...hook.interpreting import Interpreting
 from ...hook.launch_hooks import LaunchHooks
+from ...hook.triton_launches import TritonHooks
 from ...results import Verdict
 from ...system.own_files import PACKAGE
 from ..recorded import Gpu
@@ -78,6 +80,7 @@ class LaunchSession:
         if self._no_gpu and _RECORDED not in sys.modules:
             imitate_gpu(after, _CAPABILITY, kernels_run=interpret is not None)
         watch(after, hooks)
+        watch_triton(after, TritonHooks(self._late, runs=runs, interpret=interpret.triton if interpret else None))
         after.install()
 
     def _watcher(self) -> Watcher:
@@ -207,6 +210,21 @@ class _LateWatcher:
         how: str,
     ) -> Exception | None:
         return self._tell(lambda watcher: watcher.traced(kernel, grid, signature, described, alias, how))
+
+    def triton_room(self, function: FunctionType) -> bool:
+        return not self.closed
+
+    def triton_launch(
+        self,
+        specialisation: TritonSpecialisation,
+        grid: Grid,
+        described: Sequence[Described],
+        arrays: Sequence[object],
+    ) -> None:
+        self._tell(lambda watcher: watcher.triton_launch(specialisation, grid, described, arrays))
+
+    def triton_failed(self, function: FunctionType | None, error: Exception) -> None:
+        self._tell(lambda watcher: watcher.triton_failed(function, error))
 
     def _tell(self, tell: Callable[[Watcher], Exception | None]) -> Exception | None:
         if self.closed:

@@ -168,8 +168,9 @@ class TritonObserver(Protocol):
         grid: Grid,
         described: Sequence[Described],
         arrays: Sequence[object],
-    ) -> None:
-        """``arrays``: the objects behind ``described``."""
+    ) -> bool:
+        """``arrays``: the objects behind ``described``.  Whether nothing needs to be told of an equal launch: the same
+        numbers, and arrays at the same places."""
 
     def triton_failed(self, function: FunctionType | None, error: Exception) -> None:
         """A launch that cannot be written down."""
@@ -190,6 +191,10 @@ class AfterImport:
 
     def install(self) -> None:
         sys.meta_path.insert(0, self)
+
+    def remove(self) -> None:
+        """What is imported from now on is nobody's concern."""
+        sys.meta_path.remove(self)
 
     def call(self, name: str, callback: Callback) -> None:
         """Call ``callback(module)`` once module ``name`` has been executed; at once if it has been already."""

@@ -168,7 +168,7 @@ class Recorder:
         grid: Grid,
         described: Sequence[Described],
         arrays: Sequence[object],
-    ) -> None:
+    ) -> bool:
         """Record one launch of a ``@triton.jit`` function; ``arrays``: the objects behind what is described."""
         with self._lock:
             try:
@@ -183,6 +183,7 @@ class Recorder:
                     self._record_contents(contents, known.key, number)
             except Exception as error:
                 self.triton_failed(specialisation.function, error)
+        return False
 
     def triton_failed(self, function: FunctionType | None, error: Exception) -> None:
         """A launch of a Triton kernel could not be written down."""

@@ -14,9 +14,9 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType, ModuleType, SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from .described_launch import (
     Described,
@@ -68,12 +68,19 @@ InterpretTriton = Callable[[TritonSpecialisation, Grid, "Sequence[Described]"], 
 """Runs a launch on arrays in the host's memory."""
 
 
+Launch: TypeAlias = "tuple[object, ...]"
+"""The grid, places and sizes of arrays, and all other arguments."""
+
+_MOST_TOLD = 1024
+
+
 @dataclass
 class _Made:
-    """What the compiler gave for one source, and how its launches are described."""
+    """What the compiler gave for one source, how its launches are described, and those that need no other look."""
 
     specialisation: TritonSpecialisation
     source: Source
+    told: dict[Launch, None] = field(default_factory=dict)
 
 
 class TritonHooks:
@@ -152,24 +159,49 @@ class TritonHooks:
 
     def _launched(self, kernel: Any, run: Callable[..., object] | None, *given: Any) -> None:
         """``given``: three axes of the grid, six things of Triton's own, and the arguments."""
-        grid, arguments = given[:3], given[9:]
+        grid, arguments = tuple(map(int, given[:3])), given[9:]
         if "triton_made" not in kernel.__dict__:
             kernel.triton_made = self._make(kernel.src, kernel.metadata._asdict(), lambda: str(kernel.asm["ttir"]))
-        if kernel.triton_made is not None and all(int(axis) > 0 for axis in grid):  # an empty grid is not launched
+        if kernel.triton_made is not None and all(axis > 0 for axis in grid):  # an empty grid is not launched
             self._tell(kernel.triton_made, grid, arguments)
         if run is not None:
             run(*given)
 
     def _tell(self, made: _Made, grid: Grid, arguments: Sequence[object]) -> None:
+        launch = _launch_of(made.source, grid, arguments)
+        if launch is not None and launch in made.told:
+            return
         try:
             found = list(leaves(made.source, arguments))
             described = [describe(name, value, kind, on_host=not self._runs) for name, value, kind in found]
         except Exception as error:
             self._observer.triton_failed(made.specialisation.function, error)
             return
-        self._observer.triton_launch(made.specialisation, grid, described, [_array_of(value) for _, value, _ in found])
+        arrays = [_array_of(value) for _, value, _ in found]
+        if self._observer.triton_launch(made.specialisation, grid, described, arrays) and launch is not None:
+            if len(made.told) >= _MOST_TOLD:
+                made.told.pop(next(iter(made.told)))
+            made.told[launch] = None
         if self._interpret is not None:
             self._interpret(made.specialisation, grid, described)
+
+
+def _launch_of(source: Source, grid: Grid, arguments: Sequence[Any]) -> Launch | None:
+    """What equal launches of a specialisation have in common; ``None`` for one with arguments that may change."""
+    kinds = source.signature.values()
+    if len(kinds) != len(arguments):
+        return None
+    launch: list[object] = [grid]
+    for kind, each in zip(kinds, arguments, strict=True):
+        if kind == "constexpr":
+            continue
+        if type(each) in (int, float, bool):
+            launch.append(each)
+        elif isinstance(kind, str) and kind.startswith("*") and hasattr(each, "stride"):
+            launch.append((each.data_ptr(), each.shape, each.stride()))
+        else:
+            return None
+    return tuple(launch)
 
 
 def _nothing(*of: object) -> None:

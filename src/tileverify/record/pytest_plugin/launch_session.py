@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FunctionType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from ..recorded import LaunchFailure
     from ..recording import Recording
     from .watcher import Watcher
+
+T = TypeVar("T")
 
 _CAPABILITY: Final = (10, 0)
 _CONFIGURATIONS: Final = 3
@@ -198,7 +200,7 @@ class _LateWatcher:
         self._watcher: Watcher | None = None
 
     def launch(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object], how: str) -> Exception | None:
-        return self._tell(lambda watcher: watcher.launch(kernel, grid, arguments, how))
+        return self._tell(lambda watcher: watcher.launch(kernel, grid, arguments, how), None)
 
     def traced(
         self,
@@ -209,7 +211,7 @@ class _LateWatcher:
         alias: Sequence[Sequence[str]],
         how: str,
     ) -> Exception | None:
-        return self._tell(lambda watcher: watcher.traced(kernel, grid, signature, described, alias, how))
+        return self._tell(lambda watcher: watcher.traced(kernel, grid, signature, described, alias, how), None)
 
     def triton_room(self, function: FunctionType) -> bool:
         return not self.closed
@@ -220,15 +222,15 @@ class _LateWatcher:
         grid: Grid,
         described: Sequence[Described],
         arrays: Sequence[object],
-    ) -> None:
-        self._tell(lambda watcher: watcher.triton_launch(specialisation, grid, described, arrays))
+    ) -> bool:
+        return self._tell(lambda watcher: watcher.triton_launch(specialisation, grid, described, arrays), False)
 
     def triton_failed(self, function: FunctionType | None, error: Exception) -> None:
-        self._tell(lambda watcher: watcher.triton_failed(function, error))
+        self._tell(lambda watcher: watcher.triton_failed(function, error), None)
 
-    def _tell(self, tell: Callable[[Watcher], Exception | None]) -> Exception | None:
+    def _tell(self, tell: Callable[[Watcher], T], otherwise: T) -> T:
         if self.closed:
-            return None
+            return otherwise
         if self._watcher is None:
             self._watcher = self._make()
         return tell(self._watcher)

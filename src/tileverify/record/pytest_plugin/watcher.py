@@ -133,7 +133,7 @@ class Watcher:
         grid: Grid,
         described: Sequence[Described],
         arrays: Sequence[object],
-    ) -> None:
+    ) -> bool:
         """Verify one launch of a Triton kernel; ``arrays``: the objects behind what is described."""
         begun = time.perf_counter()
         with self._lock:
@@ -150,6 +150,7 @@ class Watcher:
             refused = self._tell(begun, kernel, made)
             if refused is not None:
                 self.triton_failed(specialisation.function, refused)
+        return False
 
     def triton_failed(self, function: FunctionType | None, error: Exception) -> None:
         """A launch that was made, and is not verified."""

@@ -26,7 +26,7 @@ class CannotInterpret(RuntimeError):
     """The program's Python is too old, or has no NumPy; or the kernel is one that host code loads."""
 
 
-class Interpreter(Protocol):
+class HostInterpreter(Protocol):
     """`launching.on_cpu.Interpreter`."""
 
     def launch(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object]) -> None: ...
@@ -39,7 +39,7 @@ class Interpreting:
     def __init__(self, package: Path) -> None:
         self._package = package
         self._lock = threading.Lock()
-        self._interpreter: Interpreter | None = None
+        self._interpreter: HostInterpreter | None = None
 
     def __call__(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object]) -> None:
         """Run all blocks of a launch; raises what `launching.on_cpu` raises, and `CannotInterpret`."""
@@ -51,12 +51,12 @@ class Interpreting:
         with self._lock, without_imitation():
             self._loaded().launch_triton(made, grid, described)
 
-    def _loaded(self) -> Interpreter:
+    def _loaded(self) -> HostInterpreter:
         if self._interpreter is None:
             self._interpreter = self._load()
         return self._interpreter
 
-    def _load(self) -> Interpreter:
+    def _load(self) -> HostInterpreter:
         if sys.version_info < OLDEST:
             raise CannotInterpret("interpreting launches needs Python 3.11 or newer in the program; use --no-gpu alone")
         try:
@@ -65,7 +65,7 @@ class Interpreting:
             raise CannotInterpret("interpreting launches needs NumPy in the program; use --no-gpu alone") from None
         if "tileverify" not in sys.modules and importlib.util.find_spec("tileverify") is None:
             _import_from(self._package)
-        interpreter: Interpreter = importlib.import_module("tileverify.launching.on_cpu").Interpreter()
+        interpreter: HostInterpreter = importlib.import_module("tileverify.launching.on_cpu").Interpreter()
         return interpreter
 
 

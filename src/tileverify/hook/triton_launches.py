@@ -49,15 +49,15 @@ class UnknownTritonArgument(ValueError):
     """An argument that launch specs have no words for."""
 
 
-class Source(Protocol):
+class AstSource(Protocol):
     """``ASTSource``: one specialisation of a function."""
 
-    fn: Function
+    fn: JitFunction
     signature: Mapping[str, object]
     constants: Mapping[tuple[int, ...], object]
 
 
-class Function(Protocol):
+class JitFunction(Protocol):
     """``JITFunction``."""
 
     fn: FunctionType
@@ -79,7 +79,7 @@ class _Made:
     """What the compiler gave for one source, how its launches are described, and those that need no other look."""
 
     specialisation: TritonSpecialisation
-    source: Source
+    source: AstSource
     told: dict[Launch, None] = field(default_factory=dict)
 
 
@@ -186,7 +186,7 @@ class TritonHooks:
             self._interpret(made.specialisation, grid, described)
 
 
-def _launch_of(source: Source, grid: Grid, arguments: Sequence[Any]) -> Launch | None:
+def _launch_of(source: AstSource, grid: Grid, arguments: Sequence[Any]) -> Launch | None:
     """What equal launches of a specialisation have in common; ``None`` for one with arguments that may change."""
     kinds = source.signature.values()
     if len(kinds) != len(arguments):
@@ -268,7 +268,7 @@ def _words(options: Mapping[str, object] | None) -> dict[str, int]:
 # ------------------------------------------------------------------------------------------------------- arguments
 
 
-def leaves(source: Source, arguments: Sequence[object] | None) -> Iterator[tuple[str, object, str]]:
+def leaves(source: AstSource, arguments: Sequence[object] | None) -> Iterator[tuple[str, object, str]]:
     """The parameters of a specialisation, the parts of tuples one by one: name, argument, Triton's word for its type
     (``*fp32``, ``i32``, ``constexpr``).
 
@@ -288,7 +288,7 @@ def leaves(source: Source, arguments: Sequence[object] | None) -> Iterator[tuple
 
 
 def _parts(
-    source: Source, name: str, value: object, kind: object, path: tuple[int, ...]
+    source: AstSource, name: str, value: object, kind: object, path: tuple[int, ...]
 ) -> Iterator[tuple[str, object, str]]:
     if isinstance(kind, (tuple, list)):
         parts = list(value) if isinstance(value, (tuple, list)) else [None] * len(kind)

@@ -193,7 +193,7 @@ def spec_of(
     return build_launch(raw, LAUNCH, None)
 
 
-class Named(Protocol):
+class NamedKernel(Protocol):
     """A kernel as messages and specs name it."""
 
     @property
@@ -207,7 +207,7 @@ class Named(Protocol):
 
 
 def raw_call(
-    kernel: Named,
+    kernel: NamedKernel,
     descriptions: Sequence[Described],
     contents: Mapping[str, NDArray[np.generic]],
     vouched: bool,

@@ -42,7 +42,7 @@ from .launch_cache import Planned, Remembered, never
 from .launch_types import Arguments, GivenGrid, GivenOptions, Key, LaunchedKernel, LaunchOptions, Stream, options_of
 from .on_cpu import HOST, HostPlan
 from .proofs import BrokenFact, LaunchProof, Request, Specialisation, admitted
-from .triton_calls import TritonGuard
+from .triton_guard import TritonGuard
 
 
 @dataclass

@@ -32,7 +32,7 @@ from ..system.errors import SpecError, UnsupportedOperation, UsageError
 from ..system.printable import display_path
 from ..system.readings import shown_place
 from ..verifier.obligations.layout import IndexFootprint, place
-from .calls import Named, Touched
+from .calls import NamedKernel, Touched
 from .contents import Contents
 from .optouts import OptOut, current, note
 from .reach import Reach, decoded, reads_ahead
@@ -192,7 +192,7 @@ class Specialisation:
 
 
 def admitted(
-    kernel: Named, specialisation: Specialisation, request: Request, options: CheckOptions, *, looked: bool = True
+    kernel: NamedKernel, specialisation: Specialisation, request: Request, options: CheckOptions, *, looked: bool = True
 ) -> LaunchProof | None:
     """`Specialisation.admit`; ``None`` where an opt-out lets the launch of ``kernel`` pass without a proof."""
     try:

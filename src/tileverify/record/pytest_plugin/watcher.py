@@ -172,7 +172,7 @@ class Watcher:
         known = self._specialisation(key, lambda: calls.compiled(kernel, signature, spec, self._architecture()))
         return _Made(grid, descriptions, held, spec, known)
 
-    def _tell(self, begun: float, kernel: calls.Named, made: Callable[[], _Made]) -> Exception | None:
+    def _tell(self, begun: float, kernel: calls.NamedKernel, made: Callable[[], _Made]) -> Exception | None:
         """Note the verdict; an error of ``cuda.tile``'s compiler is returned."""
         try:
             result, new, equality = self._judge(kernel, made())
@@ -189,7 +189,7 @@ class Watcher:
         self._note(judged(result, new=new, seconds=time.perf_counter() - begun, equality=equality))
         return None
 
-    def _judge(self, kernel: calls.Named, made: _Made) -> tuple[KernelResult, bool, LaunchEquality | None]:
+    def _judge(self, kernel: calls.NamedKernel, made: _Made) -> tuple[KernelResult, bool, LaunchEquality | None]:
         """The result that covers the launch, whether it was made for this one, and what comes of its reference."""
         named = dict(calls.named_values(kernel.parameters, made.descriptions))
         spec = made.spec
@@ -218,7 +218,7 @@ class Watcher:
 
     def _compared(
         self,
-        kernel: calls.Named,
+        kernel: calls.NamedKernel,
         unit: KernelUnit,
         result: KernelResult,
         made: _Made,

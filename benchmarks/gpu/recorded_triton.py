@@ -4,9 +4,10 @@
     python -m benchmarks.gpu.recorded_triton run OUT                    # on the GPU
 
 `prepare` proves, assembles and signs one launch of each kernel in the recordings, and has Triton compile the recorded
-IR for sm_90.  `run` gives both the same arrays, seeded, and compares all of them afterwards, as relative differences in
-the 2-norm.  Arrays of integers hold what the facts observed of them allow; a launch whose integers nobody knows is left
-out.
+IR for sm_90, once as it is and once with products of f32 in f32 (`ieee`) for those that take them in tf32.  `run` gives
+all three the same arrays, seeded, and compares them afterwards, as relative differences in the 2-norm.  Both in tf32
+must lie as near to the third.  Arrays of integers hold what the facts observed of them allow; a launch whose integers
+nobody knows is left out.  Times are of the GPU alone: medians of replayed graphs of many launches.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import ctypes
 import json
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -25,7 +27,10 @@ from typing import Any, Final
 ARCHITECTURE: Final = 90
 MOST_BYTES: Final = 1 << 30
 ROUNDING: Final = {"f64": 1e-12, "f32": 2e-3, "f16": 5e-3, "bf16": 3e-2, "f8e4m3": 0.1, "f8e5m2": 0.2}
-"""Most relative difference: products of f32 are taken in tf32, as Triton does unless it is told otherwise."""
+"""Most relative difference; of f32, where products may be taken in tf32 and no third result is there."""
+TF32: Final = ("inputPrecision = tf32", "inputPrecision = ieee")
+LAUNCHES: Final = 20
+"""In one graph."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class Prepared:
     shared: int
     threads: int
     scratch: int
+    exact_shared: int = 0
 
 
 # ------------------------------------------------------------------------------------------------------- preparing
@@ -102,6 +108,13 @@ def _prepared(recording: Path, entry: Mapping[str, Any], folder: Path, made: lis
     options = dict(part.split(" = ") for part in entry["options"].strip("{} ").split(", "))
     compiled = _by_triton(source, {key: int(value) for key, value in options.items()})
     (folder / f"{name}.cubin").write_bytes(compiled.asm["cubin"])
+    text, exact = source.read_text(), None
+    if TF32[0] in text:
+        with tempfile.NamedTemporaryFile("w", suffix=".ttir") as file:
+            file.write(text.replace(*TF32))
+            file.flush()
+            exact = _by_triton(Path(file.name), {key: int(value) for key, value in options.items()})
+        (folder / f"{name}.exact.cubin").write_bytes(exact.asm["cubin"])
     launch, scratch = entry["launches"][0], compiled.metadata.global_scratch_size
     arguments = [
         {**argument, "name": parameter, "observed": launch.get("observed", ())}
@@ -119,6 +132,7 @@ def _prepared(recording: Path, entry: Mapping[str, Any], folder: Path, made: lis
             compiled.metadata.shared,
             32 * compiled.metadata.num_warps,
             scratch,
+            exact.metadata.shared if exact is not None else 0,
         )
     )
     return None
@@ -154,19 +168,23 @@ def run(folder: Path) -> int:
 
 
 def _beside_each_other(torch: Any, tileverify: Any, folder: Path, made: Prepared) -> tuple[str, list[float]]:
-    theirs, ours = (list(_arguments(torch, made)) for _ in range(2))
+    theirs, ours, exact = (list(_arguments(torch, made)) for _ in range(3))
     before = [value.clone() if torch.is_tensor(value) else value for value in ours]
-    launch = _loaded(torch, folder / f"{made.name}.cubin", made)
+    launch = _loaded(torch, folder / f"{made.name}.cubin", made, made.shared)
     bundle = tileverify.load(str(folder / f"{made.name}.tvk"), keys=[str(folder / "key.pub")])
-    stream = torch.cuda.current_stream().cuda_stream
 
     def proved() -> None:
+        stream = torch.cuda.current_stream().cuda_stream
         tileverify.launch(stream, made.grid, bundle, tuple(ours))
 
     launch(theirs)
     proved()
+    third = folder / f"{made.name}.exact.cubin"
+    if third.exists():
+        _loaded(torch, third, made, made.exact_shared)(exact)
     torch.cuda.synchronize()
-    return _compared(torch, made, before, theirs, ours), _times(torch, lambda: launch(theirs), proved)
+    verdict = _compared(torch, made, before, theirs, ours, exact if third.exists() else None)
+    return verdict, [_time(torch, each) for each in (lambda: launch(theirs), proved)]
 
 
 def _arguments(torch: Any, made: Prepared) -> Iterator[Any]:
@@ -210,9 +228,16 @@ def _range(argument: Mapping[str, Any]) -> tuple[int, int]:
     return 0, 1  # nobody knows; what is only written holds anything
 
 
-def _compared(torch: Any, made: Prepared, before: Sequence[Any], theirs: Sequence[Any], ours: Sequence[Any]) -> str:
-    changed, same, worst, most = 0, True, 0.0, 0.0
-    for argument, start, their, our in zip(made.arguments, before, theirs, ours, strict=True):
+def _compared(
+    torch: Any,
+    made: Prepared,
+    before: Sequence[Any],
+    theirs: Sequence[Any],
+    ours: Sequence[Any],
+    exact: Sequence[Any] | None,
+) -> str:
+    changed, same, worst, wrong = 0, True, (0.0, 0.0), False
+    for position, (argument, start, their, our) in enumerate(zip(made.arguments, before, theirs, ours, strict=True)):
         if not torch.is_tensor(start):
             continue
         bits = [each.contiguous().view(torch.uint8) if each.numel() else each for each in (start, their, our)]
@@ -220,24 +245,40 @@ def _compared(torch: Any, made: Prepared, before: Sequence[Any], theirs: Sequenc
             continue
         changed += 1
         same = same and torch.equal(bits[1], bits[2])
-        expected, found = their.double(), our.double()
-        unlike = (expected.isnan() != found.isnan()).any() or (expected.isinf() != found.isinf()).any()
-        kept = expected.isfinite() & found.isfinite()
-        difference = float((expected - found)[kept].norm() / expected[kept].norm().clamp_min(1e-30))
-        difference = float("inf") if unlike else difference
-        worst, most = max(worst, difference), max(most, difference / ROUNDING.get(argument["dtype"], 1e-30))
+        found = _difference(their, our)
+        allowed = ROUNDING.get(argument["dtype"], 0.0)
+        if exact is not None:  # as far from the exact products as Triton's own
+            allowed += 3 * _difference(exact[position], their)
+            found = _difference(exact[position], our)
+        worst = max(worst, (found, allowed))
+        wrong = wrong or not found <= allowed
     if not changed:
-        return "WRONG: nothing is written"
+        return "nothing changes"
+    arrays = f"{changed} array{'s' if changed > 1 else ''}"
     if same:
-        return f"same bits, {changed} array{'s' if changed > 1 else ''}"
-    return f"{'WRONG: ' if most > 1 else ''}{worst:.1e}, {changed} array{'s' if changed > 1 else ''}"
+        return f"same bits, {arrays}"
+    return f"{'WRONG: ' if wrong else ''}{worst[0]:.1e}{' from exact' if exact is not None else ''}, {arrays}"
 
 
-def _times(torch: Any, *launches: Any) -> list[float]:
-    """Microseconds of GPU time: medians of `do_bench`."""
+def _difference(expected: Any, found: Any) -> float:
+    """Relative, in the 2-norm; infinite if they differ in what is no number."""
+    expected, found = expected.double(), found.double()
+    if (expected.isnan() != found.isnan()).any() or (expected.isinf() != found.isinf()).any():
+        return float("inf")
+    kept = expected.isfinite()
+    return float((expected - found)[kept].norm() / expected[kept].norm().clamp_min(1e-30))
+
+
+def _time(torch: Any, launch: Any) -> float:
+    """Microseconds of a launch on the GPU."""
     from triton.testing import do_bench
 
-    return [do_bench(launch, warmup=5, rep=20, return_mode="median") * 1000 for launch in launches]
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(LAUNCHES):
+            launch()
+    median: float = do_bench(graph.replay, warmup=2, rep=10, return_mode="median")
+    return median * 1000 / LAUNCHES
 
 
 _SCALARS: Final = {
@@ -247,7 +288,7 @@ _SCALARS: Final = {
 }  # fmt: skip
 
 
-def _loaded(torch: Any, cubin: Path, made: Prepared) -> Any:
+def _loaded(torch: Any, cubin: Path, made: Prepared, shared: int) -> Any:
     """A function that launches Triton's cubin on torch's stream."""
     driver = ctypes.CDLL("libcuda.so.1")
 
@@ -259,8 +300,8 @@ def _loaded(torch: Any, cubin: Path, made: Prepared) -> Any:
     module, function = ctypes.c_void_p(), ctypes.c_void_p()
     checked(driver.cuModuleLoadData(ctypes.byref(module), cubin.read_bytes()))
     checked(driver.cuModuleGetFunction(ctypes.byref(function), module, made.symbol.encode()))
-    if made.shared > 48 << 10:
-        checked(driver.cuFuncSetAttribute(function, 8, made.shared))  # MAX_DYNAMIC_SHARED_SIZE_BYTES
+    if shared > 48 << 10:
+        checked(driver.cuFuncSetAttribute(function, 8, shared))  # MAX_DYNAMIC_SHARED_SIZE_BYTES
     blocks = made.grid[0] * made.grid[1] * made.grid[2]
     scratch = torch.empty(max(1, made.scratch * blocks), dtype=torch.uint8, device="cuda")
 
@@ -274,7 +315,7 @@ def _loaded(torch: Any, cubin: Path, made: Prepared) -> Any:
         values += [ctypes.c_void_p(scratch.data_ptr()), ctypes.c_void_p(0)]
         places = (ctypes.c_void_p * len(values))(*(ctypes.cast(ctypes.byref(each), ctypes.c_void_p) for each in values))
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-        checked(driver.cuLaunchKernel(function, *made.grid, made.threads, 1, 1, made.shared, stream, places, None))
+        checked(driver.cuLaunchKernel(function, *made.grid, made.threads, 1, 1, shared, stream, places, None))
 
     return launch
 

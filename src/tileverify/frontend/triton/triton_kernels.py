@@ -18,7 +18,7 @@ import time
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +34,7 @@ from ...contract.launch import (
     ScalarArgument,
 )
 from ...contract.scope import ADDRESS
-from ...contract.spec_files import RawLaunch
+from ...contract.spec_files import Configuration, RawLaunch, launches_on
 from ...contract.spec_text import mistake_in
 from ...system.errors import SourceError
 from ..bytecode.encoder import encode
@@ -73,30 +73,15 @@ class TritonKernel:
     is_helper: bool = False
 
     def decorated(self) -> tuple[RawLaunch, ...]:
-        return ()
+        """The launches that ``@tileverify.launch`` wrote on the kernel, wherever it stands among its decorators."""
+        return launches_on(self.name, self.file, *_layers(self.decorated_function))
 
-    def configured(self, raw: RawLaunch) -> Iterator[RawLaunch]:
-        """One launch for each configuration of ``@triton.autotune``, if ``raw`` asks for them; else ``raw``."""
-        if "configs" not in raw.fields:
-            yield raw
-            return
-        if raw.fields["configs"] != "autotune":
-            raise raw.error("configs", "must be 'autotune'")
-        found = configurations(self.decorated_function)
-        if not found:
-            raise raw.error("configs", f"'{self.name}' has no @triton.autotune")
-        given = raw.fields.get("args", {})
-        others = {key: value for key, value in raw.fields.items() if key != "configs"}
-        for number, configuration in enumerate(found):
-            values: dict[str, object] = dict(configuration.kwargs)
-            twice = sorted(values.keys() & given.keys()) if isinstance(given, Mapping) else []
-            if twice:
-                raise raw.error(f"args.{twice[0]}", "the configurations of @triton.autotune give it a value")
-            options = {"num_warps": configuration.num_warps, "num_stages": configuration.num_stages}
-            named = "-".join((str(raw.fields.get("name", number)), *(f"{key}={each}" for key, each in values.items())))
-            arguments = {**given, **values} if isinstance(given, Mapping) else given
-            yield replace(raw, fields={**others, "name": f"{named}-w{options['num_warps']}", "args": arguments,
-                                       "options": options})  # fmt: skip
+    def configurations(self) -> tuple[Configuration, ...]:
+        """Those of ``@triton.autotune``, if it stands above the kernel."""
+        return tuple(
+            Configuration(dict(each.kwargs), {"num_warps": each.num_warps, "num_stages": each.num_stages})
+            for each in configurations(self.decorated_function)
+        )
 
 
 def need_triton(file: str | None) -> types.ModuleType:
@@ -115,6 +100,13 @@ def need_triton(file: str | None) -> types.ModuleType:
 def is_triton_kernel(value: object) -> bool:
     """Whether ``value`` is a function of ``@triton.jit``, tuned or not; without `triton` nothing is."""
     return jit_function(value) is not None
+
+
+def _layers(decorated: object) -> Iterator[object]:
+    """What stands in the module under a kernel's name, and what that is made of, down to the Python function."""
+    while decorated is not None:
+        yield decorated
+        decorated = getattr(decorated, "fn", None) if type(decorated).__module__.startswith("triton.") else None
 
 
 def jit_function(value: object) -> Any:
@@ -171,6 +163,12 @@ def _parameters(function: Any) -> Iterator[KernelParameter]:
 def inferred_triton_unit(kernel: TritonKernel) -> KernelUnit:
     """The unit of a kernel that nobody wrote a spec for: types and constants are guessed, sizes come out as clauses."""
     started = time.perf_counter()
+    launch, ir = inferred_ir(kernel)
+    return unit_of_ir(ir, kernel.name, kernel.file, launch, kernel.line, started)
+
+
+def inferred_ir(kernel: TritonKernel, *, diagnostics: bool = True) -> tuple[LaunchSpec, SpecialisedIr]:
+    """The launch that is guessed for ``kernel``, and its IR under it; as `specialised_ir`."""
     guess = guessed_parameters(kernel.function, kernel.decorated_function)
     signature, constants = {}, dict(guess.constants)
     for parameter in kernel.function.params:
@@ -178,22 +176,32 @@ def inferred_triton_unit(kernel: TritonKernel) -> KernelUnit:
         plain = f"*{_TYPES[pointee]}" if pointee is not None else parameter.annotation_type or "i32"
         signature[parameter.name] = "constexpr" if parameter.is_constexpr else plain
     try:
-        text = triton_ir(kernel, signature, constants, {})
+        text = triton_ir(kernel, signature, constants, {}, diagnostics=diagnostics)
     except SourceError as error:
         told = ", ".join(f"{name} = {value}" for name, value in constants.items())
         raise replace(error, message=f"{error.message} (no launch spec: assumed {told or 'no constants'})") from None
     module = translate(read_ttir(text, str(kernel.file)), file=str(kernel.file))
     (entry,) = bytecode_entries(encode(module), kernel.file)
     names = [name for name, kind in signature.items() if kind != "constexpr"]
-    unit = inferred_unit(entry, names)
-    launch = unit.launch
+    launch = inferred_unit(entry, names).launch
     fixed = tuple(ConstantArgument(name, value) for name, value in constants.items())
     told = "".join(f"; {name} = {value}" for name, value in constants.items())
-    launch = replace(launch, kernel=kernel.name, notes=tuple(f"{note}{told}" for note in launch.notes))
-    made = _translated(read_ttir(text, str(kernel.file)), None, kernel.file, launch, started)
     ordered = {argument.name: argument for argument in (*launch.arguments, *fixed)}
-    whole = replace(launch, arguments=tuple(ordered[name] for name in signature if name in ordered))
-    return replace(made, kernel=kernel.name, launch=whole, line=kernel.line, notes=launch.notes)
+    whole = replace(
+        launch,
+        kernel=kernel.name,
+        notes=tuple(f"{note}{told}" for note in launch.notes),
+        arguments=tuple(ordered[name] for name in signature if name in ordered),
+    )
+    return whole, SpecialisedIr(text, tuple(names))
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialisedIr:
+    """``text``: Triton IR of a kernel under a launch; ``passed``: the arguments that are left in it, in their order."""
+
+    text: str
+    passed: tuple[str, ...]
 
 
 def compile_triton_kernel(kernel: TritonKernel, spec: LaunchSpec) -> KernelUnit:
@@ -203,11 +211,41 @@ def compile_triton_kernel(kernel: TritonKernel, spec: LaunchSpec) -> KernelUnit:
     Triton rejects it or an op has no translation.
     """
     started = time.perf_counter()
+    return unit_of_ir(specialised_ir(kernel, spec), kernel.name, kernel.file, spec, kernel.line, started)
+
+
+def specialised_ir(kernel: TritonKernel, spec: LaunchSpec, *, diagnostics: bool = True) -> SpecialisedIr:
+    """The IR of ``kernel`` under ``spec``; raises as `compile_triton_kernel` does.
+
+    ``diagnostics``: tell what MLIR writes, for which a file and a descriptor are needed.
+    """
     signature, constants, attributes = _specialisation(kernel, spec)
-    text = triton_ir(kernel, signature, constants, attributes, dict(spec.options))
-    passed = replace(spec, arguments=tuple(argument for argument in spec.arguments if argument.name not in constants))
-    unit = _translated(read_ttir(text, str(kernel.file)), None, kernel.file, passed, started)
-    return replace(unit, kernel=kernel.name, launch=spec, line=kernel.line)
+    text = triton_ir(kernel, signature, constants, attributes, dict(spec.options), diagnostics=diagnostics)
+    return SpecialisedIr(text, tuple(name for name in signature if name not in constants))
+
+
+def unit_of_ir(
+    ir: SpecialisedIr, kernel: str, file: Path, spec: LaunchSpec, line: int | None, started: float
+) -> KernelUnit:
+    """The unit of ``kernel`` with this IR under ``spec``; ``started``: when its compilation began, in seconds.
+
+    Nothing of ``ir`` is trusted: an argument that a launch passes is missing in it only where its value is fixed.
+    Raises :class:`SpecError` where the two do not fit, :class:`SourceError` where an op has no translation.
+    """
+    passed = [argument for argument in spec.arguments if argument.name in ir.passed]
+    for argument in spec.arguments:
+        if argument.name not in ir.passed and not _is_fixed(argument):
+            raise mistake_in(spec, f"args.{argument.name}: the IR of '{kernel}' does not take it")
+    unit = _translated(read_ttir(ir.text, str(file)), None, file, replace(spec, arguments=tuple(passed)), started)
+    return replace(unit, kernel=kernel, launch=spec, line=line)
+
+
+def _is_fixed(argument: Argument) -> bool:
+    return isinstance(argument, ConstantArgument) or _is_one(argument)
+
+
+def _is_one(argument: Argument) -> bool:
+    return isinstance(argument, ScalarArgument) and argument.value is not None and constant_value(argument.value) == 1
 
 
 def _translated(module: TritonModule, kernel: str | None, file: Path, spec: LaunchSpec, started: float) -> KernelUnit:
@@ -304,8 +342,7 @@ def _constant(argument: Argument, parameter: Any) -> tuple[object] | None:
     """The value that is compiled in; ``None`` if there is none."""
     if isinstance(argument, ConstantArgument):
         return (argument.value,)
-    one = isinstance(argument, ScalarArgument) and argument.value is not None and constant_value(argument.value) == 1
-    return (1,) if one and not getattr(parameter, "do_not_specialize", False) else None
+    return (1,) if _is_one(argument) and not getattr(parameter, "do_not_specialize", False) else None
 
 
 def _type_word(kernel: TritonKernel, spec: LaunchSpec, argument: Argument, parameter: Any) -> str:
@@ -326,8 +363,10 @@ def triton_ir(
     constants: Mapping[str, object],
     attributes: Mapping[tuple[int, ...], Sequence[Sequence[object]]],
     options: Mapping[str, object] | None = None,
+    *,
+    diagnostics: bool = True,
 ) -> str:
-    """The text of Triton IR of one specialisation, with locations.
+    """The text of Triton IR of one specialisation, with locations.  ``diagnostics``: as in `specialised_ir`.
 
     Raises :class:`SourceError` at the user's line where Triton rejects the kernel.
     """
@@ -340,7 +379,7 @@ def triton_ir(
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
-    with warnings.catch_warnings(), _diagnostics() as told:
+    with warnings.catch_warnings(), _diagnostics() if diagnostics else nullcontext(str) as told:
         warnings.simplefilter("ignore")
         chosen = backend.parse_options({"enable_fp_fusion": True, **(options or {})})
         try:

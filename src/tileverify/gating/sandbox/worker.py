@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import importlib.util
 import linecache
 import os
 import pkgutil
@@ -186,6 +187,14 @@ def warm():
     ct.load(ct.bid(0), index=(0,), shape=(1,))
 """
 """Without parameters nothing is guessed: one compilation, where others are tried dozens of times."""
+_TRITON: Final = b"""import triton
+import triton.language as tl
+
+@triton.jit
+def warm(x, out, n, BLOCK: tl.constexpr = 64):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) + tl.sum(tl.exp(at * 1.0)), mask=at < n)
+"""
 
 
 def preload() -> None:
@@ -217,5 +226,5 @@ def _keep_sources(prefix: str) -> None:
 def _rehearse() -> None:
     """One kernel that is right and one with an error, in this process: they are our own."""
     request = SubmissionRequest(file="warm.py", bundles=True, complete=True)
-    for source in (_RIGHT, _WRONG):
+    for source in (_RIGHT, _WRONG, *([_TRITON] if importlib.util.find_spec("triton") else [])):
         prove_submission(request, items_bytes(compiled_items(request, source)), lambda data: None)

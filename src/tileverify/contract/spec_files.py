@@ -11,7 +11,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -25,6 +25,7 @@ from .arguments import suggestion
 from .spec_text import WrittenKey, keys_of_call, place_of, top_place, written_keys
 
 SPEC_SUFFIX = ".tileverify.toml"
+CONFIGS: Final = "configs"
 MOST_BITS = 1024
 """Of an integer: no launch needs more than 64, and longer ones cannot even be printed."""
 FIELDS = (
@@ -42,7 +43,7 @@ FIELDS = (
     "origin",
     "order",
     "options",
-    "configs",
+    CONFIGS,
     "args",
 )
 
@@ -77,6 +78,12 @@ class RawLaunch:
         keys = self.keys or keys_of_call(self.file, self.line, self.fields.keys() - {"kernel"})
         line, column = place_of(keys, field, problem) or (self.line, None)
         return SpecError(f"{self.label}, {field}: {problem}", file=self.file, line=line, column=column)
+
+    def refuse_triton_words(self) -> None:
+        """Raises `SpecError` if the launch has fields that belong to Triton kernels alone, as this is none."""
+        for field in ("order", "options", CONFIGS):
+            if field in self.fields:
+                raise self.error(field, f"'{self.kernel}' is no Triton kernel, so the launch has no '{field}'")
 
 
 def spec_path(source: Path) -> Path:
@@ -370,6 +377,73 @@ def named_launches(raws: Sequence[RawLaunch]) -> Iterator[tuple[str, RawLaunch, 
         yield name, raw, twice
 
 
+@dataclass(frozen=True, slots=True)
+class AutotuneConfiguration:
+    """One of ``@triton.autotune``: ``values`` of constants, ``options`` of the compiler."""
+
+    values: Mapping[str, object]
+    options: Mapping[str, int]
+
+    def of(self, raw: RawLaunch, name: str) -> RawLaunch:
+        """The launch ``raw``, called ``name``, with this configuration; raises `SpecError` where it says the same."""
+        given = raw.fields.get("args", {})
+        arguments = dict(given) if isinstance(given, Mapping) else {}
+        for twice in sorted(self.values.keys() & arguments.keys()):
+            raise raw.error(f"args.{twice}", "the configurations of @triton.autotune give it a value")
+        if "options" in raw.fields:
+            raise raw.error("options", "the configurations of @triton.autotune give them")
+        words = (name, *(f"{key}={each}" for key, each in self.values.items()), f"w{self.options['num_warps']}")
+        others = {key: value for key, value in raw.fields.items() if key != CONFIGS}
+        fields = {"name": "-".join(words), "args": {**arguments, **self.values}, "options": dict(self.options)}
+        return replace(raw, fields={**others, **fields})
+
+    def long_name(self, name: str) -> str:
+        """``name``, told apart from that of a configuration that differs in no more than its stages."""
+        return f"{name}-s{self.options['num_stages']}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandedLaunch:
+    """A launch of one kernel.  ``written``: the name of the one that was written, which stands for one for each
+    configuration where it says ``configs``.  ``problem``: why there is none."""
+
+    written: str
+    name: str
+    raw: RawLaunch
+    configuration: AutotuneConfiguration | None = None
+    problem: SpecError | None = None
+
+
+def expanded_launches(
+    raws: Sequence[RawLaunch], configurations: Sequence[AutotuneConfiguration] = ()
+) -> Iterator[ExpandedLaunch]:
+    """The launches of one kernel, of which ``configurations`` are tuned; those that differ in nothing come once."""
+    for name, raw, twice in named_launches(raws):
+        if CONFIGS not in raw.fields or twice is not None:
+            yield ExpandedLaunch(name, name, raw, problem=twice)
+            continue
+        try:
+            yield from _configured(raw, name, configurations)
+        except SpecError as error:
+            yield ExpandedLaunch(name, name, raw, problem=error)
+
+
+def _configured(raw: RawLaunch, name: str, configurations: Sequence[AutotuneConfiguration]) -> Iterator[ExpandedLaunch]:
+    if raw.fields[CONFIGS] != "autotune":
+        raise raw.error(CONFIGS, "must be 'autotune'")
+    if not configurations:
+        raise raw.error(CONFIGS, f"'{raw.kernel}' has no @triton.autotune")
+    seen: dict[str, AutotuneConfiguration] = {}
+    for each in configurations:
+        made = each.of(raw, name)
+        own = str(made.fields["name"])
+        if own in seen and each != seen[own]:
+            own = each.long_name(own)
+        if own not in seen:
+            seen[own] = each
+            yield ExpandedLaunch(name, own, replace(made, fields={**made.fields, "name": own}), each)
+
+
 # ------------------------------------------------------------------------------------------------------------ decorator
 # ``@tileverify.launch(...)``: a launch spec beside the kernel it speaks of.
 #
@@ -417,3 +491,15 @@ def written_at(
 def decorated_launches(*objects: object) -> tuple[DecoratedLaunch, ...]:
     """The launches written on these objects (the kernel, then its function), in the order of the source."""
     return tuple(spec for each in objects for spec in getattr(each, ATTRIBUTE, ()))
+
+
+def launches_on(kernel: str, file: Path, *objects: object) -> tuple[RawLaunch, ...]:
+    """The same, as the launches of ``kernel`` of ``file`` that they are; raises `SpecError`."""
+    found: list[RawLaunch] = []
+    for position, spec in enumerate(decorated_launches(*objects)):
+        fields = {"kernel": kernel, **spec.fields}
+        for raw in raw_launches(fields, spec.file or str(file), spec.line, position):
+            if raw.kernel != kernel:
+                raise raw.error("kernel", f"the decorator stands on '{kernel}'; leave the field out")
+            found.append(raw)
+    return tuple(found)

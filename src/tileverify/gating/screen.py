@@ -1,22 +1,32 @@
 """The static screen: what a submission may hold, decided from its text, before anything of it runs.
 
-It admits imports of ``cuda.tile`` and a few pure modules, constants, kernels, helper functions and dataclasses, and
-refuses by default: a kind of node, name or attribute that is not known to be harmless is a reason.  It is a courtesy
-to honest authors, whose mistakes get a line and a sentence, and the first of two walls; the sandbox is the second, and
-holds without it.
+It admits imports of ``cuda.tile``, ``triton.language`` and a few pure modules, constants, kernels, helper functions and
+dataclasses, and refuses by default: a kind of node, name or attribute that is not known to be harmless is a reason.
+It is a courtesy to honest authors, whose mistakes get a line and a sentence, and the first of two walls; the sandbox
+is the second, and holds without it.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import importlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Final
 
 from .gated import Reason
+from .screen_tree import (
+    arguments,
+    bound_names,
+    called,
+    dotted,
+    is_sequence,
+    module_names,
+    operands,
+    short,
+    size_reasons,
+    target_names,
+)
 from .screen_vocabulary import (
     BUILTINS,
     CONSTANT_CALLS,
@@ -31,12 +41,21 @@ from .screen_vocabulary import (
     hidden_in_literal,
     hints_of,
     integer_value,
+    no_decorator,
+    no_import,
+    not_listed,
     text_reasons,
 )
+from .triton_vocabulary import (
+    AUTOTUNE,
+    CONFIG,
+    JIT,
+    TRITON_ATTRIBUTES,
+    argument_problems,
+    is_impure_assembly,
+    names_alone,
+)
 
-DEEPEST: Final = 80
-"""Levels of the syntax tree."""
-MOST_NODES: Final = 50_000
 MOST_REASONS: Final = 20
 
 
@@ -60,34 +79,19 @@ def screen(source: str | bytes) -> tuple[Reason, ...]:
         return (Reason("syntax", f"the source is no Python: {error.msg}", error.lineno, (error.offset or 1) - 1),)
     except (RecursionError, MemoryError, ValueError):
         return (Reason("nesting", "the source is nested too deeply to be parsed", 1, 0),)
-    size = next(_size_reasons(tree), None)
+    size = next(size_reasons(tree), None)
     if size is not None:
         return (size,)
     found = sorted(Screen().reasons(tree), key=lambda reason: (reason.line or 0, reason.column or 0, reason.id))
     return tuple(dict.fromkeys(found))[:MOST_REASONS]
 
 
-def _size_reasons(tree: ast.Module) -> Iterator[Reason]:
-    """Walks without recursion, as a deep tree would end the recursive screen."""
-    count = 0
-    waiting: list[tuple[ast.AST, int]] = [(node, 1) for node in tree.body]
-    while waiting:
-        node, depth = waiting.pop()
-        count += 1
-        if depth > DEEPEST and isinstance(node, ast.stmt | ast.expr):
-            message = f"the source is nested more than {DEEPEST} levels deep"
-            yield Reason("nesting", message, node.lineno, node.col_offset)
-        if count > MOST_NODES:
-            yield Reason("source-size", f"the syntax tree has more than {MOST_NODES} nodes")
-        waiting.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
-
-
 # ---------------------------------------------------------------------------------------------------------- screen tree
 # The screen's walk over the syntax tree.  Every node is visited by a rule for the place that it stands in.
 #
 # Three places have rules of their own: the module's statements; expressions that run when the module is imported
-# (constants, defaults, annotations, arguments of decorators); and the bodies of functions, which cuda.tile compiles,
-# but of which it may evaluate parts (`ct.static_eval`).
+# (constants, defaults, annotations, arguments of decorators); and the bodies of functions, which cuda.tile or Triton
+# compiles, but of which it may evaluate parts (`ct.static_eval`; in Triton names, attributes, calls with constants).
 
 
 LONGEST_STRING: Final = 16 * 1024
@@ -108,6 +112,10 @@ _IMPORT_TIME: Final = (
     ast.Attribute, ast.BinOp, ast.BoolOp, ast.Call, ast.Compare, ast.Constant, ast.Dict, ast.IfExp, ast.List, ast.Name,
     ast.Subscript, ast.Tuple, ast.UnaryOp,
 )  # fmt: skip
+_CONFIGURATIONS: Final = (*_IMPORT_TIME, ast.ListComp)
+"""What configurations of ``@triton.autotune`` may be written with."""
+_TILE: Final = "cuda.tile"
+_TRITON: Final = "triton"
 
 
 class Screen:
@@ -119,7 +127,10 @@ class Screen:
         self._imported: dict[str, tuple[str, str]] = {}
         self._defined: set[str] = set()
         self._functions: set[str] = set()
+        self._jitted: set[str] = set()
         self._dataclasses: set[str] = set()
+        self._fields: set[str] = set()
+        self._kind = ""
         self._integers: dict[str, int] = {}
         self._hints = Hints(frozenset(), frozenset(), self._qualified, self._is_pure)
 
@@ -127,12 +138,15 @@ class Screen:
         """Everything that is wrong with the module."""
         names = Counter(module_names(tree))
         self._defined = set(names)
-        self._functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+        self._functions = {node.name for node in functions}
+        self._fields = {name for node in tree.body if isinstance(node, ast.ClassDef) for name in bound_names(node.body)}
         for statement in tree.body:  # wherever they stand: a hint may be evaluated after all of the module has run
             if isinstance(statement, ast.Import):
                 self._import(statement)
             elif isinstance(statement, ast.ImportFrom):
                 self._import_from(statement)
+        self._jitted = {node.name for node in functions if self._kind_of(node) == _TRITON}
         self._hints = hints_of(tree, names, self._qualified, self._is_pure)
         for position, statement in enumerate(tree.body):
             self._module_statement(statement, first=position == 0)
@@ -168,9 +182,13 @@ class Screen:
         for alias in node.names:
             name = alias.asname or alias.name
             if alias.name not in MODULES or alias.name == "__future__":
-                self._refuse(node, "import", f"the module '{short(alias.name)}' may not be imported")
+                self._refuse(node, "import", no_import(alias.name))
             elif alias.asname is None and "." in alias.name:
                 self._modules[alias.name] = alias.name
+                top = alias.name.partition(".")[0]
+                if top in MODULES:
+                    self._import_as(node, top, top)
+                    self._modules[top] = top
             else:
                 self._import_as(node, name, alias.name)
                 self._modules[name] = alias.name
@@ -180,13 +198,13 @@ class Screen:
             name = alias.asname or alias.name
             if node.level or node.module is None:
                 self._refuse(node, "import", "a submission is one file: it has no neighbours to import")
-            elif node.module == "cuda" and alias.name == "tile":
-                self._import_as(node, name, "cuda.tile")
-                self._modules[name] = "cuda.tile"
+            elif f"{node.module}.{alias.name}" in MODULES:
+                self._import_as(node, name, f"{node.module}.{alias.name}")
+                self._modules[name] = f"{node.module}.{alias.name}"
             elif node.module not in MODULES:
-                self._refuse(node, "import", f"the module '{short(node.module)}' may not be imported")
+                self._refuse(node, "import", no_import(node.module))
             elif alias.name not in MODULES[node.module]:
-                self._refuse(node, "import", _not_listed(node.module, alias.name, "imported"))
+                self._refuse(node, "import", not_listed(node.module, alias.name, "imported"))
             else:
                 self._import_as(node, name, (node.module, alias.name))
                 self._imported[name] = (node.module, alias.name)
@@ -204,6 +222,9 @@ class Screen:
                     self._refuse(target, "module-statement", "only names may be assigned at module level")
                 else:
                     self._bound(target, name)
+        if self._are_configurations(value):
+            self._configurations(value)
+            return
         for inner in ast.walk(value):
             # A string bound to a name could be an annotation, and annotations are evaluated.
             if isinstance(inner, ast.Constant) and isinstance(inner.value, str | bytes):
@@ -256,6 +277,11 @@ class Screen:
                     )
 
     # ----------------------------------------------------------------------------------------- functions
+    def _kind_of(self, node: ast.FunctionDef) -> str:
+        """Who compiles a function of the module: `_TRITON` with ``@triton.jit``, else `_TILE`."""
+        jitted = any(self._qualified(called(each)) == JIT for each in node.decorator_list)
+        return _TRITON if jitted else _TILE
+
     def _function(self, node: ast.FunctionDef, outer: frozenset[str] = frozenset()) -> None:
         self._identifier(node, node.name)
         self._no_type_parameters(node)
@@ -274,8 +300,12 @@ class Screen:
             if default is not None:
                 self._import_time(default)
         local = outer | {argument.arg for argument in arguments(signature)} | set(bound_names(node.body)) | {node.name}
+        if not outer:
+            self._kind = self._kind_of(node)
         for statement in node.body:
             self._body(statement, frozenset(local))
+        if not outer:
+            self._kind = ""
 
     def _body(self, node: ast.stmt, local: frozenset[str]) -> None:
         if isinstance(node, ast.FunctionDef):
@@ -299,15 +329,49 @@ class Screen:
     def _decorator(self, node: ast.expr) -> None:
         qualified = self._qualified(called(node))
         if qualified not in DECORATORS:
-            self._refuse(
-                node, "decorator", "only @ct.kernel, @ct.function, @dataclass and @tileverify.launch may decorate"
-            )
+            self._refuse(node, "decorator", no_decorator(qualified))
         if qualified == ("tileverify", "launch") and (not isinstance(node, ast.Call) or node.args):
             # With positional arguments it is a launch, not the description of one.
             self._refuse(node, "decorator", "@tileverify.launch takes the fields of a launch spec, by name alone")
-        if isinstance(node, ast.Call):
-            for value in (*node.args, *(keyword.value for keyword in node.keywords)):
+        if not isinstance(node, ast.Call):
+            return
+        self._arguments_of_triton(node)
+        if qualified in (JIT, AUTOTUNE):
+            for text in names_alone(node):
+                self._refuse(text, "decorator", "a string in a decorator of Triton is the name of a parameter")
+        for value in (*node.args, *(keyword.value for keyword in node.keywords)):
+            if qualified == AUTOTUNE and self._are_configurations(value):
+                self._configurations(value)
+            else:
                 self._import_time(value)
+
+    def _arguments_of_triton(self, call: ast.Call) -> None:
+        for place, sentence in argument_problems(self._qualified(call.func), call):
+            self._refuse(place, "decorator", sentence)
+
+    def _are_configurations(self, value: ast.expr) -> bool:
+        match value:
+            case ast.List(elts=elements) if elements:
+                return all(self._are_configurations(each) for each in elements)
+            case ast.ListComp(elt=element):
+                return self._are_configurations(element)
+            case ast.Call(func=function):
+                return self._qualified(function) == CONFIG
+        return False
+
+    def _configurations(self, value: ast.expr) -> None:
+        """A list of ``triton.Config``, or a comprehension of some; names that it binds hide nothing."""
+        for inner in ast.walk(value):
+            if isinstance(inner, ast.comprehension):
+                for name in target_names(inner.target):
+                    if name is None or name in {*self._defined, *self._modules, *self._imported}:
+                        self._refuse(inner.target, "rebinding", "a comprehension binds what has another meaning")
+                    else:
+                        self._bound(inner.target, name)
+            if isinstance(inner, ast.Call):
+                for text in names_alone(inner):
+                    self._refuse(text, "decorator", "a string in a configuration is the name of a parameter")
+        self._import_time(value, _CONFIGURATIONS)
 
     # --------------------------------------------------------------------------------------- expressions
     def _annotation(self, node: ast.expr, hidden: frozenset[str] = frozenset()) -> None:
@@ -326,17 +390,19 @@ class Screen:
         for parameter in getattr(node, "type_params", ()):
             self._refuse(parameter, "type-parameter", "type parameters have no place in a kernel or helper")
 
-    def _import_time(self, node: ast.expr) -> None:
+    def _import_time(self, node: ast.expr, allowed: tuple[type[ast.expr], ...] = _IMPORT_TIME) -> None:
         """An expression that runs when the module is imported: constants, and calls that have no effect."""
         for inner in ast.walk(node):
             if isinstance(inner, ast.Call) and not self._is_pure(inner.func):
                 self._refuse(inner, "import-call", "a call that would run when the module is imported")
+            elif isinstance(inner, ast.Call):
+                self._arguments_of_triton(inner)
             if isinstance(inner, ast.Name) and inner.id in self._functions:
                 # What takes it could call it: key=, default_factory=.
                 self._refuse(
                     inner, "import-call", f"the function '{short(inner.id)}' is passed on when the module is imported"
                 )
-        self._expression(node, frozenset(), _IMPORT_TIME)
+        self._expression(node, frozenset(), allowed)
 
     def _is_pure(self, function: ast.expr) -> bool:
         qualified = self._qualified(function)
@@ -359,7 +425,9 @@ class Screen:
                 self._attribute(node, local)
                 if self._qualified(node) is not None:
                     return
-            case ast.Constant():
+            case ast.Call() if is_impure_assembly(self._qualified(node.func), node):
+                self._refuse(node, "inline-assembly", "inline assembly has to be pure, and to say so: is_pure=True")
+            case ast.Constant() | ast.List() | ast.Tuple() | ast.Dict():
                 self._literal(node)
             case ast.BinOp():
                 self._arithmetic(node)
@@ -369,9 +437,6 @@ class Screen:
             case ast.ListComp() | ast.GeneratorExp():
                 self._comprehension(node, local, allowed)
                 return
-            case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Dict(values=elements):
-                if len(elements) > MOST_ELEMENTS:
-                    self._refuse(node, "literal-size", f"a literal has more than {MOST_ELEMENTS} elements")
         for child in operands(node):
             self._expression(child, local, allowed)
 
@@ -401,7 +466,10 @@ class Screen:
     def _name(self, node: ast.Name, local: frozenset[str]) -> None:
         name = node.id
         self._identifier(node, name)
-        if isinstance(node.ctx, ast.Store) or name in local or name in self._defined:
+        if isinstance(node.ctx, ast.Store) or name in local:
+            return
+        self._of_its_kind(node, name)
+        if name in self._defined:
             return
         if name in self._modules:
             self._refuse(node, "module-value", f"the module '{self._modules[name]}' is used as a value")
@@ -422,17 +490,59 @@ class Screen:
         elif node.attr in INTROSPECTION:
             self._refuse(node, "attribute", f"the attribute '{node.attr}' leads to the interpreter's insides")
         qualified = self._qualified(node)
-        if qualified is not None and qualified[1] not in MODULES[qualified[0]]:
-            self._refuse(node, "module-name", _not_listed(*qualified, "named"))
+        if qualified is not None:
+            self._of_its_kind(node, node.attr)
+            if qualified[1] not in MODULES[qualified[0]]:
+                self._refuse(node, "module-name", not_listed(*qualified, "named"))
+        elif self._is_tritons() and node.attr not in (TRITON_ATTRIBUTES if self._kind else self._known_attributes()):
+            self._refuse(node, "attribute", f"the attribute '{short(node.attr)}' is none of a value in a Triton kernel")
+
+    def _is_tritons(self) -> bool:
+        """Whether an expression may meet objects of Triton: in its kernels, and beside them."""
+        return self._kind == _TRITON or (not self._kind and "triton" in {*self._families()})
+
+    def _families(self) -> Iterator[str]:
+        named = (*self._modules.values(), *(module for module, _ in self._imported.values()))
+        yield from (module.partition(".")[0] for module in named)
+
+    def _known_attributes(self) -> frozenset[str]:
+        return TRITON_ATTRIBUTES | self._fields
+
+    def _of_its_kind(self, node: ast.expr, name: str) -> None:
+        """Refuse what the compiler of the function around ``node`` does not know: a name of the other language, or a
+        function of the other kind."""
+        qualified = self._qualified(node)
+        if qualified is not None:
+            family = qualified[0] if qualified[0] == _TILE else qualified[0].partition(".")[0]
+            if self._kind == _TRITON and family == _TILE:
+                sentence = f"'{short(name)}' belongs to cuda.tile: a kernel of @triton.jit speaks triton.language"
+                self._refuse(node, "mixed-languages", sentence)
+            elif self._kind == _TILE and family == _TRITON:
+                sentence = f"'{short(name)}' belongs to Triton, and this function has no @triton.jit"
+                self._refuse(node, "mixed-languages", sentence)
+        elif self._kind == _TRITON and name in self._functions - self._jitted:
+            self._refuse(node, "mixed-languages", f"a Triton kernel cannot call '{short(name)}': it has no @triton.jit")
+        elif self._kind == _TILE and name in self._jitted:
+            self._refuse(node, "mixed-languages", f"'{short(name)}' is Triton's, and this function has no @triton.jit")
 
     def _qualified(self, node: ast.expr) -> tuple[str, str] | None:
         """(module, name) for ``ct.load`` and for names that were imported from a module."""
         if isinstance(node, ast.Name):
             return None if node.id in self._defined else self._imported.get(node.id)
         if isinstance(node, ast.Attribute):
-            owner = dotted(node.value)
-            if owner is not None and owner not in self._defined and owner in self._modules:
-                return self._modules[owner], node.attr
+            owner = self._module_of(node.value)
+            return None if owner is None else (owner, node.attr)
+        return None
+
+    def _module_of(self, node: ast.expr) -> str | None:
+        """The module that ``ct`` or ``tl.math`` is."""
+        name = dotted(node)
+        if name is not None and name not in self._defined and name in self._modules:
+            return self._modules[name]
+        if isinstance(node, ast.Attribute):
+            outer = self._module_of(node.value)
+            inner = f"{outer}.{node.attr}"
+            return inner if outer is not None and inner in MODULES else None
         return None
 
     def _arithmetic(self, node: ast.BinOp) -> None:
@@ -443,14 +553,17 @@ class Screen:
         if isinstance(node.op, ast.Mult) and any(is_sequence(side) for side in (node.left, node.right)):
             self._refuse(node, "literal-size", "a sequence is repeated")
 
-    def _literal(self, node: ast.Constant) -> None:
-        match node.value:
-            case str() as text:
+    def _literal(self, node: ast.Constant | ast.List | ast.Tuple | ast.Dict) -> None:
+        match node:
+            case ast.Constant(value=str() as text):
                 self._string(node, text)
-            case bytes():
+            case ast.Constant(value=bytes()):
                 self._refuse(node, "literal", "kernels have no use for bytes")
-            case int() as number if number.bit_length() > MOST_BITS:
+            case ast.Constant(value=int() as number) if number.bit_length() > MOST_BITS:
                 self._refuse(node, "literal-size", f"a constant with more than {MOST_BITS} bits")
+            case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Dict(values=elements):
+                if len(elements) > MOST_ELEMENTS:
+                    self._refuse(node, "literal-size", f"a literal has more than {MOST_ELEMENTS} elements")
 
     def _string(self, node: ast.AST, text: str) -> None:
         if len(text) > LONGEST_STRING:
@@ -467,94 +580,3 @@ class Screen:
 
     def _refuse(self, node: ast.AST, id_: str, message: str) -> None:
         self._found.append(Reason(id_, message, getattr(node, "lineno", None), getattr(node, "col_offset", None)))
-
-
-def _not_listed(module: str, name: str, how: str) -> str:
-    """Why a name of a module is refused: mostly somebody made it up.
-
-    Only the module itself knows what it has.  It is one of our list; whoever screens may have no cuda.tile.
-    """
-    with suppress(ImportError):
-        if not hasattr(importlib.import_module(module), name):
-            return f"the module '{module}' has no '{short(name)}'"
-    return f"'{short(name)}' of '{module}' may not be {how}"
-
-
-# ----------------------------------------------------------------------------------------------------------- tree parts
-# Parts of a syntax tree that the screen asks for: names that are bound, operands, what is called.
-
-
-_SEQUENCES: Final = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.JoinedStr)
-
-
-def short(name: str) -> str:
-    return ascii(name)[1:-1][:60]
-
-
-def called(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
-
-
-def dotted(node: ast.expr) -> str | None:
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        owner = dotted(node.value)
-        return None if owner is None else f"{owner}.{node.attr}"
-    return None
-
-
-def is_sequence(node: ast.expr) -> bool:
-    return isinstance(node, _SEQUENCES) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
-
-
-def arguments(signature: ast.arguments) -> Iterator[ast.arg]:
-    yield from (*signature.posonlyargs, *signature.args, *signature.kwonlyargs)
-    yield from (each for each in (signature.vararg, signature.kwarg) if each is not None)
-
-
-def operands(node: ast.AST) -> Iterator[ast.expr]:
-    """The expressions right below, those inside keywords, generators and defaults included."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr):
-            yield child
-        elif not isinstance(child, ast.expr_context | ast.operator | ast.boolop | ast.unaryop | ast.cmpop):
-            yield from operands(child)
-
-
-def target_names(target: ast.expr) -> Iterator[str | None]:
-    """Names that an assignment binds; ``None`` for a target that is no name."""
-    match target:
-        case ast.Name(id=name):
-            yield name
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            for element in elements:
-                yield from target_names(element)
-        case ast.Starred(value=value):
-            yield from target_names(value)
-        case _:
-            yield None
-
-
-def bound_names(body: list[ast.stmt]) -> Iterator[str]:
-    """Names that the statements of a function bind, those of functions inside it not counted."""
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef):
-            yield statement.name
-            continue
-        for field in ("targets", "target"):
-            value = getattr(statement, field, None)
-            for target in value if isinstance(value, list) else [value]:
-                if isinstance(target, ast.expr):
-                    yield from (name for name in target_names(target) if name is not None)
-        for field in ("body", "orelse"):
-            inner = getattr(statement, field, None)
-            if isinstance(inner, list):
-                yield from bound_names(inner)
-
-
-def module_names(tree: ast.Module) -> Iterator[str]:
-    """Names that the module's own statements define, imports and fields of classes not counted."""
-    definitions = (ast.FunctionDef, ast.ClassDef)
-    yield from (statement.name for statement in tree.body if isinstance(statement, definitions))
-    yield from bound_names([statement for statement in tree.body if not isinstance(statement, definitions)])

@@ -6,13 +6,17 @@ Everything that is not listed is refused, so a new name of cuda.tile is refused 
 from __future__ import annotations
 
 import ast
+import importlib
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
 from .gated import Reason
+from .screen_tree import short
+from .triton_vocabulary import AUTOTUNE, JIT, TRITON_MODULES, TRITON_PURE_CALLS, WHY_NOT
 
 
 def _words(text: str) -> frozenset[str]:
@@ -50,6 +54,7 @@ _TYPING: Final = _words("Annotated Any Final Literal Optional Tuple TypeAlias Un
 
 MODULES: Final[Mapping[str, frozenset[str]]] = {
     "cuda.tile": _TILE,
+    **TRITON_MODULES,
     "math": _MATH,
     "dataclasses": frozenset({"dataclass", "field"}),
     "typing": _TYPING,
@@ -70,13 +75,21 @@ PURE_CALLS: Final[Mapping[str, frozenset[str]]] = {
             "cdiv",
         }
     ),
+    **TRITON_PURE_CALLS,
     "math": _MATH,
     "dataclasses": frozenset({"field"}),
 }
 """What may be called while the module is imported: it has no effect, and costs nothing."""
 
 DECORATORS: Final = frozenset(
-    {("cuda.tile", "kernel"), ("cuda.tile", "function"), ("dataclasses", "dataclass"), ("tileverify", "launch")}
+    {
+        ("cuda.tile", "kernel"),
+        ("cuda.tile", "function"),
+        JIT,
+        AUTOTUNE,
+        ("dataclasses", "dataclass"),
+        ("tileverify", "launch"),
+    }
 )
 
 BUILTINS: Final = _words(
@@ -98,6 +111,35 @@ INTROSPECTION: Final = _words(
     """
 )
 """Attributes without an underscore that lead from a value to the interpreter's insides, or name others in a text."""
+
+
+_HOST_MODULES: Final = frozenset({"torch", "numpy", "cupy", "jax"})
+
+
+def no_import(module: str) -> str:
+    top = module.partition(".")[0]
+    advice = "; send the kernels alone, without the code that launches them" if top in _HOST_MODULES else ""
+    return f"the module '{short(module)}' may not be imported{advice}"
+
+
+def no_decorator(qualified: tuple[str, str] | None) -> str:
+    if qualified is not None and qualified in WHY_NOT:
+        return f"@{'.'.join(qualified)} may not decorate: {WHY_NOT[qualified]}"
+    listed = "@ct.kernel, @ct.function, @triton.jit, @triton.autotune, @dataclass and @tileverify.launch"
+    return f"only {listed} may decorate"
+
+
+def not_listed(module: str, name: str, how: str) -> str:
+    """Why a name of a module is refused: mostly somebody made it up.
+
+    Only the module itself knows what it has.  It is one of our list; whoever screens may have no cuda.tile.
+    """
+    if (module, name) in WHY_NOT:
+        return f"'{name}' of '{module}' may not be {how}: {WHY_NOT[module, name]}"
+    with suppress(ImportError):
+        if not hasattr(importlib.import_module(module), name):
+            return f"the module '{module}' has no '{short(name)}'"
+    return f"'{short(name)}' of '{module}' may not be {how}"
 
 
 # ---------------------------------------------------------------------------------------------------------- annotations

@@ -33,7 +33,7 @@ from ...contract.launch import (
     ScalarArgument,
     TupleArgument,
 )
-from ...contract.spec_files import DecoratedLaunch, RawLaunch, decorated_launches, raw_launches
+from ...contract.spec_files import RawLaunch, launches_on
 from ...contract.spec_text import keys_of_launch, mistake_in, place_of
 from ...system.errors import SourceError, SpecError, TileVerifyError
 from ...system.printable import syntax_tree
@@ -68,18 +68,7 @@ class CutileKernel:
 
     def decorated(self) -> tuple[RawLaunch, ...]:
         """The launches that ``@tileverify.launch`` wrote on the kernel."""
-        return tuple(
-            raw
-            for position, spec in enumerate(decorated_launches(self.kernel, function_of(self.kernel)))
-            for raw in self._decorated(spec, position)
-        )
-
-    def _decorated(self, spec: DecoratedLaunch, position: int) -> Iterator[RawLaunch]:
-        fields = {"kernel": self.name, **spec.fields}
-        for raw in raw_launches(fields, spec.file or str(self.file), spec.line, position):
-            if raw.kernel != self.name:
-                raise raw.error("kernel", f"the decorator stands on '{self.name}'; leave the field out")
-            yield raw
+        return launches_on(self.name, self.file, self.kernel, function_of(self.kernel))
 
 
 def kernels_of_file(path: Path, scan: PythonScan) -> tuple[CutileKernel, ...]:
@@ -456,6 +445,10 @@ def edited_unit(unit: KernelUnit, text: str, compiled: Compile | None = None) ->
     Raises `SourceError` or `SpecError` where the text does not compile, and where it cannot be imported from elsewhere
     (relative imports).
     """
+    if unit.producer == "triton":
+        from ..triton.triton_kernels import edited_triton_unit
+
+        return edited_triton_unit(unit, text)
     compiled = compiled or partial(compile_kernel, spec=unit.launch)
     if (cell := cell_text(str(unit.file))) is not None:
         return edited_cell(unit, cell, text, compiled)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...contract.launch import INFERRED, KernelParameter, KernelUnit, LaunchSpec
 from ...contract.spec import build_launch
-from ...contract.spec_files import RawLaunch, SourceSpecs, named_launches
+from ...contract.spec_files import AutotuneConfiguration, RawLaunch, SourceSpecs, expanded_launches
 from ...system.errors import NoKernelFound, SourceError, TileVerifyError, UsageError
 from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, is_bytecode, read_bytecode
 from .fixed_inputs import PythonScan, scan_python
@@ -75,8 +75,8 @@ class _Kernel:
     """A kernel of any kind of source.
 
     ``alias`` is another name that targets and specs may use; ``parameters`` is ``None`` where only the spec can tell
-    their meaning.  ``is_helper``: it is a kernel only where a spec says so.  ``configured``: the launches that one
-    stands for which says `configs`.
+    their meaning.  ``is_helper``: it is a kernel only where a spec says so.  ``configurations``: of its
+    ``@triton.autotune``.
     """
 
     name: str
@@ -88,7 +88,7 @@ class _Kernel:
     infer: Callable[[], KernelUnit]
     is_triton: bool = False
     is_helper: bool = False
-    configured: Callable[[RawLaunch], Iterator[RawLaunch]] | None = None
+    configurations: tuple[AutotuneConfiguration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,32 +317,24 @@ def _launches(
 ) -> Iterator[FoundLaunch | SourceFailure]:
     try:
         launches = specs.of_kernel((kernel.name, kernel.alias), kernel.decorated())
-        if kernel.configured is not None:
-            launches = tuple(each for raw in launches for each in kernel.configured(raw))
     except TileVerifyError as error:
         yield SourceFailure(path, kernel.name, None, error)
         return
     if not launches and target.launch in (None, INFERRED) and not (kernel.is_helper and target.kernel is None):
         yield FoundLaunch(path, kernel.name, None, kernel.line, kernel.infer)
-    for name, raw, twice in named_launches(launches):
-        if target.launch not in (None, name):
+    for each in expanded_launches(launches, kernel.configurations):
+        if target.launch not in (None, each.name):
             continue
         try:
-            if twice is not None:
-                raise twice
             if not kernel.is_triton:
-                _refuse_triton_words(raw)
-            spec = build_launch(raw, name, kernel.parameters)
+                each.raw.refuse_triton_words()
+            if each.problem is not None:
+                raise each.problem
+            spec = build_launch(each.raw, each.name, kernel.parameters)
         except TileVerifyError as error:
-            yield SourceFailure(path, kernel.name, name, error)
+            yield SourceFailure(path, kernel.name, each.name, error)
         else:
             yield FoundLaunch(path, kernel.name, spec, kernel.line, partial(kernel.compile, spec))
-
-
-def _refuse_triton_words(raw: RawLaunch) -> None:
-    for field in ("order", "options", "configs"):
-        if field in raw.fields:
-            raise raw.error(field, f"'{raw.kernel}' is no Triton kernel, so the launch has no '{field}'")
 
 
 def _nested(path: Path, nested: Mapping[str, int], target: _Target, names: list[str]) -> Iterator[SourceFailure]:
@@ -390,7 +382,7 @@ def _triton_kernel(kernel: TritonKernel) -> _Kernel:
         infer=partial(inferred_triton_unit, kernel),
         is_triton=True,
         is_helper=kernel.is_helper,
-        configured=kernel.configured,
+        configurations=kernel.configurations(),
     )
 
 

@@ -18,7 +18,7 @@ import time
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -34,15 +34,15 @@ from ...contract.launch import (
     ScalarArgument,
 )
 from ...contract.scope import ADDRESS
-from ...contract.spec_files import RawLaunch
+from ...contract.spec_files import AutotuneConfiguration, RawLaunch, launches_on
 from ...contract.spec_text import mistake_in
 from ...system.errors import SourceError
 from ..bytecode.encoder import encode
 from ..sources.abi import entry_types, fitting_parameters, spec_divisors
 from ..sources.bytecode_file import bytecode_entries
 from ..sources.entry_launch import inferred_unit
-from ..sources.fixed_inputs import PythonScan
-from ..sources.importing import import_file
+from ..sources.fixed_inputs import PythonScan, scan_python
+from ..sources.importing import import_file, visible
 from .guessed_launch import configurations, guessed_parameters
 from .inductor import calling_code, forget_the_driver, is_inductor, speaks_of_inductor
 from .translate import SharedArrays, translate
@@ -75,31 +75,16 @@ class TritonKernel:
     launches: tuple[RawLaunch, ...] = ()
 
     def decorated(self) -> tuple[RawLaunch, ...]:
-        """Launches that the file itself makes."""
-        return self.launches
+        """The launches that the file itself makes, or that ``@tileverify.launch`` wrote, wherever it stands
+        among the decorators."""
+        return (*self.launches, *launches_on(self.name, self.file, *_layers(self.decorated_function)))
 
-    def configured(self, raw: RawLaunch) -> Iterator[RawLaunch]:
-        """One launch for each configuration of ``@triton.autotune``, if ``raw`` asks for them; else ``raw``."""
-        if "configs" not in raw.fields:
-            yield raw
-            return
-        if raw.fields["configs"] != "autotune":
-            raise raw.error("configs", "must be 'autotune'")
-        found = configurations(self.decorated_function)
-        if not found:
-            raise raw.error("configs", f"'{self.name}' has no @triton.autotune")
-        given = raw.fields.get("args", {})
-        others = {key: value for key, value in raw.fields.items() if key != "configs"}
-        for number, configuration in enumerate(found):
-            values: dict[str, object] = dict(configuration.kwargs)
-            twice = sorted(values.keys() & given.keys()) if isinstance(given, Mapping) else []
-            if twice:
-                raise raw.error(f"args.{twice[0]}", "the configurations of @triton.autotune give it a value")
-            options = {"num_warps": configuration.num_warps, "num_stages": configuration.num_stages}
-            named = "-".join((str(raw.fields.get("name", number)), *(f"{key}={each}" for key, each in values.items())))
-            arguments = {**given, **values} if isinstance(given, Mapping) else given
-            yield replace(raw, fields={**others, "name": f"{named}-w{options['num_warps']}", "args": arguments,
-                                       "options": options})  # fmt: skip
+    def configurations(self) -> tuple[AutotuneConfiguration, ...]:
+        """Those of ``@triton.autotune``, if it stands above the kernel."""
+        return tuple(
+            AutotuneConfiguration(dict(each.kwargs), {"num_warps": each.num_warps, "num_stages": each.num_stages})
+            for each in configurations(self.decorated_function)
+        )
 
 
 def need_triton(file: str | None) -> types.ModuleType:
@@ -118,6 +103,13 @@ def need_triton(file: str | None) -> types.ModuleType:
 def is_triton_kernel(value: object) -> bool:
     """Whether ``value`` is a function of ``@triton.jit``, tuned or not; without `triton` nothing is."""
     return jit_function(value) is not None
+
+
+def _layers(decorated: object) -> Iterator[object]:
+    """What stands in the module under a kernel's name, and what that is made of, down to the Python function."""
+    while decorated is not None:
+        yield decorated
+        decorated = getattr(decorated, "fn", None) if type(decorated).__module__.startswith("triton.") else None
 
 
 def jit_function(value: object) -> Any:
@@ -184,6 +176,12 @@ def _parameters(function: Any) -> Iterator[KernelParameter]:
 def inferred_triton_unit(kernel: TritonKernel) -> KernelUnit:
     """The unit of a kernel that nobody wrote a spec for: types and constants are guessed, sizes come out as clauses."""
     started = time.perf_counter()
+    launch, ir = inferred_ir(kernel)
+    return unit_of_ir(ir, kernel.name, kernel.file, launch, kernel.line, started)
+
+
+def inferred_ir(kernel: TritonKernel, *, diagnostics: bool = True) -> tuple[LaunchSpec, SpecialisedIr]:
+    """The launch that is guessed for ``kernel``, and its IR under it; as `specialised_ir`."""
     guess = guessed_parameters(kernel.function, kernel.decorated_function)
     signature, constants = {}, dict(guess.constants)
     for parameter in kernel.function.params:
@@ -192,22 +190,32 @@ def inferred_triton_unit(kernel: TritonKernel) -> KernelUnit:
         known = guess.words.get(parameter.name, plain)
         signature[parameter.name] = "constexpr" if parameter.is_constexpr else known
     try:
-        text = triton_ir(kernel, signature, constants, {})
+        text = triton_ir(kernel, signature, constants, {}, diagnostics=diagnostics)
     except SourceError as error:
         told = ", ".join(f"{name} = {value}" for name, value in constants.items())
         raise replace(error, message=f"{error.message} (no launch spec: assumed {told or 'no constants'})") from None
     module = translate(read_ttir(text, str(kernel.file)), file=str(kernel.file))
     (entry,) = bytecode_entries(encode(module), kernel.file)
     names = [name for name, kind in signature.items() if kind != "constexpr"]
-    unit = inferred_unit(entry, names)
-    launch = unit.launch
+    launch = inferred_unit(entry, names).launch
     fixed = tuple(ConstantArgument(name, value) for name, value in constants.items())
     told = "".join(f"; {name} = {value}" for name, value in constants.items())
-    launch = replace(launch, kernel=kernel.name, notes=tuple(f"{note}{told}" for note in launch.notes))
-    made = _translated(read_ttir(text, str(kernel.file)), None, kernel.file, launch, started)
     ordered = {argument.name: argument for argument in (*launch.arguments, *fixed)}
-    whole = replace(launch, arguments=tuple(ordered[name] for name in signature if name in ordered))
-    return replace(made, kernel=kernel.name, launch=whole, line=kernel.line, notes=launch.notes)
+    whole = replace(
+        launch,
+        kernel=kernel.name,
+        notes=tuple(f"{note}{told}" for note in launch.notes),
+        arguments=tuple(ordered[name] for name in signature if name in ordered),
+    )
+    return whole, SpecialisedIr(text, tuple(names))
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialisedIr:
+    """``text``: Triton IR of a kernel under a launch; ``passed``: the arguments that are left in it, in their order."""
+
+    text: str
+    passed: tuple[str, ...]
 
 
 def compile_triton_kernel(kernel: TritonKernel, spec: LaunchSpec) -> KernelUnit:
@@ -217,11 +225,41 @@ def compile_triton_kernel(kernel: TritonKernel, spec: LaunchSpec) -> KernelUnit:
     Triton rejects it or an op has no translation.
     """
     started = time.perf_counter()
+    return unit_of_ir(specialised_ir(kernel, spec), kernel.name, kernel.file, spec, kernel.line, started)
+
+
+def specialised_ir(kernel: TritonKernel, spec: LaunchSpec, *, diagnostics: bool = True) -> SpecialisedIr:
+    """The IR of ``kernel`` under ``spec``; raises as `compile_triton_kernel` does.
+
+    ``diagnostics``: tell what MLIR writes, for which a file and a descriptor are needed.
+    """
     signature, constants, attributes = _specialisation(kernel, spec)
-    text = triton_ir(kernel, signature, constants, attributes, dict(spec.options))
-    passed = replace(spec, arguments=tuple(argument for argument in spec.arguments if argument.name not in constants))
-    unit = _translated(read_ttir(text, str(kernel.file)), None, kernel.file, passed, started)
-    return replace(unit, kernel=kernel.name, launch=spec, line=kernel.line)
+    text = triton_ir(kernel, signature, constants, attributes, dict(spec.options), diagnostics=diagnostics)
+    return SpecialisedIr(text, tuple(name for name in signature if name not in constants))
+
+
+def unit_of_ir(
+    ir: SpecialisedIr, kernel: str, file: Path, spec: LaunchSpec, line: int | None, started: float
+) -> KernelUnit:
+    """The unit of ``kernel`` with this IR under ``spec``; ``started``: when its compilation began, in seconds.
+
+    Nothing of ``ir`` is trusted: an argument that a launch passes is missing in it only where its value is fixed.
+    Raises :class:`SpecError` where the two do not fit, :class:`SourceError` where an op has no translation.
+    """
+    passed = [argument for argument in spec.arguments if argument.name in ir.passed]
+    for argument in spec.arguments:
+        if argument.name not in ir.passed and not _is_fixed(argument):
+            raise mistake_in(spec, f"args.{argument.name}: the IR of '{kernel}' does not take it")
+    unit = _translated(read_ttir(ir.text, str(file)), None, file, replace(spec, arguments=tuple(passed)), started)
+    return replace(unit, kernel=kernel, launch=spec, line=line)
+
+
+def _is_fixed(argument: Argument) -> bool:
+    return isinstance(argument, ConstantArgument) or _is_one(argument)
+
+
+def _is_one(argument: Argument) -> bool:
+    return isinstance(argument, ScalarArgument) and argument.value is not None and constant_value(argument.value) == 1
 
 
 def _translated(module: TritonModule, kernel: str | None, file: Path, spec: LaunchSpec, started: float) -> KernelUnit:
@@ -244,6 +282,25 @@ def _translated(module: TritonModule, kernel: str | None, file: Path, spec: Laun
         producer="triton",
         most_ordered=b"" if most_ordered == bytecode else most_ordered,
     )
+
+
+def edited_triton_unit(unit: KernelUnit, text: str) -> KernelUnit:
+    """``unit`` of a Python file, compiled from ``text`` in its place; the file is not touched.
+
+    Raises :class:`SourceError` or :class:`SpecError` where the text does not compile, or cannot be imported elsewhere.
+    """
+    with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
+        file = Path(folder) / unit.file.name
+        file.write_text(text, encoding="utf-8")
+        scan = scan_python(file)
+        if scan.relative:
+            raise SourceError("a file with relative imports cannot be tried elsewhere", str(unit.file))
+        with visible(unit.file.resolve().parent):
+            kernels = triton_kernels_of_file(file, scan)
+        for kernel in kernels:
+            if kernel.name == unit.kernel:
+                return replace(compile_triton_kernel(kernel, unit.launch), notes=unit.notes)
+    raise SourceError(f"the changed source has no kernel '{unit.kernel}'", str(unit.file))
 
 
 def _shared_arrays(spec: LaunchSpec) -> SharedArrays:
@@ -343,8 +400,7 @@ def _constant(argument: Argument, parameter: Any) -> tuple[object] | None:
     """The value that is compiled in; ``None`` if there is none."""
     if isinstance(argument, ConstantArgument):
         return (_language_type(argument.value),)
-    one = isinstance(argument, ScalarArgument) and argument.value is not None and constant_value(argument.value) == 1
-    return (1,) if one and not getattr(parameter, "do_not_specialize", False) else None
+    return (1,) if _is_one(argument) and not getattr(parameter, "do_not_specialize", False) else None
 
 
 def _language_type(value: object) -> object:
@@ -373,21 +429,20 @@ def triton_ir(
     constants: Mapping[str, object],
     attributes: Mapping[tuple[int, ...], Sequence[Sequence[object]]],
     options: Mapping[str, object] | None = None,
+    *,
+    diagnostics: bool = True,
 ) -> str:
-    """The text of Triton IR of one specialisation, with locations.
+    """The text of Triton IR of one specialisation, with locations.  ``diagnostics``: as in `specialised_ir`.
 
     Raises :class:`SourceError` at the user's line where Triton rejects the kernel.
     """
     need_triton(str(kernel.file))
     compiler = importlib.import_module("triton.compiler")
-    target = importlib.import_module("triton.backends.compiler").GPUTarget("cuda", 90, 32)
-    ir = importlib.import_module("triton._C.libtriton").ir
+    target = _target()
     backend = compiler.make_backend(target)
     source = compiler.ASTSource(kernel.function, dict(signature), constexprs=dict(constants), attrs=dict(attributes))
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
-    with warnings.catch_warnings(), _diagnostics() as told:
+    context = _spare.pop() if _spare else _context(backend)
+    with warnings.catch_warnings(), _diagnostics() if diagnostics else nullcontext(str) as told:
         warnings.simplefilter("ignore")
         chosen = backend.parse_options({"enable_fp_fusion": True, **(options or {})})
         try:
@@ -401,6 +456,27 @@ def triton_ir(
             raise _of_mlir(kernel, told()) or _rejected(kernel, error) from error
     text: str = module.str()
     return text
+
+
+_spare: list[Any] = []
+
+
+def keep_spare_ir_context() -> None:
+    """Make an unused context for the first kernel that a process forked from now on compiles: it takes 6 ms."""
+    compiler = importlib.import_module("triton.compiler")
+    _spare.append(_context(compiler.make_backend(_target())))
+
+
+def _target() -> Any:
+    return importlib.import_module("triton.backends.compiler").GPUTarget("cuda", 90, 32)
+
+
+def _context(backend: Any) -> Any:
+    ir = importlib.import_module("triton._C.libtriton").ir
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    return context
 
 
 @contextmanager
@@ -433,6 +509,10 @@ def _of_mlir(kernel: TritonKernel, text: str) -> SourceError | None:
     return SourceError(f"Triton rejects '{kernel.name}': {match['message']}", match["file"], int(match["line"]))
 
 
+_RECURSION: Final = re.compile(r"KeyError\('(?:\w+\.)*(\w+?)__\w*'\)")
+"""What Triton says of a call of a function that it is compiling."""
+
+
 def _rejected(kernel: TritonKernel, error: BaseException) -> SourceError:
     """Triton's last words, at the line of the kernel where it was reading: an error in a helper is one at the call."""
     line = None
@@ -447,4 +527,6 @@ def _rejected(kernel: TritonKernel, error: BaseException) -> SourceError:
         error = error.__cause__
     words = [part.strip() for part in str(getattr(innermost, "error_message", None) or innermost).splitlines()]
     message = next((part for part in reversed(words) if part), type(innermost).__name__)
+    if recursion := _RECURSION.fullmatch(message):
+        message = f"'{recursion[1]}' calls itself, and Triton compiles no recursion"
     return SourceError(f"Triton rejects '{kernel.name}': {message}", str(kernel.file), line or kernel.line)

@@ -10,19 +10,38 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
 from ...contract.arguments import print_description
-from ...contract.launch import INFERRED, KernelParameter, KernelUnit
+from ...contract.launch import INFERRED, KernelParameter, KernelUnit, LaunchSpec
 from ...contract.spec import build_launch
-from ...contract.spec_files import RawLaunch, SourceSpecs, launches_of_text, named_launches, raw_launch
+from ...contract.spec_files import (
+    CONFIGS,
+    AutotuneConfiguration,
+    ExpandedLaunch,
+    RawLaunch,
+    SourceSpecs,
+    expanded_launches,
+    launches_of_text,
+    raw_launch,
+)
 from ...frontend.sources.cutile import CutileKernel, compile_kernel, kernels_of_module
 from ...frontend.sources.fixed_inputs import scan_text
 from ...frontend.sources.importing import import_text
 from ...frontend.sources.infer import infer_unit
+from ...frontend.triton.triton_kernels import (
+    SpecialisedIr,
+    TritonKernel,
+    inferred_ir,
+    need_triton,
+    specialised_ir,
+    triton_kernels_of_module,
+)
 from ...results.codes import TV
 from ...system.errors import SpecError, TileVerifyError
 from ...system.readings import stand_for
@@ -32,10 +51,12 @@ from .job_messages import (
     DEEPEST,
     LONGEST_NAME,
     MOST_ITEMS,
+    DataTypes,
     NotPlain,
     Plain,
     SubmissionRequest,
     heard,
+    heard_table,
     plain,
     plain_table,
     text,
@@ -78,8 +99,16 @@ def compile_submission(request: SubmissionRequest, source: bytes, send: Send) ->
     except RecursionError:
         stop("limit-recursion", "importing or compiling it recurs without end")
     if not items:
-        stop("no-kernel", "the submission holds no kernel")
+        stop("no-kernel", _no_kernel(request, source))
     send(items_bytes(items))
+
+
+def _no_kernel(request: SubmissionRequest, source: bytes) -> str:
+    scan = scan_text(source.decode("utf-8"), Path(request.file))
+    there = ", ".join(f"'{name}'" for name in (*scan.kernels, *scan.triton))
+    asked = dict.fromkeys(f"'{raw.kernel}'" for raw in specs_of(request).launches)
+    wanted = f" {' or '.join(asked)}, which the launch spec asks for" if asked else ""
+    return f"the submission holds no kernel{wanted}{f'; it has {there}' if there else ''}"
 
 
 def _failure(error: TileVerifyError) -> CompileFailure:
@@ -87,6 +116,8 @@ def _failure(error: TileVerifyError) -> CompileFailure:
     message = " ".join(error.message.split())  # a reason is one line
     if len(message) > _LONGEST_MESSAGE:
         message = f"{message[:_LONGEST_MESSAGE]} ..."
+    if error.file in (_SPEC, _OWN_SPEC):
+        return CompileFailure(code, whole(message))  # a line of the spec is none of the source
     return CompileFailure(code, whole(message), error.line, error.column)
 
 
@@ -100,7 +131,13 @@ def compiled_items(request: SubmissionRequest, source: bytes) -> Iterator[Compil
     scan = scan_text(text, path)
     count = 0
     only_kernel, only_launch = request.only or (None, None)
-    for kernel in kernels_of_module(import_text(text, path), path, scan):
+    if scan.triton:
+        need_triton(request.file)
+    module = import_text(text, path)
+    kernels: list[CutileKernel | TritonKernel] = [*kernels_of_module(module, path, scan)]
+    if scan.triton:
+        kernels += triton_kernels_of_module(module, path, scan.helpers)
+    for kernel in sorted(kernels, key=lambda kernel: kernel.line or 0):
         if only_kernel is not None and kernel.name != only_kernel:
             continue
         for item in _launches(kernel, specs, only_launch):
@@ -119,53 +156,115 @@ def specs_of(request: SubmissionRequest) -> SourceSpecs:
     return SourceSpecs(())
 
 
-def _launches(kernel: CutileKernel, specs: SourceSpecs, only: str | None) -> Iterator[CompiledItem]:
+def _launches(kernel: CutileKernel | TritonKernel, specs: SourceSpecs, only: str | None) -> Iterator[CompiledItem]:
+    is_triton = isinstance(kernel, TritonKernel)
+    configurations = kernel.configurations() if isinstance(kernel, TritonKernel) else ()
     try:
         raws = specs.of_kernel((kernel.name,), kernel.decorated())
     except TileVerifyError as error:
         yield _failed(kernel, "", error)
         return
-    if not raws and not specs.given:
+    if not raws and not specs.given and not (isinstance(kernel, TritonKernel) and kernel.is_helper):
         yield _inferred(kernel)
-    for name, raw, twice in named_launches(raws):
-        if only is not None and name != only:
+    if configurations:  # whoever launches a tuned kernel may get any of them
+        raws = tuple(replace(raw, fields={CONFIGS: "autotune", **raw.fields}) for raw in raws)
+    for each in expanded_launches(raws, configurations):
+        if only is not None and each.name != only:
             continue
         try:
-            if twice is not None:
-                raise twice
-            unit = compile_kernel(kernel, build_launch(raw, name, kernel.parameters))
+            if each.problem is not None:
+                raise each.problem
+            if not is_triton:
+                each.raw.refuse_triton_words()
+            item = _compiled(kernel, each, build_launch(each.raw, each.name, kernel.parameters))
         except TileVerifyError as error:
-            yield _failed(kernel, name, error)
+            yield _failed(kernel, each.name, error, each.written)
         else:
-            yield _compiled(kernel, unit, raw.fields)
+            yield item
 
 
-def _failed(kernel: CutileKernel, launch: str, error: TileVerifyError) -> CompiledItem:
-    return CompiledItem(kernel=whole(kernel.name), launch=whole(launch), line=kernel.line, failure=_failure(error))
+def _failed(
+    kernel: CutileKernel | TritonKernel, launch: str, error: TileVerifyError, written: str = ""
+) -> CompiledItem:
+    return CompiledItem(
+        kernel=whole(kernel.name), launch=whole(launch), line=kernel.line, written=whole(written),
+        failure=_failure(error),
+    )  # fmt: skip
 
 
-def _inferred(kernel: CutileKernel) -> CompiledItem:
+def _inferred(kernel: CutileKernel | TritonKernel) -> CompiledItem:
+    started = perf_counter()
     try:
-        unit = infer_unit(kernel)
+        if isinstance(kernel, TritonKernel):
+            launch, ir = inferred_ir(kernel, diagnostics=False)
+            unit = _words_of_ir(kernel, launch, ir, None, started)
+        else:
+            made = infer_unit(kernel)
+            launch, unit = made.launch, _words_of_unit(made)
     except TileVerifyError as error:
         return _failed(kernel, INFERRED, error)
-    lines = "\n".join(f"{argument.name} = {print_description(argument)}" for argument in unit.launch.arguments)
-    return _compiled(kernel, unit, {"kernel": kernel.name, "args": tomllib.loads(lines)})
+    lines = "\n".join(f"{argument.name} = {print_description(argument)}" for argument in launch.arguments)
+    return _item(kernel, launch, unit, {"kernel": kernel.name, "args": tomllib.loads(lines)})
 
 
-def _compiled(kernel: CutileKernel, unit: KernelUnit, fields: Mapping[str, object]) -> CompiledItem:
+def _compiled(kernel: CutileKernel | TritonKernel, expanded: ExpandedLaunch, launch: LaunchSpec) -> CompiledItem:
+    started = perf_counter()
+    if isinstance(kernel, TritonKernel):
+        ir = specialised_ir(kernel, launch, diagnostics=False)
+        unit = _words_of_ir(kernel, launch, ir, expanded.configuration, started)
+    else:
+        unit = _words_of_unit(compile_kernel(kernel, launch))
+    return _item(kernel, launch, unit, expanded.raw.fields, expanded.written)
+
+
+def _item(
+    kernel: CutileKernel | TritonKernel,
+    launch: LaunchSpec,
+    unit: CompiledUnit,
+    fields: Mapping[str, object],
+    written: str = "",
+) -> CompiledItem:
+    types = _data_types()
+    unit = msgspec.structs.replace(
+        unit,
+        inferred=launch.inferred,
+        fields=dict(plain_table(fields, types)),
+        parameters=tuple(parameter_words(parameter, types) for parameter in kernel.parameters),
+    )
+    name = whole(launch.name)
+    return CompiledItem(kernel=whole(kernel.name), launch=name, line=kernel.line, written=whole(written), unit=unit)
+
+
+def _words_of_unit(unit: KernelUnit) -> CompiledUnit:
+    return CompiledUnit(
+        notes=tuple(map(whole, unit.notes)), symbol=unit.symbol, bytecode=unit.bytecode, compile_ms=unit.compile_ms
+    )
+
+
+def _words_of_ir(
+    kernel: TritonKernel,
+    launch: LaunchSpec,
+    ir: SpecialisedIr,
+    configuration: AutotuneConfiguration | None,
+    started: float,
+) -> CompiledUnit:
+    """The IR as it is: who proves it translates it, so that nobody has to believe which order a translation has."""
+    tuned = None if configuration is None else TunedWords(
+        dict(plain_table(configuration.values, _data_types())), dict(configuration.options)
+    )  # fmt: skip
+    return CompiledUnit(
+        notes=tuple(map(whole, launch.notes)),
+        symbol=kernel.name,
+        ir=IrWords(whole(ir.text), ir.passed, tuned),
+        compile_ms=(perf_counter() - started) * 1000,
+    )
+
+
+def _data_types() -> DataTypes:
     from cuda.tile import DType
 
-    compiled = CompiledUnit(
-        inferred=unit.launch.inferred,
-        notes=tuple(map(whole, unit.notes)),
-        symbol=unit.symbol,
-        fields=dict(plain_table(fields, DType)),
-        parameters=tuple(parameter_words(parameter, DType) for parameter in kernel.parameters),
-        bytecode=unit.bytecode,
-        compile_ms=unit.compile_ms,
-    )
-    return CompiledItem(kernel=whole(kernel.name), launch=whole(unit.launch.name), line=kernel.line, unit=compiled)
+    language = sys.modules.get("triton.language")
+    return {DType: "ct"} if language is None else {DType: "ct", language.dtype: "tl"}
 
 
 def raw_of(fields: Mapping[str, object], file: str) -> RawLaunch:
@@ -215,25 +314,49 @@ class ParameterWords(msgspec.Struct, frozen=True, kw_only=True):
     each: ParameterWords | None
 
 
-class CompiledUnit(msgspec.Struct, frozen=True, kw_only=True):
-    """A kernel that was compiled under a launch.  ``fields``: the words of the launch, as `plain_values.plain_table`
-    writes them."""
+class TunedWords(msgspec.Struct, frozen=True):
+    """A `AutotuneConfiguration` of ``@triton.autotune``; values as `plain` writes them."""
 
-    inferred: bool
+    values: dict[str, object]
+    options: dict[str, Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]]
+
+    def configuration(self) -> AutotuneConfiguration:
+        """Raises `NotPlain` for what no honest process sends."""
+        if "num_warps" not in self.options or "num_stages" not in self.options:
+            raise NotPlain("a configuration has no options")
+        return AutotuneConfiguration(heard_table(self.values), self.options)
+
+
+class IrWords(msgspec.Struct, frozen=True):
+    """A `SpecialisedIr`, and the configuration that it was compiled with."""
+
+    text: str
+    passed: Annotated[tuple[str, ...], msgspec.Meta(max_length=MOST_ITEMS)]
+    tuned: TunedWords | None
+
+
+class CompiledUnit(msgspec.Struct, frozen=True, kw_only=True):
+    """A kernel that was compiled under a launch.  ``fields``: the words of the launch, as `plain_table` writes them.
+    ``ir`` stands for the bytecode of a Triton kernel."""
+
     notes: tuple[str, ...]
     symbol: str
-    fields: dict[str, object]
-    parameters: tuple[ParameterWords, ...]
-    bytecode: bytes
     compile_ms: float
+    inferred: bool = False
+    fields: dict[str, object] = {}
+    parameters: tuple[ParameterWords, ...] = ()
+    bytecode: bytes = b""
+    ir: IrWords | None = None
 
 
 class CompiledItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One kernel under one launch: a unit, or why there is none."""
+    """One kernel under one launch: a unit, or why there is none.  ``written``: the launch as it was written, where this
+    is one of its configurations."""
 
     kernel: str = ""
     launch: str
     line: int | None = None
+    written: str = ""
     failure: CompileFailure | None = None
     unit: CompiledUnit | None = None
 
@@ -244,6 +367,7 @@ class Claimed(msgspec.Struct, frozen=True, kw_only=True):
     kernel: str = ""
     launch: str
     line: Position | None = None
+    written: str = ""
     failure: msgspec.Raw = msgspec.Raw()
     unit: msgspec.Raw = msgspec.Raw()
 
@@ -272,20 +396,20 @@ def reasons_bytes(reasons: Iterable[Reason]) -> bytes:
     return msgspec.json.encode(_Reasons(tuple(reasons)))
 
 
-def parameter_words(parameter: KernelParameter, data_type: type) -> ParameterWords:
+def parameter_words(parameter: KernelParameter, data_types: DataTypes) -> ParameterWords:
     """Raises `NotPlain` for a default that is no constant."""
     return ParameterWords(
         name=parameter.name,
         hint=parameter.hint,
         constant=bool(parameter.constant),
         has_default=bool(parameter.has_default),
-        default=plain(parameter.default, data_type) if parameter.has_default else None,
+        default=plain(parameter.default, data_types) if parameter.has_default else None,
         scalar_dtype=parameter.scalar_dtype,
         index_bits=parameter.index_bits,
         static_shape=tuple(parameter.static_shape),
         static_strides=tuple(parameter.static_strides),
-        items=None if parameter.items is None else tuple(parameter_words(item, data_type) for item in parameter.items),
-        each=None if parameter.each is None else parameter_words(parameter.each, data_type),
+        items=None if parameter.items is None else tuple(parameter_words(item, data_types) for item in parameter.items),
+        each=None if parameter.each is None else parameter_words(parameter.each, data_types),
     )
 
 
@@ -297,6 +421,7 @@ def claims_of(data: bytes) -> Claims:
         if item.kernel:
             checked_name(item.kernel)
         text(item.launch, 200)
+        text(item.written, 200)
     return claims
 
 

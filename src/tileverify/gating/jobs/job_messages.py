@@ -34,8 +34,12 @@ class NotPlain(Exception):
     """A value that no honest worker sends, with the reason."""
 
 
-def plain(value: object, data_type: type, depth: int = 0) -> Plain:
-    """``value`` with lists for tuples and ``"ct.float32"`` for objects of ``data_type``; exact types alone count."""
+DataTypes: TypeAlias = Mapping[type, str]
+"""Types of data types, with the module's usual name: ``{cuda.tile.DType: "ct"}``."""
+
+
+def plain(value: object, data_types: DataTypes, depth: int = 0) -> Plain:
+    """``value`` with lists for tuples and ``"ct.float32"`` for ``data_types``; exact types alone count."""
     if depth > DEEPEST:
         raise NotPlain("a value is nested too deeply")
     if value is None or type(value) is bool:
@@ -49,17 +53,18 @@ def plain(value: object, data_type: type, depth: int = 0) -> Plain:
     if type(value) is str:
         return _plain_text(value)
     if type(value) is list or type(value) is tuple:
-        return [plain(item, data_type, depth + 1) for item in _few(value)]
+        return [plain(item, data_types, depth + 1) for item in _few(value)]
     if type(value) is dict:
-        return plain_table(value, data_type, depth)
-    if isinstance(value, data_type):
-        return f"ct.{text(str(value))}"
+        return plain_table(value, data_types, depth)
+    for data_type, module in data_types.items():
+        if isinstance(value, data_type):
+            return f"{module}.{text(repr(value) if module == 'tl' else str(value)).rpartition('.')[2]}"
     raise NotPlain(f"a {text(type(value).__name__)} describes no part of a launch")
 
 
-def plain_table(value: Mapping[str, object], data_type: type, depth: int = 0) -> dict[str, Plain]:
+def plain_table(value: Mapping[str, object], data_types: DataTypes, depth: int = 0) -> dict[str, Plain]:
     """The same for a table."""
-    return {text(key): plain(item, data_type, depth + 1) for key, item in _few(value).items()}
+    return {text(key): plain(item, data_types, depth + 1) for key, item in _few(value).items()}
 
 
 def _plain_text(value: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from time import perf_counter
 from typing import Final
 
 import msgspec
@@ -20,10 +21,11 @@ from ...contract.expression_parser import parse_condition
 from ...contract.expressions import GRID_NAMES, Undefined, free_names
 from ...contract.launch import Apply, Expression, KernelParameter, KernelUnit, LaunchSpec, SameArray
 from ...contract.spec import build_launch
-from ...contract.spec_files import RawLaunch, SourceSpecs, named_launches
+from ...contract.spec_files import AutotuneConfiguration, RawLaunch, SourceSpecs, named_launches
 from ...frontend.sources.abi import entry_parameters, mismatch
 from ...frontend.sources.bytecode_file import bytecode_entries
 from ...frontend.sources.cutile import compiled_array_facts
+from ...frontend.triton.triton_kernels import SpecialisedIr, unit_of_ir
 from ...pipeline import CheckOptions
 from ...pipeline.repair.kernel_source import KernelSource
 from ...pipeline.repair.proposals import proposals
@@ -110,7 +112,7 @@ def _reason(reason: Reason) -> Reason:
 
 def _missing(specs: SourceSpecs, claims: Sequence[Claimed]) -> Iterator[str]:
     """Launches that a spec speaks of, and the submission does not have."""
-    there = {(claim.kernel, claim.launch) for claim in claims}
+    there = {(claim.kernel, claim.written or claim.launch) for claim in claims}
     for kernel in dict.fromkeys(raw.kernel for raw in specs.launches):
         for launch, _, _ in named_launches([raw for raw in specs.launches if raw.kernel == kernel]):
             if (kernel, launch) not in there:
@@ -130,14 +132,21 @@ def _decided(claim: Claimed, specs: SourceSpecs, request: SubmissionRequest) -> 
         result = _error(claim, file, TV.BYTECODE_ERROR, "its process sent no kernel")
         return _answer(result, forged=True)
     except TileVerifyError as error:
-        code = TV.SPEC_ERROR if isinstance(error, SpecError) else TV.BYTECODE_ERROR
-        return _answer(_error(claim, file, code, error.message))
+        line = None if isinstance(error, SpecError) else error.line
+        return _answer(_error(claim, file, _code_of(error), error.message, line))
     if request.any_grid:
         unit = replace(unit, launch=replace(unit.launch, grid=None, grid_text=()))
     asked = CheckOptions(deny_requires=request.deny_requires, certificate=request.bundles, complete=request.complete)
     result = check_unit(unit, asked)
     narrower = tuple(map(harmless_text, narrowing(unit.launch, result.requires)))
     return _answer(result, bundle=_bundle(unit, result), narrower=narrower)
+
+
+def _code_of(error: TileVerifyError) -> TV:
+    """Of what is wrong with a claim; a line is known of a Triton kernel alone, which is translated here."""
+    if isinstance(error, SpecError):
+        return TV.SPEC_ERROR
+    return TV.BYTECODE_ERROR if error.line is None else TV.SOURCE_ERROR
 
 
 def _answer(
@@ -179,6 +188,11 @@ def unit_of(claim: Claimed, specs: SourceSpecs, file: str) -> KernelUnit:
     sent = unit_claimed(claim)
     parameters = tuple(map(parameter_of, sent.parameters))
     launch = _launch(claim, sent, specs, parameters, file)
+    compile_ms = min(max(sent.compile_ms, 0.0), 1e9)
+    if sent.ir is not None:
+        ir = SpecialisedIr(sent.ir.text, sent.ir.passed)
+        made = unit_of_ir(ir, claim.kernel, Path(file), launch, claim.line, perf_counter())
+        return replace(made, compile_ms=made.compile_ms + compile_ms)
     symbol = text(sent.symbol, 400)
     facts = compiled_array_facts(launch, parameters)
     entry = entry_parameters(launch, facts)
@@ -197,7 +211,7 @@ def unit_of(claim: Claimed, specs: SourceSpecs, file: str) -> KernelUnit:
         bytecode=sent.bytecode,
         symbol=symbol,
         parameters=entry,
-        compile_ms=min(max(sent.compile_ms, 0.0), 1e9),
+        compile_ms=compile_ms,
         line=claim.line,
         notes=launch.notes,
     )
@@ -209,8 +223,11 @@ def _launch(
     if specs.given:
         own = [raw for raw in specs.launches if raw.kernel == claim.kernel]
         for launch, raw, twice in named_launches(own):
-            if launch == claim.launch and twice is None:
-                vouched = build_launch(raw, launch, parameters)
+            if launch == (claim.written or claim.launch) and twice is None:
+                if sent.ir is None:
+                    raw.refuse_triton_words()
+                tuned = None if sent.ir is None or sent.ir.tuned is None else sent.ir.tuned.configuration()
+                vouched = build_launch(_as_tuned(raw, claim, tuned), claim.launch, parameters)
                 _look_at_places(raw, parameters)
                 return vouched
         raise SpecError("the launch spec has no such launch")
@@ -220,6 +237,19 @@ def _launch(
         raise SpecError("a submission cannot say what is trusted; the launch spec that it is judged by can")
     notes = tuple(text(each, _LONGEST_SENTENCE) for each in sent.notes[:_MOST_NOTES])
     return replace(launch_spec, origin="inferred" if sent.inferred else launch_spec.origin, notes=notes)
+
+
+def _as_tuned(raw: RawLaunch, claim: Claimed, tuned: AutotuneConfiguration | None) -> RawLaunch:
+    """The vouched launch with what the submission's own ``@triton.autotune`` adds: values that the launch leaves to it.
+
+    Raises `SpecError` where the launch gives them, `NotPlain` where this is not the launch that it is called.
+    """
+    made = raw if tuned is None else tuned.of(raw, claim.written)
+    names = {claim.written or claim.launch} if tuned is None else {str(made.fields["name"])}
+    names |= set() if tuned is None else {tuned.long_name(name) for name in names}
+    if claim.launch not in names:
+        raise NotPlain("a configuration has another name")
+    return made
 
 
 def _look_at_places(raw: RawLaunch, parameters: Sequence[KernelParameter]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import importlib.util
 import linecache
 import os
 import pkgutil
@@ -22,6 +23,8 @@ from typing import IO, Final, TypeAlias, TypeVar
 import msgspec
 
 from ...equality import formulas
+from ...frontend.triton.triton_kernels import keep_spare_ir_context
+from ...pipeline.unit_summary import keep_spare_solver
 from ...system.printable import source_lines
 from ..jobs.compile_job import compiled_items, items_bytes
 from ..jobs.job_messages import SubmissionRequest
@@ -186,6 +189,14 @@ def warm():
     ct.load(ct.bid(0), index=(0,), shape=(1,))
 """
 """Without parameters nothing is guessed: one compilation, where others are tried dozens of times."""
+_TRITON: Final = b"""import triton
+import triton.language as tl
+
+@triton.jit
+def warm(x, out, n, BLOCK: tl.constexpr = 64):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) + tl.sum(tl.exp(at * 1.0)), mask=at < n)
+"""
 
 
 def preload() -> None:
@@ -217,5 +228,9 @@ def _keep_sources(prefix: str) -> None:
 def _rehearse() -> None:
     """One kernel that is right and one with an error, in this process: they are our own."""
     request = SubmissionRequest(file="warm.py", bundles=True, complete=True)
-    for source in (_RIGHT, _WRONG):
+    has_triton = importlib.util.find_spec("triton") is not None
+    for source in (_RIGHT, _WRONG, *([_TRITON] if has_triton else [])):
         prove_submission(request, items_bytes(compiled_items(request, source)), lambda data: None)
+    keep_spare_solver()
+    if has_triton:
+        keep_spare_ir_context()

@@ -343,6 +343,10 @@ def _refuse_triton_words(raw: RawLaunch) -> None:
     for field in ("order", "options", "configs"):
         if field in raw.fields:
             raise raw.error(field, f"'{raw.kernel}' is no Triton kernel, so the launch has no '{field}'")
+    given = raw.fields.get("args")
+    for name, value in given.items() if isinstance(given, Mapping) else ():
+        if isinstance(value, Mapping) and "desc" in value and "block" in value:
+            raise raw.error(f"args.{name}", f"'{raw.kernel}' is no Triton kernel, so it takes no tensor descriptor")
 
 
 def _nested(path: Path, nested: Mapping[str, int], target: _Target, names: list[str]) -> Iterator[SourceFailure]:

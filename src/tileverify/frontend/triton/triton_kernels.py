@@ -28,6 +28,7 @@ from ...contract.launch import (
     Argument,
     ArrayArgument,
     ConstantArgument,
+    DescriptorBlock,
     KernelParameter,
     KernelUnit,
     LaunchSpec,
@@ -44,6 +45,7 @@ from ..sources.entry_launch import inferred_unit
 from ..sources.fixed_inputs import PythonScan
 from ..sources.importing import import_file
 from .guessed_launch import configurations, guessed_parameters
+from .host_descriptors import described_parameters, entry_names, passed_descriptors
 from .translate import translate
 from .ttir import TritonFunction, TritonModule
 from .ttir_reader import read_ttir, read_ttir_file
@@ -174,23 +176,28 @@ def inferred_triton_unit(kernel: TritonKernel) -> KernelUnit:
     guess = guessed_parameters(kernel.function, kernel.decorated_function)
     signature, constants = {}, dict(guess.constants)
     for parameter in kernel.function.params:
-        pointee = guess.pointers.get(parameter.name)
+        pointee, block = guess.pointers.get(parameter.name), guess.descriptors.get(parameter.name)
         plain = f"*{_TYPES[pointee]}" if pointee is not None else parameter.annotation_type or "i32"
+        if block is not None:
+            plain = f"tensordesc<fp32[{', '.join(map(str, block))}]>"
         signature[parameter.name] = "constexpr" if parameter.is_constexpr else plain
     try:
         text = triton_ir(kernel, signature, constants, {})
     except SourceError as error:
-        told = ", ".join(f"{name} = {value}" for name, value in constants.items())
+        blocks = {f"{name} in blocks of": list(block) for name, block in guess.descriptors.items()}
+        told = ", ".join(
+            (*(f"{name} {block}" for name, block in blocks.items()), *(f"{n} = {v}" for n, v in constants.items()))
+        )
         raise replace(error, message=f"{error.message} (no launch spec: assumed {told or 'no constants'})") from None
-    module = translate(read_ttir(text, str(kernel.file)), file=str(kernel.file))
-    (entry,) = bytecode_entries(encode(module), kernel.file)
+    module = read_ttir(text, str(kernel.file))
+    (entry,) = bytecode_entries(encode(translate(module, file=str(kernel.file))), kernel.file)
     names = [name for name, kind in signature.items() if kind != "constexpr"]
-    unit = inferred_unit(entry, names)
+    unit = inferred_unit(entry, *entry_names(module.kernels[0], names))
     launch = unit.launch
     fixed = tuple(ConstantArgument(name, value) for name, value in constants.items())
     told = "".join(f"; {name} = {value}" for name, value in constants.items())
     launch = replace(launch, kernel=kernel.name, notes=tuple(f"{note}{told}" for note in launch.notes))
-    made = _translated(read_ttir(text, str(kernel.file)), None, kernel.file, launch, started)
+    made = _translated(module, None, kernel.file, launch, started)
     ordered = {argument.name: argument for argument in (*launch.arguments, *fixed)}
     whole = replace(launch, arguments=tuple(ordered[name] for name in signature if name in ordered))
     return replace(made, kernel=kernel.name, launch=whole, line=kernel.line, notes=launch.notes)
@@ -212,8 +219,11 @@ def compile_triton_kernel(kernel: TritonKernel, spec: LaunchSpec) -> KernelUnit:
 
 def _translated(module: TritonModule, kernel: str | None, file: Path, spec: LaunchSpec, started: float) -> KernelUnit:
     """The unit of a kernel of ``module`` under a spec that describes the parameters of its IR."""
-    made = translate(module, kernel, file=str(file), order=spec.order)
-    most = translate(module, kernel, file=str(file), order="most") if spec.order == "triton" else made
+    passed = passed_descriptors(module, kernel, spec)
+    made = translate(module, kernel, file=str(file), order=spec.order, descriptors=passed)
+    most = (
+        translate(module, kernel, file=str(file), order="most", descriptors=passed) if spec.order == "triton" else made
+    )
     (entry,) = made.entries
     bytecode, most_ordered = encode(made), encode(most)
     return KernelUnit(
@@ -258,7 +268,7 @@ def triton_ir_kernels(path: Path) -> tuple[TritonIrKernel, ...]:
 
 
 def _named(function: TritonFunction) -> tuple[KernelParameter, ...] | None:
-    names = [parameter.name for parameter in function.parameters]
+    names = [parameter.name for parameter in described_parameters(function)]
     numbered = [f"arg{number}" for number in range(len(names))]
     return None if names == numbered else tuple(map(KernelParameter, names))
 
@@ -271,9 +281,12 @@ def compile_triton_ir(kernel: TritonIrKernel, spec: LaunchSpec) -> KernelUnit:
 def inferred_triton_ir_unit(kernel: TritonIrKernel) -> KernelUnit:
     """The unit of a kernel that nobody wrote a spec for: what it does with its parameters says what they are."""
     made = translate(kernel.module, kernel.name, file=str(kernel.file))
-    names = None if kernel.parameters is None else [parameter.name for parameter in kernel.parameters]
+    function = next(each for each in kernel.module.kernels if each.name == kernel.name)
+    names = [parameter.name for parameter in kernel.parameters or ()]
+    if kernel.parameters is None:
+        names = [f"arg{number}" for number, _ in enumerate(described_parameters(function))]
     (entry,) = bytecode_entries(encode(made), kernel.file)
-    return inferred_unit(entry, names)
+    return inferred_unit(entry, *entry_names(function, names))
 
 
 # ------------------------------------------------------------------------------------------------ specialisations
@@ -294,6 +307,8 @@ def _specialisation(
             constants[parameter.name] = fixed[0]
             continue
         signature[parameter.name] = _type_word(kernel, spec, argument, parameter)
+        if isinstance(argument, ArrayArgument) and argument.descriptor is not None:
+            continue  # Triton's launcher tells the compiler nothing more of it
         name = f"{argument.name}{ADDRESS}" if isinstance(argument, ArrayArgument) else argument.name
         if divisors.get(name, 1) % _DIVISOR == 0 and not getattr(parameter, "do_not_specialize", False):
             attributes[(position,)] = [["tt.divisibility", _DIVISOR]]
@@ -311,6 +326,8 @@ def _constant(argument: Argument, parameter: Any) -> tuple[object] | None:
 def _type_word(kernel: TritonKernel, spec: LaunchSpec, argument: Argument, parameter: Any) -> str:
     """Triton's word for the type of an argument; a scalar has that of the kernel's own annotation, if there is one."""
     match argument:
+        case ArrayArgument(dtype=dtype, descriptor=DescriptorBlock(block=block)) if dtype in _TYPES:
+            return f"tensordesc<{_TYPES[dtype]}[{', '.join(map(str, block))}]>"
         case ArrayArgument(dtype=dtype) if dtype in _TYPES:
             return f"*{_TYPES[dtype]}"
         case ScalarArgument(dtype=dtype) if dtype in _TYPES:

@@ -8,6 +8,8 @@ Triton IR has no tokens.  Two readings are of use:
   code that Triton 3.9 makes).  Beside these a store waits for a load whose value it stores: of each lane at its own
   place, so that the token stands only where load and store have the same pointers and the same mask.  Lanes of a store
   that meet are a fault of their own (TV202), so lane l of such a load and lane m of the store meet only for l = m.
+  Accesses of tensor descriptors copy in a proxy of their own, and wait for data alone; later accesses follow them as
+  they follow others (Triton waits for each copy, and has `bar.sync` behind the wait).
 
 With ``most=True`` a store waits for all loads before it, as data flow may order any of them: what meets even then is a
 fault, what meets without is undecided.
@@ -49,8 +51,8 @@ class _Order:
 
     def __init__(self, body: BodyBuilder, roots: Iterable[str]) -> None:
         self._body = body
-        start: Value = body.op("make_token")
-        self._last = {root: _Last(start, start, start) for root in (*roots, ANY)}
+        self._start: Value = body.op("make_token")
+        self._last = {root: _Last(self._start, self._start, self._start) for root in (*roots, ANY)}
 
     def barrier(self) -> None:
         token = self._joined(last.touched for last in self._last.values())
@@ -100,7 +102,15 @@ class _Order:
 class ProgramOrder(_Order):
     """Per array a load waits for the stores before it, a store for all accesses before it."""
 
-    def before(self, root: str | None, *, writes: bool, everything: bool = False, also: Sequence[Value] = ()) -> Value:
+    def before(
+        self,
+        root: str | None,
+        *,
+        writes: bool,
+        everything: bool = False,
+        also: Sequence[Value] = (),
+        asynchronous: bool = False,
+    ) -> Value:
         """The token that an access waits for."""
         last = self._of(root, everything).values()
         return self._joined(each.touched if writes or everything else each.fence for each in last)
@@ -121,7 +131,18 @@ class TritonOrder(_Order):
         super().__init__(body, roots)
         self._most = most
 
-    def before(self, root: str | None, *, writes: bool, everything: bool = False, also: Sequence[Value] = ()) -> Value:
+    def before(
+        self,
+        root: str | None,
+        *,
+        writes: bool,
+        everything: bool = False,
+        also: Sequence[Value] = (),
+        asynchronous: bool = False,
+    ) -> Value:
+        """The token that an access waits for; an ``asynchronous`` one waits for data alone."""
+        if asynchronous and not self._most:
+            return self._joined(also or (self._start,))
         last = self._of(root, everything).values()
         if everything:
             return self._joined(each.touched for each in last)
@@ -227,9 +248,9 @@ class DataFlow:
     def forget(self, name: str) -> None:
         self.define(name, _NOTHING)
 
-    def loaded(self, op: TritonOp, place: TritonPointer, mask: Value | None, token: Value) -> None:
-        """Note the result of a load."""
-        self.define(op.results[0], Flow(frozenset({_Load(place_key(place, mask), token)})))
+    def loaded(self, op: TritonOp, key: tuple[object, ...], token: Value) -> None:
+        """Note the result of a load, of places that ``key`` tells apart."""
+        self.define(op.results[0], Flow(frozenset({_Load(key, token)})))
 
     def computed(self, op: TritonOp, operands: Sequence[Translated], results: Sequence[Translated]) -> None:
         """Note the results of an op that touches no memory."""
@@ -290,9 +311,8 @@ class DataFlow:
         number = re.fullmatch(r"(?:dense<)?(-?\d+)>?", self._constants.get(name, ""))
         return number is not None and int(number[1]) != 0
 
-    def before_store(self, op: TritonOp, place: TritonPointer, mask: Value | None) -> tuple[Value, ...]:
+    def before_store(self, op: TritonOp, key: tuple[object, ...]) -> tuple[Value, ...]:
         """Tokens of the loads that a store follows, because it needs their values at its own places."""
-        key = place_key(place, mask)
         flows = [self.of(name) for name in op.operands]
         own = {load.token for flow in flows for load in flow.lanes if load.place == key}
         return tuple(own.union(*(flow.whole for flow in flows)))

@@ -19,8 +19,9 @@ from ..bytecode.builder import I1, I64, TOKEN, pointer, tile
 from ..bytecode.model import PointerType, TileType, Type, Value
 from .translated import Descriptor, Translated, TritonPointer
 from .ttir import DescriptorType, Successor, TritonBlock, TritonFunction, TritonOp, TritonType
-from .ttir_effects import Effects
-from .ttir_order import ANY
+from .ttir_effects import Effects, handed_on
+from .ttir_memory import LOADS
+from .ttir_order import ANY, Flow
 
 if TYPE_CHECKING:
     from .translate import Translator
@@ -117,11 +118,13 @@ def _results(
     roots: Sequence[str | None],
     results: Sequence[Value],
     effects: Effects,
-) -> None:
+) -> Iterator[Value]:
+    """Define the results of ``op``; what is left of ``results`` behind them and the tokens of arrays."""
     given = iter(results)
     for name, value in zip(op.results, _take(t, types, roots, given), strict=True):
         t.define(name, value)
     t.order.tokens.take(given, effects.touched, effects.written)
+    return given
 
 
 def while_(t: Translator, op: TritonOp) -> None:
@@ -166,7 +169,8 @@ def if_(t: Translator, op: TritonOp) -> None:
     wanted = _handed_types(op.result_types, roots)
     tokens = t.order.tokens.carried(effects.touched, effects.written)
     kept = t.order.tokens.copy()
-    with t.b.body.if_(condition, [*wanted, *(TOKEN for _ in tokens)]) as branch:
+    loads = _BranchLoads(t, op)
+    with t.b.body.if_(condition, [*wanted, *(TOKEN for _ in tokens), *(TOKEN for _ in range(loads.count))]) as branch:
         for number, open_region in enumerate((branch.then, branch.otherwise)):
             t.order.tokens.restore(kept)
             if number >= len(op.regions) and not tokens:
@@ -174,10 +178,49 @@ def if_(t: Translator, op: TritonOp) -> None:
             with open_region(), t.scope():
                 handed = t.block(op.regions[number].block) if number < len(op.regions) else []
                 t.located(op)
-                values = _hand(t, handed, roots)
-                t.b.body.op("yield", args=(*values, *t.order.tokens.carried(effects.touched, effects.written)))
+                ordered = t.order.tokens.carried(effects.touched, effects.written)
+                t.b.body.op("yield", args=(*_hand(t, handed, roots), *ordered, *loads.handed_on(number)))
     t.order.tokens.restore(kept)
-    _results(t, op, op.result_types, roots, branch.results, effects)
+    loads.behind(_results(t, op, op.result_types, roots, branch.results, effects))
+
+
+class _BranchLoads:
+    """The tokens of loads in both regions of a branch, which its results may need: each is handed on by itself."""
+
+    def __init__(self, t: Translator, op: TritonOp) -> None:
+        self._op = op
+        self._flow = t.order.flow if op.results else None
+        self._start = t.order.tokens.start
+        self._flows: list[list[Flow]] = []
+        self._inside: list[tuple[Value, ...]] = []
+        self._counts = [_loads_in(region.block) if self._flow is not None else 0 for region in op.regions]
+        self.count = sum(self._counts)
+
+    def handed_on(self, number: int) -> list[Value]:
+        """What the region with this number yields, at its end."""
+        if self._flow is None:
+            return []
+        self._flows.append([self._flow.of(name) for name in handed_on(self._op.regions[number].block)])
+        self._inside.append(self._flow.made())
+        return [
+            value
+            for other, count in enumerate(self._counts)
+            for value in (self._inside[number] if other == number else (self._start,) * count)
+        ]
+
+    def behind(self, results: Iterable[Value]) -> None:
+        """Note what the results of the branch need; ``results``: what the regions handed on."""
+        if self._flow is not None:
+            inside = (token for tokens in self._inside for token in tokens)
+            self._flow.branched(self._op.results, self._flows, dict(zip(inside, results, strict=True)))
+
+
+def _loads_in(block: TritonBlock) -> int:
+    """The loads whose tokens `DataFlow` knows at the end of ``block``: those in loops end with their region."""
+    inner = sum(
+        _loads_in(region.block) for op in block.ops if op.name == "scf.if" and op.results for region in op.regions
+    )
+    return inner + sum(op.name in LOADS for op in block.ops)
 
 
 # ------------------------------------------------------------------------------------------------ functions

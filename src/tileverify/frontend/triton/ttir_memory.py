@@ -342,6 +342,9 @@ def printed(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequenc
     """A print touches no memory of the kernel, and is left out."""
 
 
+LOADS: Final = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather"})
+"""What `DataFlow` notes as a load."""
+
 RULES: Final[Mapping[str, Access]] = {
     "tt.load": load,
     "tt.store": store,
@@ -362,4 +365,4 @@ RULES: Final[Mapping[str, Access]] = {
     "tt.print": printed,
 }
 
-__all__ = ["RULES"]
+__all__ = ["LOADS", "RULES"]

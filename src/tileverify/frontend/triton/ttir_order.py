@@ -51,8 +51,8 @@ class _Order:
 
     def __init__(self, body: BodyBuilder, roots: Iterable[str]) -> None:
         self._body = body
-        self._start: Value = body.op("make_token")
-        self._last = {root: _Last(self._start, self._start, self._start) for root in (*roots, ANY)}
+        self.start: Value = body.op("make_token")
+        self._last = {root: _Last(self.start, self.start, self.start) for root in (*roots, ANY)}
 
     def barrier(self) -> None:
         token = self._joined(last.touched for last in self._last.values())
@@ -142,7 +142,7 @@ class TritonOrder(_Order):
     ) -> Value:
         """The token that an access waits for; an ``asynchronous`` one waits for data alone."""
         if asynchronous and not self._most:
-            return self._joined(also or (self._start,))
+            return self._joined(also or (self.start,))
         last = self._of(root, everything).values()
         if everything:
             return self._joined(each.touched for each in last)
@@ -220,24 +220,27 @@ _MOVE_LANES: Final = frozenset(
 
 @dataclass
 class DataFlow:
-    """The flow of values by their names, region by region: a token ends with its region."""
+    """The flow of values by their names, region by region: a token ends with its region, if no branch hands it on."""
 
     _known: list[dict[str, Flow]] = field(default_factory=lambda: [{}])
+    _made: list[list[Value]] = field(default_factory=lambda: [[]])
     _constants: dict[str, str] = field(default_factory=dict)
 
     def enter(self) -> None:
         self._known.append({})
+        self._made.append([])
 
     def leave(self) -> None:
         self._known.pop()
+        self._made.pop()
 
     @contextmanager
     def called(self, arguments: Mapping[str, str]) -> Iterator[None]:
         """A function, whose parameters are these values of its caller: it shares no other name with it."""
-        caller = self._known
-        self._known = [{parameter: self.of(name) for parameter, name in arguments.items()}]
+        caller, made = self._known, self._made
+        self._known, self._made = [{parameter: self.of(name) for parameter, name in arguments.items()}], [[]]
         yield
-        self._known = caller
+        self._known, self._made = caller, made
 
     def of(self, name: str) -> Flow:
         return next((scope[name] for scope in reversed(self._known) if name in scope), _NOTHING)
@@ -251,6 +254,26 @@ class DataFlow:
     def loaded(self, op: TritonOp, key: tuple[object, ...], token: Value) -> None:
         """Note the result of a load, of places that ``key`` tells apart."""
         self.define(op.results[0], Flow(frozenset({_Load(key, token)})))
+        self._made[-1].append(token)
+
+    def made(self) -> tuple[Value, ...]:
+        """The tokens of the loads of the current region, in their order, with those of branches inside of it."""
+        return tuple(self._made[-1])
+
+    def branched(self, names: Sequence[str], flows: Sequence[Sequence[Flow]], outside: Mapping[Value, Value]) -> None:
+        """Note the results ``names`` of a branch, from the flow of each in both regions.
+
+        ``outside``: what the token of a load in one of them is behind the branch, which waits for nothing where the
+        other one was taken.  A load before the branch is needed only if both regions need it.
+        """
+        for name, first, second in zip(names, *flows, strict=True):
+            lanes, whole = first.lanes | second.lanes, first.whole | second.whole
+            both = {load.token for load in first.lanes & second.lanes} | (first.whole & second.whole)
+            kept = [load for load in lanes if load.token in outside or load.token in both]
+            moved = frozenset(replace(load, token=outside.get(load.token, load.token), plain=False) for load in kept)
+            tokens = frozenset(outside.get(token, token) for token in whole if token in outside or token in both)
+            self.define(name, Flow(moved, tokens))
+        self._made[-1].extend(outside.values())
 
     def computed(self, op: TritonOp, operands: Sequence[Translated], results: Sequence[Translated]) -> None:
         """Note the results of an op that touches no memory."""

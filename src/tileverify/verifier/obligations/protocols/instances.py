@@ -90,8 +90,10 @@ def changers(origin: Origin, sites: Sequence[PreparedSite], contract: Contract) 
 
 
 def puts_back(prepared: PreparedSite) -> bool:
-    """It changes nothing: an atomic whose operand is neutral."""
+    """It changes nothing: an atomic whose operand is neutral, or a swap of a value for itself."""
     site = prepared.site
+    if site.mode == "cas":
+        return site.argument is not None and site.compare is site.argument
     if site.access is not Access.ATOMIC or site.argument is None or site.argument.kind is not TermKind.CONST:
         return False
     return site.argument.value == _NEUTRAL.get(site.mode or "")

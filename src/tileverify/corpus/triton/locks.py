@@ -80,6 +80,16 @@ def add_under_lock_in_variable(total, x, lock, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def add_under_lock_until_taken(total, x, lock, BLOCK: tl.constexpr):
+    part = tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)
+    old = 1
+    while old == 1:
+        old = tl.atomic_cas(lock, 0, 1)
+    tl.store(total, tl.load(total) + part)
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
 def add_while_free(total, x, lock, BLOCK: tl.constexpr):
     """Goes on while another program holds the lock."""
     part = tl.sum(tl.load(x + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)), 0)

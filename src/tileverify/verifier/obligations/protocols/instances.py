@@ -285,6 +285,19 @@ def entered(instance: Instance, point: Point) -> Iterator[Term]:
             known = t.and_(same, t.le(t.ZERO, argument), t.le(argument, now))
             yield t.implies(known, instance(loop.reached))
         same = t.and_(same, t.eq(argument, now))
+    yield from _entered_behind(instance, point, same)
+
+
+def _entered_behind(instance: Instance, point: Point, same: Term) -> Iterator[Term]:
+    """The same of loops that ``point`` stands behind: if the site takes place in the first iteration, all up to the one
+    that broke off were entered."""
+    site, args = instance.site, instance.args
+    for depth in range(_shared(site.loops, point.loops), len(site.loops)):
+        if site.loops[depth].last is not None and site.offset < point.offset:
+            rest = (t.ZERO,) * (len(site.loops) - depth)
+            first = Instance(instance.origin, instance.block, (*args[:depth], *rest, *args[len(site.loops) :]))
+            known = t.and_(same, first.guard, t.le(t.ZERO, args[depth]), _left(instance, depth))
+            yield t.implies(known, instance(site.loops[depth].reached))
 
 
 def _shared(loops: Sequence[Loop], others: Sequence[Loop]) -> int:

@@ -75,9 +75,9 @@ def find_flag(
     if not writers or initial is None:
         return None
     analysis = _Analysis(writers, initial, watched, contract, ask, explained)
-    if not all(map(stores, writers)):
-        return Flag(writers, initial, _constants(writers), None, None)
-    return Flag(writers, initial, _constants(writers), analysis.all(analysis.below()), analysis.turns())
+    plain = all(map(stores, writers))
+    above, turns = (analysis.all(analysis.below()), analysis.turns()) if plain else (None, None)
+    return Flag(writers, initial, _constants(writers), above, turns)
 
 
 def _constants(writers: Sequence[PreparedSite]) -> tuple[Term, ...] | None:

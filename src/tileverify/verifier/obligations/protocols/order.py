@@ -244,15 +244,13 @@ def contents(sides: Sequence[BlockSide], flag_of: FlagOf, contract: Contract) ->
     first ones, if all that are written are greater."""
     for side in sides:
         for seen in side.seen:
-            flag = flag_of(seen.origin)
+            flag, v = flag_of(seen.origin), seen.value
             if flag is None or (flag.values is None and flag.above is None):
                 continue
-            low, high, v = flag.initial.low, flag.initial.high, seen.value
-            if flag.values is not None:
-                within = t.or_(t.and_(t.le(low, v), t.lt(v, high)), *(t.eq(v, each) for each in flag.values))
-            else:
-                within = t.or_(t.le(low, v), t.le(high, v))
-            reasons = () if flag.values is not None else flag.above or ()
+            low, high = t.le(flag.initial.low, v), t.le(flag.initial.high, v)
+            written = None if flag.values is None else [t.eq(v, each) for each in flag.values]
+            within = t.or_(low, high) if written is None else t.or_(t.and_(low, t.not_(high)), *written)
+            reasons = flag.above or () if written is None else ()
             yield t.implies(t.and_(side.happened(seen), touches(seen, contract)), within), reasons
 
 

@@ -167,6 +167,53 @@ def test_only_values_that_need_a_load_wait_for_it(
     assert result["verdict"] == verdict
 
 
+BRANCHES = """@triton.jit
+def branch(x, out, c, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    place = x + at
+    value = tl.full((BLOCK,), 1, tl.int32)
+    other = value
+    if c > 0:
+        {first}
+    else:
+        {second}
+    tl.store(place, value)
+    tl.store(out + at, other)
+"""
+BRANCHES_LAUNCH = """[[launch]]
+kernel = "branch"
+grid = [1]
+args = { x = "i32[64]", out = "i32[64]", c = "i32", BLOCK = 64 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        ("value = tl.load(place)", "pass", "proved"),
+        ("value += tl.load(place)", "value -= tl.load(place)", "proved"),
+        ("value = tl.load(x + 63 - at)", "pass", "undecided"),
+        ("other = tl.load(place)", "pass", "undecided"),
+        ("value = tl.load(place)", "other = tl.load(place)", "undecided"),
+        ("value = tl.load(place); other = tl.load(x + (at ^ 1))", "pass", "undecided"),
+    ],
+)
+def test_a_branch_hands_on_the_loads_that_its_results_need(
+    tileverify: CommandLine, first: str, second: str, verdict: str
+) -> None:
+    (result,) = results(tileverify, write(BRANCHES.format(first=first, second=second), BRANCHES_LAUNCH))
+    assert result["verdict"] == verdict
+
+
+def test_a_load_before_a_branch_is_needed_only_if_both_ways_need_it(tileverify: CommandLine) -> None:
+    source = BRANCHES.format(first="value += before", second="SECOND").replace(
+        "    if c", "    before = tl.load(place)\n    if c"
+    )
+    (both,) = results(tileverify, write(source.replace("SECOND", "value = before"), BRANCHES_LAUNCH))
+    (one,) = results(tileverify, write(source.replace("SECOND", "other = before"), BRANCHES_LAUNCH))
+    assert (both["verdict"], one["verdict"]) == ("proved", "undecided")
+
+
 def test_helpers_are_no_kernels(tileverify: CommandLine) -> None:
     helper = "@triton.jit\ndef twice(value):\n    return value * 2\n\n\n"
     (result,) = results(tileverify, write(helper + ADD.replace("tl.load(x + at", "twice(tl.load(x + at", 1).replace(

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from tileverify.contract.launch import KernelUnit
-from tileverify.corpus import ROOT
+from tileverify.corpus import ROOT, TRITON
 from tileverify.frontend.sources.discover import discover
 
 from ..shared import gathered
@@ -17,7 +17,7 @@ from ..toolkit import present
 @cache
 def corpus_kernels() -> tuple[KernelUnit, ...]:
     """Every kernel of the corpus under every launch, as `discover` finds them in its folder."""
-    folders = sorted({file.parent for file in ROOT.glob("*/*.labels.toml")})
+    folders = sorted({file.parent for file in ROOT.glob("*/*.labels.toml")} - {TRITON})
 
     def compiled(number: int) -> list[KernelUnit]:
         found = [each for each in discover([str(folders[number])]) if each.file.suffix != ".cu" or present("nvcc")]

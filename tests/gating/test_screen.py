@@ -112,7 +112,7 @@ def test_tells_a_few_reasons_of_many() -> None:
     assert len(screen("import os\n" * 100)) == 20
 
 
-HONEST = sorted(tileverify.corpus.ROOT.glob("*/*.py"))
+HONEST = sorted(path for path in tileverify.corpus.ROOT.glob("*/*.py") if path.parent != tileverify.corpus.TRITON)
 
 
 @pytest.mark.parametrize("path", HONEST, ids=lambda path: path.stem)

@@ -10,6 +10,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any, Final
 
 from ..system.errors import SpecError
@@ -21,6 +22,7 @@ from .launch import (
     Argument,
     ArrayArgument,
     ConstantArgument,
+    DescriptorBlock,
     Expression,
     KernelParameter,
     LaunchSpec,
@@ -190,8 +192,11 @@ def split_top_level(text: str, separator: str) -> list[str]:
 def print_description(argument: Argument) -> str:
     """The argument as it stands in a TOML spec (the right side of ``name = ...``)."""
     match argument:
-        case ArrayArgument():
+        case ArrayArgument(descriptor=None):
             return f'"{print_array(argument)}"'
+        case ArrayArgument(descriptor=DescriptorBlock(block=block, nan=nan)):
+            padding = ', padding = "nan"' if nan else ""
+            return f'{{ desc = "{print_array(argument)}", block = [{", ".join(map(str, block))}]{padding} }}'
         case ScalarArgument(dtype=dtype, value=None):
             return f'"{dtype}"'
         case ScalarArgument(dtype=dtype, value=value) if value is not None:
@@ -245,10 +250,17 @@ def print_constant(value: object) -> str:
 # One entry of a spec's ``args``: from the TOML value to an argument.
 #
 # A string describes an array or a scalar, a number is a constant (or a run-time scalar where the kernel declares
-# no ``ct.Constant``), a list or a table is a tuple, ``{ list = ..., length = ... }`` a list of arrays.
+# no ``ct.Constant``), a list or a table is a tuple, ``{ list = ..., length = ... }`` a list of arrays,
+# ``{ desc = ..., block = ... }`` a tensor descriptor.
 
 
 _LIST_KEYS: Final = ("list", "length", "elements")
+_DESCRIPTOR_KEYS: Final = ("desc", "block", "padding")
+_LEAST_BYTES: Final = 16
+"""Of a descriptor's block along the last axis: Triton refuses less."""
+_MOST_AXES: Final = 5
+_MOST_ELEMENTS: Final = 1 << 20
+"""Of one tensor of Triton (`TRITON_MAX_TENSOR_NUMEL`)."""
 
 
 def read_argument(name: str, value: object, parameter: KernelParameter | None) -> Argument:
@@ -272,6 +284,8 @@ def read_argument(name: str, value: object, parameter: KernelParameter | None) -
             return TupleArgument(name, tuple(items))
         case dict() if "list" in value:
             return _list(name, value, parameter)
+        case dict() if "desc" in value:
+            return read_descriptor(name, value)
         case dict():
             items = [read_argument(f"{name}.{key}", item, parameter) for key, item in value.items()]
             return TupleArgument(name, tuple(items), tuple(value))
@@ -337,6 +351,45 @@ def _list(name: str, value: Mapping[str, Any], parameter: KernelParameter | None
     if not isinstance(each, list) or not all(isinstance(text, str) for text in each):
         raise SpecError('the elements of a list are texts, as in elements = ["f32[64, 32]", "f32[128, 32]"]')
     return ListArgument(name, described, extent, tuple(list_elements(name, each, described, extent)))
+
+
+def read_descriptor(name: str, value: Mapping[str, Any]) -> ArrayArgument:
+    """The tensor descriptor that ``{ desc = "f16[M, K]", block = [128, 64] }`` describes, as Triton's host makes one.
+
+    Raises `SpecError` for one that `TensorDescriptor` of Triton refuses.
+    """
+    example = '{ desc = "f16[M, K]", block = [128, 64] }'
+    for key in value:
+        if key not in _DESCRIPTOR_KEYS:
+            raise SpecError(f"unknown key '{key}'{suggestion(key, _DESCRIPTOR_KEYS)} in a tensor descriptor")
+    text, block, padding = value["desc"], value.get("block"), value.get("padding", "zero")
+    array = parse_description(name, text) if isinstance(text, str) else None
+    if not isinstance(array, ArrayArgument) or array.partition is not None:
+        raise SpecError(f"'{text}' is no array; a tensor descriptor is {example}")
+    if not isinstance(block, list | tuple) or not block or not all(map(_is_power_of_two, block)):
+        raise SpecError(
+            f"block = {block}: the block of a tensor descriptor is a list of powers of two, as in {example}"
+        )
+    if len(block) != len(array.shape) or len(block) > _MOST_AXES:
+        raise SpecError(
+            f"block = {list(block)} has {len(block)} axes, '{text}' has {len(array.shape)}; both have as many, "
+            f"1 to {_MOST_AXES}"
+        )
+    if prod(block) > _MOST_ELEMENTS:
+        raise SpecError(f"block = {list(block)} has more than {_MOST_ELEMENTS} elements, which Triton refuses")
+    element = ELEMENT_TYPES[array.dtype]
+    if block[-1] * element.bits < _LEAST_BYTES * 8:
+        raise SpecError(f"block = {list(block)} is {block[-1] * element.bits // 8} bytes wide; Triton takes 16 or more")
+    if constant_value(strides_of(array)[-1]) != 1:
+        raise SpecError(f"'{text}': the last stride of a tensor descriptor is 1")
+    if padding not in ("zero", "nan") or (padding == "nan" and element.kind != "f"):
+        raise SpecError(f"padding = \"{padding}\": loads of {array.dtype} pad with "
+                        + ("'zero' or 'nan'" if element.kind == "f" else "'zero' alone"))  # fmt: skip
+    return replace(array, descriptor=DescriptorBlock(tuple(block), padding == "nan"))
+
+
+def _is_power_of_two(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0 and value & (value - 1) == 0
 
 
 def list_elements(

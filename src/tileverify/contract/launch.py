@@ -117,12 +117,22 @@ def with_expressions(fact: DataFact, change: Callable[[Expression], Expression])
 
 
 @dataclass(frozen=True, slots=True)
+class DescriptorBlock:
+    """What a tensor descriptor of Triton says beside its array: the ``block`` that one access moves, and whether loads
+    pad with NaN (``nan``) or with zero."""
+
+    block: tuple[int, ...]
+    nan: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ArrayArgument:
     """``dtype`` as in a spec (``f16``, ``i32``, ``bool``); ``strides`` in elements, ``None`` when contiguous;
     ``index_bits`` is the width of sizes and strides in the ABI (32 or 64).
 
     ``partition``: the tile of each block, for an output of cuTile Rust (``&mut Tensor``), which is passed with twice as
-    many further numbers as it has axes (`Role.PARTITION`)."""
+    many further numbers as it has axes (`Role.PARTITION`).  ``descriptor``: Triton's host passes a tensor descriptor of
+    the array: sizes and strides always come with the pointer."""
 
     name: str
     dtype: str
@@ -130,6 +140,7 @@ class ArrayArgument:
     strides: tuple[Expression, ...] | None = None
     index_bits: int = 32
     partition: tuple[int, ...] | None = None
+    descriptor: DescriptorBlock | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,12 @@ class RawLaunch:
         for field in ("order", "options", CONFIGS):
             if field in self.fields:
                 raise self.error(field, f"'{self.kernel}' is no Triton kernel, so the launch has no '{field}'")
+        given = self.fields.get("args")
+        for name, value in given.items() if isinstance(given, Mapping) else ():
+            if isinstance(value, Mapping) and "desc" in value and "block" in value:
+                raise self.error(
+                    f"args.{name}", f"'{self.kernel}' is no Triton kernel, so it takes no tensor descriptor"
+                )
 
 
 def spec_path(source: Path) -> Path:

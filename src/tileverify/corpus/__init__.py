@@ -5,9 +5,10 @@ property they test; ``contract`` holds launches whose verdict hangs on a clause 
 ``cutile_rust`` holds entries in the shape of that compiler's, which ``generator`` in it writes;
 ``found`` holds the smallest forms of what was found in other people's kernels (`docs/findings.md`);
 ``explained`` has for every code that can be refuted what ``tileverify explain`` shows, wrong and mended.
+``triton`` has kernels of ``@triton.jit``, for the mistakes that its users make.
 Beside every ``NAME.py`` or ``NAME.tileirbc`` stand ``NAME.tileverify.toml`` (launches) and ``NAME.labels.toml``.
 """
 
-from .labels import ROOT, Labelled, corpus_launches
+from .labels import ROOT, TRITON, Labelled, corpus_launches
 
-__all__ = ["ROOT", "Labelled", "corpus_launches"]
+__all__ = ["ROOT", "TRITON", "Labelled", "corpus_launches"]

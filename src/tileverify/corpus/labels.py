@@ -14,6 +14,9 @@ from ..system.errors import SpecError
 ROOT: Final = Path(__file__).parent
 """The folder of the corpus."""
 
+TRITON: Final = ROOT / "triton"
+"""The folder of Triton kernels, which need the extra `triton`."""
+
 SPEC_SUFFIX: Final = ".tileverify.toml"
 LABEL_SUFFIX: Final = ".labels.toml"
 KERNEL_SUFFIXES: Final = (".py", ".cu", ".tileirbc")
@@ -73,9 +76,12 @@ class Labelled:
 def corpus_launches(root: Path = ROOT) -> list[Labelled]:
     """All labelled launches below ``root``, ordered by file and then as the label files list them.
 
+    Triton's are those of ``corpus_launches(TRITON)`` alone: who reads the whole corpus need not have the extra.
+
     Raises `SpecError` for a label file that lacks a field, has an unknown one, or has no kernel beside it.
     """
-    return [label for file in sorted(root.rglob(f"*{LABEL_SUFFIX}")) for label in _labels_of(file)]
+    files = sorted(file for file in root.rglob(f"*{LABEL_SUFFIX}") if root == TRITON or file.parent != TRITON)
+    return [label for file in files for label in _labels_of(file)]
 
 
 def _labels_of(file: Path) -> tuple[Labelled, ...]:

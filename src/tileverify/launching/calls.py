@@ -24,7 +24,16 @@ from ..backend.ledger import ByteAccess
 from ..contract.as_table import NotExpressible, launch_table
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.facts.facts_of_contents import observed_facts
-from ..contract.launch import GRID_MAX, Argument, ConstantArgument, KernelUnit, LaunchSpec, ListArgument, TupleArgument
+from ..contract.launch import (
+    GRID_MAX,
+    Argument,
+    ArrayArgument,
+    ConstantArgument,
+    KernelUnit,
+    LaunchSpec,
+    ListArgument,
+    TupleArgument,
+)
 from ..contract.spec import build_launch
 from ..contract.spec_files import RawLaunch, decorated_launches, raw_launch
 from ..contract.strides import overlaps
@@ -291,6 +300,8 @@ def _values(argument: Argument, given: Any, kernel: str) -> Iterator[Value]:
             yield _array(argument.name, item, kernel)
     elif isinstance(given, bool | int | float):
         yield given
+    elif isinstance(argument, ArrayArgument) and hasattr(given, "block_shape"):
+        yield _described_array(argument, given, kernel)
     else:
         yield _array(argument.name, given, kernel)
 
@@ -311,6 +322,36 @@ def _array(name: str, given: object, kernel: str) -> Value:
     if value is None:
         raise UsageError(f"`{name}` of '{kernel}' is a {type(given).__name__}, no array and no number")
     return value
+
+
+def _described_array(argument: ArrayArgument, given: Any, kernel: str) -> ArrayValue:
+    """The array of a `TensorDescriptor` of Triton, which says sizes and strides beside those of its tensor.
+
+    Raises `LaunchRefused` for a block or a padding that the kernel was not compiled for, and `UsageError` where the
+    array would reach behind the tensor.
+    """
+    name, expected = argument.name, argument.descriptor
+    if expected is None:
+        raise LaunchRefused(f"{kernel} was not launched: `{name}` is an array, no tensor descriptor (TV502)")
+    block, padding = list(given.block_shape), getattr(given, "padding", "zero")
+    wanted = "nan" if expected.nan else "zero"
+    if (block, padding) != (list(expected.block), wanted):
+        raise LaunchRefused(
+            f"{kernel} was not launched: it was compiled for a descriptor `{name}` with block {list(expected.block)} "
+            f"and padding '{wanted}', not {block} and '{padding}' (TV502)"
+        )
+    base = _array(name, given.base, kernel)
+    assert isinstance(base, ArrayValue)
+    array = base._replace(shape=tuple(given.shape), strides=tuple(given.strides))
+    if span(array)[1] > max(span(base)[1], _storage_end(given.base)):
+        raise UsageError(f"the descriptor `{name}` of '{kernel}' reaches behind its tensor")
+    return array
+
+
+def _storage_end(tensor: object) -> int:
+    """The address behind the memory that a tensor of torch is part of; 0 of other arrays."""
+    storage = getattr(tensor, "untyped_storage", None)
+    return storage().data_ptr() + storage().nbytes() if storage is not None else 0
 
 
 def device_of(kernel: str, values: Iterable[Value]) -> int:

@@ -536,6 +536,14 @@ def _descriptors() -> Iterator[TritonLaunch]:
             f"descriptors_{t}", "memory", "descriptors", {"x": (t, x), "out": (t, zeros(72))}, block, shape
         )
         yield TritonLaunch(f"outside_{t}", "memory", "outside", {"x": (t, x), "out": (t, [5] * 96)}, block, shape)
+    yield TritonLaunch(
+        "handed_descriptors",
+        "memory",
+        "handed_descriptors",
+        {"x": ("f32", x), "y": ("f32", small(74, 72)), "out": ("f32", [5] * 224)},
+        block,
+        shape,
+    )
     yield TritonLaunch("padded", "memory", "padded", {"x": ("f32", x), "out": ("f32", [5] * 32)}, block, shape)
     for t in ("i32", "u32"):
         values = x if t == "i32" else [v % 40 + (v % 3) * (1 << 30) for v in x]

@@ -60,7 +60,9 @@ def operands_as(*order: int) -> Callable[[TritonOp, list[Any]], tuple[TritonOp, 
 def without_mask(patch: pytest.MonkeyPatch) -> None:
     right = ttir_memory._store
     patch.setattr(
-        ttir_memory, "_store", lambda b, order, op, place, value, mask: right(b, order, op, place, value, None)
+        ttir_memory,
+        "_store",
+        lambda b, order, op, target, value: right(b, order, op, replace(target, mask=None), value),
     )
 
 

@@ -73,13 +73,6 @@ def test_refused_at_its_line(sentence: str) -> None:
 
 
 REGIONS: Final = {
-    "a tensor descriptor that a loop or a branch hands on": """
-    %d = tt.make_tensor_descriptor %f, [%n], [%c1] : <f32>, <8xf32>
-    %o = scf.if %true -> (!tt.tensordesc<8xf32>) {
-      scf.yield %d : !tt.tensordesc<8xf32>
-    } else {
-      scf.yield %d : !tt.tensordesc<8xf32>
-    }""",
     "tt.map_elementwise of a function that branches": """%o = "tt.map_elementwise"(%i) <{pack = 1 : i32}> ({
     ^bb0(%a: i32):
       %c = arith.cmpi sgt, %a, %c0 : i32
@@ -108,9 +101,9 @@ def test_refused_with_a_region(sentence: str) -> None:
     assert sentence in str(caught.value)
 
 
-def test_a_descriptor_as_a_parameter() -> None:
+def test_a_descriptor_without_its_sizes() -> None:
     text = 'module {\n  tt.func public @k(%d: !tt.tensordesc<8xf32>) {\n    tt.return\n  } loc("k.py":3:1)\n}'
-    with pytest.raises(Untranslated, match=r"k\.py:3: a tensor descriptor as a parameter has no translation"):
+    with pytest.raises(Untranslated, match=r"k\.py:3: the sizes and strides of the tensor descriptor 'd' do not"):
         translate(read_ttir(text, "k.ttir"), file="k.ttir")
 
 

@@ -65,3 +65,37 @@ def add_rows_locked(x, locks, totals, TILE: ConstInt):
         before = ct.load(totals, index=(row,), shape=()).item()
         ct.store(totals, index=(row,), tile=before + part)
         ct.atomic_xchg(locks, (row,), 0, memory_order=RELEASE)
+
+
+@ct.kernel
+def add_locked_while_held(x, lock, total, TILE: ConstInt):
+    part = ct.sum(ct.load(x, index=(ct.bid(0),), shape=(TILE,)))
+    while ct.atomic_cas(lock, (0,), 0, 1, memory_order=ACQUIRE).item() == 1:
+        pass
+    before = ct.load(total, index=(0,), shape=()).item()
+    ct.store(total, index=(0,), tile=before + part)
+    ct.atomic_xchg(lock, (0,), 0, memory_order=RELEASE)
+
+
+@ct.kernel
+def add_locked_by_exchange(x, lock, total, TILE: ConstInt):
+    part = ct.sum(ct.load(x, index=(ct.bid(0),), shape=(TILE,)))
+    while ct.atomic_xchg(lock, (0,), 1, memory_order=ACQUIRE).item() > 0:
+        pass
+    before = ct.load(total, index=(0,), shape=()).item()
+    ct.store(total, index=(0,), tile=before + part)
+    ct.atomic_xchg(lock, (0,), 0, memory_order=RELEASE)
+
+
+@ct.kernel
+def add_behind_look(x, lock, total, TILE: ConstInt):
+    part = ct.sum(ct.load(x, index=(ct.bid(0),), shape=(TILE,)))
+    if ct.bid(0) == 0:
+        while ct.atomic_cas(lock, (0,), 0, 1, memory_order=ACQUIRE).item() != 0:
+            pass
+        ct.atomic_xchg(lock, (0,), 0, memory_order=RELEASE)
+    else:
+        while ct.load(lock, index=(0,), shape=(), memory_order=ACQUIRE, memory_scope=ct.MemoryScope.DEVICE).item() != 0:
+            pass
+        before = ct.load(total, index=(0,), shape=()).item()
+        ct.store(total, index=(0,), tile=before + part)

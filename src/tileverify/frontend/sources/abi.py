@@ -4,6 +4,7 @@ cuTile (and whoever follows its calling convention) passes an array as its point
 pointer and length, a scalar as one value, flattens tuples and leaves constants out.  CUDA Tile C++ passes an array
 as its pointer alone.  cuTile Rust passes behind an output's strides its tile and once more as many strides; kernels
 leave these to its wrapper, which does not read them either, and what one that does would find there is not known.
+A tensor descriptor of Triton is its pointer, sizes and strides, whatever the arrays beside it are.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _parameters(argument: Argument, facts: Mapping[str, ArrayFacts], bare_pointe
             yield EntryParameter(Role.POINTER, name)
             sizes = fixed.shape_constant if fixed else _ones(shape)
             strides = fixed.stride_constant if fixed else _ones(strides_of(argument))
-            bare = bare_pointers and argument.partition is None
+            bare = bare_pointers and argument.partition is None and argument.descriptor is None
             for dim in range(0 if bare else len(shape)):
                 yield EntryParameter(Role.SHAPE, name, dim, sizes[dim])
             for dim in range(0 if bare else len(shape)):

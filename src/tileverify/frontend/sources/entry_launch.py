@@ -61,11 +61,13 @@ class _NoWord(Exception):
     """A size that the words of a spec do not reach."""
 
 
-def inferred_unit(entry: BytecodeEntry, names: Sequence[str] | None = None) -> KernelUnit:
+def inferred_unit(
+    entry: BytecodeEntry, names: Sequence[str] | None = None, described: Mapping[str, ArrayArgument] | None = None
+) -> KernelUnit:
     """The unit of an entry that nobody wrote a spec for: what its symbol says, or else what it does with its
-    parameters, which are called ``names`` if these are known."""
+    parameters, which are called ``names`` if these are known, and are ``described`` as far as the source does it."""
     mangled = names is None and is_mangled(entry.symbol)
-    launch = launch_of_symbol(entry.symbol, entry.name) if mangled else _launch_of(entry, names)
+    launch = launch_of_symbol(entry.symbol, entry.name) if mangled else _launch_of(entry, names, described)
     if launch is not None:
         with contextlib.suppress(SpecError):
             return entry_unit(entry, launch)
@@ -74,10 +76,12 @@ def inferred_unit(entry: BytecodeEntry, names: Sequence[str] | None = None) -> K
     return unit_of(entry, unknown, ())
 
 
-def _launch_of(entry: BytecodeEntry, names: Sequence[str] | None = None) -> LaunchSpec | None:
+def _launch_of(
+    entry: BytecodeEntry, names: Sequence[str] | None, described: Mapping[str, ArrayArgument] | None
+) -> LaunchSpec | None:
     module = decode(entry.bytecode, file=str(entry.file))
     code = next(each for each in module.entries if each.name == entry.symbol)
-    return launch_of_entry(module, code, entry.name, names or _names(code, entry.file))
+    return launch_of_entry(module, code, entry.name, names or _names(code, entry.file), described)
 
 
 def _names(entry: Entry, file: Path) -> list[str]:
@@ -91,9 +95,16 @@ def _names(entry: Entry, file: Path) -> list[str]:
     return [f"arg{index}" for index in range(len(entry.parameters))]
 
 
-def launch_of_entry(module: Module, entry: Entry, kernel: str, names: Sequence[str]) -> LaunchSpec | None:
+def launch_of_entry(
+    module: Module,
+    entry: Entry,
+    kernel: str,
+    names: Sequence[str],
+    described: Mapping[str, ArrayArgument] | None = None,
+) -> LaunchSpec | None:
     """The launch that ``entry`` speaks of, its parameters called ``names``.
 
+    ``described``: arrays that the source describes by name; their sizes and strides (``x.shape[0]``) come with them.
     ``None`` where a parameter has a type that specs have no word for.
     """
     types = parameter_types(entry)
@@ -103,6 +114,11 @@ def launch_of_entry(module: Module, entry: Entry, kernel: str, names: Sequence[s
     layouts = _layouts(sites)
     arguments: list[Argument] = []
     for name, (is_pointer, _), dtype in zip(names, types, dtypes, strict=True):
+        array, dot, _ = name.partition(".")
+        if described and array in described:
+            if not dot:
+                arguments.append(described[name])
+            continue
         if dtype is None:
             return None
         if not is_pointer:
@@ -113,14 +129,14 @@ def launch_of_entry(module: Module, entry: Entry, kernel: str, names: Sequence[s
     pointers = {name for name, (is_pointer, _) in known.items() if is_pointer}
     counts = _counts(sites)
     sizes = {name for shape, _ in layouts.values() for size in shape for name in free_names(size)}
-    requires = [Apply(">=", (Name(name), Number(0))) for name in names if name in counts and name not in sizes]
+    requires = [Apply(">=", (Name(name), Number(0))) for name in names if name in counts - sizes and "." not in name]
     written = "; ".join(f"{argument.name} = {print_description(argument)}" for argument in arguments)
     return LaunchSpec(
         kernel=kernel,
         name=INFERRED,
         arguments=tuple(arguments),
         origin="inferred",
-        unsized=frozenset(pointers - layouts.keys()),
+        unsized=frozenset(pointers - layouts.keys() - (described or {}).keys()),
         requires=tuple(requires),
         requires_text=tuple(map(print_expression, requires)),
         notes=(f"no launch spec: assumed {written or 'no arguments'}, any grid",),

@@ -10,19 +10,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, Literal, TypeAlias
 
+from ...contract.element_types import INDEX_MAX
 from ...system.errors import EncodeError, SourceError
-from ..bytecode.builder import ModuleBuilder, pointer, tile
-from ..bytecode.model import Module, PointerType, TileType, Value
+from ..bytecode.builder import I32, I64, ModuleBuilder, pointer, tile
+from ..bytecode.model import Bounded, Module, PointerType, TileType, Value
 from . import ttir_arithmetic, ttir_lanes, ttir_memory, ttir_shapes
-from .translated import TileBuilder, Translated, TritonPointer, Untranslated
-from .ttir import DescriptorType, TritonBlock, TritonFunction, TritonModule, TritonOp
+from .translated import TileBuilder, Translated, TritonPointer, Untranslated, tile_of
+from .ttir import (
+    DescriptorType,
+    TritonBlock,
+    TritonFunction,
+    TritonModule,
+    TritonOp,
+    TritonParameter,
+    TritonType,
+)
 from .ttir_arithmetic import Rule
 from .ttir_control import call, for_, function_body, if_, while_
 from .ttir_effects import EffectsOf, handed_on
 from .ttir_lanes import mapped, reduce, scan
-from .ttir_memory import AccessTokens
+from .ttir_memory import AccessTokens, described
 from .ttir_order import DataFlow, ProgramOrder, TritonOrder
 from .ttir_promises import promised
 
@@ -47,6 +57,15 @@ class SharedArrays:
     same: tuple[frozenset[int], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class PassedDescriptor:
+    """What Triton IR leaves open of a descriptor that the host passes: the width of its sizes and strides among the
+    entry's parameters, and whether its loads pad with NaN."""
+
+    index_bits: int = 32
+    nan: bool = False
+
+
 def translate(
     module: TritonModule,
     kernel: str | None = None,
@@ -54,11 +73,13 @@ def translate(
     file: str = "",
     order: Ordered = "program",
     shared: SharedArrays = SharedArrays(),
+    descriptors: Sequence[PassedDescriptor] = (),
 ) -> Module:
     """The Tile IR module of ``kernel``, the only one of ``module`` if it has no name; ``file`` is named in errors.
 
-    Accesses of arrays that may share memory are ordered as those of one array.  Raises :class:`Untranslated` at an op
-    that has no translation.
+    Accesses of arrays that may share memory are ordered as those of one array.  ``descriptors``: those among the
+    parameters, in their order.  Each becomes a pointer, sizes and strides.  Raises :class:`Untranslated` at an op that
+    has no translation.
     """
     kernels = {function.name: function for function in module.kernels}
     if kernel is None and len(kernels) != 1:
@@ -67,26 +88,59 @@ def translate(
     if function is None:
         raise SourceError(f"the module holds no kernel '{kernel}', but {', '.join(kernels)}", file)
     builder = ModuleBuilder(VERSION, producer=PRODUCER)
-    types = [_parameter_type(function, parameter.type, file) for parameter in function.parameters]
-    with builder.entry(function.name, types, location=function.location) as body:
-        Translator(module, TileBuilder(body, file), function, order, shared).kernel()
+    parameters = list(_parameters(function, descriptors, file))
+    with builder.entry(
+        function.name, [each for p in parameters for each in p.types], location=function.location
+    ) as body:
+        Translator(module, TileBuilder(body, file), function, parameters, order, shared).kernel()
     return builder.build()
 
 
-def _parameter_type(function: TritonFunction, type: object, file: str) -> TileType:
-    if isinstance(type, DescriptorType):
-        raise Untranslated("a tensor descriptor as a parameter has no translation", function.location, file)
-    assert isinstance(type, TileType)
-    if isinstance(type.element, PointerType):
-        return tile(pointer(type.element.pointee))
-    return type
+@dataclass(frozen=True, slots=True)
+class _Parameter:
+    """A parameter of the kernel.  One that is a descriptor (``passed``) has the ``numbers`` of its sizes and strides
+    behind it in Triton IR, too."""
+
+    name: str
+    type: TritonType
+    passed: PassedDescriptor | None = None
+    numbers: tuple[TritonParameter, ...] = ()
+
+    @property
+    def types(self) -> list[TileType]:
+        """Of the entry's parameters that it becomes."""
+        if isinstance(self.type, DescriptorType):
+            wide = self.passed is not None and self.passed.index_bits > I32.bits
+            return [tile(pointer(self.type.element)), *(tile(I64 if wide else I32) for _ in self.numbers)]
+        element = self.type.element
+        return [tile(pointer(element.pointee)) if isinstance(element, PointerType) else self.type]
+
+
+def _parameters(function: TritonFunction, descriptors: Sequence[PassedDescriptor], file: str) -> Iterator[_Parameter]:
+    told, rest = iter(descriptors), iter(function.parameters)
+    for parameter in rest:
+        if not isinstance(parameter.type, DescriptorType):
+            yield _Parameter(parameter.name, parameter.type)
+            continue
+        rank = len(parameter.type.block)
+        numbers = tuple(islice(rest, 2 * rank))
+        if [number.type for number in numbers] != [tile(I32)] * rank + [tile(I64)] * rank:
+            message = f"the sizes and strides of the tensor descriptor '{parameter.name}' do not follow it"
+            raise Untranslated(message, function.location, file)
+        yield _Parameter(parameter.name, parameter.type, next(told, PassedDescriptor()), numbers)
 
 
 class Translator:
     """One kernel under translation: the values known by their names, and the tokens of its accesses."""
 
     def __init__(
-        self, module: TritonModule, b: TileBuilder, function: TritonFunction, order: Ordered, shared: SharedArrays
+        self,
+        module: TritonModule,
+        b: TileBuilder,
+        function: TritonFunction,
+        parameters: Sequence[_Parameter],
+        order: Ordered,
+        shared: SharedArrays,
     ) -> None:
         self.module = module
         self.b = b
@@ -95,22 +149,39 @@ class Translator:
         self.parameters: dict[str, Value] = {}
         self._function = function
         self._known: list[dict[str, Translated]] = [{}]
-        for parameter, value in zip(function.parameters, b.body.parameters, strict=True):
-            element = value.type.element if isinstance(value.type, TileType) else None
-            if isinstance(element, PointerType):
-                self.parameters[parameter.name] = value
-                self.define(f"%{parameter.name}", TritonPointer(value, element.pointee, (), None, parameter.name))
-            else:
-                self.define(f"%{parameter.name}", value)
-        names = [parameter.name for parameter in function.parameters]
-        sharing = [frozenset(names[position] for position in group) for group in shared.sharing]
+        values = iter(b.body.parameters)
+        given = [[next(values) for _ in parameter.types] for parameter in parameters]
+        for parameter, own in zip(parameters, given, strict=True):
+            self._parameter(parameter, own)
+        sharing = [frozenset(parameters[position].name for position in group) for group in shared.sharing]
         if order == "program":
             self.order = AccessTokens(ProgramOrder(b.body, self.parameters, sharing))
             return
-        values = b.body.parameters
-        same = {values[position]: values[min(group)] for group in shared.same for position in group}
+        same = {given[position][0]: given[min(group)][0] for group in shared.same for position in group}
         tokens = TritonOrder(b.body, self.parameters, sharing, most=order == "most")
         self.order = AccessTokens(tokens, DataFlow(same))
+
+    def _parameter(self, parameter: _Parameter, values: Sequence[Value]) -> None:
+        """Define what ``values`` of the entry are to the kernel."""
+        name, (value, *numbers) = parameter.name, values
+        element = tile_of(value).element
+        if not isinstance(element, PointerType):
+            self.define(f"%{name}", value)
+            return
+        self.parameters[name] = value
+        place = TritonPointer(value, element.pointee, (), None, name)
+        if parameter.passed is None:
+            self.define(f"%{name}", place)
+            return
+        assert isinstance(parameter.type, DescriptorType)
+        rank = len(parameter.type.block)
+        sizes, strides = ([self.b.widened(each) for each in part] for part in (numbers[:rank], numbers[rank:]))
+        if parameter.passed.index_bits > I32.bits:  # Triton's launcher passes each size in 32 bits
+            sizes = [self.b.body.op("assume", s=size, pred=Bounded(None, INDEX_MAX[I32.bits])) for size in sizes]
+        view = described(self.b, place, sizes, strides, parameter.type, nan=parameter.passed.nan)
+        self.define(f"%{name}", view)
+        for number, known in zip(parameter.numbers, (*view.sizes, *view.strides), strict=True):
+            self.define(f"%{number.name}", self.b.widened(known, I32 if number.type == tile(I32) else I64))
 
     def kernel(self) -> None:
         roots = [
@@ -194,4 +265,4 @@ class Translator:
             return self.block(block)
 
 
-__all__ = ["PRODUCER", "translate"]
+__all__ = ["PRODUCER", "PassedDescriptor", "translate"]

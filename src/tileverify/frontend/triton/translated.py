@@ -52,14 +52,14 @@ class TritonPointer:
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """``sizes`` and ``strides`` are i64 tiles without dimensions; ``nan``: loads are padded with NaN, not with zero;
-    ``unsigned``: so are its integers."""
+    """``sizes`` and ``strides`` are i64 tiles without dimensions; ``nan``: loads are padded with NaN, not with zero (an
+    i1 tile where regions handed the descriptor on); ``unsigned``: so are its integers."""
 
     base: TritonPointer
     sizes: tuple[Value, ...]
     strides: tuple[Value, ...]
     block: tuple[int, ...]
-    nan: bool = False
+    nan: bool | Value = False
     unsigned: bool = False
 
 

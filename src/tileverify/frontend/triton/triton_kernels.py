@@ -28,6 +28,7 @@ from ...contract.launch import (
     Argument,
     ArrayArgument,
     ConstantArgument,
+    DescriptorBlock,
     KernelParameter,
     KernelUnit,
     LaunchSpec,
@@ -44,6 +45,7 @@ from ..sources.entry_launch import inferred_unit
 from ..sources.fixed_inputs import PythonScan, scan_python
 from ..sources.importing import import_file, visible
 from .guessed_launch import configurations, guessed_parameters
+from .host_descriptors import described_parameters, entry_names, passed_descriptors
 from .inductor import calling_code, forget_the_driver, is_inductor, speaks_of_inductor
 from .translate import SharedArrays, translate
 from .ttir import TritonFunction, TritonModule
@@ -185,19 +187,24 @@ def inferred_ir(kernel: TritonKernel, *, diagnostics: bool = True) -> tuple[Laun
     guess = guessed_parameters(kernel.function, kernel.decorated_function)
     signature, constants = {}, dict(guess.constants)
     for parameter in kernel.function.params:
-        pointee = guess.pointers.get(parameter.name)
+        pointee, block = guess.pointers.get(parameter.name), guess.descriptors.get(parameter.name)
         plain = f"*{_TYPES[pointee]}" if pointee is not None else parameter.annotation_type or "i32"
+        if block is not None:
+            plain = f"tensordesc<fp32[{', '.join(map(str, block))}]>"
         known = guess.words.get(parameter.name, plain)
         signature[parameter.name] = "constexpr" if parameter.is_constexpr else known
     try:
         text = triton_ir(kernel, signature, constants, {}, diagnostics=diagnostics)
     except SourceError as error:
-        told = ", ".join(f"{name} = {value}" for name, value in constants.items())
+        blocks = {f"{name} in blocks of": list(block) for name, block in guess.descriptors.items()}
+        told = ", ".join(
+            (*(f"{name} {block}" for name, block in blocks.items()), *(f"{n} = {v}" for n, v in constants.items()))
+        )
         raise replace(error, message=f"{error.message} (no launch spec: assumed {told or 'no constants'})") from None
-    module = translate(read_ttir(text, str(kernel.file)), file=str(kernel.file))
-    (entry,) = bytecode_entries(encode(module), kernel.file)
+    module = read_ttir(text, str(kernel.file))
+    (entry,) = bytecode_entries(encode(translate(module, file=str(kernel.file))), kernel.file)
     names = [name for name, kind in signature.items() if kind != "constexpr"]
-    launch = inferred_unit(entry, names).launch
+    launch = inferred_unit(entry, *entry_names(module.kernels[0], names)).launch
     fixed = tuple(ConstantArgument(name, value) for name, value in constants.items())
     told = "".join(f"; {name} = {value}" for name, value in constants.items())
     ordered = {argument.name: argument for argument in (*launch.arguments, *fixed)}
@@ -264,9 +271,13 @@ def _is_one(argument: Argument) -> bool:
 
 def _translated(module: TritonModule, kernel: str | None, file: Path, spec: LaunchSpec, started: float) -> KernelUnit:
     """The unit of a kernel of ``module`` under a spec that describes the parameters of its IR."""
-    shared = _shared_arrays(spec)
-    made = translate(module, kernel, file=str(file), order=spec.order, shared=shared)
-    most = translate(module, kernel, file=str(file), order="most", shared=shared) if spec.order == "triton" else made
+    shared, passed = _shared_arrays(spec), passed_descriptors(module, kernel, spec)
+    made = translate(module, kernel, file=str(file), order=spec.order, shared=shared, descriptors=passed)
+    most = (
+        translate(module, kernel, file=str(file), order="most", shared=shared, descriptors=passed)
+        if spec.order == "triton"
+        else made
+    )
     (entry,) = made.entries
     bytecode, most_ordered = encode(made), encode(most)
     return KernelUnit(
@@ -352,7 +363,7 @@ def kernels_of_ir(text: str, path: Path) -> tuple[TritonIrKernel, ...]:
 
 def _named(function: TritonFunction, declared: Sequence[str]) -> tuple[KernelParameter, ...] | None:
     """Names that are ``declared`` go before printed ones, which may be those of a variable that a parameter became."""
-    names = [parameter.name for parameter in function.parameters]
+    names = [parameter.name for parameter in described_parameters(function)]
     numbered = [f"arg{number}" for number in range(len(names))]
     if len(declared) == len(names):
         return tuple(map(KernelParameter, declared))
@@ -367,9 +378,12 @@ def compile_triton_ir(kernel: TritonIrKernel, spec: LaunchSpec) -> KernelUnit:
 def inferred_triton_ir_unit(kernel: TritonIrKernel) -> KernelUnit:
     """The unit of a kernel that nobody wrote a spec for: what it does with its parameters says what they are."""
     made = translate(kernel.module, kernel.name, file=str(kernel.file))
-    names = None if kernel.parameters is None else [parameter.name for parameter in kernel.parameters]
+    function = next(each for each in kernel.module.kernels if each.name == kernel.name)
+    names = [parameter.name for parameter in kernel.parameters or ()]
+    if kernel.parameters is None:
+        names = [f"arg{number}" for number, _ in enumerate(described_parameters(function))]
     (entry,) = bytecode_entries(encode(made), kernel.file)
-    return inferred_unit(entry, names)
+    return inferred_unit(entry, *entry_names(function, names))
 
 
 # ------------------------------------------------------------------------------------------------ specialisations
@@ -390,6 +404,8 @@ def _specialisation(
             constants[parameter.name] = fixed[0]
             continue
         signature[parameter.name] = _type_word(kernel, spec, argument, parameter)
+        if isinstance(argument, ArrayArgument) and argument.descriptor is not None:
+            continue  # Triton's launcher tells the compiler nothing more of it
         name = f"{argument.name}{ADDRESS}" if isinstance(argument, ArrayArgument) else argument.name
         if divisors.get(name, 1) % _DIVISOR == 0 and not getattr(parameter, "do_not_specialize", False):
             attributes[(position,)] = [["tt.divisibility", _DIVISOR]]
@@ -414,6 +430,8 @@ def _language_type(value: object) -> object:
 def _type_word(kernel: TritonKernel, spec: LaunchSpec, argument: Argument, parameter: Any) -> str:
     """Triton's word for the type of an argument; a scalar has that of the kernel's own annotation, if there is one."""
     match argument:
+        case ArrayArgument(dtype=dtype, descriptor=DescriptorBlock(block=block)) if dtype in _TYPES:
+            return f"tensordesc<{_TYPES[dtype]}[{', '.join(map(str, block))}]>"
         case ArrayArgument(dtype=dtype) if dtype in _TYPES:
             return f"*{_TYPES[dtype]}"
         case ScalarArgument(dtype=dtype) if dtype in _TYPES:

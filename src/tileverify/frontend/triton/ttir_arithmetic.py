@@ -6,12 +6,13 @@ Triton IR has no signs in its types; its ops have them in their names, as Tile I
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from ..bytecode.builder import I64
+from ..bytecode.builder import I1, I64
 from ..bytecode.inline_assembly import only_computes
 from ..bytecode.model import ASSEMBLY, PointerType, ScalarType, TileType, Value
-from .translated import TileBuilder, Translated, TritonPointer, shape_of, tile_of, tiles
+from .translated import Descriptor, TileBuilder, Translated, TritonPointer, shape_of, tile_of, tiles
 from .ttir import TritonOp
 from .ttir_constants import constant_bits
 
@@ -144,6 +145,9 @@ def select(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Tran
     if isinstance(first, TritonPointer) and isinstance(second, TritonPointer):
         (chosen_by,) = tiles([condition])
         return _select_pointers(b, chosen_by, first, second)
+    if isinstance(first, Descriptor) and isinstance(second, Descriptor):
+        (chosen_by,) = tiles([condition])
+        return _select_descriptors(b, chosen_by, first, second)
     c, t, f = _levelled(b, operands)
     made: Value = b.body.op("select", c=c, t=t, f=f)
     return made
@@ -156,6 +160,21 @@ def _select_pointers(b: TileBuilder, condition: Value, first: TritonPointer, sec
         offset = b.body.op("select", c=c, t=b.offset(first), f=b.offset(second))
         return TritonPointer(first.base, first.pointee, shape, offset, first.root)
     return TritonPointer(b.body.op("select", c=c, t=b.address(first), f=b.address(second)), first.pointee, shape)
+
+
+def _select_descriptors(b: TileBuilder, condition: Value, first: Descriptor, second: Descriptor) -> Descriptor:
+    def chosen(one: Value, other: Value) -> Value:
+        made: Value = b.body.op("select", c=condition, t=one, f=other)
+        return made
+
+    nan, *others = (b.number(int(each), I1) if isinstance(each, bool) else each for each in (first.nan, second.nan))
+    return replace(
+        first,
+        base=_select_pointers(b, condition, first.base, second.base),
+        sizes=tuple(map(chosen, first.sizes, second.sizes)),
+        strides=tuple(map(chosen, first.strides, second.strides)),
+        nan=first.nan if first.nan is second.nan else chosen(nan, *others),
+    )
 
 
 def clamp(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:

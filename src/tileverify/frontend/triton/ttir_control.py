@@ -1,7 +1,8 @@
 """Control flow: `scf` loops and branches, early returns (`cf`), calls.
 
 A value that a region hands on is a tile; of a pointer it is the offset, where the base is one parameter throughout,
-else the tile of pointers itself.  Tokens of the arrays that the region touches follow the values.
+else the tile of pointers itself.  Of a tensor descriptor these are several: its base, sizes, strides, and whether it
+pads with NaN.  Tokens of the arrays that the region touches follow the values.
 
 Functions are acyclic graphs of blocks.  A conditional jump becomes an ``if`` whose branches run up to the block where
 both meet again, or to a ``return``.
@@ -9,17 +10,18 @@ both meet again, or to a ``return``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ..bytecode.builder import I64, TOKEN, pointer, tile
+from ..bytecode.builder import I1, I64, TOKEN, pointer, tile
 from ..bytecode.model import PointerType, TileType, Type, Value
 from .translated import Descriptor, Translated, TritonPointer
 from .ttir import DescriptorType, Successor, TritonBlock, TritonFunction, TritonOp, TritonType
-from .ttir_effects import Effects
-from .ttir_order import ANY
+from .ttir_effects import Effects, handed_on
+from .ttir_memory import LOADS
+from .ttir_order import ANY, Flow
 
 if TYPE_CHECKING:
     from .translate import Translator
@@ -29,33 +31,53 @@ _TOO_LARGE: Final = 20_000
 
 
 # ------------------------------------------------------------------------------------- values across a border
-def _handed_type(type: TritonType, root: str | None) -> TileType:
+def _handed_types(types: Sequence[TritonType], roots: Sequence[str | None]) -> list[Type]:
+    """Of the tiles that values of these types are handed on as."""
+    return [each for type, root in zip(types, roots, strict=True) for each in _handed_type(type, root)]
+
+
+def _handed_type(type: TritonType, root: str | None) -> list[Type]:
     if isinstance(type, DescriptorType):
-        raise AssertionError("descriptors are not handed on")
+        numbers = [tile(I64) for _ in range(2 * len(type.block))]
+        return [*_handed_type(TileType(PointerType(type.element), ()), root), *numbers, tile(I1)]
     if isinstance(type.element, PointerType):
-        return tile(I64, *type.shape) if root is not None else TileType(pointer(type.element.pointee), type.shape)
-    return type
+        return [tile(I64, *type.shape) if root is not None else TileType(pointer(type.element.pointee), type.shape)]
+    return [type]
 
 
-def _hand(t: Translator, value: Translated, root: str | None) -> Value:
+def _hand(t: Translator, values: Iterable[Translated], roots: Sequence[str | None]) -> list[Value]:
+    """The tiles that hand ``values`` on."""
+    return [each for value, root in zip(values, roots, strict=True) for each in _tiles_of(t, value, root)]
+
+
+def _tiles_of(t: Translator, value: Translated, root: str | None) -> list[Value]:
     if isinstance(value, TritonPointer):
-        return t.b.offset(value) if root is not None else t.b.address(value)
-    assert isinstance(value, Value), value
-    return value
+        return [t.b.offset(value) if root is not None else t.b.address(value)]
+    if isinstance(value, Descriptor):
+        nan = t.b.number(int(value.nan), I1) if isinstance(value.nan, bool) else value.nan
+        return [*_tiles_of(t, value.base, root), *value.sizes, *value.strides, nan]
+    return [value]
 
 
-def _take(t: Translator, type: TritonType, root: str | None, given: Value) -> Translated:
-    assert isinstance(type, TileType)
+def _take(
+    t: Translator, types: Sequence[TritonType], roots: Sequence[str | None], given: Iterator[Value]
+) -> list[Translated]:
+    """The values that `_hand` handed on; ``given`` is left behind them."""
+    return [_value_of(t, type, root, given) for type, root in zip(types, roots, strict=True)]
+
+
+def _value_of(t: Translator, type: TritonType, root: str | None, given: Iterator[Value]) -> Translated:
+    if isinstance(type, DescriptorType):
+        base = _value_of(t, TileType(PointerType(type.element), ()), root, given)
+        assert isinstance(base, TritonPointer)
+        sizes, strides = (tuple(next(given) for _ in type.block) for _ in range(2))
+        return Descriptor(base, sizes, strides, type.block, next(given), type.unsigned)
     if not isinstance(type.element, PointerType):
-        return given
+        return next(given)
+    pointee = type.element.pointee
     if root is None:
-        return TritonPointer(given, type.element.pointee, type.shape)
-    return TritonPointer(t.parameters[root], type.element.pointee, type.shape, given, root)
-
-
-def _check(t: Translator, op: TritonOp, types: Sequence[TritonType]) -> None:
-    if any(isinstance(type, DescriptorType) for type in types):
-        raise t.b.cannot(op, "a tensor descriptor that a loop or a branch hands on has no translation")
+        return TritonPointer(next(given), pointee, type.shape)
+    return TritonPointer(t.parameters[root], pointee, type.shape, next(given), root)
 
 
 def _effects(t: Translator, op: TritonOp) -> Effects:
@@ -72,19 +94,17 @@ def for_(t: Translator, op: TritonOp) -> None:
     lower, upper, step, *inits = (t.value(name) for name in op.operands)
     block = op.regions[0].block
     types, names = block.types[1:], block.arguments
-    _check(t, op, types)
     roots, effects = _roots(t, op, types), _effects(t, op)
-    first = [_hand(t, value, root) for value, root in zip(inits, roots, strict=True)]
+    first = _hand(t, inits, roots)
     tokens, kept = t.order.tokens.carried(effects.touched, effects.written), t.order.tokens.copy()
     unsigned = any(word == "unsigned" for word, _ in op.words)
     with t.b.body.for_(lower, upper, step, [*first, *tokens], unsigned=unsigned) as region, t.scope():
-        counter, *carried = region.arguments
-        t.define(names[0], counter)
-        for name, type, root, given in zip(names[1:], types, roots, carried, strict=False):
-            t.define(name, _take(t, type, root, given))
-        t.order.tokens.take(carried[len(types) :], effects.touched, effects.written)
-        handed = t.block(block)
-        values = [_hand(t, value, root) for value, root in zip(handed, roots, strict=True)]
+        carried = iter(region.arguments)
+        t.define(names[0], next(carried))
+        for name, value in zip(names[1:], _take(t, types, roots, carried), strict=True):
+            t.define(name, value)
+        t.order.tokens.take(carried, effects.touched, effects.written)
+        values = _hand(t, t.block(block), roots)
         t.located(op)
         t.b.body.op("continue", args=(*values, *t.order.tokens.carried(effects.touched, effects.written)))
     t.order.tokens.restore(kept)
@@ -96,36 +116,39 @@ def _results(
     op: TritonOp,
     types: Sequence[TritonType],
     roots: Sequence[str | None],
-    given: Sequence[Value],
+    results: Sequence[Value],
     effects: Effects,
-) -> None:
-    for name, type, root, value in zip(op.results, types, roots, given, strict=False):
-        t.define(name, _take(t, type, root, value))
-    t.order.tokens.take(given[len(types) :], effects.touched, effects.written)
+) -> Iterator[Value]:
+    """Define the results of ``op``; what is left of ``results`` behind them and the tokens of arrays."""
+    given = iter(results)
+    for name, value in zip(op.results, _take(t, types, roots, given), strict=True):
+        t.define(name, value)
+    t.order.tokens.take(given, effects.touched, effects.written)
+    return given
 
 
 def while_(t: Translator, op: TritonOp) -> None:
     """The first region decides; its values are those of the loop, or go into the second."""
     before, after = (region.block for region in op.regions)
-    _check(t, op, (*before.types, *after.types))
     effects = _effects(t, op)
     results = _roots(t, op, op.result_types)
     inits = [t.value(name) for name in op.operands]
     roots = t.effects.carried[op]
-    first = [_hand(t, value, root) for value, root in zip(inits, roots, strict=True)]
+    first = _hand(t, inits, roots)
     tokens, kept = t.order.tokens.carried(effects.touched, effects.written), t.order.tokens.copy()
-    wanted: list[Type] = [_handed_type(type, root) for type, root in zip(op.result_types, results, strict=True)]
+    wanted = _handed_types(op.result_types, results)
     with t.b.body.loop([*first, *tokens], results=[*wanted, *(TOKEN for _ in tokens)]) as region, t.scope():
-        for name, type, root, given in zip(before.arguments, before.types, roots, region.arguments, strict=False):
-            t.define(name, _take(t, type, root, given))
-        t.order.tokens.take(region.arguments[len(before.types) :], effects.touched, effects.written)
+        carried = iter(region.arguments)
+        for name, value in zip(before.arguments, _take(t, before.types, roots, carried), strict=True):
+            t.define(name, value)
+        t.order.tokens.take(carried, effects.touched, effects.written)
         condition, *handed = t.block(before)
         t.located(op)
         with t.b.body.if_(condition) as branch:
             with branch.then():
                 t.b.body.op("yield")
             with branch.otherwise():
-                left = [_hand(t, value, root) for value, root in zip(handed, results, strict=True)]
+                left = _hand(t, handed, results)
                 t.b.body.op("break", args=(*left, *t.order.tokens.carried(effects.touched, effects.written)))
         for name, value in zip(after.arguments, handed, strict=True):
             t.define(name, value)
@@ -133,7 +156,7 @@ def while_(t: Translator, op: TritonOp) -> None:
                 t.order.flow.forget(name)  # the first region may have used the name for another value
         again = t.block(after)
         t.located(op)
-        values = [_hand(t, value, root) for value, root in zip(again, roots, strict=True)]
+        values = _hand(t, again, roots)
         t.b.body.op("continue", args=(*values, *t.order.tokens.carried(effects.touched, effects.written)))
     t.order.tokens.restore(kept)
     _results(t, op, op.result_types, results, region.results, effects)
@@ -141,13 +164,13 @@ def while_(t: Translator, op: TritonOp) -> None:
 
 def if_(t: Translator, op: TritonOp) -> None:
     (condition,) = (t.value(name) for name in op.operands)
-    _check(t, op, op.result_types)
     effects = _effects(t, op)
     roots = _roots(t, op, op.result_types)
-    wanted: list[Type] = [_handed_type(type, root) for type, root in zip(op.result_types, roots, strict=True)]
+    wanted = _handed_types(op.result_types, roots)
     tokens = t.order.tokens.carried(effects.touched, effects.written)
     kept = t.order.tokens.copy()
-    with t.b.body.if_(condition, [*wanted, *(TOKEN for _ in tokens)]) as branch:
+    loads = _BranchLoads(t, op)
+    with t.b.body.if_(condition, [*wanted, *(TOKEN for _ in tokens), *(TOKEN for _ in range(loads.count))]) as branch:
         for number, open_region in enumerate((branch.then, branch.otherwise)):
             t.order.tokens.restore(kept)
             if number >= len(op.regions) and not tokens:
@@ -155,10 +178,49 @@ def if_(t: Translator, op: TritonOp) -> None:
             with open_region(), t.scope():
                 handed = t.block(op.regions[number].block) if number < len(op.regions) else []
                 t.located(op)
-                values = [_hand(t, value, root) for value, root in zip(handed, roots, strict=True)]
-                t.b.body.op("yield", args=(*values, *t.order.tokens.carried(effects.touched, effects.written)))
+                ordered = t.order.tokens.carried(effects.touched, effects.written)
+                t.b.body.op("yield", args=(*_hand(t, handed, roots), *ordered, *loads.handed_on(number)))
     t.order.tokens.restore(kept)
-    _results(t, op, op.result_types, roots, branch.results, effects)
+    loads.behind(_results(t, op, op.result_types, roots, branch.results, effects))
+
+
+class _BranchLoads:
+    """The tokens of loads in both regions of a branch, which its results may need: each is handed on by itself."""
+
+    def __init__(self, t: Translator, op: TritonOp) -> None:
+        self._op = op
+        self._flow = t.order.flow if op.results else None
+        self._start = t.order.tokens.start
+        self._flows: list[list[Flow]] = []
+        self._inside: list[tuple[Value, ...]] = []
+        self._counts = [_loads_in(region.block) if self._flow is not None else 0 for region in op.regions]
+        self.count = sum(self._counts)
+
+    def handed_on(self, number: int) -> list[Value]:
+        """What the region with this number yields, at its end."""
+        if self._flow is None:
+            return []
+        self._flows.append([self._flow.of(name) for name in handed_on(self._op.regions[number].block)])
+        self._inside.append(self._flow.made())
+        return [
+            value
+            for other, count in enumerate(self._counts)
+            for value in (self._inside[number] if other == number else (self._start,) * count)
+        ]
+
+    def behind(self, results: Iterable[Value]) -> None:
+        """Note what the results of the branch need; ``results``: what the regions handed on."""
+        if self._flow is not None:
+            inside = (token for tokens in self._inside for token in tokens)
+            self._flow.branched(self._op.results, self._flows, dict(zip(inside, results, strict=True)))
+
+
+def _loads_in(block: TritonBlock) -> int:
+    """The loads whose tokens `DataFlow` knows at the end of ``block``: those in loops end with their region."""
+    inner = sum(
+        _loads_in(region.block) for op in block.ops if op.name == "scf.if" and op.results for region in op.regions
+    )
+    return inner + sum(op.name in LOADS for op in block.ops)
 
 
 # ------------------------------------------------------------------------------------------------ functions
@@ -268,12 +330,11 @@ class _Graph:
         if merge is None and self._caller is not None:
             raise t.b.cannot(op, "a function that returns in both branches has no translation")
         types = self._blocks[merge].types if merge is not None else ()
-        _check(t, op, types)
         roots = () if merge is None else t.effects.arguments.get(self._blocks[merge], (None,) * len(types))
         everything = Effects(frozenset({ANY}), frozenset({ANY}))
         kept = t.order.tokens.copy()
         tokens = t.order.tokens.carried(everything.touched, everything.written) if merge is not None else ()
-        wanted: list[Type] = [_handed_type(type, root) for type, root in zip(types, roots, strict=True)]
+        wanted = _handed_types(types, roots)
         with t.b.body.if_(condition, [*wanted, *(TOKEN for _ in tokens)]) as branch:
             for successor, open_region in zip(op.successors, (branch.then, branch.otherwise), strict=True):
                 t.order.tokens.restore(kept)
@@ -284,8 +345,10 @@ class _Graph:
             t.located(op)
             t.b.body.op("return")  # not reached: both branches return
             return []
-        t.order.tokens.take(branch.results[len(types) :], everything.touched, everything.written)
-        return [_take(t, type, root, value) for type, root, value in zip(types, roots, branch.results, strict=False)]
+        given = iter(branch.results)
+        merged = _take(t, types, roots, given)
+        t.order.tokens.take(given, everything.touched, everything.written)
+        return merged
 
     def _way(
         self, op: TritonOp, start: str, values: list[Translated], merge: str | None, roots: Sequence[str | None]
@@ -300,7 +363,7 @@ class _Graph:
             if t.b.ended:
                 return
         t.located(op)
-        handed = [_hand(t, value, root) for value, root in zip(values, roots, strict=True)]
+        handed = _hand(t, values, roots)
         t.b.body.op("yield", args=(*handed, *t.order.tokens.carried(frozenset({ANY}), frozenset({ANY}))))
 
 

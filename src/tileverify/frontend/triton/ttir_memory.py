@@ -8,11 +8,12 @@ from typing import Any, Final, TypeAlias
 
 from ..bytecode.assembly_text import FORMATS
 from ..bytecode.builder import I64
-from ..bytecode.model import Bounded, TileType, Value
+from ..bytecode.model import Bounded, DivBy, ScalarType, TileType, Value
 from .translated import Descriptor, TileBuilder, Translated, TritonPointer, element_of, shape_of, tiles
 from .ttir import DescriptorType, TritonOp
+from .ttir_arithmetic import pointer_to_integer
 from .ttir_constants import float_bits
-from .ttir_order import DataFlow, ProgramOrder, TritonOrder
+from .ttir_order import DataFlow, ProgramOrder, TritonOrder, place_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,25 @@ class AccessTokens:
 
     tokens: ProgramOrder | TritonOrder
     flow: DataFlow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """The places of an access, and which lanes go there.
+
+    ``key`` is the same for two accesses of the same places, lane by lane.  ``asynchronous``: the access is of a tensor
+    descriptor, which copies in another proxy; no barrier of Triton orders it behind stores of its program (PTX ISA,
+    "Proxies": a proxy fence would, and Triton 3.9 makes one for shared memory alone).
+    """
+
+    place: TritonPointer
+    mask: Value | None
+    key: tuple[object, ...]
+    asynchronous: bool = False
+
+
+def _plain(place: TritonPointer, mask: Value | None) -> _Target:
+    return _Target(place, mask, place_key(place, mask))
 
 
 Access: TypeAlias = Callable[[TileBuilder, AccessTokens, TritonOp, Sequence[Translated]], "Translated | None"]
@@ -40,41 +60,40 @@ def load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[T
     """A load; lanes that the mask leaves out hold ``other``, and anything where there is none."""
     place, rest = accessed(operands)
     mask, other = (*rest, None, None)[:2]
-    return _load(b, order, op, place, mask, other, volatile=op.attributes.get("isVolatile") is True)
+    return _load(b, order, op, _plain(place, mask), other, volatile=op.attributes.get("isVolatile") is True)
 
 
 def _load(
     b: TileBuilder,
     order: AccessTokens,
     op: TritonOp,
-    place: TritonPointer,
-    mask: Value | None,
+    target: _Target,
     other: Value | None,
     *,
     volatile: bool = False,
 ) -> Value:
     # PTX: a volatile access is a relaxed one of system scope.
     kind: dict[str, Any] = {"ord": "relaxed", "scope": "sys"} if volatile else {}
-    token = order.tokens.before(place.root, writes=False)
-    value, given = b.body.op("load_ptr_tko", ptr=b.address(place), mask=mask, pad=other, token=token, **kind)
+    place = target.place
+    token = order.tokens.before(place.root, writes=False, asynchronous=target.asynchronous)
+    value, given = b.body.op("load_ptr_tko", ptr=b.address(place), mask=target.mask, pad=other, token=token, **kind)
     order.tokens.after(place.root, given, reads=True, writes=False)
     if order.flow is not None:
-        order.flow.loaded(op, place, mask, given)
+        order.flow.loaded(op, target.key, given)
     made: Value = value
     return made
 
 
 def store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
     place, (value, *rest) = accessed(operands)
-    _store(b, order, op, place, value, rest[0] if rest else None)
+    _store(b, order, op, _plain(place, rest[0] if rest else None), value)
 
 
-def _store(
-    b: TileBuilder, order: AccessTokens, op: TritonOp, place: TritonPointer, value: Value, mask: Value | None
-) -> None:
-    also = order.flow.before_store(op, place, mask) if order.flow is not None else ()
-    token = order.tokens.before(place.root, writes=True, also=also)
-    given = b.body.op("store_ptr_tko", ptr=b.address(place), val=value, mask=mask, token=token)
+def _store(b: TileBuilder, order: AccessTokens, op: TritonOp, target: _Target, value: Value) -> None:
+    place = target.place
+    also = order.flow.before_store(op, target.key) if order.flow is not None else ()
+    token = order.tokens.before(place.root, writes=True, also=also, asynchronous=target.asynchronous)
+    given = b.body.op("store_ptr_tko", ptr=b.address(place), val=value, mask=target.mask, token=token)
     order.tokens.after(place.root, given, reads=False, writes=True)
 
 
@@ -87,30 +106,30 @@ _MODES: Final[Mapping[str, str]] = {
 def atomic_rmw(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> Value:
     place, (value, *rest) = accessed(operands)
     kind, semantics, scope = (word for word, _ in op.words)
-    return _atomic(b, order, op, place, kind, semantics, scope, value, rest[0] if rest else None)
+    return _atomic(b, order, op, _plain(place, rest[0] if rest else None), kind, semantics, scope, value)
 
 
 def _atomic(
     b: TileBuilder,
     order: AccessTokens,
     op: TritonOp,
-    place: TritonPointer,
+    target: _Target,
     kind: str,
     semantics: str,
     scope: str,
     value: Value,
-    mask: Value | None,
 ) -> Value:
     name, mode = element_of(value).name, _MODES.get(kind)
     floats = ("f16", "bf16", "f32", "f64") if mode == "addf" else ("f32", "f64") if mode == "xchg" else ()
     if mode is None or name not in (*floats, *(("i32", "i64") if mode != "addf" else ())):
         raise b.cannot(op, f"Tile IR has no atomic {kind} of {name}")
-    token = order.tokens.before(place.root, writes=True, everything=semantics in _RELEASES)
+    place, everything = target.place, semantics in _RELEASES
+    token = order.tokens.before(place.root, writes=True, everything=everything, asynchronous=target.asynchronous)
     old, given = b.body.op(
         "atomic_rmw_tko",
         ptr=b.address(place),
         arg=value,
-        mask=mask,
+        mask=target.mask,
         token=token,
         ord=semantics,
         scope=_SCOPES[scope],
@@ -192,6 +211,8 @@ def barrier(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequenc
 
 # --------------------------------------------------------------------------------------------------- descriptors
 _NAN_PADDING: Final = 2
+_DESCRIBED_ALIGNMENT: Final = 16
+"""Bytes: of a descriptor's base, and of its strides but the last."""
 
 
 def make_descriptor(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> Descriptor:
@@ -201,10 +222,33 @@ def make_descriptor(b: TileBuilder, order: AccessTokens, op: TritonOp, operands:
     type = op.result_type
     assert isinstance(type, DescriptorType)
     nan = op.attributes.get("padding") == _NAN_PADDING
-    return Descriptor(base, sizes, strides, type.block, nan=nan, unsigned=type.unsigned)
+    return described(b, base, sizes, strides, type, nan=nan)
 
 
-def _block(b: TileBuilder, view: Descriptor, indices: list[Value]) -> tuple[TritonPointer, Value]:
+def described(
+    b: TileBuilder,
+    base: TritonPointer,
+    sizes: Sequence[Value],
+    strides: Sequence[Value],
+    type: DescriptorType,
+    *,
+    nan: bool,
+) -> Descriptor:
+    """The descriptor of these i64 sizes and strides, with what Triton's documentation demands of one as promises.
+
+    The base is aligned to 16 bytes, and so is each row: all strides but the last are multiples of 16 bytes.  The last
+    one is 1, and no size is negative.
+    """
+    step = _DESCRIBED_ALIGNMENT * 8 // type.element.bits
+    b.body.op("assume", s=pointer_to_integer(b, base), pred=DivBy(_DESCRIBED_ALIGNMENT))
+    sizes = [b.body.op("assume", s=size, pred=Bounded(0, None)) for size in sizes]
+    *outer, last = strides
+    outer = [b.body.op("assume", s=stride, pred=DivBy(step)) if step > 1 else stride for stride in outer]
+    b.body.op("assume", s=last, pred=Bounded(1, 1))
+    return Descriptor(base, tuple(sizes), (*outer, b.number(1, I64)), type.block, nan, type.unsigned)
+
+
+def _block(b: TileBuilder, view: Descriptor, indices: list[Value]) -> _Target:
     """The places of a descriptor's block that begins at ``indices``, and which of them lie inside.
 
     The first index may be a tile: the rows of a gather.
@@ -228,7 +272,8 @@ def _block(b: TileBuilder, view: Descriptor, indices: list[Value]) -> tuple[Trit
     wide = TritonPointer(view.base.base, view.base.pointee, shape, None, view.base.root)
     if view.base.offset is not None:
         wide = b.moved(wide, b.stretched(view.base.offset, shape))
-    return b.moved(wide, offset), mask
+    key = (view.base, view.sizes, view.strides, view.block, *indices)
+    return _Target(b.moved(wide, offset), mask, key, asynchronous=True)
 
 
 def _indices(op: TritonOp, operands: Sequence[Translated]) -> tuple[Descriptor, list[Value], list[Value]]:
@@ -239,13 +284,23 @@ def _indices(op: TritonOp, operands: Sequence[Translated]) -> tuple[Descriptor, 
     return view, rest[:count], rest[count:]
 
 
+def _padding(b: TileBuilder, nan: bool | Value, element: ScalarType, shape: tuple[int, ...]) -> Value:
+    """What lanes outside of the array hold: zero, or NaN."""
+    zero = b.number(0, element, *shape)
+    if nan is False or not element.is_float:
+        return zero
+    number = b.number(float_bits(float("nan"), FORMATS[element.name]), element, *shape)
+    if nan is True:
+        return number
+    made: Value = b.body.op("select", c=b.stretched(nan, shape), t=number, f=zero)
+    return made
+
+
 def descriptor_load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> Value:
     """Lanes outside of the array are padded."""
     view, indices, _ = _indices(op, operands)
-    place, mask = _block(b, view, indices)
-    element = place.pointee
-    padding = float_bits(float("nan"), FORMATS[element.name]) if view.nan and element.is_float else 0
-    value = _load(b, order, op, place, mask, b.number(padding, element, *place.shape))
+    target = _block(b, view, indices)
+    value = _load(b, order, op, target, _padding(b, view.nan, target.place.pointee, target.place.shape))
     type = op.result_type
     assert isinstance(type, TileType)
     return b.reshaped(value, type.shape)
@@ -254,20 +309,20 @@ def descriptor_load(b: TileBuilder, order: AccessTokens, op: TritonOp, operands:
 def descriptor_store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
     """Lanes outside of the array are not stored."""
     view, indices, (value,) = _indices(op, operands)
-    place, mask = _block(b, view, indices)
-    _store(b, order, op, place, b.reshaped(value, place.shape), mask)
+    target = _block(b, view, indices)
+    _store(b, order, op, target, b.reshaped(value, target.place.shape))
 
 
 def descriptor_reduce(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
     """A relaxed atomic of each lane inside of the array."""
     view, indices, (value,) = _indices(op, operands)
-    place, mask = _block(b, view, indices)
+    target = _block(b, view, indices)
     kind = op.word(0)
-    value = b.reshaped(value, place.shape)
+    value = b.reshaped(value, target.place.shape)
     spelled = f"f{kind}" if kind == "add" and element_of(value).is_float else kind
     if kind in ("max", "min") and view.unsigned:
         spelled = f"u{kind}"
-    _atomic(b, order, op, place, spelled, "relaxed", "gpu", value, mask)
+    _atomic(b, order, op, target, spelled, "relaxed", "gpu", value)
 
 
 # ------------------------------------------------------------------------------------------------------- promises
@@ -286,6 +341,9 @@ def device_assert(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: S
 def printed(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[Translated]) -> None:
     """A print touches no memory of the kernel, and is left out."""
 
+
+LOADS: Final = frozenset({"tt.load", "tt.descriptor_load", "tt.descriptor_gather"})
+"""What `DataFlow` notes as a load."""
 
 RULES: Final[Mapping[str, Access]] = {
     "tt.load": load,
@@ -307,4 +365,4 @@ RULES: Final[Mapping[str, Access]] = {
     "tt.print": printed,
 }
 
-__all__ = ["RULES"]
+__all__ = ["LOADS", "RULES"]

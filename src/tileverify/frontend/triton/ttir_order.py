@@ -8,6 +8,8 @@ Triton IR has no tokens.  Two readings are of use:
   code that Triton 3.9 makes).  Beside these a store waits for a load whose value it stores: of each lane at its own
   place, so that the token stands only where load and store have the same pointers and the same mask.  Lanes of a store
   that meet are a fault of their own (TV202), so lane l of such a load and lane m of the store meet only for l = m.
+  Accesses of tensor descriptors copy in a proxy of their own, and wait for data alone; later accesses follow them as
+  they follow others (Triton waits for each copy, and has `bar.sync` behind the wait).
 
 With ``most=True`` a store waits for all loads before it, as data flow may order any of them: what meets even then is a
 fault, what meets without is undecided.
@@ -56,7 +58,8 @@ class _Order:
             joined = {self._standing[root] for root in group}
             first = next(root for root in self._standing if root in joined)
             self._standing |= {root: first for root, other in self._standing.items() if other in joined}
-        start: Value = body.op("make_token")
+        self.start: Value = body.op("make_token")
+        start = self.start
         self._last = {root: _Last(start, start, start) for root in (*dict.fromkeys(self._standing.values()), ANY)}
 
     def barrier(self) -> None:
@@ -113,7 +116,15 @@ class _Order:
 class ProgramOrder(_Order):
     """Per array a load waits for the stores before it, a store for all accesses before it."""
 
-    def before(self, root: str | None, *, writes: bool, everything: bool = False, also: Sequence[Value] = ()) -> Value:
+    def before(
+        self,
+        root: str | None,
+        *,
+        writes: bool,
+        everything: bool = False,
+        also: Sequence[Value] = (),
+        asynchronous: bool = False,
+    ) -> Value:
         """The token that an access waits for."""
         last = self._of(root, everything).values()
         return self._joined(each.touched if writes or everything else each.fence for each in last)
@@ -136,7 +147,18 @@ class TritonOrder(_Order):
         super().__init__(body, roots, sharing)
         self._most = most
 
-    def before(self, root: str | None, *, writes: bool, everything: bool = False, also: Sequence[Value] = ()) -> Value:
+    def before(
+        self,
+        root: str | None,
+        *,
+        writes: bool,
+        everything: bool = False,
+        also: Sequence[Value] = (),
+        asynchronous: bool = False,
+    ) -> Value:
+        """The token that an access waits for; an ``asynchronous`` one waits for data alone."""
+        if asynchronous and not self._most:
+            return self._joined(also or (self.start,))
         last = self._of(root, everything).values()
         if everything:
             return self._joined(each.touched for each in last)
@@ -214,28 +236,31 @@ _MOVE_LANES: Final = frozenset(
 
 @dataclass
 class DataFlow:
-    """The flow of values by their names, region by region: a token ends with its region.
+    """The flow of values by their names, region by region: a token ends with its region, if no branch hands it on.
 
     ``same``: parameters that are the same array as another one, which stands for them.
     """
 
     same: Mapping[Value, Value] = field(default_factory=dict)
     _known: list[dict[str, Flow]] = field(default_factory=lambda: [{}])
+    _made: list[list[Value]] = field(default_factory=lambda: [[]])
     _constants: dict[str, str] = field(default_factory=dict)
 
     def enter(self) -> None:
         self._known.append({})
+        self._made.append([])
 
     def leave(self) -> None:
         self._known.pop()
+        self._made.pop()
 
     @contextmanager
     def called(self, arguments: Mapping[str, str]) -> Iterator[None]:
         """A function, whose parameters are these values of its caller: it shares no other name with it."""
-        caller = self._known
-        self._known = [{parameter: self.of(name) for parameter, name in arguments.items()}]
+        caller, made = self._known, self._made
+        self._known, self._made = [{parameter: self.of(name) for parameter, name in arguments.items()}], [[]]
         yield
-        self._known = caller
+        self._known, self._made = caller, made
 
     def of(self, name: str) -> Flow:
         return next((scope[name] for scope in reversed(self._known) if name in scope), _NOTHING)
@@ -246,9 +271,29 @@ class DataFlow:
     def forget(self, name: str) -> None:
         self.define(name, _NOTHING)
 
-    def loaded(self, op: TritonOp, place: TritonPointer, mask: Value | None, token: Value) -> None:
-        """Note the result of a load."""
-        self.define(op.results[0], Flow(frozenset({_Load(self._place_key(place, mask), token)})))
+    def loaded(self, op: TritonOp, key: tuple[object, ...], token: Value) -> None:
+        """Note the result of a load, of places that ``key`` tells apart."""
+        self.define(op.results[0], Flow(frozenset({_Load(self._same_key(key), token)})))
+        self._made[-1].append(token)
+
+    def made(self) -> tuple[Value, ...]:
+        """The tokens of the loads of the current region, in their order, with those of branches inside of it."""
+        return tuple(self._made[-1])
+
+    def branched(self, names: Sequence[str], flows: Sequence[Sequence[Flow]], outside: Mapping[Value, Value]) -> None:
+        """Note the results ``names`` of a branch, from the flow of each in both regions.
+
+        ``outside``: what the token of a load in one of them is behind the branch, which waits for nothing where the
+        other one was taken.  A load before the branch is needed only if both regions need it.
+        """
+        for name, first, second in zip(names, *flows, strict=True):
+            lanes, whole = first.lanes | second.lanes, first.whole | second.whole
+            both = {load.token for load in first.lanes & second.lanes} | (first.whole & second.whole)
+            kept = [load for load in lanes if load.token in outside or load.token in both]
+            moved = frozenset(replace(load, token=outside.get(load.token, load.token), plain=False) for load in kept)
+            tokens = frozenset(outside.get(token, token) for token in whole if token in outside or token in both)
+            self.define(name, Flow(moved, tokens))
+        self._made[-1].extend(outside.values())
 
     def computed(self, op: TritonOp, operands: Sequence[Translated], results: Sequence[Translated]) -> None:
         """Note the results of an op that touches no memory."""
@@ -309,16 +354,15 @@ class DataFlow:
         number = re.fullmatch(r"(?:dense<)?(-?\d+)>?", self._constants.get(name, ""))
         return number is not None and int(number[1]) != 0
 
-    def before_store(self, op: TritonOp, place: TritonPointer, mask: Value | None) -> tuple[Value, ...]:
+    def before_store(self, op: TritonOp, key: tuple[object, ...]) -> tuple[Value, ...]:
         """Tokens of the loads that a store follows, because it needs their values at its own places."""
-        key = self._place_key(place, mask)
+        key = self._same_key(key)
         flows = [self.of(name) for name in op.operands]
         own = {load.token for flow in flows for load in flow.lanes if load.place == key}
         return tuple(own.union(*(flow.whole for flow in flows)))
 
-    def _place_key(self, place: TritonPointer, mask: Value | None) -> tuple[object, ...]:
-        """What makes the lanes of two accesses the same, place by place: values compare by identity."""
-        return (self.same.get(place.base, place.base), place.pointee, place.shape, place.steps, mask)
+    def _same_key(self, key: tuple[object, ...]) -> tuple[object, ...]:
+        return tuple(self.same.get(part, part) if isinstance(part, Value) else part for part in key)
 
 
 def _all(sets: Iterable[frozenset[Value]]) -> frozenset[Value]:
@@ -339,3 +383,8 @@ def _alone(flows: Sequence[Flow]) -> Iterator[Flow]:
     for position, flow in enumerate(flows):
         others = _all(other.tokens for number, other in enumerate(flows) if number != position)
         yield Flow(frozenset(load for load in flow.lanes if load.token not in others), flow.whole - others)
+
+
+def place_key(place: TritonPointer, mask: Value | None) -> tuple[object, ...]:
+    """What makes the lanes of two accesses the same, place by place: values compare by identity."""
+    return (place.base, place.pointee, place.shape, place.steps, mask)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...contract.arguments import list_elements, parse_description, print_array
+from ...contract.arguments import list_elements, parse_description, print_array, print_description, read_descriptor
 from ...contract.data_facts import parse_data_fact, print_data_fact
 from ...contract.expression_parser import parse_condition, parse_size
 from ...contract.expressions import print_expression
@@ -14,6 +14,7 @@ from ...contract.launch import (
     Argument,
     ArrayArgument,
     ConstantArgument,
+    DescriptorBlock,
     LaunchSpec,
     ListArgument,
     ScalarArgument,
@@ -69,8 +70,10 @@ def _argument_text(argument: Argument) -> str:
             return f"{name} = ({', '.join(map(_argument_text, items))})"
         case ConstantArgument(name=name, value=value):
             return f"{name} = {_constant(value)}, compiled in"
-        case ArrayArgument(name=name):
+        case ArrayArgument(name=name, descriptor=None):
             return f"{name} = {print_array(argument)}"
+        case ArrayArgument(name=name):
+            return f"{name} = {print_description(argument)}"
         case ScalarArgument(name=name, dtype=dtype, value=value):
             return f"{name} = {dtype}" + ("" if value is None else f" = {print_expression(value)}")
     raise TypeError(f"not an argument: {argument!r}")
@@ -121,8 +124,11 @@ def essence(launch: LaunchSpec) -> LaunchSpec:
 
 def _argument_to_json(argument: Argument) -> Json:
     match argument:
-        case ArrayArgument(name=name):
+        case ArrayArgument(name=name, descriptor=None):
             return {"name": name, "is": print_array(argument)}
+        case ArrayArgument(name=name, descriptor=DescriptorBlock(block=block, nan=nan)):
+            padding = {"padding": "nan"} if nan else {}
+            return {"name": name, "descriptor": {"desc": print_array(argument), "block": list(block), **padding}}
         case ScalarArgument(name=name, dtype=dtype, value=None):
             return {"name": name, "is": dtype}
         case ScalarArgument(name=name, dtype=dtype, value=value) if value is not None:
@@ -156,6 +162,8 @@ def _argument_from_json(document: Mapping[str, Any]) -> Argument:
     name = _text(document["name"], "an argument's name")
     if "is" in document:
         return parse_description(name, document["is"])
+    if "descriptor" in document:
+        return read_descriptor(name, document["descriptor"])
     if "list" in document:
         element = parse_description(document["element"], document["list"])
         if not isinstance(element, ArrayArgument):

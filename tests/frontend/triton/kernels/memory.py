@@ -204,6 +204,39 @@ def deep_descriptor(x, out, A, M, N, BM: tl.constexpr, BN: tl.constexpr):
 
 
 @triton.jit
+def _first_rows(x, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    return tl.make_tensor_descriptor(x, shape=[M, N], strides=[N, 1], block_shape=[BM, BN])
+
+
+@triton.jit
+def handed_descriptors(x, y, out, M, N, BM: tl.constexpr, BN: tl.constexpr):
+    """Loops, branches, selections and functions hand descriptors on: of another array, another place, another size."""
+    i = tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :]
+    plain = _first_rows(x, M, N, BM, BN)
+    short = _first_rows(x, M - 1, N, BM, BN)
+    other = tl.make_tensor_descriptor(y, [M, N], [N, 1], [BM, BN], padding_option="nan")
+    current = plain
+    for k in range(4):
+        tl.store(out + k * BM * BN + i, current.load([M - 2, N - 4]))
+        if k == 0:
+            current = short
+        elif k == 1:
+            current = other
+        else:
+            current = tl.make_tensor_descriptor(x + N, [M - 1, N], [N, 1], [BM, BN])
+    if M > 100:  # noqa: SIM108 - Triton chooses no descriptor in an expression
+        chosen = short
+    else:
+        chosen = other
+    tl.store(out + 4 * BM * BN + i, chosen.load([M - 1, N - 4]))
+    k = 0
+    while k < 2:
+        tl.store(out + (5 + k) * BM * BN + i, chosen.load([0, 4 * k]))
+        chosen = tl.make_tensor_descriptor(y + N, [M - 2, N], [N, 1], [BM, BN])
+        k += 1
+
+
+@triton.jit
 def flags(x, out, N: tl.constexpr):
     """Arrays of bool."""
     i = tl.arange(0, N)

@@ -5,7 +5,7 @@ They add facts about values that scoped accesses gave back, and orders of blocks
 A question "can this obligation break?" speaks of one execution of the launch in which its accesses take place.  What
 is added here holds in every such execution in which the obligation *is* broken, so nothing broken is lost:
 
-* values: bounds and tickets of `counters`, least values of flags (`locks`), and what plain loads give of what
+* values: bounds and tickets of `counters`, what flags and locks can hold (`locks`), and what plain loads give of what
   their own block stores (`read_back`), which is no synchronisation, but known in the same way;
 * order: if two blocks race, neither access happens before the other (`order`, `locks`).
 
@@ -29,7 +29,7 @@ from ..obligations import Obligation
 from .counters import Counter, find_counter
 from .instances import Asker, BlockSide, Fact, SideCondition, covers, sides_of, watched
 from .locks import Flag, Locks, find_flag
-from .order import Orders, bounds, least, tickets
+from .order import Orders, bounds, contents, tickets
 from .read_back import ReadBack
 
 __all__ = [
@@ -61,7 +61,7 @@ class Protocols:
         self.ask = Asker(self.solver)
         self.watched = watched(self.sites)
         self._by_number = {prepared.site.number: prepared for prepared in self.sites}
-        self._locks = Locks(self.sites, self.watched, self.contract, self.ask)
+        self._locks = Locks(self.sites, self.watched, self.contract, self.ask, self.with_values)
         self._read_back = ReadBack(self.sites, self.contract, FactUse(self.contract), self.origins, self.ask)
 
     def explained(self, obligation: Obligation) -> Obligation:
@@ -94,7 +94,7 @@ class Protocols:
     def _values(self, sides: Sequence[BlockSide]) -> Iterable[Fact]:
         yield from bounds(sides, self.counter, self.contract)
         yield from tickets(sides, self.counter, self.contract)
-        yield from least(sides, self.flag, self.contract)
+        yield from contents(sides, self.flag, self.contract)
 
     def prepared(self, site: Site) -> PreparedSite:
         """The site as the contract makes it."""

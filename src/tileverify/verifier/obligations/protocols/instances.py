@@ -90,8 +90,10 @@ def changers(origin: Origin, sites: Sequence[PreparedSite], contract: Contract) 
 
 
 def puts_back(prepared: PreparedSite) -> bool:
-    """It changes nothing: an atomic whose operand is neutral."""
+    """It changes nothing: an atomic whose operand is neutral, or a swap of a value for itself."""
     site = prepared.site
+    if site.mode == "cas":
+        return site.argument is not None and site.compare is site.argument
     if site.access is not Access.ATOMIC or site.argument is None or site.argument.kind is not TermKind.CONST:
         return False
     return site.argument.value == _NEUTRAL.get(site.mode or "")
@@ -283,6 +285,19 @@ def entered(instance: Instance, point: Point) -> Iterator[Term]:
             known = t.and_(same, t.le(t.ZERO, argument), t.le(argument, now))
             yield t.implies(known, instance(loop.reached))
         same = t.and_(same, t.eq(argument, now))
+    yield from _entered_behind(instance, point, same)
+
+
+def _entered_behind(instance: Instance, point: Point, same: Term) -> Iterator[Term]:
+    """The same of loops that ``point`` stands behind: if the site takes place in the first iteration, all up to the one
+    that broke off were entered."""
+    site, args = instance.site, instance.args
+    for depth in range(_shared(site.loops, point.loops), len(site.loops)):
+        if site.loops[depth].last is not None and site.offset < point.offset:
+            rest = (t.ZERO,) * (len(site.loops) - depth)
+            first = Instance(instance.origin, instance.block, (*args[:depth], *rest, *args[len(site.loops) :]))
+            known = t.and_(same, first.guard, t.le(t.ZERO, args[depth]), _left(instance, depth))
+            yield t.implies(known, instance(site.loops[depth].reached))
 
 
 def _shared(loops: Sequence[Loop], others: Sequence[Loop]) -> int:

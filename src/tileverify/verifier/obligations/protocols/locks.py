@@ -40,13 +40,14 @@ from .instances import (
 class Flag:
     """``writers``: all that may write the array; ``initial``: what its elements hold at first.
 
-    ``above``: the side conditions for "every value that is written is ``initial.high`` or more".  ``turns``: those for
-    "all writes release, and who writes u > initial.high has acquired u - 1 there before, and waited for it".  ``None``
-    where that was not shown.
+    ``values``: the constants that are written, if nothing else is.  ``above``: the side conditions for "every value
+    that is written is ``initial.high`` or more".  ``turns``: those for "all writes release, and who writes u > high
+    has acquired u - 1 there before, and waited for it".  ``None`` where that was not shown.
     """
 
     writers: tuple[PreparedSite, ...]
     initial: Initial
+    values: tuple[Term, ...] | None
     above: tuple[SideCondition, ...] | None
     turns: tuple[SideCondition, ...] | None
 
@@ -74,9 +75,16 @@ def find_flag(
     if not writers or initial is None:
         return None
     analysis = _Analysis(writers, initial, watched, contract, ask, explained)
-    if not all(map(stores, writers)):
-        return Flag(writers, initial, None, None)
-    return Flag(writers, initial, analysis.all(analysis.below()), analysis.turns())
+    plain = all(map(stores, writers))
+    above, turns = (analysis.all(analysis.below()), analysis.turns()) if plain else (None, None)
+    return Flag(writers, initial, _constants(writers), above, turns)
+
+
+def _constants(writers: Sequence[PreparedSite]) -> tuple[Term, ...] | None:
+    """What ``writers`` put there, if each writes a constant or nothing, as a compare-and-swap may."""
+    written = [each.site.argument for each in writers if stores(each) or each.site.mode == "cas"]
+    known = [value for value in written if value is not None and value.kind is TermKind.CONST]
+    return tuple(dict.fromkeys(known)) if len(known) == len(writers) else None
 
 
 @dataclass
@@ -135,9 +143,11 @@ class _Analysis:
 #
 # An array is a lock if all that may write it covers all blocks and is either
 #
-# * a *take*: a compare-and-swap that acquires, from the constant F (free) to another constant; or * a *give*: a store
-# or exchange of F that releases, and whose token waits for a take of the same block and location that succeeded (gave
-# back F).  No two gives wait so for one take.
+# * a *take*: a compare-and-swap from the constant F (free) to another one, or an exchange for another one, which
+# acquires (it succeeded if it gave back F); or * a *give*: a store or exchange of F that releases, and waits for a
+# take of the same block and location that succeeded.  No two gives wait so for one take.
+#
+# An exchange that fails puts one constant that is not F in place of another, which changes nothing below.
 #
 # Then successful takes and gives alternate in the order of modifications of a location, each give behind the take that
 # it waits for.  By induction: behind a take nothing is free, so the next change is a give; its take lies before it, and
@@ -145,7 +155,7 @@ class _Analysis:
 # that has been given back.  So of two successful takes a give stands between, the first one's, and every take reads
 # what the give before it wrote and synchronises with it.  Therefore, with
 #
-#     held(X, T)  :=  T took place and gave back F, X waits for it, and every give for T waits for X,
+#     held(X, T)  :=  T is a take that took place and gave back F, X waits for it, and every give for T waits for X,
 #
 # two accesses X and Y of different blocks, held by takes of one location, do not race: one comes before the other.
 
@@ -187,6 +197,7 @@ class Locks:
     watched: Mapping[str, PreparedSite]
     contract: Contract
     ask: Asker
+    explained: Callable[[Obligation], Obligation]
     _locks: dict[str, Lock | None] = field(default_factory=dict)
     _held: dict[int, tuple[HeldLock, ...]] = field(default_factory=dict)
 
@@ -211,8 +222,8 @@ class Locks:
         point = Point.at(x.site, identity)
         for take in values_in([x.guard], self.watched, {"": identity})[""]:
             lock = self._lock(take.origin)
-            if lock is None:
-                continue
+            if lock is None or not _takes(take.origin, lock.free):
+                continue  # who finds the lock free without a change holds nothing
             waits = awaited(take.origin, by=x, own=take, other=identity)
             condition = t.and_(before(take, point), waits, t.eq(take.value, lock.free))
             if condition is t.FALSE:
@@ -237,10 +248,14 @@ class Locks:
 
     def _find_lock(self, origin: Origin) -> Lock | None:
         writers = changers(origin, self.sites, self.contract) or ()
-        takes = [each for each in writers if each.site.mode == "cas"]
-        gives = [each for each in writers if each.site.mode != "cas"]
-        free = takes[0].site.compare if takes else None
-        if free is None or free.kind is not TermKind.CONST or not all(_takes(each, free) for each in takes):
+        swaps = [each.site.compare for each in writers if each.site.mode == "cas"]
+        tried = dict.fromkeys(swaps or (each.site.argument for each in writers))
+        return next((lock for free in tried if free is not None and (lock := self._freed_by(writers, free))), None)
+
+    def _freed_by(self, writers: Sequence[PreparedSite], free: Term) -> Lock | None:
+        """The lock that is free where it holds the constant ``free``."""
+        gives = [each for each in writers if not _takes(each, free)]
+        if free.kind is not TermKind.CONST or len(gives) == len(writers):
             return None
         if not all(releases(each) and stores(each) and each.site.argument is free for each in gives):
             return None
@@ -259,7 +274,7 @@ class Locks:
         """The take that ``give`` waits for."""
         point, here = Point.at(give.site, identity), own_instance(give, identity)
         for take in values_in([give.guard], self.watched, {"": identity})[""]:
-            if take.site.mode != "cas" or take.origin.origin.name != give.origin.name:
+            if not _takes(take.origin, free) or take.origin.origin.name != give.origin.name:
                 continue
             taken = t.and_(
                 before(take, point),
@@ -267,9 +282,11 @@ class Locks:
                 meet(take.here, here.here, self.contract, lanes_matter=True),
                 t.eq(take.value, free),
             )
-            found = self.ask.refuses_all([(here.guard, t.not_(taken))])
+            conditions = here.guard, t.not_(taken)
+            question = self.explained(Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, give.site))
+            found = self.ask.refuses_all([question.conditions])
             if found is not None:
-                return Give(give, take), found
+                return Give(give, take), (*question.side_conditions, *found)
         return None
 
     def _given_twice(self, gives: Sequence[Give]) -> Iterator[SideCondition]:
@@ -282,8 +299,9 @@ class Locks:
 
 
 def _takes(prepared: PreparedSite, free: Term) -> bool:
-    """A compare-and-swap from ``free`` to another constant that acquires."""
+    """A compare-and-swap from ``free``, or an exchange, for another constant that acquires."""
     site = prepared.site
-    if site.compare is not free or site.argument is None or not acquires(prepared):
+    swaps = site.compare is free if site.mode == "cas" else site.mode == "xchg"
+    if not swaps or site.argument is None or not acquires(prepared):
         return False
     return site.argument.kind is TermKind.CONST and site.argument is not free and not site.lanes

@@ -239,14 +239,19 @@ def tickets(sides: Sequence[BlockSide], counter_of: CounterOf, contract: Contrac
         yield t.implies(t.and_(both, same), t.ne(one.value, other.value)), counter.side_conditions
 
 
-def least(sides: Sequence[BlockSide], flag_of: FlagOf, contract: Contract) -> Iterator[Fact]:
-    """A flag to which only greater numbers are written than it held at first is never below those."""
+def contents(sides: Sequence[BlockSide], flag_of: FlagOf, contract: Contract) -> Iterator[Fact]:
+    """A flag holds what it held at first or one of the constants that are written; or numbers that are not below the
+    first ones, if all that are written are greater."""
     for side in sides:
         for seen in side.seen:
-            flag = flag_of(seen.origin)
-            if flag is not None and flag.above is not None:
-                within = t.or_(t.le(flag.initial.low, seen.value), t.le(flag.initial.high, seen.value))
-                yield t.implies(t.and_(side.happened(seen), touches(seen, contract)), within), flag.above
+            flag, v = flag_of(seen.origin), seen.value
+            if flag is None or (flag.values is None and flag.above is None):
+                continue
+            low, high = t.le(flag.initial.low, v), t.le(flag.initial.high, v)
+            written = None if flag.values is None else [t.eq(v, each) for each in flag.values]
+            within = t.or_(low, high) if written is None else t.or_(t.and_(low, t.not_(high)), *written)
+            reasons = flag.above or () if written is None else ()
+            yield t.implies(t.and_(side.happened(seen), touches(seen, contract)), within), reasons
 
 
 def touches(seen: Instance, contract: Contract) -> Term:

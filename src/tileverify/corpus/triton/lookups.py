@@ -1,0 +1,123 @@
+"""Indices from data: embeddings, padding slots, pages, scatters, and their gradients."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def embedding(out, table, tokens, D, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    token = tl.load(tokens + row).to(tl.int64)
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + row * D + at, tl.load(table + token * D + at, mask=at < D), mask=at < D)
+
+
+@triton.jit
+def embedding_in_32_bits(out, table, tokens, D, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    token = tl.load(tokens + row)
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + row * D + at, tl.load(table + token * D + at, mask=at < D), mask=at < D)
+
+
+@triton.jit
+def embedding_padded(out, table, tokens, D, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    token = tl.load(tokens + row).to(tl.int64)
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(table + token * D + at, mask=(at < D) & (token >= 0), other=0.0)
+    tl.store(out + row * D + at, value, mask=at < D)
+
+
+@triton.jit
+def embedding_gradient(gradient, dy, tokens, D, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    token = tl.load(tokens + row).to(tl.int64)
+    at = tl.arange(0, BLOCK)
+    tl.atomic_add(gradient + token * D + at, tl.load(dy + row * D + at, mask=at < D), mask=at < D)
+
+
+@triton.jit
+def embedding_gradient_plain(gradient, dy, tokens, D, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    token = tl.load(tokens + row).to(tl.int64)
+    at = tl.arange(0, BLOCK)
+    place = gradient + token * D + at
+    tl.store(place, tl.load(place, mask=at < D) + tl.load(dy + row * D + at, mask=at < D), mask=at < D)
+
+
+@triton.jit
+def scatter_rows(out, x, index, D, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    target = tl.load(index + row).to(tl.int64)
+    at = tl.arange(0, BLOCK)
+    tl.store(out + target * D + at, tl.load(x + row * D + at, mask=at < D), mask=at < D)
+
+
+@triton.jit
+def scatter_rows_padded(out, x, index, D, BLOCK: tl.constexpr):
+    """Slots of -1 stand for no row."""
+    row = tl.program_id(0).to(tl.int64)
+    target = tl.load(index + row).to(tl.int64)
+    if target < 0:
+        return
+    at = tl.arange(0, BLOCK)
+    tl.store(out + target * D + at, tl.load(x + row * D + at, mask=at < D), mask=at < D)
+
+
+@triton.jit
+def write_cache(cache, key, slots, D, BLOCK: tl.constexpr):
+    """The key of each token goes into its slot of a paged cache; padding tokens have none."""
+    token = tl.program_id(0).to(tl.int64)
+    slot = tl.load(slots + token).to(tl.int64)
+    at = tl.arange(0, BLOCK)
+    live = (at < D) & (slot != -1)
+    tl.store(cache + slot * D + at, tl.load(key + token * D + at, mask=at < D), mask=live)
+
+
+@triton.jit
+def read_pages(out, cache, pages, lengths, PAGES, D: tl.constexpr, PAGE: tl.constexpr):
+    """The rows of one sequence, page by page."""
+    sequence = tl.program_id(0).to(tl.int64)
+    length = tl.load(lengths + sequence)
+    lane, at = tl.arange(0, PAGE), tl.arange(0, D)
+    total = tl.zeros([D], dtype=tl.float32)
+    for number in range(tl.cdiv(length, PAGE)):
+        page = tl.load(pages + sequence * PAGES + number).to(tl.int64)
+        live = number * PAGE + lane < length
+        total += tl.sum(
+            tl.load(cache + (page * PAGE + lane[:, None]) * D + at[None, :], mask=live[:, None], other=0.0), 0
+        )
+    tl.store(out + sequence * D + at, total)
+
+
+@triton.jit
+def histogram(counts, x, n, BINS: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    key = tl.load(x + at, mask=at < n, other=0)
+    tl.atomic_add(counts + key, 1, mask=at < n)
+
+
+@triton.jit
+def histogram_by_blocks(counts, x, n, BINS: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    found = tl.histogram(tl.load(x + at, mask=at < n, other=0), BINS, mask=at < n)
+    tl.atomic_add(counts + tl.arange(0, BINS), found)
+
+
+@triton.jit
+def histogram_stored(counts, x, n, BINS: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    found = tl.histogram(tl.load(x + at, mask=at < n, other=0), BINS, mask=at < n)
+    bins = tl.arange(0, BINS)
+    tl.store(counts + bins, tl.load(counts + bins) + found)
+
+
+@triton.jit
+def segment_sums(out, x, offsets, D, BLOCK: tl.constexpr):
+    segment = tl.program_id(0)
+    at = tl.arange(0, BLOCK)
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for row in range(tl.load(offsets + segment), tl.load(offsets + segment + 1)):
+        total += tl.load(x + row.to(tl.int64) * D + at, mask=at < D, other=0.0)
+    tl.store(out + segment.to(tl.int64) * D + at, total, mask=at < D)

@@ -1,7 +1,7 @@
 """Triton submissions: thirty that are right, and thirty that are wrong in the ways that people and models are.
 
 A ``TritonCase`` is the text of kernels, the launch that the caller vouches for, the name of a reference in
-``REFERENCES`` (none: the proof alone judges), and, of a wrong one, the reason's id with words that its answer must have.
+``REFERENCES`` (none: the proof alone judges), and, of a wrong one, the reason's id with words of its answer.
 """
 
 from __future__ import annotations
@@ -67,16 +67,18 @@ SUMS: Final = launch(
     'x = "f32[M, N]", out = "f32[M]", N = "i32", BLOCK = 64', '["M"]', more='requires = ["N >= 1", "N <= 64"]'
 )
 GRID: Final = launch(
-    'x = "f32[M, N]", out = "f32[N, M]", M = "i32", N = "i32", BLOCK = 16', '["cdiv(M, 16)", "cdiv(N, 16)"]'
-)
+    'x = "f32[M, N]", out = "f32[N, M]", M = "i32", N = "i32", BLOCK = 16', '["cdiv(M, 16)", "cdiv(N, 16)"]',
+    more='requires = ["M <= 4096", "N <= 4096"]',
+)  # fmt: skip
 PRODUCT: Final = launch(
     'a = "f32[M, K]", b = "f32[K, N]", c = "f32[M, N]", M = "i32", N = "i32", K = "i32", BM = 16, BN = 16, BK = 16',
     '["cdiv(M, 16)", "cdiv(N, 16)"]',
+    more='requires = ["M <= 4096", "N <= 4096", "K <= 4096"]',
 )
 GATHER: Final = launch(
     'table = "f32[V, D]", index = "i32[B]", out = "f32[B, D]", D = "i32", BLOCK = 32',
     '["B"]',
-    more='requires = ["D >= 1", "D <= 32", "V >= 1"]\ndata = ["range(index, 0, V)"]',
+    more='requires = ["D >= 1", "D <= 32", "V >= 1", "V <= 2**20"]\ndata = ["range(index, 0, V)"]',
 )
 PADDED: Final = GATHER.replace("range(index, 0, V)", "range(index, -1, V)")
 TOTAL: Final = launch('x = "i32[n]", total = "i32[1]", n = "i32", BLOCK = 128', '["cdiv(n, 128)"]')
@@ -100,7 +102,8 @@ def k(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     for start in range(0, K, BK):
         at = start + inner
         left = tl.load(a + rows[:, None] * K + at[None, :], mask=(rows[:, None] < M) & (at[None, :] < K), other=0.0)
-        right = tl.load(b + at[:, None] * N + columns[None, :], mask=(at[:, None] < K) & (columns[None, :] < N), other=0.0)
+        inside = (at[:, None] < K) & (columns[None, :] < N)
+        right = tl.load(b + at[:, None] * N + columns[None, :], mask=inside, other=0.0)
         acc += tl.dot(left, right, input_precision="ieee")
     tl.store(c + rows[:, None] * N + columns[None, :], acc, mask=(rows[:, None] < M) & (columns[None, :] < N))
 """
@@ -128,6 +131,7 @@ def k(x, out, M, N, BLOCK: tl.constexpr):
     v = tl.load(x + rows[:, None] * N + columns[None, :], mask=live)
     tl.store(out + columns[None, :] * M + rows[:, None], v, mask=live)
 """
+BOTH = "(rows[:, None] < M) & (columns[None, :] < N)"
 TAKE = """
 @triton.jit
 def k(table, index, out, D, BLOCK: tl.constexpr):
@@ -198,21 +202,31 @@ TICKET = launch('x = "i32[n]", total = "i32[1]", flag = "i32[1]", n = "i32", BLO
 RIGHT: Final = {
     "add": TritonCase(ADD, TWO, "add"),
     "scale": TritonCase(
-        "@triton.jit\ndef k(x, out, factor, n, BLOCK: tl.constexpr):\n" + AT
+        "@triton.jit\ndef k(x, out, factor, n, BLOCK: tl.constexpr):\n"
+        + AT
         + "    tl.store(out + at, tl.load(x + at, mask=at < n) * factor, mask=at < n)\n",
-        launch('x = "f32[n]", out = "f32[n]", factor = "f32", n = "i32", BLOCK = 128', '["cdiv(n, 128)"]'), "scale",
+        launch('x = "f32[n]", out = "f32[n]", factor = "f32", n = "i32", BLOCK = 128', '["cdiv(n, 128)"]'),
+        "scale",
     ),
     "relu-by-where": TritonCase(
-        START + AT + "    v = tl.load(x + at, mask=at < n)\n    tl.store(out + at, tl.where(v > 0, v, 0.0), mask=at < n)\n",
-        LINE, "relu",
+        START
+        + AT
+        + "    v = tl.load(x + at, mask=at < n)\n    tl.store(out + at, tl.where(v > 0, v, 0.0), mask=at < n)\n",
+        LINE,
+        "relu",
     ),
     "silu-by-sigmoid": TritonCase(
         START + AT + "    v = tl.load(x + at, mask=at < n)\n    tl.store(out + at, v * tl.sigmoid(v), mask=at < n)\n",
-        LINE, "silu",
+        LINE,
+        "silu",
     ),
     "early-return": TritonCase(
-        START + "    if tl.program_id(0) * BLOCK >= n:\n        return\n" + AT
-        + "    tl.store(out + at, tl.maximum(tl.load(x + at, mask=at < n), 0.0), mask=at < n)\n", LINE, "relu",
+        START
+        + "    if tl.program_id(0) * BLOCK >= n:\n        return\n"
+        + AT
+        + "    tl.store(out + at, tl.maximum(tl.load(x + at, mask=at < n), 0.0), mask=at < n)\n",
+        LINE,
+        "relu",
     ),
     "steps-over-the-grid": TritonCase(STEPPED, STEPS, "relu"),
     "in-place": TritonCase(HALVE, INPLACE, "halved"),
@@ -226,89 +240,121 @@ RIGHT: Final = {
     "transposed": TritonCase(TRANSPOSED, GRID, "transposed"),
     "rows-of-a-table": TritonCase(TAKE, GATHER, "rows_of"),
     "padding-is-masked": TritonCase(
-        TAKE.replace("mask=at < D)\n    tl.store", "mask=(at < D) & (taken >= 0), other=0.0)\n    tl.store"), PADDED,
+        TAKE.replace("mask=at < D)\n    tl.store", "mask=(at < D) & (taken >= 0), other=0.0)\n    tl.store"),
+        PADDED,
         "padded_rows",
     ),
     "running-sums": TritonCase(
         MASKED_ROW + "    v = tl.load(x + row * N + at, mask=live, other=0.0)\n"
-        "    tl.store(out + row * N + at, tl.cumsum(v, axis=0), mask=live)\n", ROWS, "running",
+        "    tl.store(out + row * N + at, tl.cumsum(v, axis=0), mask=live)\n",
+        ROWS,
+        "running",
     ),
     "total-by-atomic": TritonCase(COUNT, TOTAL),
     "barrier-before-read-back": TritonCase(HANDED.format(barrier="tl.debug_barrier()"), ONE),
-    "order-of-the-program": TritonCase(
-        HANDED.format(barrier="pass"), ONE.replace("grid", 'order = "program"\ngrid')
-    ),
+    "order-of-the-program": TritonCase(HANDED.format(barrier="pass"), ONE.replace("grid", 'order = "program"\ngrid')),
     "rows-in-64-bits": TritonCase(WIDE_COPY.format(wide=".to(tl.int64)"), WIDE),
     "tuned": TritonCase(TUNING + COPY.replace("* 2.0", "+ 0.0"), TUNED),
     "tuned-by-a-list": TritonCase(
         "CONFIGS = [triton.Config({'BLOCK': b}, num_warps=w) for b in (64, 128) for w in (2, 4)]\n\n\n"
-        "@triton.autotune(configs=CONFIGS, key=['n'])\n" + COPY, TUNED,
+        "@triton.autotune(configs=CONFIGS, key=['n'])\n" + COPY,
+        TUNED,
     ),
     "helper": TritonCase(
-        "@triton.jit\ndef twice(v):\n    return v + v\n\n\n" + COPY.replace("tl.load(x + at, mask=at < n) * 2.0",
-        "twice(tl.load(x + at, mask=at < n))"), LINE,
+        "@triton.jit\ndef twice(v):\n    return v + v\n\n\n"
+        + COPY.replace("tl.load(x + at, mask=at < n) * 2.0", "twice(tl.load(x + at, mask=at < n))"),
+        LINE,
     ),
     "own-combination": TritonCase(
-        "@triton.jit\ndef larger(a, b):\n    return tl.maximum(a, b)\n\n\n" + MASKED_ROW
+        "@triton.jit\ndef larger(a, b):\n    return tl.maximum(a, b)\n\n\n"
+        + MASKED_ROW
         + '    v = tl.load(x + row * N + at, mask=live, other=float("-inf"))\n'
-        "    tl.store(out + row, tl.reduce(v, 0, larger))\n", SUMS, "row_largest",
+        "    tl.store(out + row, tl.reduce(v, 0, larger))\n",
+        SUMS,
+        "row_largest",
     ),
     "libdevice": TritonCase(
-        "from triton.language.extra import libdevice\n\n\n" + START + AT
-        + "    tl.store(out + at, libdevice.erf(tl.load(x + at, mask=at < n)), mask=at < n)\n", LINE,
+        "from triton.language.extra import libdevice\n\n\n"
+        + START
+        + AT
+        + "    tl.store(out + at, libdevice.erf(tl.load(x + at, mask=at < n)), mask=at < n)\n",
+        LINE,
     ),
     "global-constant": TritonCase("HALF = tl.constexpr(0.5)\n\n\n" + COPY.replace("2.0", "HALF"), LINE),
     "promise-that-holds": TritonCase(
-        START + AT + "    tl.assume(n >= 0)\n    at = tl.multiple_of(at, 128)\n"
-        "    tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)\n", LINE,
+        START + "    tl.assume(n >= 0)\n    at = tl.multiple_of(tl.program_id(0) * BLOCK, 128) + tl.arange(0, BLOCK)\n"
+        "    tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)\n",
+        LINE,
     ),
     "unrolled": TritonCase(
         START + "    for part in tl.static_range(2):\n"
         "        at = tl.program_id(0) * BLOCK + part * (BLOCK // 2) + tl.arange(0, BLOCK // 2)\n"
-        "        tl.store(out + at, tl.maximum(tl.load(x + at, mask=at < n), 0.0), mask=at < n)\n", LINE, "relu",
+        "        tl.store(out + at, tl.maximum(tl.load(x + at, mask=at < n), 0.0), mask=at < n)\n",
+        LINE,
+        "relu",
     ),
     "one-program-writes": TritonCase(
         "@triton.jit\ndef k(x, flag):\n    if tl.program_id(0) == 0:\n        tl.store(flag, tl.load(x) * 2)\n",
-        launch('x = "i32[n]", flag = "i32[1]"', '["n"]', more='requires = ["n >= 1"]'), "first",
+        launch('x = "i32[n]", flag = "i32[1]"', '["n"]', more='requires = ["n >= 1"]'),
+        "first",
     ),
     "swiglu": TritonCase(
         "@triton.jit\ndef k(a, b, out, n, BLOCK: tl.constexpr):\n" + AT + "    u = tl.load(a + at, mask=at < n)\n"
         "    tl.store(out + at, u / (1.0 + tl.exp(-u)) * tl.load(b + at, mask=at < n), mask=at < n)\n",
-        launch('a = "f32[n]", b = "f32[n]", out = "f32[n]", n = "i32", BLOCK = 128', '["cdiv(n, 128)"]'), "swiglu",
+        launch('a = "f32[n]", b = "f32[n]", out = "f32[n]", n = "i32", BLOCK = 128', '["cdiv(n, 128)"]'),
+        "swiglu",
     ),
-}  # fmt: skip
+}
 
 WRONG: Final = {
     # tails and masks
     "no-mask": TritonCase(ADD.replace(", mask=live", ""), TWO, "add", "TV302", "mask="),
-    "no-mask-on-the-store": TritonCase(ADD.replace("mask=live)\n", ")\n").replace(", )", ")"), TWO, "add", "TV302", "mask="),
-    "no-mask-on-a-load": TritonCase(ADD.replace("tl.load(y + at, mask=live)", "tl.load(y + at)"), TWO, "add", "TV302", "mask="),
+    "no-mask-on-the-store": TritonCase(
+        ADD.replace("mask=live)\n", ")\n").replace(", )", ")"), TWO, "add", "TV302", "mask="
+    ),
+    "no-mask-on-a-load": TritonCase(
+        ADD.replace("tl.load(y + at, mask=live)", "tl.load(y + at)"), TWO, "add", "TV302", "mask="
+    ),
     "one-too-many": TritonCase(ADD.replace("at < n", "at <= n"), TWO, "add", "TV302", "mask="),
     "mask-of-one-axis": TritonCase(
-        TRANSPOSED.replace("(rows[:, None] < M) & (columns[None, :] < N)", "rows[:, None] < M"), GRID, "transposed",
-        "TV302", "every axis",
+        TRANSPOSED.replace(BOTH, "rows[:, None] < M"),
+        GRID,
+        "transposed",
+        "TV302",
+        "every axis",
     ),
     "mask-of-the-wrong-axis": TritonCase(
-        TRANSPOSED.replace("(rows[:, None] < M) & (columns[None, :] < N)", "(rows[:, None] < N) & (columns[None, :] < M)"),
-        GRID, "transposed", "TV302", "every axis",
+        TRANSPOSED.replace(BOTH, "(rows[:, None] < N) & (columns[None, :] < M)"),
+        GRID,
+        "transposed",
+        "TV302",
+        "every axis",
     ),
     "rows-without-a-mask": TritonCase(
         ROW + "    tl.store(out + row * N + at, tl.load(x + row * N + at, mask=at < N))\n", ROWS, "", "TV101", "mask="
     ),
-    "block-of-another-size": TritonCase(
-        ADD.replace("* BLOCK +", "* 64 +"), TWO, "add", "TV101", "program ids"
-    ),
+    "block-of-another-size": TritonCase(ADD.replace("* BLOCK +", "* 64 +"), TWO, "add", "TV101", "program ids"),
     "tail-of-the-inner-loop": TritonCase(
-        MATMUL.replace(" & (at[None, :] < K)", "").replace("(at[:, None] < K) & ", ""), PRODUCT, "product", "TV302", "mask="
+        MATMUL.replace(" & (at[None, :] < K)", "").replace("(at[:, None] < K) & ", ""),
+        PRODUCT,
+        "product",
+        "TV302",
+        "mask=",
     ),
     "tuned-tail": TritonCase(
         (TUNING + COPY).replace("mask=at < n", "mask=at >= 0"),
-        TUNED.replace('"f32[n]"', '"f32[64 * cdiv(n, 64)]"'), "", "TV302", "BLOCK=256",
+        TUNED.replace('"f32[n]"', '"f32[64 * cdiv(n, 64)]"'),
+        "",
+        "TV302",
+        "BLOCK=256",
     ),
     # wraps
     "rows-in-32-bits": TritonCase(
-        WIDE_COPY.format(wide=""), WIDE.replace("M <= 2**20", "M >= 2**17").replace("N <= 2**20", "N >= 2**17"), "",
-        "TV101", ".to(tl.int64)",
+        WIDE_COPY.format(wide=""),
+        WIDE.replace("M <= 2**20", "M >= 2**17").replace("N <= 2**20", "N >= 2**17"),
+        "",
+        "TV101",
+        ".to(tl.int64)",
     ),
     # what is open
     "sum-without-other": TritonCase(SUM.replace(", other=0.0", ""), SUMS, "row_sums", "TV403", "other="),
@@ -323,14 +369,21 @@ WRONG: Final = {
     ),
     "scatter-of-any-index": TritonCase(
         TAKE.replace("table + taken * D", "table + row * D").replace("out + row * D", "out + taken * D"),
-        GATHER.replace("range(index, 0, V)", "range(index, 0, B)").replace("f32[V, D]", "f32[B, D]").replace(
-            ', "V >= 1"', ""), "", "TV101", "tl.atomic_add",
+        GATHER.replace("range(index, 0, V)", "range(index, 0, B)")
+        .replace("f32[V, D]", "f32[B, D]")
+        .replace(', "V >= 1", "V <= 2**20"', ""),
+        "",
+        "TV901",
+        "tl.atomic_add",
     ),
     # order
     "read-back-without-a-barrier": TritonCase(HANDED.format(barrier="pass"), ONE, "", "TV201", "tl.debug_barrier()"),
     "shifted-in-place": TritonCase(
-        HALVE.replace("tl.load(x + at, mask=at < n)", "tl.load(x + at + 1, mask=at + 1 < n, other=0.0)"), INPLACE, "",
-        "TV102", "another array",
+        HALVE.replace("tl.load(x + at, mask=at < n)", "tl.load(x + at + 1, mask=at + 1 < n, other=0.0)"),
+        INPLACE,
+        "",
+        "TV102",
+        "another array",
     ),
     # races and atomics
     "every-program-adds": TritonCase(
@@ -338,32 +391,49 @@ WRONG: Final = {
     ),
     "every-program-writes": TritonCase(
         "@triton.jit\ndef k(x, flag):\n    tl.store(flag, tl.load(x + tl.program_id(0)))\n",
-        launch('x = "i32[n]", flag = "i32[1]"', '["n"]'), "", "TV101", "if tl.program_id(0) == 0",
+        launch('x = "i32[n]", flag = "i32[1]"', '["n"]'),
+        "",
+        "TV101",
+        "if tl.program_id(0) == 0",
     ),
     "reads-a-counter": TritonCase(
         COUNT.replace("def k(x, total, n", "def k(x, total, flag, n")
-        + "    if tl.program_id(0) == 0:\n        tl.store(flag, tl.load(total))\n", TICKET, "", "TV103", "tl.atomic",
+        + "    if tl.program_id(0) == 0:\n        tl.store(flag, tl.load(total))\n",
+        TICKET,
+        "",
+        "TV103",
+        "tl.atomic",
     ),
     "lanes-of-one-element": TritonCase(
-        START + AT + "    tl.store(out + at // 2, tl.load(x + at, mask=at < n), mask=at < n)\n", LINE, "", "TV101", "",
+        START + AT + "    tl.store(out + at // 2, tl.load(x + at, mask=at < n), mask=at < n)\n",
+        LINE,
+        "",
+        "TV202",
+        "mask all but one",
     ),
     # values
     "minus": TritonCase(ADD.replace(") + tl.load(", ") - tl.load("), TWO, "add", "wrong-result"),
     "other-is-one": TritonCase(SUM.replace("other=0.0", "other=1.0"), SUMS, "row_sums", "wrong-result"),
-    "maximum-of-zeros": TritonCase(
-        SUM.replace("tl.sum(", "tl.max("), SUMS, "row_largest", "wrong-result"
-    ),
+    "maximum-of-zeros": TritonCase(SUM.replace("tl.sum(", "tl.max("), SUMS, "row_largest", "wrong-result"),
     "sum-of-a-part": TritonCase(SUM.replace("live = at < N", "live = at < N - 1"), SUMS, "row_sums", "wrong-result"),
-    "half-is-written": TritonCase(ADD.replace("mask=live)\n", "mask=live & (at % 2 == 0))\n"), TWO, "add", "not-written"),
+    "half-is-written": TritonCase(
+        ADD.replace("mask=live)\n", "mask=live & (at % 2 == 0))\n"), TWO, "add", "not-written"
+    ),
     # promises
     "multiple-that-is-none": TritonCase(
         START + "    start = tl.multiple_of(tl.program_id(0) * (BLOCK - 1), 128)\n"
         "    at = start + tl.arange(0, BLOCK)\n"
         "    tl.store(out + at, tl.load(x + at, mask=at < n), mask=(at < n) & (tl.arange(0, BLOCK) < BLOCK - 1))\n",
-        LINE, "", "TV401", "tl.multiple_of",
+        LINE,
+        "",
+        "TV401",
+        "tl.multiple_of",
     ),
     "assumption-that-fails": TritonCase(
         START + AT + "    tl.assume(n % 128 == 0)\n    tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)\n",
-        LINE, "", "TV401", "tl.assume",
+        LINE,
+        "",
+        "TV401",
+        "tl.assume",
     ),
-}  # fmt: skip
+}

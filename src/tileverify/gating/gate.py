@@ -19,6 +19,7 @@ from ..pipeline.repair.catalogue import KINDS
 from ..pipeline.repair.kernel_source import edited, well_placed
 from ..pipeline.repair.proposals import Proposal
 from ..pipeline.repair.repairing import Prove, Trials, can_be_mended, repaired
+from ..pipeline.triton_advice import in_tritons_words, tritons_words
 from ..pipeline.unread import told_apart
 from ..results import WARNINGS, Edit, Finding, Hint, KernelResult, Verdict
 from ..results.json_report import result_to_json
@@ -117,9 +118,17 @@ def judge(submission: Submission, options: GateOptions = _DEFAULT, sandbox: Sand
         kernels.append(kernel)
     result = GateResult(tuple(kernels), box.layers, submission.source)
     hinted = with_hints(result, request, options.limits, box) if options.hints else result
-    # Repairs tell what is one mistake.  Names of files in results are the submission's own: none of them is opened.
-    told = (replace(each, result=told_apart(each.result)) for each in hinted.kernels)
-    return replace(hinted, kernels=tuple(told))
+    return replace(hinted, kernels=tuple(map(_told, hinted.kernels)))
+
+
+def _told(kernel: GatedKernel) -> GatedKernel:
+    """In its author's words.  Repairs tell what is one mistake.  Names of files in results are the submission's own:
+    none of them is opened."""
+    result = in_tritons_words(told_apart(kernel.result))
+    reasons = kernel.reasons
+    if result.producer == "triton":
+        reasons = tuple(replace(reason, message=tritons_words(reason.message)) for reason in reasons)
+    return replace(kernel, result=result, reasons=reasons)
 
 
 _own: dict[tuple[int, str], Sandbox] = {}

@@ -287,7 +287,7 @@ def _kernel(kernel: GatedKernel, source: bytes) -> Iterator[str]:
         return
     found = {finding.code for finding in kernel.result.findings}
     first, *others = kernel.result.findings
-    yield from _finding(first, source)
+    yield from _finding(first, source, "program" if kernel.result.producer == "triton" else "block")
     yield from (f"  {reason}" for reason in kernel.reasons if reason.id not in found)
     yield from (f"  also {finding.code}: {finding.sentence}" for finding in others)
 
@@ -312,11 +312,12 @@ def _launches(equal: Mapping[str, object]) -> str:
     return plural(count, "launch")
 
 
-def _finding(finding: Finding, source: bytes) -> Iterator[str]:
+def _finding(finding: Finding, source: bytes, unit: str) -> Iterator[str]:
+    """``unit``: what a kernel's author calls a tile block."""
     yield f"  {finding.code}: {finding.sentence}"
     yield from (f"    {line}" for line in finding.example)
     for side, site in zip("ab", finding.sites, strict=False):
-        yield f"  side {side.upper()}: {_side(side, site, finding.witness)}"
+        yield f"  side {side.upper()}: {_side(side, site, finding.witness, unit)}" if site.access else _place(site)
     if finding.witness is not None:
         witness = finding.witness
         sizes = ", ".join(f"{name} = {value}" for name, value in [*witness.sizes.items(), *witness.scalars.items()])
@@ -333,13 +334,18 @@ def _touches(finding: Finding) -> str:
     return "it reaches" if finding.code in WARNINGS or len(finding.sites) < 2 else "both touch"
 
 
-def _side(side: str, site: SourceSite, witness: Witness | None) -> str:
+def _place(site: SourceSite) -> str:
+    """Of what is no access: the line that a compiler refused."""
+    return f"  at line {site.line}"
+
+
+def _side(side: str, site: SourceSite, witness: Witness | None, unit: str) -> str:
     # The expression of an element begins with the array's name.
     what = site.expression if site.expression.startswith(site.array) else f"{site.array} {site.expression}"
     words = [f"{site.access} of {what.rstrip()}"]
     words.append("" if site.line is None else f"at line {site.line}")
     block = _blocks(witness).get(side)
-    words.append("" if block is None else f"in block {block}")
+    words.append("" if block is None else f"in {unit} {block}")
     values = witness.values if witness is not None else None
     seen = [each.value for each in (values.sides if values is not None else ()) if each.side == side]
     words.append(f"with the value {seen[0]}" if seen else "")

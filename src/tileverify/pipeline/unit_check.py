@@ -55,8 +55,7 @@ def check_unit(unit: KernelUnit, options: CheckOptions = USUAL, compiled_as: Com
                 result = with_doubtful_order(unit, result, lambda other: _decide(other, compiled, options))
             if options.repair or options.quick_repairs:
                 result = _with_repairs(unit, result, options, compiled_as)
-            if unit.producer == "triton":
-                result = in_tritons_words(result)
+            result = in_tritons_words(result)
             if options.deny_limits or unit.launch.deny_limits:
                 result = limits_denied(result)
             return with_playback(unit, result) if options.playback else result

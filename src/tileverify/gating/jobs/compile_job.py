@@ -99,8 +99,16 @@ def compile_submission(request: SubmissionRequest, source: bytes, send: Send) ->
     except RecursionError:
         stop("limit-recursion", "importing or compiling it recurs without end")
     if not items:
-        stop("no-kernel", "the submission holds no kernel")
+        stop("no-kernel", _no_kernel(request, source))
     send(items_bytes(items))
+
+
+def _no_kernel(request: SubmissionRequest, source: bytes) -> str:
+    scan = scan_text(source.decode("utf-8"), Path(request.file))
+    there = ", ".join(f"'{name}'" for name in (*scan.kernels, *scan.triton))
+    asked = dict.fromkeys(f"'{raw.kernel}'" for raw in specs_of(request).launches)
+    wanted = f" {' or '.join(asked)}, which the launch spec asks for" if asked else ""
+    return f"the submission holds no kernel{wanted}{f'; it has {there}' if there else ''}"
 
 
 def _failure(error: TileVerifyError) -> CompileFailure:
@@ -108,6 +116,8 @@ def _failure(error: TileVerifyError) -> CompileFailure:
     message = " ".join(error.message.split())  # a reason is one line
     if len(message) > _LONGEST_MESSAGE:
         message = f"{message[:_LONGEST_MESSAGE]} ..."
+    if error.file in (_SPEC, _OWN_SPEC):
+        return CompileFailure(code, whole(message))  # a line of the spec is none of the source
     return CompileFailure(code, whole(message), error.line, error.column)
 
 

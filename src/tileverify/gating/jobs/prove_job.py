@@ -132,7 +132,8 @@ def _decided(claim: Claimed, specs: SourceSpecs, request: SubmissionRequest) -> 
         result = _error(claim, file, TV.BYTECODE_ERROR, "its process sent no kernel")
         return _answer(result, forged=True)
     except TileVerifyError as error:
-        return _answer(_error(claim, file, _code_of(error), error.message, error.line))
+        line = None if isinstance(error, SpecError) else error.line
+        return _answer(_error(claim, file, _code_of(error), error.message, line))
     if request.any_grid:
         unit = replace(unit, launch=replace(unit.launch, grid=None, grid_text=()))
     asked = CheckOptions(deny_requires=request.deny_requires, certificate=request.bundles, complete=request.complete)

@@ -9,7 +9,7 @@ from typing import Final
 from ...results import Edit, Hint, KernelResult
 from ...results.codes import BETWEEN_BLOCKS, BOUNDS, INSIDE_BLOCK, TV
 
-VERSION: Final = 4
+VERSION: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,16 @@ _ALL: Final = (
         "mask-tail",
         BOUNDS,
         "check_bounds=False promises that no element lies outside, which does not hold: let the access be checked",
+    ),
+    RepairKind(
+        "mask-index",
+        (*BOUNDS, TV.DATA_DEPENDENT),
+        "an index that comes from data may lie anywhere: mask it before it is used",
+    ),
+    RepairKind(
+        "keep-promise",
+        (TV.ASSUME_PROMISE,),
+        "a promise to the compiler has to hold in every launch: take it back, or make it true",
     ),
     RepairKind(
         "guard-launch",

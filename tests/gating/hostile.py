@@ -308,8 +308,96 @@ TERMINAL: Final = {
     "other-encoding": "# -*- coding: utf-7 -*-\n+AGkAbQBwAG8AcgB0 os",
 }
 
+_WRITES: Final = "open('{folder}/new', 'w')"
+
+
+def _jitted(body: str, before: str = "") -> str:
+    """A Triton kernel whose compilation runs ``body``."""
+    lines = "".join(f"    {line}\n" for line in body.replace("{write}", _WRITES).split("\n"))
+    return f"import triton\nimport triton.language as tl\n{before}\n@triton.jit\ndef g(x, n):\n{lines}"
+
+
+def _tuned(arguments: str, before: str = "") -> str:
+    """A Triton kernel with a decorator of these arguments."""
+    return (
+        f"import triton\nimport triton.language as tl\n{before}\n"
+        f"@triton.autotune({arguments.replace('{write}', _WRITES)})\n"
+        "@triton.jit\ndef g(x, B: tl.constexpr):\n    tl.store(x, B)\n"
+    )
+
+
+_CONFIG: Final = "configs=[triton.Config({'B': 64})], key=[]"
+_SHELL: Final = ".get('inspect').sys.modules.get('os').system('touch {folder}/new')"
+
+TRITON: Final = {
+    "triton-driver": "from triton.runtime import driver\ndriver.active.get_current_device()",
+    "triton-build": "from triton.runtime.build import compile_module_from_src\n"
+    "compile_module_from_src('int x;', 'x', [], [], [])",
+    "triton-cache": "from triton.runtime.cache import get_cache_manager\n"
+    "get_cache_manager('0' * 64).put(b'x', 'new', binary=True)",
+    "triton-compiler": "from triton.compiler import compile\nx = compile('{file}')",
+    "triton-knobs": "import triton\ntriton.knobs.cache.dir = '{folder}'\ntriton.knobs.nvidia.ptxas.path",
+    "triton-libtriton": "from triton._C.libtriton import ir\nx = ir.parse_mlir_module('{file}', ir.context())",
+    "triton-testing": "import triton\nx = triton.testing.do_bench(lambda: open('{folder}/new', 'w'))",
+    "triton-gluon": "from triton.experimental import gluon\nx = open('{file}')",
+    "triton-interpreter": "from triton.runtime.interpreter import InterpretedFunction\n"
+    "x = InterpretedFunction(open)('{folder}/new', 'w')",
+    "triton-aggregate": "import triton\n@triton.aggregate\nclass A:\n    x: int\n"
+    "    def __init__(self): open('{folder}/new', 'w')\nA()",
+    "triton-core": "import triton.language as tl\nx = tl.core.inspect.sys.modules['os'].open('{file}', 0)",
+    "kernel-of-open": "import triton\nx = triton.jit(open)('{folder}/new', 'w')",
+    "kernel-runs-its-function": _jitted("g.fn({write})\ntl.store(x, n)"),
+    "kernel-opens": _jitted("{write}\ntl.store(x, n)"),
+    "kernel-gets-an-attribute": _jitted("getattr(tl, 'core').inspect.sys.modules.get('os').system('touch {folder}/new')"),
+    "kernel-with-a-scope": _jitted(
+        "h.get_capture_scope().get('__builtins__').get('open')('{folder}/new', 'w')", "@triton.jit\ndef h(x): pass"
+    ),
+    "kernel-with-the-library-s-scope": _jitted("tl.sum.get_capture_scope()" + _SHELL),
+    "kernel-with-a-scope-by-name": _jitted("S()" + _SHELL, "S = tl.sum.get_capture_scope"),
+    "kernel-with-a-parameter-s-scope": _jitted(
+        "h(tl.sum)", "@triton.jit\ndef h(f):\n    f.get_capture_scope()" + _SHELL
+    ),
+    "kernel-with-globals": _jitted("g.fn.__globals__.get('__builtins__').get('open')('{folder}/new', 'w')"),
+    "kernel-with-a-builtin-s-globals": _jitted("tl.load.__globals__" + _SHELL),
+    "kernel-with-a-builder": _jitted("x.handle.get_context()\ntl.tensor(x.handle, x.type).handle.set_loc(x)"),
+    "kernel-with-a-hidden-constant": _jitted("tl.constexpr(C).value({write})", "C = tl.constexpr(open)"),
+    "kernel-with-a-library-by-path": _jitted(
+        "tl.core.extern_elementwise('l', '{file}', [n], {(tl.int32,): ('f', tl.int32)}, True)\ntl.store(x, n)"
+    ),
+    "kernel-with-impure-assembly": _jitted(
+        "tl.inline_asm_elementwise('st.global.u32 [0], $1;', '=r,r', [n], tl.int32, False, 1)\ntl.store(x, n)"
+    ),
+    "kernel-with-a-python-function": _jitted(
+        "f()", "@triton.constexpr_function\ndef f():\n    open('{folder}/new', 'w')"
+    ),
+    "tuned-with-a-hook": _tuned("configs=[triton.Config({'B': 64}, pre_hook=lambda a: {write})], key=[]"),
+    "tuned-with-a-hook-for-all": _tuned(_CONFIG + ", pre_hook={write}"),
+    "tuned-and-pruned": _tuned(_CONFIG + ", prune_configs_by={'perf_model': {write}}"),
+    "tuned-by-a-benchmark": _tuned(_CONFIG + ", do_bench={write}"),
+    "tuned-into-a-file": _tuned(_CONFIG + ", cache_results=True"),
+    "tuned-by-ir-from-a-file": _tuned("configs=[triton.Config({'B': 64}, ir_override='{file}')], key=[]"),
+    "tuned-by-place": _tuned("[triton.Config({'B': 64})], [], {'early_config_prune': print}"),
+    "tuned-by-a-table": _tuned("**{'configs': [triton.Config({'B': 64})], 'key': {write}}"),
+    "tuned-by-what-rebinds": _tuned("configs=[triton.Config({'B': max('{folder}/new')}) for max in (open,)], key=[]"),
+    "tuned-by-a-function": _tuned("configs=f(), key=[]", "def f():\n    return [open('{folder}/new', 'w')]"),
+    "triton-heuristics": "import triton\nimport triton.language as tl\n"
+    "@triton.heuristics({'B': lambda a: open('{folder}/new', 'w')})\n@triton.jit\ndef g(x, B: tl.constexpr):\n"
+    "    tl.store(x, B)\n",
+    "triton-repr": "import triton\n@triton.jit(repr=open)\ndef g(x): pass",
+    "triton-metadata": "import triton\n@triton.jit(launch_metadata=open)\ndef g(x): pass",
+    "kernel-in-a-string": "import triton\nimport triton.language as tl\n"
+    "@triton.jit(do_not_specialize=['''\ndef g(x, B):\n    tl.core.inspect.sys.modules"
+    '.get("os").system("touch {folder}/new")\n    """\'\'\'])\n'
+    'def g(x, B: tl.constexpr):\n    tl.store(x, B)\n    # """\n',
+    "kernel-behind-a-backslash": "import triton\nimport triton.language as tl\n@triton.jit(do_not_specialize=['\\\n"
+    "def g(x, B): tl.core.inspect.sys.modules.get(\"os\").system(\"touch {folder}/new\")  # '])\n"
+    "def g(x, B: tl.constexpr): tl.store(x, B)\n",
+}  # fmt: skip
+"""What reaches through Triton: its compiler runs names, attributes and calls of a kernel as Python does."""
+
 PROGRAMS: Final = {
     **FILES, **NETWORK, **PROCESSES, **NATIVE, **TRICKS, **SCOPES, **OBJECTS, **HINTS, **BOMBS, **FORGERIES, **TERMINAL,
+    **TRITON,
 }  # fmt: skip
 
 LIMITED: Final = {
@@ -326,6 +414,17 @@ LIMITED: Final = {
     + "ct.store(out, index=(i1,), tile=ct.load(x, index=(i5,), shape=(128,)))",
     "giant-tile": "import cuda.tile as ct\n@ct.kernel\ndef g(out):\n"
     "    ct.store(out, index=(0,), tile=ct.full((1 << 40,), 0, ct.float32))",
+    "triton-unrolled": _jitted("for i in tl.static_range(10**9):\n    tl.store(x + i, i)"),
+    "triton-unrolled-by-five": _jitted(
+        "".join(f"{'    ' * n}for i{n} in tl.static_range(64):\n" for n in range(5))
+        + f"{'    ' * 5}tl.store(x + i0, i4)"
+    ),
+    "triton-power": _jitted("tl.store(x, tl.constexpr(3) ** 1000000000)"),
+    "triton-recursion": _jitted("g(x, n + 1)"),
+    "triton-giant-tensor": _jitted("tl.store(x + tl.arange(0, 1 << 40), n)"),
+    "triton-assembly-that-stores": _jitted(
+        "y = tl.inline_asm_elementwise('st.global.u32 [$1], $1;', '=r,r', [n], tl.int32, True, 1)\ntl.store(x, y)"
+    ),
 }
 """Nothing that the screen has a rule against, but too much of it: the limits of the sandbox stop these."""
 
@@ -334,6 +433,8 @@ ALONE: Final = frozenset(
         "escapes-in-source", "escapes-in-a-string", "escapes-printed", "bidi", "tag-characters", "byte-order-mark",
         "deep-nesting", "deep-operators", "deep-lambdas", "hexadecimal", "factory-of-a-field",
         "huge-literal", "text-of-a-field-that-hides", "text-of-a-field-of-hints",
+        "tuned-with-a-hook", "tuned-into-a-file", "tuned-by-ir-from-a-file", "tuned-by-place", "triton-heuristics",
+        "triton-metadata",
     )
 )  # fmt: skip
 """Nothing but the screen refuses these."""

@@ -24,8 +24,8 @@ _MASK: Final = (
     "a mask is given for each axis: (rows[:, None] < M) & (columns[None, :] < N)"
 )
 _OWN: Final = (
-    "give each program elements of its own: its program ids have to tell the index apart, and the mask has to end where "
-    "the next program begins; or add with tl.atomic_add, or let one program store: if tl.program_id(0) == 0"
+    "give each program elements of its own: its program ids have to tell the index apart, and the mask has to end "
+    "where the next program begins; or add with tl.atomic_add, or let one program store: if tl.program_id(0) == 0"
 )
 _ATOMIC: Final = (
     "several programs add to the same elements: use tl.atomic_add(p, value) in the place of load, add and store, and "
@@ -109,7 +109,7 @@ def in_tritons_words(result: KernelResult) -> KernelResult:
 
 
 def tritons_words(text: str) -> str:
-    """A sentence about tile blocks as one about programs; names of the kernel's own stand in `...` or before brackets."""
+    """A sentence about tile blocks as one about programs; a kernel's own names stand in `...` or before brackets."""
     return _BLOCK_ID.sub(lambda found: f"program_id({'xyz'.index(found[1])})", _PROGRAM.sub(r"program\1\2", text))
 
 

@@ -222,16 +222,27 @@ def triton_functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
 
 
 def _helpers(functions: dict[str, ast.FunctionDef]) -> Iterator[str]:
-    """Functions that are no kernels: a kernel returns nothing, and no other one calls it."""
-    called = {
-        inner.func.id
-        for node in functions.values()
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name)
+    """Functions that are no kernels: they return something, or others call them, which kernels or helpers are."""
+    calls = {
+        name: {
+            inner.func.id
+            for inner in ast.walk(node)
+            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name) and inner.func.id != name
+        }
+        for name, node in functions.items()
     }
-    for name, node in functions.items():
-        returns = any(isinstance(inner, ast.Return) and inner.value is not None for inner in ast.walk(node))
-        if name in called or returns:
+    called = set[str]().union(*calls.values())
+    returning = {
+        name
+        for name, node in functions.items()
+        if any(isinstance(inner, ast.Return) and inner.value is not None for inner in ast.walk(node))
+    }
+    reached = waiting = returning | (functions.keys() - called)
+    while waiting:
+        waiting = set[str]().union(*(calls[name] for name in waiting)) & functions.keys() - reached
+        reached = reached | waiting
+    for name in functions:
+        if name in returning or (name in called and name in reached):
             yield name
 
 

@@ -121,6 +121,7 @@ def _visible() -> Iterator[str]:
 def confine(confinement: Confinement, keep: int) -> None:
     """Give up everything but computation and the descriptor ``keep``, for good.  Raises OSError; then run nothing."""
     _close_all_but(keep)
+    _forget_handlers()
     _limit_resources(confinement)
     libc = ctypes.CDLL(None, use_errno=True)
     os.setsid()
@@ -140,6 +141,13 @@ def _close_all_but(keep: int) -> None:
         os.dup2(nothing, stream)
     os.closerange(3, keep)
     os.closerange(keep + 1, 1 << 16)
+
+
+def _forget_handlers() -> None:
+    """What a loaded library does at a signal (LLVM writes a trace) would hide which one ended the process."""
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE}:
+        with contextlib.suppress(OSError):  # those of the C library's own
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _limit_resources(confinement: Confinement) -> None:

@@ -1,12 +1,13 @@
 """How many untrusted kernels the gate judges in a second, from their sources.
 
     python -m benchmarks.gate [--jobs 2] [--made-up 60] [--every 6] [--tasks 0] [--isolation landlock]
-                            [--markdown FILE]
+                            [--language triton] [--no-reference] [--markdown FILE]
 
 Submissions are made up from seeds (`tests/gating/made_up.py`, half of them racy), and every so manyth of the corpus
 with its launch spec.  Each process of the pool has a worker of its own, as in use.  Besides wall clock, the processor's
 time of everything that was started is told, for machines that are not idle.  ``--tasks 60``: instead of them so many
-candidates for tasks with references (`gate_tasks`), compared on floats and, but for ``--no-exact``, on exact numbers.
+candidates for tasks with references (`gate_tasks`), compared on floats and, but for ``--no-exact``, on exact numbers,
+or with ``--no-reference`` proved alone.  ``--language``: in which they are written.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 from tests.gating.made_up import made_up
 
@@ -62,15 +64,15 @@ def submissions(made: int, every: int) -> Iterator[tuple[Submission, GateOptions
         yield Submission(path.read_bytes(), path.name), GateOptions(spec=text)
 
 
-def candidates(count: int, folder: Path, exact: bool = True) -> Iterator[tuple[Submission, GateOptions]]:
+def candidates(
+    count: int, folder: Path, exact: bool = True, language: str = "cutile", compared: bool = True
+) -> Iterator[tuple[Submission, GateOptions]]:
     """For the tasks; their references are written into ``folder``."""
     file = folder / "references.py"
     file.write_text(gate_tasks.REFERENCES, encoding="utf-8")
-    for name, source, spec, function in gate_tasks.submissions(count):
-        yield (
-            Submission(source.encode(), name),
-            GateOptions(spec=spec, reference=f"{file}::{function}", exact=exact, seed=1),
-        )
+    for name, source, spec, function in gate_tasks.submissions(count, language):
+        reference = f"{file}::{function}" if compared else None
+        yield Submission(source.encode(), name), GateOptions(spec=spec, reference=reference, exact=exact, seed=1)
 
 
 def share(work: Sequence[tuple[Submission, GateOptions]], isolation: str) -> Share:
@@ -98,6 +100,9 @@ def _children() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+_DESTINATIONS: Final = {"exact": "exact", "reference": "compared"}
+
+
 def report(shares: Sequence[Share], arguments: argparse.Namespace) -> str:
     rows = [row for each in shares for row in each.rows]
     verdicts = Counter(verdict for row in rows for verdict in row.verdicts)
@@ -107,7 +112,10 @@ def report(shares: Sequence[Share], arguments: argparse.Namespace) -> str:
     told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items()))
     what = f"--made-up {arguments.made_up} --every {arguments.every}"
     if arguments.tasks:
-        what = f"--tasks {arguments.tasks}{'' if arguments.exact else ' --no-exact'}"
+        what = f"--tasks {arguments.tasks} --language {arguments.language}"
+        what += "".join(
+            f" --no-{name}" for name in ("exact", "reference") if not getattr(arguments, _DESTINATIONS[name])
+        )
     lines = [
         "# Gate: throughput",
         "",
@@ -135,13 +143,16 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=6, help="of the corpus; 0: none of it")
     parser.add_argument("--tasks", type=int, default=0, help="candidates for tasks with references, and nothing else")
     parser.add_argument("--no-exact", dest="exact", action="store_false", help="compare on floats alone")
+    parser.add_argument("--no-reference", dest="compared", action="store_false", help="prove candidates, and no more")
+    parser.add_argument("--language", choices=sorted(gate_tasks.LANGUAGES), default="cutile", help="of the candidates")
     parser.add_argument("--isolation", default="landlock", help="of bubblewrap, processor time cannot be told")
     parser.add_argument("--markdown", type=Path)
     arguments = parser.parse_args()
     context = get_context("spawn")
     with TemporaryDirectory() as folder, ProcessPoolExecutor(arguments.jobs, mp_context=context) as pool:
         if arguments.tasks:
-            work = list(candidates(arguments.tasks, Path(folder), arguments.exact))
+            how = (arguments.exact, arguments.language, arguments.compared)
+            work = list(candidates(arguments.tasks, Path(folder), *how))
         else:
             work = list(submissions(arguments.made_up, arguments.every))
         parts = [work[number :: arguments.jobs] for number in range(arguments.jobs)]

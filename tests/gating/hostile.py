@@ -348,7 +348,7 @@ TRITON: Final = {
     "kernel-of-open": "import triton\nx = triton.jit(open)('{folder}/new', 'w')",
     "kernel-runs-its-function": _jitted("g.fn({write})\ntl.store(x, n)"),
     "kernel-opens": _jitted("{write}\ntl.store(x, n)"),
-    "kernel-gets-an-attribute": _jitted("getattr(tl, 'core').inspect.sys.modules.get('os').system('touch {folder}/new')"),
+    "kernel-gets-an-attribute": _jitted("getattr(tl, 'core').inspect.sys.modules.get('os').system('ls {folder}')"),
     "kernel-with-a-scope": _jitted(
         "h.get_capture_scope().get('__builtins__').get('open')('{folder}/new', 'w')", "@triton.jit\ndef h(x): pass"
     ),

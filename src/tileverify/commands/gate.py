@@ -24,6 +24,15 @@ Exit codes:
 """
 
 
+def _show_guide(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is None or context.resilient_parsing:
+        return
+    from ..gating.guides import guide
+
+    emit(guide(value))
+    context.exit()
+
+
 @click.command(epilog=_EXIT_CODES)
 @click.argument("target", default="-", metavar="[-|FILE|FOLDER]")
 @click.option(
@@ -92,6 +101,14 @@ Exit codes:
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Answers go into FILE.sqlite or FILE.parquet instead of stdout; a run that was ended goes on from there.",
+)
+@click.option(
+    "--guide",
+    type=click.Choice(["triton", "cutile"]),
+    is_eager=True,
+    expose_value=False,
+    callback=_show_guide,
+    help="Print how to write kernels that are proved, for a model's prompt, and exit.",
 )
 @click.pass_context
 def gate(

@@ -20,6 +20,7 @@ the bundle, which holds that very bytecode and checks the contract at each launc
 
 from .gate import Submission, judge
 from .gated import GatedKernel, GateOptions, GateResult, IsolationUnavailable, Limits, Reason, SandboxFailure
+from .guides import guide
 from .sandbox.sandbox import Sandbox
 from .screen import screen
 
@@ -33,6 +34,7 @@ __all__ = [
     "Sandbox",
     "SandboxFailure",
     "Submission",
+    "guide",
     "judge",
     "screen",
 ]

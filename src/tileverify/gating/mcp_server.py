@@ -26,7 +26,7 @@ from ..results.json_report import result_to_json
 from ..system.errors import TileVerifyError, UsageError
 from ..system.printable import printable
 from ..system.version import __version__
-from . import GatedKernel, GateOptions, GateResult, Submission, judge
+from . import GatedKernel, GateOptions, GateResult, Submission, guides, judge
 from .gated import changed_lines, prompt_text
 
 LONGEST: Final = 2000
@@ -114,6 +114,12 @@ class Desk:
             return f"there are {len(pages)} pages\n"
         return f"page {page} of {len(pages)}\n{pages[page - 1]}\n"
 
+    def guide(self, language: str) -> str:
+        """How kernels of a language are written that are proved."""
+        return _bounded(
+            guides.GUIDES.get(language.lower(), f"no such language; there are {', '.join(guides.GUIDES)}\n")
+        )
+
     def explain(self, code: str) -> str:
         """What a code, or the id of a repair, means."""
         known = CODES.get(code.upper())
@@ -154,8 +160,10 @@ def _bounded(text: str) -> str:
 
 
 _INSTRUCTIONS = """\
-tileverify proves CUDA Tile kernels (cuda.tile Python) free of data races, out-of-bounds accesses and broken promises.
-Send the whole source to check_kernel; it is screened, compiled and proved in a sandbox, and never run elsewhere.
+tileverify proves Triton kernels (triton.language) and CUDA Tile kernels (cuda.tile Python) free of data races, \
+out-of-bounds accesses and broken promises.
+Read guide(language) before you write one.  Send the whole source to check_kernel; it is screened, compiled and proved \
+in a sandbox, and never run elsewhere.
 """
 
 
@@ -168,7 +176,7 @@ def serve(desk: Desk) -> None:
 
 
 def server(desk: Desk) -> SdkServer:
-    """The three tools."""
+    """The four tools."""
     try:
         from anyio.to_thread import run_sync
         from mcp.server.mcpserver import MCPServer
@@ -177,12 +185,13 @@ def server(desk: Desk) -> SdkServer:
     made = MCPServer("tileverify", version=__version__, instructions=_INSTRUCTIONS, log_level="ERROR")
 
     async def check_kernel(source: str, spec: str | None = None, reference: str | None = None) -> str:
-        """Verify the kernels of a cuda.tile source; answers in less than 2 kB: verdict, the worst finding with both
-        sides of the conflict, a repair that was proved if there is one, and the ids of findings. With a reference, also
-        whether the kernel computes exactly the same function, and the element where it does not.
+        """Verify the kernels of a Triton or cuda.tile source; answers in less than 2 kB: verdict, the worst finding
+        with both sides of the conflict, a repair that was proved if there is one, and the ids of findings. With a
+        reference, also whether the kernel computes exactly the same function, and the element where it does not.
 
-        source: all of the Python source; it may import cuda.tile and math, and holds kernels, helpers, constants.
-        spec: launches as TOML, e.g. [[launch]] kernel = "copy", grid = ["cdiv(N, 64)"], args = { x = "f32[N]" }.
+        source: all of the Python source; it may import triton, cuda.tile and math; kernels, helpers, constants.
+        spec: launches as TOML, e.g. [[launch]] kernel = "copy", grid = ["cdiv(N, 64)"], args = { x = "f32[N]" }; of a
+        Triton kernel each parameter: args = { x = "f32[N]", N = "i32", BLOCK = 64 }.
         reference: the name of a reference function of this server, to compare results with.
         """
         answer: str = await run_sync(desk.check_kernel, source, spec, reference)
@@ -199,7 +208,11 @@ def server(desk: Desk) -> SdkServer:
         answer: str = await run_sync(desk.explain, code)
         return answer
 
-    for tool in (check_kernel, get_finding, explain):
+    async def guide(language: str) -> str:
+        """How to write kernels that are proved, with an example: language is triton or cutile."""
+        return desk.guide(language)
+
+    for tool in (check_kernel, get_finding, explain, guide):
         made.add_tool(tool, structured_output=False)
     served: SdkServer = made
     return served

@@ -61,13 +61,51 @@ async def text_of(client: Any, tool: str, **arguments: Any) -> str:
     return str(content.text)
 
 
-def test_three_tools_answer(tmp_path: Path) -> None:
+TRITON = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def copy(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n))
+"""
+TRITON_SPEC = """\
+[[launch]]
+kernel = "copy"
+grid = ["cdiv(n, 64)"]
+args = { x = "f32[n]", out = "f32[n]", n = "i32", BLOCK = 64 }
+"""
+REFUSED = """\
+NOT ACCEPTED: 0 of 1 kernel launches are accepted.
+copy [0]: refuted
+  TV302: an access leaves the array `out`
+  side A: store of out[program_id(0)*64 + lane] at line 8 in program (0, 0, 0)
+  it reaches out[1:64] with grid (1, 1, 1) and n = 1
+  ADVICE (mask-tail): mask the access"""
+
+
+def test_triton_kernels_are_checked(tmp_path: Path) -> None:
+    pytest.importorskip("triton", reason="kernels are compiled by Triton's frontend")
+
+    async def talk(client: Any) -> None:
+        refused = await text_of(client, "check_kernel", source=TRITON, spec=TRITON_SPEC)
+        assert refused.startswith(REFUSED)
+        masked = TRITON.replace("mask=at < n))", "mask=at < n), mask=at < n)")
+        accepted = await text_of(client, "check_kernel", source=masked, spec=TRITON_SPEC)
+        assert accepted.startswith("ACCEPTED: 1 of 1 kernel launches are accepted.\ncopy [0]: proved\n")
+
+    ask(talk, tmp_path / "log")
+
+
+def test_four_tools_answer(tmp_path: Path) -> None:
     reference = tmp_path / "ref.py"
     reference.write_text("def copy(x, out):\n    print('noise')\n    out[...] = x\n")
 
     async def talk(client: Any) -> None:
         tools = {tool.name for tool in (await client.list_tools()).tools}
-        assert tools == {"check_kernel", "get_finding", "explain"}
+        assert tools == {"check_kernel", "get_finding", "explain", "guide"}
 
         refuted = await text_of(client, "check_kernel", source=RACY, spec=SPEC)
         assert "NOT ACCEPTED" in refuted
@@ -89,6 +127,9 @@ def test_three_tools_answer(tmp_path: Path) -> None:
         assert "TV101: " in await text_of(client, "explain", code="tv101")
         assert "add with an atomic" in await text_of(client, "explain", code="use-atomic")
         assert "no such code" in await text_of(client, "explain", code="\x1b[2J" * 1000)
+        assert "tl.debug_barrier()" in await text_of(client, "guide", language="Triton")
+        assert "ct.PaddingMode.ZERO" in await text_of(client, "guide", language="cutile")
+        assert "there are triton, cutile" in await text_of(client, "guide", language="c")
 
     ask(talk, tmp_path / "log", "--reference", f"copy={reference}::copy")
     assert "noise" in (tmp_path / "log").read_text()

@@ -1,8 +1,9 @@
 """A process of its own for the caller's reference: trusted code, but called with sizes that a submission has a say in.
 
 ``FILE.py::FUNCTION`` is called with the arguments of the launch that it names (all, if it takes ``**names``): arrays of
-NumPy, which it may change, and numbers.  It returns what is in the arguments after the launch: a table by name, or one
-array for the one that it does not take, or nothing if it changed its arrays in place.
+NumPy or, if it is written in torch, tensors, which it may change, and numbers.  It returns what is in the arguments
+after the launch: a table by name, or one array for the one that it does not take, or nothing if it changed its arrays
+in place.
 
 Messages (`sandbox`): a `ReferenceRequest` loads it or has it compared, a `ReferenceAnswer` says what came of it.  What
 the reference takes beyond its memory, or its time, costs one submission its answer and no run its end.
@@ -17,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +32,7 @@ from ...equality.field import NearTie
 from ...equality.kernel_runs import NoPoints, SentEnd, SentGap, SentPoint, arguments_at, messages, received
 from ...equality.launch_outcomes import ArrayError, NarrowSum, RoundingSeen, UnequalElement, arrays_of, outcome
 from ...equality.points import SEARCHING, TrialPoint, sizes_text
+from ...equality.reference_code import uses_torch
 from ...equality.reference_runs import loaded, other_of
 from ...equality.rounding_runs import errors_at, rounding_seen
 from ...system.errors import TileVerifyError, UsageError
@@ -68,7 +71,9 @@ def main(parent: int, memory: int) -> None:
             _limit_memory(memory)
         else:
             assert reference is not None
-            write_frame(answers, (_exactly if request.exact else _compared)(reference, payload))
+            write_frame(
+                answers, _exactly(reference, payload) if request.exact else _compared(_of_arrays(reference), payload)
+            )
 
 
 def _end_with(parent: int) -> None:
@@ -84,6 +89,34 @@ def _limit_memory(more: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     wanted = taken + more
     resource.setrlimit(resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+
+
+def _of_arrays(reference: Reference) -> Reference:
+    """A reference of torch as one of NumPy: tensors share the memory of arrays, so that what it changes is seen."""
+    if not uses_torch(reference):
+        return reference
+    import torch
+
+    def tensor(value: object) -> object:
+        if not isinstance(value, np.ndarray):
+            return value
+        if type(value) is not np.ndarray:
+            raise TypeError("torch takes plain arrays alone")
+        return torch.from_numpy(value)
+
+    def array(value: object) -> object:
+        if not isinstance(value, torch.Tensor):
+            return value
+        plain = value.detach().float() if value.dtype == torch.bfloat16 else value.detach()  # NumPy has no bf16
+        return plain.numpy()
+
+    @wraps(reference)
+    def called(**named: object) -> object:
+        with torch.no_grad():
+            result = reference(**{name: tensor(value) for name, value in named.items()})
+        return {name: array(value) for name, value in result.items()} if isinstance(result, Mapping) else array(result)
+
+    return called
 
 
 def _compared(reference: Reference, payload: bytes) -> ReferenceAnswer:

@@ -372,13 +372,10 @@ def triton_ir(
     """
     need_triton(str(kernel.file))
     compiler = importlib.import_module("triton.compiler")
-    target = importlib.import_module("triton.backends.compiler").GPUTarget("cuda", 90, 32)
-    ir = importlib.import_module("triton._C.libtriton").ir
+    target = _target()
     backend = compiler.make_backend(target)
     source = compiler.ASTSource(kernel.function, dict(signature), constexprs=dict(constants), attrs=dict(attributes))
-    context = ir.context()
-    ir.load_dialects(context)
-    backend.load_dialects(context)
+    context = _spare.pop() if _spare else _context(backend)
     with warnings.catch_warnings(), _diagnostics() if diagnostics else nullcontext(str) as told:
         warnings.simplefilter("ignore")
         chosen = backend.parse_options({"enable_fp_fusion": True, **(options or {})})
@@ -393,6 +390,27 @@ def triton_ir(
             raise _of_mlir(kernel, told()) or _rejected(kernel, error) from error
     text: str = module.str()
     return text
+
+
+_spare: list[Any] = []
+
+
+def keep_spare_ir_context() -> None:
+    """Make an unused context for the first kernel that a process forked from now on compiles: it takes 6 ms."""
+    compiler = importlib.import_module("triton.compiler")
+    _spare.append(_context(compiler.make_backend(_target())))
+
+
+def _target() -> Any:
+    return importlib.import_module("triton.backends.compiler").GPUTarget("cuda", 90, 32)
+
+
+def _context(backend: Any) -> Any:
+    ir = importlib.import_module("triton._C.libtriton").ir
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    return context
 
 
 @contextmanager

@@ -23,7 +23,9 @@ from typing import IO, Final, TypeAlias, TypeVar
 import msgspec
 
 from ...equality import formulas
+from ...frontend.triton.triton_kernels import keep_spare_ir_context
 from ...system.printable import source_lines
+from ...verifier.smt.tier_solver import keep_spare_context
 from ..jobs.compile_job import compiled_items, items_bytes
 from ..jobs.job_messages import SubmissionRequest
 from ..jobs.prove_job import prove_submission
@@ -226,5 +228,9 @@ def _keep_sources(prefix: str) -> None:
 def _rehearse() -> None:
     """One kernel that is right and one with an error, in this process: they are our own."""
     request = SubmissionRequest(file="warm.py", bundles=True, complete=True)
-    for source in (_RIGHT, _WRONG, *([_TRITON] if importlib.util.find_spec("triton") else [])):
+    has_triton = importlib.util.find_spec("triton") is not None
+    for source in (_RIGHT, _WRONG, *([_TRITON] if has_triton else [])):
         prove_submission(request, items_bytes(compiled_items(request, source)), lambda data: None)
+    keep_spare_context()
+    if has_triton:
+        keep_spare_ir_context()

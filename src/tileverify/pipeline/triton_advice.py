@@ -20,12 +20,12 @@ _BARRIER: Final = (
     'order = "program" in the launch spec'
 )
 _MASK: Final = (
-    "mask the access on every axis, as in tl.load(p, mask=at < n, other=0.0) and tl.store(p, value, mask=at < n); "
-    "a mask is given for each axis: (rows[:, None] < M) & (columns[None, :] < N)"
+    "mask the access on every axis: tl.load(p, mask=at < n, other=0.0), tl.store(p, value, mask=at < n), "
+    "or mask=(rows[:, None] < M) & (columns[None, :] < N)"
 )
 _OWN: Final = (
-    "give each program elements of its own: its program ids have to tell the index apart, and the mask has to end "
-    "where the next program begins; or add with tl.atomic_add, or let one program store: if tl.program_id(0) == 0"
+    "give each program elements of its own: its program ids tell the index apart, and its mask ends where the next "
+    "program begins; to add, use tl.atomic_add; to store once, if tl.program_id(0) == 0"
 )
 _ATOMIC: Final = (
     "several programs add to the same elements: use tl.atomic_add(p, value) in the place of load, add and store, and "

@@ -238,6 +238,43 @@ def test_a_kernel_runs_and_is_built(tileverify: CommandLine) -> None:
     assert "add" in tileverify("show", "add.tvk").out
 
 
+def test_a_barrier_is_put_in_and_a_mask_on_request(tileverify: CommandLine) -> None:
+    barrier = SHIFT.format(first="tl.store(x + at, at)", second="tl.store(x + at + 1, at)")
+    source = write(barrier + "\n\n" + ADD.replace(", mask=live)\n", ")\n"), SHIFT_LAUNCH + LAUNCH)
+    assert tileverify("check", source, "--fix").code == 1
+    text = Path(source).read_text(encoding="utf-8")
+    assert "    tl.store(x + at, at)\n    tl.debug_barrier()\n    tl.store(x + at + 1, at)\n" in text
+    assert tileverify("check", source, "--unsafe-fixes", "--fix").code == 0
+    assert "mask=live, other=0.0), mask=live)\n" in Path(source).read_text(encoding="utf-8")
+
+
+LAUNCHED = """import tileverify
+
+
+@tileverify.launch(grid=["cdiv(n, 128)"], args={"x": "f32[n]", "out": "f32[n]", "n": "i32", "BLOCK": 128})
+@triton.jit
+def copy(x, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)
+"""
+
+
+@pytest.mark.parametrize("above", [True, False])
+def test_a_launch_is_written_on_a_kernel(tileverify: CommandLine, above: bool) -> None:
+    launch, jit, rest = LAUNCHED.partition("@triton.jit\n")
+    head, _, decorator = launch.partition("@tileverify")
+    below = f"{head}{jit}@tileverify{decorator}{rest}"
+    (result,) = results(tileverify, write(LAUNCHED if above else below))
+    assert (result["verdict"], result["contract"], result["requires"]) == ("proved", "written", [])
+
+
+def test_functions_that_call_each_other_alone_are_kernels(tileverify: CommandLine) -> None:
+    source = "@triton.jit\ndef one(x):\n    other(x)\n\n\n@triton.jit\ndef other(x):\n    one(x)\n"
+    found = results(tileverify, write(source))
+    assert [(each["kernel"], each["verdict"]) for each in found] == [("one", "error"), ("other", "error")]
+    assert "'other' calls itself, and Triton compiles no recursion" in str(found[0]["findings"])
+
+
 def test_ir_of_the_cache_is_read_as_it_stands(tileverify: CommandLine, tmp_path: Path) -> None:
     from tileverify.frontend.sources.fixed_inputs import scan_python
     from tileverify.frontend.triton.triton_kernels import triton_ir, triton_kernels_of_file

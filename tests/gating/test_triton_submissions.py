@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from tests.gating.triton_submissions import HEAD, REFERENCES, RIGHT, TUNED, TUNI
 
 from tileverify.gating import GateOptions, GateResult, Sandbox, Submission, judge
 from tileverify.pipeline.repair.catalogue import KINDS
+from tileverify.pipeline.repair.kernel_source import edited
 from tileverify.pipeline.triton_advice import ADVICE_OF_TRITON, tritons_words
 
 pytest.importorskip("triton", reason="kernels are compiled by Triton's frontend")
@@ -18,6 +20,8 @@ FOREIGN = re.compile(
     r"\bblocks?\b|\bbids?\b|cu[Tt]ile|\bcuda\b|\bct\.|\btiles?\b|padding_mode|padding mode|\btokens?\b"
 )
 """Words of cuTile and Tile IR, which nobody who writes Triton has to know."""
+OF_SOURCE = re.compile(r"\s+[-+]\d+: ")
+"""Lines of a prompt that are the submission's own."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +40,7 @@ def sentences(result: GateResult) -> list[str]:
     """All that is told of a submission in words."""
     findings = [finding for kernel in result.kernels for finding in kernel.result.findings]
     return [
-        *(line for line in result.prompt().splitlines() if not re.match(r"\s+[-+]\d+: ", line)),  # of the source
+        *(line.replace("(one-block)", "") for line in result.prompt().splitlines() if not OF_SOURCE.match(line)),
         *(str(reason) for kernel in result.kernels for reason in kernel.reasons),
         *(finding.message for finding in findings),
         *(hint.text for finding in findings for hint in finding.hints),
@@ -64,6 +68,38 @@ def test_wrong_ones_are_refused(name: str, references: Path, one_sandbox: Sandbo
     assert case.reason in {reason.id for kernel in result.kernels for reason in kernel.reasons}, result.prompt()
     assert case.words in result.prompt()
     assert not [sentence for sentence in sentences(result) if FOREIGN.search(sentence)]
+
+
+FIXES = {
+    "no-mask": "mask-tail",
+    "no-mask-on-the-store": "mask-tail",
+    "no-mask-on-a-load": "mask-tail",
+    "one-too-many": "mask-tail",
+    "rows-without-a-mask": "mask-tail",
+    "block-of-another-size": "split-output-index",
+    "rows-in-32-bits": "widen-index",
+    "sum-without-other": "pad-load",
+    "maximum-without-other": "pad-load",
+    "product-without-other": "pad-load",
+    "read-back-without-a-barrier": "order-accesses",
+    "every-program-adds": "use-atomic",
+    "every-program-writes": "one-block",
+    "multiple-that-is-none": "keep-promise",
+    "assumption-that-fails": "keep-promise",
+}
+
+
+@pytest.mark.parametrize("name", FIXES)
+def test_fixes_are_accepted(name: str, references: Path, one_sandbox: Sandbox) -> None:
+    case = WRONG[name]
+    refused = judge(Submission(case.source()), GateOptions(spec=case.spec), one_sandbox)
+    hints = [hint for kernel in refused.kernels for finding in kernel.result.findings for hint in finding.hints]
+    fix = next(hint for hint in hints if hint.edits)
+    assert fix.id == FIXES[name]
+    assert "(proved" in fix.text
+    mended = replace(case, kernels=edited(case.source().decode(), fix.edits).removeprefix(HEAD))
+    result = judged(mended, references, one_sandbox)
+    assert result.accepted, result.prompt()
 
 
 def test_every_kind_of_hint_has_words_of_triton() -> None:

@@ -518,7 +518,9 @@ def _proposals(result: KernelResult, source: bytes, budget: _Budget) -> list[lis
 
 def _proposal(source: str, proposed: _Proposed) -> Proposal:
     edits = tuple(
-        Edit(each.line, each.column, each.end_line, each.end_column, harmless_text(each.text))
+        Edit(
+            each.line, each.column, each.end_line, each.end_column, "\n".join(map(harmless_text, each.text.split("\n")))
+        )
         for each in proposed.edits
     )
     if proposed.kind not in KINDS or not well_placed(source, edits):

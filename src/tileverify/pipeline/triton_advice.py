@@ -116,12 +116,13 @@ def tritons_words(text: str) -> str:
 def _worded(finding: Finding) -> Finding:
     message = _NO_TOKEN.sub(" are not ordered by a barrier, an atomic or data", finding.message)
     hints = [_translated(hint) for hint in finding.hints]
-    further = (each for each in _further(finding) if each.text not in {hint.text for hint in hints})
+    tried = {hint.id for hint in hints if hint.edits}
+    further = (each for each in _further(finding) if each.id not in tried and each.text not in {h.text for h in hints})
     return replace(
         finding,
         message=tritons_words(message),
         sites=tuple(map(_site, finding.sites)),
-        hints=(*further, *hints),
+        hints=tuple(sorted((*further, *hints), key=lambda hint: not hint.edits)),  # what was proved comes first
     )
 
 

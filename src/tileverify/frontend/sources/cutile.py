@@ -445,6 +445,10 @@ def edited_unit(unit: KernelUnit, text: str, compiled: Compile | None = None) ->
     Raises `SourceError` or `SpecError` where the text does not compile, and where it cannot be imported from elsewhere
     (relative imports).
     """
+    if unit.producer == "triton":
+        from ..triton.triton_kernels import edited_triton_unit
+
+        return edited_triton_unit(unit, text)
     compiled = compiled or partial(compile_kernel, spec=unit.launch)
     if (cell := cell_text(str(unit.file))) is not None:
         return edited_cell(unit, cell, text, compiled)

@@ -53,9 +53,13 @@ def configurations(decorated: object) -> Sequence[Any]:
 
 @dataclass
 class _PointerUse:
-    """Which parameters are ``pointers``, and which of them hold ``indices`` or flags, by the accesses of a text."""
+    """Which parameters are ``pointers``, and which of them hold ``indices`` or flags, by the accesses of a text.
+
+    ``callers``: functions that call this one, which it may call in turn.
+    """
 
     function: Any
+    callers: tuple[Any, ...] = ()
     pointers: set[str] = field(default_factory=set)
     indices: set[str] = field(default_factory=set)
     _values: dict[str, list[ast.expr]] = field(default_factory=dict)
@@ -90,8 +94,9 @@ class _PointerUse:
             yield from node.args[:1] if in_language else [called.value]
         elif isinstance(called, ast.Name):
             helper = self.function.fn.__globals__.get(called.id)
-            if helper is not None and hasattr(helper, "src") and helper is not self.function:
-                inner = _PointerUse(helper)
+            callers = (*self.callers, self.function)
+            if helper is not None and hasattr(helper, "src") and not any(helper is each for each in callers):
+                inner = _PointerUse(helper, callers)
                 yield from (
                     value for name, value in zip(inner._names, node.args, strict=False) if name in inner.pointers
                 )

@@ -41,8 +41,8 @@ from ..bytecode.encoder import encode
 from ..sources.abi import entry_types, fitting_parameters, spec_divisors
 from ..sources.bytecode_file import bytecode_entries
 from ..sources.entry_launch import inferred_unit
-from ..sources.fixed_inputs import PythonScan
-from ..sources.importing import import_file
+from ..sources.fixed_inputs import PythonScan, scan_python
+from ..sources.importing import import_file, visible
 from .guessed_launch import configurations, guessed_parameters
 from .translate import translate
 from .ttir import TritonFunction, TritonModule
@@ -269,6 +269,25 @@ def _translated(module: TritonModule, kernel: str | None, file: Path, spec: Laun
     )
 
 
+def edited_triton_unit(unit: KernelUnit, text: str) -> KernelUnit:
+    """``unit`` of a Python file, compiled from ``text`` in its place; the file is not touched.
+
+    Raises :class:`SourceError` or :class:`SpecError` where the text does not compile, or cannot be imported elsewhere.
+    """
+    with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
+        file = Path(folder) / unit.file.name
+        file.write_text(text, encoding="utf-8")
+        scan = scan_python(file)
+        if scan.relative:
+            raise SourceError("a file with relative imports cannot be tried elsewhere", str(unit.file))
+        with visible(unit.file.resolve().parent):
+            kernels = triton_kernels_of_file(file, scan)
+        for kernel in kernels:
+            if kernel.name == unit.kernel:
+                return replace(compile_triton_kernel(kernel, unit.launch), notes=unit.notes)
+    raise SourceError(f"the changed source has no kernel '{unit.kernel}'", str(unit.file))
+
+
 # ----------------------------------------------------------------------------------------------- Triton IR as a file
 @dataclass(frozen=True, slots=True)
 class TritonIrKernel:
@@ -443,6 +462,10 @@ def _of_mlir(kernel: TritonKernel, text: str) -> SourceError | None:
     return SourceError(f"Triton rejects '{kernel.name}': {match['message']}", match["file"], int(match["line"]))
 
 
+_RECURSION: Final = re.compile(r"KeyError\('(?:\w+\.)*(\w+?)__\w*'\)")
+"""What Triton says of a call of a function that it is compiling."""
+
+
 def _rejected(kernel: TritonKernel, error: BaseException) -> SourceError:
     """Triton's last words, at the line of the kernel where it was reading: an error in a helper is one at the call."""
     line = None
@@ -457,4 +480,6 @@ def _rejected(kernel: TritonKernel, error: BaseException) -> SourceError:
         error = error.__cause__
     words = [part.strip() for part in str(getattr(innermost, "error_message", None) or innermost).splitlines()]
     message = next((part for part in reversed(words) if part), type(innermost).__name__)
+    if recursion := _RECURSION.fullmatch(message):
+        message = f"'{recursion[1]}' calls itself, and Triton compiles no recursion"
     return SourceError(f"Triton rejects '{kernel.name}': {message}", str(kernel.file), line or kernel.line)

@@ -30,6 +30,7 @@ from .guards import (
     with_padding,
 )
 from .kernel_source import FaultyPlace, Found, KernelSource, TileCall
+from .triton_proposals import proposed_edits, triton_place
 
 # ------------------------------------------------------------------------------------------------------- code proposals
 # Edits of sources of which the assembler makes other code than their bytecode says.
@@ -92,6 +93,9 @@ def proposals(source: KernelSource, finding: Finding, others: Sequence[Finding] 
     """Every edit that is worth a try, what changes least first; ``others``: what else is wrong with the kernel, and is
     best mended at once."""
     place = _place(source, finding, others)
+    if (in_triton := triton_place(source, finding, others)) is not None:
+        yield from (Proposal(*each) for each in proposed_edits(in_triton))
+        return
     if place is None:
         return
     code = finding.obligation or finding.code

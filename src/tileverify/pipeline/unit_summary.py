@@ -51,6 +51,13 @@ def entry_of(module: Module, unit: KernelUnit) -> Entry:
     raise SourceError(f"the bytecode has no entry '{unit.symbol}'", str(unit.file))
 
 
+def keep_spare_solver() -> None:
+    """For processes that are forked from this one: the first solver of each is there already."""
+    from ..verifier.smt.tier_solver import keep_spare_context
+
+    keep_spare_context()
+
+
 def solver_version() -> str:
     """Name and version as its package says, without loading it; a solver without a package is asked itself."""
     from importlib import metadata

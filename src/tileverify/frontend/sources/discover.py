@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...contract.launch import INFERRED, KernelParameter, KernelUnit, LaunchSpec
 from ...contract.spec import build_launch
-from ...contract.spec_files import Configuration, RawLaunch, SourceSpecs, expanded_launches
+from ...contract.spec_files import RawLaunch, SourceSpecs, TunedConfiguration, expanded_launches
 from ...system.errors import NoKernelFound, SourceError, TileVerifyError, UsageError
 from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, is_bytecode, read_bytecode
 from .fixed_inputs import PythonScan, scan_python
@@ -88,7 +88,7 @@ class _Kernel:
     infer: Callable[[], KernelUnit]
     is_triton: bool = False
     is_helper: bool = False
-    configurations: tuple[Configuration, ...] = ()
+    configurations: tuple[TunedConfiguration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

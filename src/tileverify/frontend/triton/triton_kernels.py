@@ -34,7 +34,7 @@ from ...contract.launch import (
     ScalarArgument,
 )
 from ...contract.scope import ADDRESS
-from ...contract.spec_files import Configuration, RawLaunch, launches_on
+from ...contract.spec_files import RawLaunch, TunedConfiguration, launches_on
 from ...contract.spec_text import mistake_in
 from ...system.errors import SourceError
 from ..bytecode.encoder import encode
@@ -76,10 +76,10 @@ class TritonKernel:
         """The launches that ``@tileverify.launch`` wrote on the kernel, wherever it stands among its decorators."""
         return launches_on(self.name, self.file, *_layers(self.decorated_function))
 
-    def configurations(self) -> tuple[Configuration, ...]:
+    def configurations(self) -> tuple[TunedConfiguration, ...]:
         """Those of ``@triton.autotune``, if it stands above the kernel."""
         return tuple(
-            Configuration(dict(each.kwargs), {"num_warps": each.num_warps, "num_stages": each.num_stages})
+            TunedConfiguration(dict(each.kwargs), {"num_warps": each.num_warps, "num_stages": each.num_stages})
             for each in configurations(self.decorated_function)
         )
 

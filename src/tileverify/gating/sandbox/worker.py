@@ -24,8 +24,8 @@ import msgspec
 
 from ...equality import formulas
 from ...frontend.triton.triton_kernels import keep_spare_ir_context
+from ...pipeline.unit_summary import keep_spare_solver
 from ...system.printable import source_lines
-from ...verifier.smt.tier_solver import keep_spare_context
 from ..jobs.compile_job import compiled_items, items_bytes
 from ..jobs.job_messages import SubmissionRequest
 from ..jobs.prove_job import prove_submission
@@ -231,6 +231,6 @@ def _rehearse() -> None:
     has_triton = importlib.util.find_spec("triton") is not None
     for source in (_RIGHT, _WRONG, *([_TRITON] if has_triton else [])):
         prove_submission(request, items_bytes(compiled_items(request, source)), lambda data: None)
-    keep_spare_context()
+    keep_spare_solver()
     if has_triton:
         keep_spare_ir_context()

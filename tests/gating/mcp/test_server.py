@@ -83,7 +83,7 @@ copy [0]: refuted
   TV302: an access leaves the array `out`
   side A: store of out[program_id(0)*64 + lane] at line 8 in program (0, 0, 0)
   it reaches out[1:64] with grid (1, 1, 1) and n = 1
-  ADVICE (mask-tail): mask the access"""
+  POSSIBLE FIX (mask-tail): mask the access on every axis"""
 
 
 def test_triton_kernels_are_checked(tmp_path: Path) -> None:

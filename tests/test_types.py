@@ -17,9 +17,9 @@ MOST: Final = 5
 
 PATCHING: Final = {
     Path("tileverify/hook/cupy_arrays.py"), Path("tileverify/hook/launch_hooks.py"),
-    Path("tileverify/hook/torch_cuda.py"), Path("tileverify/hook/torch_cuda.py"),
+    Path("tileverify/hook/torch_cuda.py"), Path("tileverify/hook/triton_launches.py"),
 }  # fmt: skip
-"""What takes the place of functions of CuPy, torch and JAX, and passes on whatever they are called with."""
+"""What takes the place of functions of CuPy, torch, Triton and JAX, and passes on whatever they are called with."""
 
 WORD: Final = re.compile(r"\bAny\b")
 

@@ -259,7 +259,9 @@ def kernel(function: Callable[..., object] | None = None, /, **hints: object) ->
 
 
 def patch() -> Patch:
-    """Turn every ``cuda.tile.launch`` of this process into a verified one; gives what undoes it.
+    """Turn every launch of cuda.tile and of Triton in this process into a verified one; gives what undoes it.
+
+    What runs of a Triton kernel is what Triton's own compiler makes of the Triton IR that was proved.
 
     ``with tileverify.patch(): ...`` undoes it at the end of the block.
 

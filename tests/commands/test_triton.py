@@ -344,3 +344,34 @@ def test_a_broken_file_of_ir_names_its_line(tileverify: CommandLine) -> None:
     ran = tileverify("check", "broken.ttir")
     assert ran.code == 2
     assert "broken.ttir:3" in ran.out
+
+
+INTO = """@triton.jit
+def twice(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    for _ in range(1):
+        tl.store(y + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+"""
+SHARED = """[[launch]]
+kernel = "twice"
+grid = ["cdiv(n, 128)"]
+overlap = [["x", "y"]]
+args = { x = "f32[n]", y = "f32[n]", n = "i32", BLOCK = 128 }
+"""
+
+
+@pytest.mark.parametrize("order", ["triton", "program"])
+def test_an_array_under_two_names_is_ordered_as_one(tileverify: CommandLine, order: str) -> None:
+    same = f'requires = ["x is y"]\norder = "{order}"\nargs'
+    (result,) = results(tileverify, write(INTO, SHARED.replace("args", same)))
+    assert result["verdict"] == "proved", result
+
+
+def test_arrays_that_overlap_otherwise_are_ordered_by_no_lane(tileverify: CommandLine) -> None:
+    one = INTO.replace("x + at, mask", "x + at + 1, mask").replace("cdiv(n, 128)", "1")
+    moved = SHARED.replace("args", 'requires = ["x is y", "n == 128"]\nargs').replace("f32[n]", "f32[n + 1]")
+    (result,) = results(tileverify, write(one, moved))
+    assert result["verdict"] == "undecided"
+    assert {finding["code"] for finding in result["findings"]} == {"TV905"}  # type: ignore[attr-defined]
+    (result,) = results(tileverify, write(one, moved.replace("args", 'order = "program"\nargs')))
+    assert result["verdict"] == "proved", result

@@ -180,7 +180,7 @@ def test_the_pytest_plugin_counts_conditional_proofs() -> None:
     other.add(judged(SILENT, new=True, seconds=0.5))
     other.add(judged(CONDITIONAL, new=True, seconds=0.5))
     counts.add_all(other)
-    assert counts.line() == "3 launches of cuda.tile, 3 verified: 3 proved, 2 of them under conditions (2.0 s)"
+    assert counts.line() == "3 launches of tile kernels, 3 verified: 3 proved, 2 of them under conditions (2.0 s)"
 
 
 def test_a_clause_with_or_keeps_its_meaning_beside_others() -> None:

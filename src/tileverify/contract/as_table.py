@@ -7,7 +7,7 @@ a value for every ``ct.Constant``.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from math import gcd, lcm
 from typing import Any, Final
@@ -34,12 +34,13 @@ def launch_table(
     constants: bool,
     name: str,
     signature: Sequence[Recorded] | None = None,
+    options: str = "",
 ) -> str:
     """One ``[[launch]]`` for a recorded launch (``grid``, ``arguments``, ``overlaps``, ``test``), or for several in
     one (`generalise`), whose numbers may be expressions.
 
     ``constants`` says whether constant parameters are written; ``signature``: what the compiler was promised of each
-    parameter, if it was.  Raises `NotExpressible`.
+    parameter, if it was; ``options``: those of Triton's compiler, as a table.  Raises `NotExpressible`.
     """
     arguments = []
     for parameter, argument, constraint in zip(names, launch["arguments"], signature or repeat({}), strict=False):
@@ -52,11 +53,9 @@ def launch_table(
         while len(grid) > 1 and grid[-1] == "1":
             grid.pop()
         lines.append(f"grid = {_strings(grid)}")
-    requires = [f"{pair['first']} is {pair['second']}" for pair in launch["overlaps"] if pair["same"]]
-    requires += launch.get("requires", ())
-    for parameter, argument, constraint in zip(names, launch["arguments"], signature or repeat({}), strict=False):
-        requires += _of_lists(parameter, argument, constraint)
-    requires += _alignments(names, launch["arguments"])
+    if options:
+        lines.append(f"options = {options}")
+    requires = list(_requires(names, launch, signature or repeat({})))
     if requires:
         lines.append(f"requires = {_strings(requires)}")
     if launch["overlaps"]:
@@ -74,6 +73,14 @@ def launch_table(
     return "\n".join([*lines, "", "[launch.args]", *arguments, ""])
 
 
+def _requires(names: Sequence[str], launch: Recorded, signature: Iterable[Recorded]) -> Iterator[str]:
+    yield from (f"{pair['first']} is {pair['second']}" for pair in launch["overlaps"] if pair["same"])
+    yield from launch.get("requires", ())
+    for parameter, argument, constraint in zip(names, launch["arguments"], signature, strict=False):
+        yield from _of_lists(parameter, argument, constraint)
+    yield from _alignments(names, launch["arguments"])
+
+
 def _argument(argument: Recorded, name: str, constants: bool, constraint: Recorded) -> str | None:
     """The TOML value that describes ``argument``; ``None`` for a constant that is left out."""
     kind = argument["kind"]
@@ -87,6 +94,8 @@ def _argument(argument: Recorded, name: str, constants: bool, constraint: Record
         element = _list_element(argument["items"], name, constraint)
         length = _string(str(len(argument["items"])))
         return f"{{ list = {_string(element)}, length = {length}{_elements(argument['items'])} }}"
+    if kind == "descriptor":
+        return f"{{ desc = {_string(array_text(argument['array'], name))}, block = {argument['block']} }}"
     if kind == "tuple":
         return _tuple(argument, name, constants, constraint)
     raise NotExpressible(f"{name} is a {argument.get('type', kind)}")
@@ -211,7 +220,7 @@ def _scalar_text(argument: Recorded) -> str:
 
 
 def _constant(argument: Recorded) -> str:
-    """A constant in the spelling of launch specs: ``None`` is ``"None"``, a data type ``"ct.float16"``."""
+    """A constant as specs spell it: ``"None"``, and for a data type ``"ct.float16"`` or ``"tl.float16"``."""
     value, kind = argument["value"], argument.get("type")
     if value is None:
         return '"None"'
@@ -219,7 +228,7 @@ def _constant(argument: Recorded) -> str:
         return str(value)
     if kind == "dtype":
         return _string(value)
-    if kind is not None or (isinstance(value, str) and (value == "None" or value.startswith("ct."))):
+    if kind is not None or (isinstance(value, str) and (value == "None" or value.startswith(("ct.", "tl.")))):
         raise NotExpressible(f"a constant is the {kind or 'string'} {value!r}")
     return _string(value) if isinstance(value, str) else json.dumps(value)
 

@@ -378,7 +378,7 @@ def named_launches(raws: Sequence[RawLaunch]) -> Iterator[tuple[str, RawLaunch, 
 
 
 @dataclass(frozen=True, slots=True)
-class TunedConfiguration:
+class AutotuneConfiguration:
     """One of ``@triton.autotune``: ``values`` of constants, ``options`` of the compiler."""
 
     values: Mapping[str, object]
@@ -410,12 +410,12 @@ class ExpandedLaunch:
     written: str
     name: str
     raw: RawLaunch
-    configuration: TunedConfiguration | None = None
+    configuration: AutotuneConfiguration | None = None
     problem: SpecError | None = None
 
 
 def expanded_launches(
-    raws: Sequence[RawLaunch], configurations: Sequence[TunedConfiguration] = ()
+    raws: Sequence[RawLaunch], configurations: Sequence[AutotuneConfiguration] = ()
 ) -> Iterator[ExpandedLaunch]:
     """The launches of one kernel, of which ``configurations`` are tuned; those that differ in nothing come once."""
     for name, raw, twice in named_launches(raws):
@@ -428,12 +428,12 @@ def expanded_launches(
             yield ExpandedLaunch(name, name, raw, problem=error)
 
 
-def _configured(raw: RawLaunch, name: str, configurations: Sequence[TunedConfiguration]) -> Iterator[ExpandedLaunch]:
+def _configured(raw: RawLaunch, name: str, configurations: Sequence[AutotuneConfiguration]) -> Iterator[ExpandedLaunch]:
     if raw.fields[CONFIGS] != "autotune":
         raise raw.error(CONFIGS, "must be 'autotune'")
     if not configurations:
         raise raw.error(CONFIGS, f"'{raw.kernel}' has no @triton.autotune")
-    seen: dict[str, TunedConfiguration] = {}
+    seen: dict[str, AutotuneConfiguration] = {}
     for each in configurations:
         made = each.of(raw, name)
         own = str(made.fields["name"])

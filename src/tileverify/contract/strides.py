@@ -205,6 +205,8 @@ def _leaves(name: str, argument: Argument) -> Iterator[tuple[str, list[Argument]
         yield name, [argument]
     elif argument["kind"] == "list":
         yield name, list(argument["items"])
+    elif argument["kind"] == "descriptor":
+        yield name, [argument["array"]]
     elif argument["kind"] == "tuple":
         fields = argument.get("fields")
         for index, item in enumerate(argument["items"]):

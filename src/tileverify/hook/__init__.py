@@ -21,6 +21,7 @@ from .modules import Modules, watch_nvcc
 from .notes import Notes
 from .pointer_owners import PointerOwners
 from .recorder import ModuleLaunches, Most, Recorder
+from .triton_launches import ImitatedDriver, TritonHooks
 
 # Multiprocessors and names of the devices that are imitated, by compute capability.
 _DEVICES = {
@@ -63,10 +64,11 @@ def install() -> None:
         configurations=int(environment["TILEVERIFY_RECORD_CONFIGURATIONS"]),
         interpret=interpret,
     )
-    for name in ("cuda.tile._cext", "cuda.bindings.driver", "cuda.core", "cupy"):
+    for name in ("cuda.tile._cext", "cuda.bindings.driver", "cuda.core", "cupy", "triton.compiler.compiler"):
         after.call(name, lambda module: notes.write({"event": "cuda_tile"}))
     device = None if runs else imitate_gpu(after, (major, minor), kernels_run=interpret is not None)
     watch(after, hooks)
+    watch_triton(after, TritonHooks(recorder, runs=runs, interpret=interpret.triton if interpret is not None else None))
     modules = Modules(notes, environment["TILEVERIFY_RECORD_PYTHON"], Path(environment["TILEVERIFY_RECORD_PACKAGE"]))
     owners = PointerOwners(on_host=not runs)
     launches = ModuleLaunches(recorder, modules, owners, runs=runs, results_matter=interpret is not None)
@@ -83,6 +85,12 @@ def watch(after: AfterImport, hooks: LaunchHooks) -> None:
     after.call("cuda.tile.tune._tune_utils", hooks.install_tune_utilities)
     after.call("cuda.tile.jax._jax", hooks.install_jax)
     after.call("tileverify.launching.launcher", hooks.install_launcher)
+
+
+def watch_triton(after: AfterImport, hooks: TritonHooks) -> None:
+    """Put ``hooks`` in front of Triton's compiler, as it is imported."""
+    after.call("triton.compiler.compiler", hooks.install_compiler)
+    after.call("triton.runtime.autotuner", hooks.install_autotuner)
 
 
 def watch_modules(after: AfterImport, launches: ModuleLaunches, device: Imitated | None) -> None:
@@ -128,6 +136,7 @@ def imitate_gpu(after: AfterImport, capability: tuple[int, int], *, kernels_run:
 
     NoDriver(capability, device.multiprocessors).offer()
     after.call("torch", torch_imported)
+    after.call("triton.runtime.driver", ImitatedDriver(device).install)
     return device
 
 

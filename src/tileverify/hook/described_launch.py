@@ -70,6 +70,14 @@ class DescribedList(TypedDict):
     items: list[DescribedArray]
 
 
+class DescribedDescriptor(TypedDict):
+    """A tensor descriptor made by the host: an array, and the extents of the block that one access moves."""
+
+    kind: Literal["descriptor"]
+    array: DescribedArray
+    block: list[int]
+
+
 class FieldNames(TypedDict, total=False):
     fields: list[str]
 
@@ -89,7 +97,8 @@ class DescribedOpaque(TypedDict):
 
 
 Described: TypeAlias = (
-    "DescribedArray | DescribedScalar | DescribedConstant | DescribedList | DescribedTuple | DescribedOpaque"
+    "DescribedArray | DescribedScalar | DescribedConstant | DescribedList | DescribedDescriptor | DescribedTuple"
+    " | DescribedOpaque"
 )
 """One argument of a launch."""
 Words: TypeAlias = "bool | int | str | list[Words] | ConstraintWords | None"
@@ -260,6 +269,8 @@ def _spans(argument: Described) -> Sequence[tuple[int, int]]:
             low, high = low + min(0, (size - 1) * stride), high + max(0, (size - 1) * stride)
         start = argument["address"]
         return [(start + low * argument["bits"] // 8, start + ((high + 1) * argument["bits"] + 7) // 8)]
+    if argument["kind"] == "descriptor":
+        return _spans(argument["array"])
     if argument["kind"] == "list" or argument["kind"] == "tuple":
         return [span for item in argument["items"] for span in _spans(item)]
     return []

@@ -6,6 +6,7 @@ import importlib.machinery
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Protocol, SupportsInt, TypeAlias, TypeGuard
 
@@ -122,6 +123,21 @@ Interpret: TypeAlias = Callable[[TileKernel, Grid, Sequence[object]], None]
 """Runs a launch of a kernel, its grid and its arguments on arrays in the host's memory."""
 
 
+@dataclass(frozen=True, eq=False)
+class TritonSpecialisation:
+    """A ``@triton.jit`` function as Triton's compiler was asked for it: the text of its Triton IR, under ``symbol``.
+
+    ``parameters``: all of them, compile-time constants too, the parts of tuples one by one.  ``options``: ``num_warps``
+    and its like.
+    """
+
+    function: FunctionType
+    symbol: str
+    text: str
+    parameters: list[str]
+    options: dict[str, int]
+
+
 class Observer(Protocol):
     """What is told of every launch before it is made."""
 
@@ -140,6 +156,26 @@ class Observer(Protocol):
         """The same of a launch whose arguments lie in no memory yet."""
 
 
+class TritonObserver(Protocol):
+    """What is told of every launch of a Triton kernel before it is made."""
+
+    def triton_room(self, function: FunctionType) -> bool:
+        """Whether one more specialisation of a Triton kernel is wanted."""
+
+    def triton_launch(
+        self,
+        specialisation: TritonSpecialisation,
+        grid: Grid,
+        described: Sequence[Described],
+        arrays: Sequence[object],
+    ) -> bool:
+        """``arrays``: the objects behind ``described``.  Whether nothing needs to be told of an equal launch: the same
+        numbers, and arrays at the same places."""
+
+    def triton_failed(self, function: FunctionType | None, error: Exception) -> None:
+        """A launch that cannot be written down."""
+
+
 # -------------------------------------------------------------------------------------------------------------- imports
 # Run a callback right after a module was imported, whenever the program does so.
 
@@ -155,6 +191,10 @@ class AfterImport:
 
     def install(self) -> None:
         sys.meta_path.insert(0, self)
+
+    def remove(self) -> None:
+        """What is imported from now on is nobody's concern."""
+        sys.meta_path.remove(self)
 
     def call(self, name: str, callback: Callback) -> None:
         """Call ``callback(module)`` once module ``name`` has been executed; at once if it has been already."""

@@ -101,6 +101,8 @@ def _arrays(argument: Described) -> Iterator[DescribedArray]:
         yield argument
     elif argument["kind"] == "list":
         yield from argument["items"]
+    elif argument["kind"] == "descriptor":
+        yield argument["array"]
     elif argument["kind"] == "tuple":
         for item in argument["items"]:
             yield from _arrays(item)

@@ -14,14 +14,23 @@ import threading
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Protocol
 
-from .foreign import Grid, Interpret, TileKernel
+from .described_launch import Described
+from .foreign import Grid, TileKernel, TritonSpecialisation
 
 OLDEST = (3, 11)
 
 
 class CannotInterpret(RuntimeError):
-    """The program's Python is too old, or has no NumPy; or the kernel is none of ``cuda.tile``."""
+    """The program's Python is too old, or has no NumPy; or the kernel is one that host code loads."""
+
+
+class HostInterpreter(Protocol):
+    """`launching.on_cpu.Interpreter`."""
+
+    def launch(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object]) -> None: ...
+    def launch_triton(self, made: TritonSpecialisation, grid: Grid, descriptions: Sequence[Described]) -> None: ...
 
 
 class Interpreting:
@@ -30,16 +39,24 @@ class Interpreting:
     def __init__(self, package: Path) -> None:
         self._package = package
         self._lock = threading.Lock()
-        self._launch: Interpret | None = None
+        self._interpreter: HostInterpreter | None = None
 
     def __call__(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object]) -> None:
         """Run all blocks of a launch; raises what `launching.on_cpu` raises, and `CannotInterpret`."""
         with self._lock, without_imitation():
-            if self._launch is None:
-                self._launch = self._load()
-            self._launch(kernel, grid, arguments)
+            self._loaded().launch(kernel, grid, arguments)
 
-    def _load(self) -> Interpret:
+    def triton(self, made: TritonSpecialisation, grid: Grid, described: Sequence[Described]) -> None:
+        """The same of a ``@triton.jit`` function."""
+        with self._lock, without_imitation():
+            self._loaded().launch_triton(made, grid, described)
+
+    def _loaded(self) -> HostInterpreter:
+        if self._interpreter is None:
+            self._interpreter = self._load()
+        return self._interpreter
+
+    def _load(self) -> HostInterpreter:
         if sys.version_info < OLDEST:
             raise CannotInterpret("interpreting launches needs Python 3.11 or newer in the program; use --no-gpu alone")
         try:
@@ -48,8 +65,8 @@ class Interpreting:
             raise CannotInterpret("interpreting launches needs NumPy in the program; use --no-gpu alone") from None
         if "tileverify" not in sys.modules and importlib.util.find_spec("tileverify") is None:
             _import_from(self._package)
-        launch: Interpret = importlib.import_module("tileverify.launching.on_cpu").Interpreter().launch
-        return launch
+        interpreter: HostInterpreter = importlib.import_module("tileverify.launching.on_cpu").Interpreter()
+        return interpreter
 
 
 def _import_from(package: Path) -> None:

@@ -67,7 +67,13 @@ class Source(TypedDict):
     id: str
 
 
-class NotedSpecialisation(TypedDict):
+class Produced(TypedDict, total=False):
+    """``producer``: ``triton``, whose kernels are kept as Triton IR (``.ttir``); all others are as bytecode."""
+
+    producer: Literal["triton"]
+
+
+class NotedSpecialisation(Produced):
     """One bytecode of a kernel.  ``key``: its number in this process; ``bytecode``: the SHA-256 that names the file."""
 
     event: Literal["specialisation"]

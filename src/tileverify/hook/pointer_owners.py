@@ -43,7 +43,7 @@ class Owner:
     @property
     def aligned(self) -> int:
         """Bytes, a power of two: what is certain on a device, where an allocation begins as aligned as it does."""
-        return _alignment(self.address - self.base if self.base else self.address)
+        return alignment(self.address - self.base if self.base else self.address)
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,8 @@ class PointerOwners:
         return around
 
 
-def _alignment(offset: int) -> int:
+def alignment(offset: int) -> int:
+    """Bytes, a power of two: what is told of an address this far from one that any alignment divides."""
     return min(offset & -offset, TOLD_ALIGNMENT) if offset else TOLD_ALIGNMENT
 
 

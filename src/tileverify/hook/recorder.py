@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Literal, SupportsInt
 
 from .described_launch import ConstraintWords, Described, conflicts, describe, describe_constraint
-from .foreign import Grid, JitSignature, TileKernel
+from .foreign import Grid, JitSignature, TileKernel, TritonSpecialisation
 from .index_contents import Content, IndexContents, forget_numbers
 from .interpreting import CannotInterpret
 from .modules import Modules, NotedEntry, TileModule, described
@@ -156,6 +156,58 @@ class Recorder:
         """A launch of an entry (``None``: of a module that cannot be read) could not be written down."""
         with self._lock:
             self._note_error(entry_source(entry) if entry is not None else None, error, "failed")
+
+    def triton_room(self, function: FunctionType) -> bool:
+        """Whether one more specialisation of the kernel is kept; it is noted if not."""
+        with self._lock:
+            return self._has_room(describe_source(function), function.__name__)
+
+    def triton_launch(
+        self,
+        specialisation: TritonSpecialisation,
+        grid: Grid,
+        described: Sequence[Described],
+        arrays: Sequence[object],
+    ) -> bool:
+        """Record one launch of a ``@triton.jit`` function; ``arrays``: the objects behind what is described."""
+        with self._lock:
+            try:
+                digest = self._notes.store(specialisation.text.encode(), "ttir")
+                identity = (specialisation.function, "", digest)
+                if identity not in self._known:
+                    self._known[identity] = _Specialisation(self._specialise_triton(specialisation, described, digest))
+                known = self._known[identity]
+                contents = self._contents.of_launch(identity, specialisation.parameters, arrays, described, known.key)
+                number = self._record(known, _grid(grid), described, "launch")
+                if number is not None and known.key is not None:
+                    self._record_contents(contents, known.key, number)
+            except Exception as error:
+                self.triton_failed(specialisation.function, error)
+        return False
+
+    def triton_failed(self, function: FunctionType | None, error: Exception) -> None:
+        """A launch of a Triton kernel could not be written down."""
+        with self._lock:
+            self._note_error(describe_source(function) if function is not None else None, error, "failed")
+
+    def _specialise_triton(self, made: TritonSpecialisation, described: Sequence[Described], digest: str) -> int:
+        options = ", ".join(f"{name} = {value}" for name, value in made.options.items())
+        return self._note_specialisation(
+            {
+                "event": "specialisation",
+                "key": 0,
+                "kernel": describe_source(made.function),
+                "symbol": made.symbol,
+                "options": f"{{ {options} }}" if options else "",
+                "parameters": made.parameters,
+                "signature": [_constraint(each["kind"] == "array") for each in described],
+                "calling_convention": "triton",
+                "bytecode_version": "",
+                "architecture": self._architecture,
+                "bytecode": digest,
+                "producer": "triton",
+            }
+        )
 
     def _specialise_entry(self, module: TileModule, entry: NotedEntry) -> int | None:
         source = entry_source(entry)

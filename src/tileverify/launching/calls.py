@@ -12,7 +12,7 @@ from functools import cache
 from math import gcd
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from ..contract.element_types import ELEMENT_TYPES
 from ..contract.facts.facts_of_contents import observed_facts
 from ..contract.launch import GRID_MAX, Argument, ConstantArgument, KernelUnit, LaunchSpec, ListArgument, TupleArgument
 from ..contract.spec import build_launch
-from ..contract.spec_files import decorated_launches, raw_launch
+from ..contract.spec_files import RawLaunch, decorated_launches, raw_launch
 from ..contract.strides import overlaps
 from ..frontend.sources.bytecode_file import bytecode_entries, entry_unit
 from ..frontend.sources.cutile import CutileKernel, export_bytecode
@@ -187,6 +187,34 @@ def spec_of(
     for ``data``, the facts that are stated; ``alias``: groups of arguments that the compiler was told of.  Raises
     `UsageError` for an argument that launch specs cannot say, and `LaunchRefused` for one that no contract admits.
     """
+    raw = raw_call(kernel, descriptions, contents, vouched, grid, alias)
+    if data:
+        raw = replace(raw, fields={**raw.fields, "data": list(data)})
+    return build_launch(raw, LAUNCH, None)
+
+
+class NamedKernel(Protocol):
+    """A kernel as messages and specs name it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def parameters(self) -> Sequence[str]: ...
+    @property
+    def file(self) -> Path: ...
+    @property
+    def line(self) -> int: ...
+
+
+def raw_call(
+    kernel: NamedKernel,
+    descriptions: Sequence[Described],
+    contents: Mapping[str, NDArray[np.generic]],
+    vouched: bool,
+    grid: Grid | None,
+    alias: Sequence[Sequence[str]] = (),
+) -> RawLaunch:
+    """The same as a spec file would have it."""
     for name, array in named_arrays(kernel.parameters, descriptions):
         if any(stride < 0 for stride in array.strides):
             raise LaunchRefused(
@@ -204,10 +232,7 @@ def spec_of(
     del fields["origin"]  # it is no recording: who makes the call says so
     if grid is None:
         del fields["grid"]
-    if data:
-        fields["data"] = list(data)
-    raw = raw_launch(fields, str(kernel.file), kernel.line, 0)
-    return build_launch(raw, LAUNCH, None)
+    return raw_launch(fields, str(kernel.file), kernel.line, 0)
 
 
 def compiled(kernel: Kernel, signature: JitSignature, spec: LaunchSpec, architecture: str | None = None) -> KernelUnit:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import hashlib
+import importlib.util
 import sys
 import threading
 import warnings
@@ -24,8 +25,9 @@ from ..backend.guard import LaunchRefused
 from ..backend.guard.arguments import Grid, Value
 from ..contract.launch import KernelUnit, LaunchSpec
 from ..hook.described_launch import Described
-from ..hook.foreign import JitSignature
+from ..hook.foreign import AfterImport, JitSignature
 from ..hook.launch_hooks import numpy_as_cuda
+from ..hook.triton_launches import TritonHooks
 from ..pipeline import CheckOptions
 from ..pipeline.verdict_cache import default_folder
 from ..system.atomic_file import is_private, read_private, write_private
@@ -39,8 +41,8 @@ from .contents import Contents, contents_of
 from .launch_cache import Planned, Remembered, never
 from .launch_types import Arguments, GivenGrid, GivenOptions, Key, LaunchedKernel, LaunchOptions, Stream, options_of
 from .on_cpu import HOST, HostPlan
-from .optouts import OptOut, current, note
-from .proofs import BrokenFact, LaunchProof, Request, Specialisation
+from .proofs import BrokenFact, LaunchProof, Request, Specialisation, admitted
+from .triton_guard import TritonGuard
 
 
 @dataclass
@@ -121,7 +123,7 @@ class Launcher:
 
         axes = specialisation.covering_grid(request(None), self.options) if grid is None else calls.grid_of(grid)
         wanted = request(axes)
-        proof = self._admitted(known, specialisation, wanted, looked)
+        proof = admitted(known, specialisation, wanted, self.options, looked=looked)
         look = None if proof is None else proof.look(wanted)
         lists = dict(calls.lists_of(known.parameters, asked.descriptions))
         if proof is not None and proof.guard is not None:
@@ -170,19 +172,6 @@ class Launcher:
         """The kernel with the numbers of a launch as its contract, whatever a proof says of it."""
         asked = self.asked(None, kernel, arguments)
         return replace(self._specialisation(asked).unit, launch=asked.spec(calls.grid_of(grid)))
-
-    def _admitted(
-        self, kernel: Kernel, specialisation: Specialisation, request: Request, looked: bool
-    ) -> LaunchProof | None:
-        """The proof; ``None`` where an opt-out lets the launch pass without one."""
-        try:
-            return specialisation.admit(request, self.options, looked=looked)
-        except LaunchRefused as refused:
-            reason = current()
-            if reason is None:
-                raise
-            note(OptOut(reason, kernel.name, str(kernel.file), kernel.line, refused.message))
-            return None
 
     def _kernel(self, kernel: object) -> Kernel:
         try:
@@ -412,18 +401,28 @@ def verified_kernel(function: object = None, /, **hints: object) -> object:
 
 
 class Patch:
-    """``cuda.tile.launch`` replaced by a verified launch, until `undo`, also where modules or classes took it before.
+    """``cuda.tile.launch`` and launches of Triton replaced by verified ones, until `undo`, also where modules or
+    classes took them before.
 
     Other ways to launch a kernel, such as ``launch_extended``, are refused meanwhile.  What was taken into other places
     (a closure, a table, ``functools.partial``) cannot be replaced: a RuntimeWarning names it.
     """
 
     def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+        self._before: list[tuple[object, str, object]] = []
+        triton = TritonHooks(TritonGuard(launcher.options), runs=True)
+        self._triton, self._imports = triton, AfterImport()
+        if _installed("triton"):
+            self._imports.call("triton.compiler.compiler", triton.install_compiler)
+        if not _installed("triton") or _installed("cuda.tile"):
+            self._replace_cutile()
+        self._imports.install()
+
+    def _replace_cutile(self) -> None:
         import cuda.tile as ct
         from cuda.tile import _cext
 
-        self._launcher = launcher
-        self._before: list[tuple[object, str, object]] = []
         replaced: dict[int, tuple[object, Callable[..., object]]] = {}
         for owner in (ct, _cext, *([sys.modules[_JAX]] if _JAX in sys.modules else [])):
             for name in ("launch", *_BESIDE):
@@ -440,7 +439,7 @@ class Patch:
             warnings.warn(
                 f"tileverify.patch(): what was taken before it stays unverified in {', '.join(left)}; patch first",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _replace(self, owner: object, name: str, function: object) -> None:
@@ -462,7 +461,10 @@ class Patch:
         )
 
     def undo(self) -> None:
-        """Put ``cuda.tile`` back as it was."""
+        """Put ``cuda.tile`` and Triton back as they were."""
+        if self._imports in sys.meta_path:
+            self._imports.remove()
+        self._triton.undo()
         while self._before:
             owner, name, function = self._before.pop()
             setattr(owner, name, function)
@@ -474,6 +476,13 @@ class Patch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.undo()
+
+
+def _installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except ModuleNotFoundError:  # no ``cuda``
+        return False
 
 
 def _namespaces() -> Iterator[ModuleType | type]:

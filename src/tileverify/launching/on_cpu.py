@@ -23,7 +23,8 @@ from ..backend.numbers.blocks import execute_launch
 from ..contract.element_types import ELEMENT_TYPES
 from ..contract.launch import Argument, ArrayArgument, ConcreteArray, ConcreteLaunch, KernelUnit, ScalarArgument, flat
 from ..frontend.bytecode.model import Entry, Module
-from ..hook.described_launch import HOST_MEMORY
+from ..hook.described_launch import HOST_MEMORY, Described
+from ..hook.foreign import TritonSpecialisation
 from ..hook.launch_hooks import host_as_cuda
 from ..pipeline.unit_summary import entry_of
 from ..system.errors import TileVerifyError, UsageError
@@ -32,6 +33,7 @@ from .calls import span
 from .launch_log import leaves
 from .launch_types import Arguments, GivenGrid, Key, Stream
 from .reach import decoded
+from .triton_calls import CalledTritonKernel
 
 Bytes = NDArray[np.uint8]
 Look = Callable[[], None]
@@ -333,6 +335,19 @@ class Interpreter:
     """Kernels are compiled once for each signature."""
 
     _units: dict[Key, KernelUnit] = field(default_factory=dict)
+    _triton: dict[TritonSpecialisation, tuple[CalledTritonKernel, KernelUnit]] = field(default_factory=dict)
+
+    def launch_triton(self, made: TritonSpecialisation, grid: GivenGrid, descriptions: Sequence[Described]) -> None:
+        """The same of a ``@triton.jit`` function, whose arguments are described; raises what `launch` does."""
+        kernel, unit = self._triton.get(made, (CalledTritonKernel(made), None))
+        named = dict(calls.named_values(kernel.parameters, descriptions))
+        _in_memory(kernel.name, named.values())
+        axes = calls.grid_of(grid)
+        spec = kernel.spec(descriptions, {}, axes)
+        if unit is None:
+            unit = kernel.compiled(spec)
+            self._triton[made] = kernel, unit
+        run(replace(unit, launch=spec), tuple(named.values()), {}, axes)
 
     def launch(self, kernel: object, grid: GivenGrid, arguments: Arguments) -> None:
         """Run all blocks in the order of their ids.

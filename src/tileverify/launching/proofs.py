@@ -32,8 +32,9 @@ from ..system.errors import SpecError, UnsupportedOperation, UsageError
 from ..system.printable import display_path
 from ..system.readings import shown_place
 from ..verifier.obligations.layout import IndexFootprint, place
-from .calls import Touched
+from .calls import NamedKernel, Touched
 from .contents import Contents
+from .optouts import OptOut, current, note
 from .reach import Reach, decoded, reads_ahead
 
 MOST_REFUSALS: Final = 256
@@ -188,6 +189,20 @@ class Specialisation:
         if result.verdict is Verdict.ERROR and result.findings and result.findings[0].message == NO_SOLVER:
             raise LaunchRefused(_no_bundle(unit))
         return proof_of(unit, result, self._touched_under)
+
+
+def admitted(
+    kernel: NamedKernel, specialisation: Specialisation, request: Request, options: CheckOptions, *, looked: bool = True
+) -> LaunchProof | None:
+    """`Specialisation.admit`; ``None`` where an opt-out lets the launch of ``kernel`` pass without a proof."""
+    try:
+        return specialisation.admit(request, options, looked=looked)
+    except LaunchRefused as refused:
+        reason = current()
+        if reason is None:
+            raise
+        note(OptOut(reason, kernel.name, str(kernel.file), kernel.line, refused.message))
+        return None
 
 
 def _no_bundle(unit: KernelUnit) -> str:

@@ -107,7 +107,7 @@ class _Attempts:
         try:
             unit = unit_of_launch(self.entry, self.bytecode, self.entry["launches"][0])
             self.written = touched_by(unit).written
-            tiles = tile_sizes(entry_of(decode(self.bytecode, file=str(unit.file)), unit))
+            tiles = tile_sizes(entry_of(decode(unit.bytecode, file=str(unit.file)), unit))
         except (TileVerifyError, NotExpressible):
             return []
         return list(general_launches(self.entry, self.written, tiles))
@@ -159,7 +159,8 @@ def _placed(entry: RecordedSpecialisation, launch: RecordedLaunch) -> Iterator[D
             paths = [f".{field}" for field in fields] if fields else [f"[{n}]" for n in range(len(argument["items"]))]
             parts = zip(paths, argument["items"], items_of(constraint), strict=True)
             return {**argument, "items": [place(f"{name}{path}", item, each) for path, item, each in parts]}
-        assert argument["kind"] != "list"  # launches with lists are left as they are
+        assert argument["kind"] != "list"  # launches with lists or descriptors are left as they are
+        assert argument["kind"] != "descriptor"
         return argument
 
     named = zip(entry["parameters"], launch["arguments"], entry["signature"], strict=True)

@@ -29,6 +29,7 @@ from .recorded import (
     GeneralWords,
     RecordedArgument,
     RecordedArray,
+    RecordedDescriptor,
     RecordedLaunch,
     RecordedList,
     RecordedSpecialisation,
@@ -77,11 +78,11 @@ def general_launches(
     """One for each group of launches of a specialisation (as in ``index.json``) that differ in numbers alone.
 
     ``written``: the arrays that the kernel writes; ``tiles``: extents of its tiles, where known.  Launches with lists
-    of arrays are left as they are.
+    of arrays or descriptors are left as they are.
     """
     groups: dict[str, list[int]] = {}
     for position, launch in enumerate(entry["launches"]):
-        if not any(argument["kind"] in ("list", "opaque") for argument in _leaves(launch["arguments"])):
+        if not any(argument["kind"] in ("list", "descriptor", "opaque") for argument in _leaves(launch["arguments"])):
             groups.setdefault(_without_numbers(launch), []).append(position)
     for positions in groups.values():
         launches = [entry["launches"][position] for position in positions]
@@ -94,7 +95,7 @@ def items_of(constraint: ConstraintWords) -> Sequence[ConstraintWords]:
     return constraint["items"] if "items" in constraint else constraint["fields"]
 
 
-_Leaf = RecordedArray | DescribedScalar | DescribedConstant | RecordedList | DescribedOpaque
+_Leaf = RecordedArray | DescribedScalar | DescribedConstant | RecordedList | RecordedDescriptor | DescribedOpaque
 
 
 def _leaves(arguments: Sequence[RecordedArgument]) -> Iterator[_Leaf]:

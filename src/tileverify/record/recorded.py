@@ -29,7 +29,7 @@ from ..hook.described_launch import (
     DescribedScalar,
     FieldNames,
 )
-from ..hook.notes import Source
+from ..hook.notes import Produced, Source
 from ..pipeline.unit_summary import summary_of
 from ..system.errors import TileVerifyError
 
@@ -46,13 +46,20 @@ class RecordedList(TypedDict):
     items: list[RecordedArray]
 
 
+class RecordedDescriptor(TypedDict):
+    kind: Literal["descriptor"]
+    array: RecordedArray
+    block: list[int]
+
+
 class RecordedTuple(FieldNames):
     kind: Literal["tuple"]
     items: list[RecordedArgument]
 
 
 RecordedArgument: TypeAlias = (
-    "RecordedArray | DescribedScalar | DescribedConstant | RecordedList | RecordedTuple | DescribedOpaque"
+    "RecordedArray | DescribedScalar | DescribedConstant | RecordedList | RecordedDescriptor | RecordedTuple"
+    " | DescribedOpaque"
 )
 
 
@@ -110,7 +117,8 @@ class GeneralTuple(FieldNames):
 
 
 GeneralArgument: TypeAlias = (
-    "GeneralArray | GeneralScalar | DescribedConstant | RecordedList | GeneralTuple | DescribedOpaque"
+    "GeneralArray | GeneralScalar | DescribedConstant | RecordedList | RecordedDescriptor | GeneralTuple"
+    " | DescribedOpaque"
 )
 
 
@@ -148,7 +156,7 @@ class Gpu(StrEnum):
     NONE = "none"
 
 
-class _Listed(TypedDict, total=False):
+class _Listed(Produced, total=False):
     launches: list[RecordedLaunch]
     source_spec: str
     generalised: list[Generalised]
@@ -156,7 +164,8 @@ class _Listed(TypedDict, total=False):
 
 
 class RecordedSpecialisation(_Listed):
-    """One specialisation.  ``bytecode``, ``spec`` and ``source_spec`` name files; ``launches`` are always there."""
+    """One specialisation.  ``bytecode`` (of Triton: its IR), ``spec`` and ``source_spec`` name files; ``launches`` are
+    always there."""
 
     kernel: str
     source: Source
@@ -306,19 +315,32 @@ def _capped(column: Column, form: _Form) -> str | None:
 # A recorded launch as what the verifier is given, and what is known of its arrays without a proof.
 
 
-def unit_of_launch(entry: RecordedSpecialisation, bytecode: bytes, launch: RecordedLaunch | GeneralWords) -> KernelUnit:
-    """Raises a `TileVerifyError`, or `NotExpressible` for what a spec cannot say."""
+def unit_of_launch(entry: RecordedSpecialisation, kept: bytes, launch: RecordedLaunch | GeneralWords) -> KernelUnit:
+    """``kept``: the file of the specialisation, bytecode or Triton IR.
+
+    Raises a `TileVerifyError`, or `NotExpressible` for what a spec cannot say.
+    """
     symbol, file = entry["symbol"], Path(entry["bytecode"])
     table = launch_table(symbol, entry["parameters"], launch, constants=False, name="general")
-    spec = build_launch(raw_launch(tomllib.loads(table)["launch"][0], str(file), None, 0), "general", None)
-    known = next(each for each in bytecode_entries(bytecode, file) if each.symbol == symbol)
-    return entry_unit(known, spec)
+    raw = raw_launch(tomllib.loads(table)["launch"][0], str(file), None, 0)
+    if is_triton(entry):
+        from ..frontend.triton.triton_kernels import compile_triton_ir, kernels_of_ir
+
+        kernel = next(each for each in kernels_of_ir(kept.decode(), file) if each.name == symbol)
+        return compile_triton_ir(kernel, build_launch(raw, "general", kernel.parameters))
+    known = next(each for each in bytecode_entries(kept, file) if each.symbol == symbol)
+    return entry_unit(known, build_launch(raw, "general", None))
 
 
-def only_read(entry: RecordedSpecialisation, bytecode: bytes) -> frozenset[str]:
+def is_triton(entry: Produced) -> bool:
+    """Whether Triton IR is kept of the specialisation."""
+    return entry.get("producer") == "triton"
+
+
+def only_read(entry: RecordedSpecialisation, kept: bytes) -> frozenset[str]:
     """The array parameters that no block writes; none of a kernel that the tool cannot read."""
     try:
-        unit = unit_of_launch(entry, bytecode, entry["launches"][0])
-        return summary_of(decode(bytecode, file=str(unit.file)), unit).stable_arrays
+        unit = unit_of_launch(entry, kept, entry["launches"][0])
+        return summary_of(decode(unit.bytecode, file=str(unit.file)), unit).stable_arrays
     except (TileVerifyError, NotExpressible):
         return frozenset()

@@ -25,6 +25,8 @@ _HOOK = PACKAGE / "hook"
 _CACHES = ("TILECPP_CACHE_DIR",)
 """Where programs keep cubins of CUDA Tile C++ from run to run.  A recorded one has its kernels compiled anew: a cubin
 does not say of what Tile IR it was made."""
+_COMPILED = {"TORCHINDUCTOR_USE_STATIC_CUDA_LAUNCHER": "0", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+"""What has `torch.compile` launch its kernels by Triton's own launcher, compiled in the process that is recorded."""
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _ENDED = {128 + number for number in (*_ENDING, signal.SIGINT)}
 """Exit codes of a command after which nobody waits for more."""
@@ -169,6 +171,7 @@ def recording_environment(journals: Path, startup: Path, gpu: Gpu, options: Reco
         "TILEVERIFY_RECORD_REPEATS": "1" if options.repeats else "",
         "TILEVERIFY_RECORD_CONFIGURATIONS": str(options.configurations),
         **{name: str(journals.resolve() / "compiled") for name in _CACHES},
+        **_COMPILED,
     }
 
 
@@ -221,7 +224,7 @@ def _nothing(command: Sequence[str], exit_code: int, recording: Recording) -> st
     if recording.imported_cuda_tile:
         return f"{ended} launched no kernel of Tile IR; nothing was recorded"
     return (
-        f"{ended} imported neither cuda.tile nor cuda.core nor cuda.bindings; nothing was recorded "
+        f"{ended} imported neither cuda.tile nor triton nor cuda.core nor cuda.bindings; nothing was recorded "
         "(a Python started with -I, -E or -S cannot be recorded, it ignores PYTHONPATH)"
     )
 

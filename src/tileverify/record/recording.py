@@ -1,7 +1,8 @@
 """A recording: what the journals of a run say, and the folder that is made of it.
 
-The folder holds, for every specialisation of a kernel, ``NAME.HASH.tileirbc`` and its launch specs
-``NAME.HASH.tileverify.toml``; ``sources/`` has launch specs for the kernels' source files; ``index.json`` lists all.
+The folder holds, for every specialisation of a kernel, ``NAME.HASH.tileirbc`` (of a Triton kernel: its IR,
+``NAME.HASH.ttir``) and its launch specs ``NAME.HASH.tileverify.toml``; ``sources/`` has launch specs for the kernels'
+source files; ``index.json`` lists all.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from .recorded import (
     RecordedRun,
     RecordedSpecialisation,
     WhatThereIs,
+    is_triton,
 )
 
 SCHEMA = "tileverify/recording/1"
@@ -154,7 +156,7 @@ class Recording:
             name = plain_stem(re.sub(r"[^A-Za-z0-9_]", "_", event["kernel"]["name"]))
             stem = f"{name}.{event['bytecode'][:12]}"
             notes.stems[event["key"]] = stem
-            self.bytecode[stem] = folder / f"{event['bytecode']}.tileirbc"
+            self.bytecode[stem] = folder / f"{event['bytecode']}{_suffix(event)}"
             self.specialisations.setdefault(stem, _entry(stem, event))
         elif event["event"] == "cuda_tile":
             self.imported_cuda_tile = True
@@ -170,9 +172,9 @@ class Recording:
         index = read_index(folder)
         self.earlier += index["runs"]
         for entry in index["specialisations"]:
-            stem = plain_stem(Path(entry["bytecode"]).name.removesuffix(".tileirbc"))
+            stem = plain_stem(Path(entry["bytecode"]).name.removesuffix(_suffix(entry)))
             self.bytecode.setdefault(stem, folder / Path(entry["bytecode"]).name)
-            entry["bytecode"], entry["spec"] = f"{stem}.tileirbc", f"{stem}{SPEC_SUFFIX}"
+            entry["bytecode"], entry["spec"] = f"{stem}{_suffix(entry)}", f"{stem}{SPEC_SUFFIX}"
             entry.pop("generalised", None)
             entry.pop("not_generalised", None)
             for launch in entry.pop("launches"):
@@ -236,7 +238,15 @@ def _tables(entry: RecordedSpecialisation, kernel: str, *, constants: bool, pref
     named = [(str(position), launch) for position, launch in enumerate(entry["launches"])]
     named += [(general["name"], general) for general in entry.get("generalised", ())]
     written = set()
-    write = partial(launch_table, kernel, entry["parameters"], constants=constants, signature=entry["signature"])
+    options = entry["options"] if constants and is_triton(entry) else ""
+    write = partial(
+        launch_table,
+        kernel,
+        entry["parameters"],
+        constants=constants,
+        signature=entry["signature"],
+        options=options,
+    )
     for name, launch in named:
         try:
             text, essence = write(launch, name=f"{prefix}{name}"), write({**launch, "test": ""}, name="")
@@ -249,7 +259,7 @@ def _tables(entry: RecordedSpecialisation, kernel: str, *, constants: bool, pref
 
 
 def _entry(stem: str, event: notes.NotedSpecialisation) -> RecordedSpecialisation:
-    return {
+    entry: RecordedSpecialisation = {
         "kernel": event["kernel"]["qualname"],
         "source": event["kernel"],
         "symbol": event["symbol"],
@@ -259,11 +269,18 @@ def _entry(stem: str, event: notes.NotedSpecialisation) -> RecordedSpecialisatio
         "calling_convention": event["calling_convention"],
         "bytecode_version": event["bytecode_version"],
         "architecture": event["architecture"],
-        "bytecode": f"{stem}.tileirbc",
+        "bytecode": f"{stem}{_suffix(event)}",
         "bytecode_sha256": event["bytecode"],
         "spec": f"{stem}{SPEC_SUFFIX}",
         "launches": [],
     }
+    if is_triton(event):
+        entry["producer"] = "triton"
+    return entry
+
+
+def _suffix(of: notes.Produced) -> str:
+    return ".ttir" if is_triton(of) else ".tileirbc"
 
 
 def _failure(event: notes.LaunchError) -> LaunchFailure:
@@ -298,6 +315,8 @@ def _relocatable(argument: Described) -> RecordedArgument:
         return _relocatable_array(argument)
     if argument["kind"] == "list":
         return {"kind": "list", "items": [_relocatable_array(item) for item in argument["items"]]}
+    if argument["kind"] == "descriptor":
+        return {**argument, "array": _relocatable_array(argument["array"])}
     if argument["kind"] == "tuple":
         return {**argument, "items": [_relocatable(item) for item in argument["items"]]}
     return argument

@@ -13,7 +13,7 @@ from tileverify.frontend.bytecode.location import Location, user_frame
 from tileverify.frontend.triton.translate import translate
 from tileverify.frontend.triton.ttir import DescriptorType, TritonBlock, TritonOp
 from tileverify.frontend.triton.ttir_constants import constant_bits
-from tileverify.frontend.triton.ttir_reader import read_ttir, read_ttir_file
+from tileverify.frontend.triton.ttir_reader import read_ttir, read_ttir_text
 from tileverify.system.errors import SourceError
 
 PRINTED: Final = Path(__file__).parent / "printed"
@@ -35,7 +35,7 @@ def op(line: str) -> TritonOp:
 
 @pytest.mark.parametrize("file", sorted(PRINTED.glob("*.ttir")), ids=lambda file: file.stem)
 def test_what_triton_prints_is_read_and_translated(file: Path) -> None:
-    module = read_ttir_file(file)
+    module = read_ttir(read_ttir_text(file), str(file))
     (kernel,) = module.kernels
     assert kernel.name == file.stem
     made = decode(encode(translate(module, file=str(file))), file=str(file))
@@ -45,7 +45,7 @@ def test_what_triton_prints_is_read_and_translated(file: Path) -> None:
 
 def printed(name: str) -> dict[str, TritonOp]:
     """The ops of a printed kernel by the names of their results."""
-    (kernel,) = read_ttir_file(PRINTED / f"{name}.ttir").kernels
+    (kernel,) = read_ttir(read_ttir_text(PRINTED / f"{name}.ttir"), name).kernels
     return {result: each for block in kernel.body.blocks for each in block.ops for result in each.results}
 
 

@@ -120,7 +120,7 @@ def test_the_example_fails_exactly_where_blocks_race(processes: list[str], run_t
     assert ended.outcomes == {"test_sum_rows": "passed", "test_sum_all": "failed", "test_without_a_launch": "passed"}
     assert ended.code == 1
     assert "5 passed" not in ended.text
-    assert "4 launches of cuda.tile" in ended.text
+    assert "4 launches of tile kernels" in ended.text
     section = ended.section("test_sum_all")
     assert "'sum_all' is refuted: a tile block reads an element of `total` that another block writes" in section
     assert "error[TV102]" in section
@@ -330,4 +330,4 @@ def test_a_process_that_outlives_tests_fails_those_in_which_it_makes_a_bad_launc
     ended = run_tests(tmp_path, "--tileverify-no-gpu")
     expected = {"test_first": "passed", "test_racy": "failed", "test_right": "passed", "test_racy_again": "failed"}
     assert ended.outcomes == expected
-    assert "11 launches of cuda.tile" in ended.text
+    assert "11 launches of tile kernels" in ended.text

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...contract.launch import INFERRED, KernelParameter, KernelUnit, LaunchSpec
 from ...contract.spec import build_launch
-from ...contract.spec_files import RawLaunch, SourceSpecs, TunedConfiguration, expanded_launches
+from ...contract.spec_files import AutotuneConfiguration, RawLaunch, SourceSpecs, expanded_launches
 from ...system.errors import NoKernelFound, SourceError, TileVerifyError, UsageError
 from .bytecode_file import BytecodeEntry, bytecode_entries, entry_unit, is_bytecode, read_bytecode
 from .fixed_inputs import PythonScan, scan_python
@@ -88,7 +88,7 @@ class _Kernel:
     infer: Callable[[], KernelUnit]
     is_triton: bool = False
     is_helper: bool = False
-    configurations: tuple[TunedConfiguration, ...] = ()
+    configurations: tuple[AutotuneConfiguration, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +362,7 @@ def _python_kernels(path: Path, scan: PythonScan) -> list[_Kernel]:
         from .cutile import kernels_of_file
 
         kernels += [_python_kernel(kernel) for kernel in kernels_of_file(path, scan)]
-    if scan.triton:
+    if scan.triton or scan.calls_inductor:
         from ..triton.triton_kernels import triton_kernels_of_file
 
         kernels += [_triton_kernel(kernel) for kernel in triton_kernels_of_file(path, scan)]

@@ -136,6 +136,7 @@ class PythonScan:
     ``nested`` are such functions inside other functions, which an import does not make.  ``indirect``: the file
     calls ``ct.kernel(...)`` itself.  ``triton``: functions of ``@triton.jit`` at module level, name -> line; those
     that return a value, or that another of them calls, are ``helpers``.  ``relative``: it has relative imports.
+    ``calls_inductor``: it has kernels as texts, as `torch.compile` writes them.
     """
 
     kernels: dict[str, int] = field(default_factory=dict)
@@ -144,6 +145,7 @@ class PythonScan:
     relative: bool = False
     triton: dict[str, int] = field(default_factory=dict)
     helpers: frozenset[str] = frozenset()
+    calls_inductor: bool = False
 
     @property
     def may_hold_kernels(self) -> bool:
@@ -179,6 +181,8 @@ def scan_text(source: str | bytes, path: Path) -> PythonScan:
     visitor = _Visitor()
     visitor.visit(tree)
     jitted = triton_functions(tree)
+    if b"async_compile.triton(" in content:
+        return PythonScan(calls_inductor=True)
     if not visitor.modules and not visitor.names and not jitted:
         return PythonScan()
     return PythonScan(

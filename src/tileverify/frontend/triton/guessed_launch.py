@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from .inductor import element_type, is_inductor
+
 _ACCESSES: Final = ("load", "store")
 _BLOCK: Final = 128
 """What a constant is taken for that has no value anywhere: most are extents of a block."""
@@ -21,14 +23,21 @@ _BLOCK: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class GuessedParameters:
-    """``pointers``: the element type of each pointer; ``constants``: the values that are compiled in."""
+    """``pointers``: the element type of each pointer; ``constants``: the values that are compiled in; ``words``: what
+    Triton calls the types of parameters that are known."""
 
     pointers: Mapping[str, str]
     constants: Mapping[str, object]
+    words: Mapping[str, str] = field(default_factory=dict)
 
 
 def guessed_parameters(function: Any, decorated: object) -> GuessedParameters:
     """A guess for ``function``, Triton's `JITFunction`; ``decorated`` is what stands in the module under its name."""
+    if is_inductor(decorated):
+        signature = {name: str(word) for name, word in decorated.triton_meta["signature"].items()}
+        pointers = {name: element_type(word) for name, word in signature.items() if word.startswith("*")}
+        constants = {**decorated.triton_meta.get("constants", {}), **decorated.configs[0].kwargs}
+        return GuessedParameters(pointers, constants, signature)
     use = _PointerUse(function)
     names = [parameter.name for parameter in function.params if not parameter.is_constexpr]
     pointers = {name: "i32" if name in use.indices else "f32" for name in names if name in use.pointers}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from ...system.errors import EncodeError, SourceError
@@ -38,10 +39,26 @@ Ordered: TypeAlias = Literal["program", "triton", "most"]
 """`ProgramOrder`, `TritonOrder`, or the latter with every order that data flow may add."""
 
 
-def translate(module: TritonModule, kernel: str | None = None, *, file: str = "", order: Ordered = "program") -> Module:
+@dataclass(frozen=True, slots=True)
+class SharedArrays:
+    """Groups of positions of parameters: those that may share memory, and those that are one array."""
+
+    sharing: tuple[frozenset[int], ...] = ()
+    same: tuple[frozenset[int], ...] = ()
+
+
+def translate(
+    module: TritonModule,
+    kernel: str | None = None,
+    *,
+    file: str = "",
+    order: Ordered = "program",
+    shared: SharedArrays = SharedArrays(),
+) -> Module:
     """The Tile IR module of ``kernel``, the only one of ``module`` if it has no name; ``file`` is named in errors.
 
-    Raises :class:`Untranslated` at an op that has no translation.
+    Accesses of arrays that may share memory are ordered as those of one array.  Raises :class:`Untranslated` at an op
+    that has no translation.
     """
     kernels = {function.name: function for function in module.kernels}
     if kernel is None and len(kernels) != 1:
@@ -52,7 +69,7 @@ def translate(module: TritonModule, kernel: str | None = None, *, file: str = ""
     builder = ModuleBuilder(VERSION, producer=PRODUCER)
     types = [_parameter_type(function, parameter.type, file) for parameter in function.parameters]
     with builder.entry(function.name, types, location=function.location) as body:
-        Translator(module, TileBuilder(body, file), function, order).kernel()
+        Translator(module, TileBuilder(body, file), function, order, shared).kernel()
     return builder.build()
 
 
@@ -68,7 +85,9 @@ def _parameter_type(function: TritonFunction, type: object, file: str) -> TileTy
 class Translator:
     """One kernel under translation: the values known by their names, and the tokens of its accesses."""
 
-    def __init__(self, module: TritonModule, b: TileBuilder, function: TritonFunction, order: Ordered) -> None:
+    def __init__(
+        self, module: TritonModule, b: TileBuilder, function: TritonFunction, order: Ordered, shared: SharedArrays
+    ) -> None:
         self.module = module
         self.b = b
         self.calls: list[str] = []
@@ -83,10 +102,15 @@ class Translator:
                 self.define(f"%{parameter.name}", TritonPointer(value, element.pointee, (), None, parameter.name))
             else:
                 self.define(f"%{parameter.name}", value)
+        names = [parameter.name for parameter in function.parameters]
+        sharing = [frozenset(names[position] for position in group) for group in shared.sharing]
         if order == "program":
-            self.order = AccessTokens(ProgramOrder(b.body, self.parameters))
-        else:
-            self.order = AccessTokens(TritonOrder(b.body, self.parameters, most=order == "most"), DataFlow())
+            self.order = AccessTokens(ProgramOrder(b.body, self.parameters, sharing))
+            return
+        values = b.body.parameters
+        same = {values[position]: values[min(group)] for group in shared.same for position in group}
+        tokens = TritonOrder(b.body, self.parameters, sharing, most=order == "most")
+        self.order = AccessTokens(tokens, DataFlow(same))
 
     def kernel(self) -> None:
         roots = [

@@ -17,7 +17,7 @@ import tempfile
 import time
 import types
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from ...contract.launch import (
     ScalarArgument,
 )
 from ...contract.scope import ADDRESS
-from ...contract.spec_files import RawLaunch, TunedConfiguration, launches_on
+from ...contract.spec_files import AutotuneConfiguration, RawLaunch, launches_on
 from ...contract.spec_text import mistake_in
 from ...system.errors import SourceError
 from ..bytecode.encoder import encode
@@ -44,9 +44,10 @@ from ..sources.entry_launch import inferred_unit
 from ..sources.fixed_inputs import PythonScan, scan_python
 from ..sources.importing import import_file, visible
 from .guessed_launch import configurations, guessed_parameters
-from .translate import translate
+from .inductor import calling_code, forget_the_driver, is_inductor, speaks_of_inductor
+from .translate import SharedArrays, translate
 from .ttir import TritonFunction, TritonModule
-from .ttir_reader import read_ttir, read_ttir_file
+from .ttir_reader import declared_parameters, read_ttir, read_ttir_text
 
 EXTRA: Final = "triton"
 _DIVISOR: Final = 16
@@ -71,15 +72,17 @@ class TritonKernel:
     function: Any
     decorated_function: object = None
     is_helper: bool = False
+    launches: tuple[RawLaunch, ...] = ()
 
     def decorated(self) -> tuple[RawLaunch, ...]:
-        """The launches that ``@tileverify.launch`` wrote on the kernel, wherever it stands among its decorators."""
-        return launches_on(self.name, self.file, *_layers(self.decorated_function))
+        """The launches that the file itself makes, or that ``@tileverify.launch`` wrote, wherever it stands
+        among the decorators."""
+        return (*self.launches, *launches_on(self.name, self.file, *_layers(self.decorated_function)))
 
-    def configurations(self) -> tuple[TunedConfiguration, ...]:
+    def configurations(self) -> tuple[AutotuneConfiguration, ...]:
         """Those of ``@triton.autotune``, if it stands above the kernel."""
         return tuple(
-            TunedConfiguration(dict(each.kwargs), {"num_warps": each.num_warps, "num_stages": each.num_stages})
+            AutotuneConfiguration(dict(each.kwargs), {"num_warps": each.num_warps, "num_stages": each.num_stages})
             for each in configurations(self.decorated_function)
         )
 
@@ -115,7 +118,8 @@ def jit_function(value: object) -> Any:
     while jit is not None and value is not None:
         if isinstance(value, jit.JITFunction):
             return value
-        value = getattr(value, "fn", None) if type(value).__module__.startswith("triton.") else None
+        inside = type(value).__module__.startswith("triton.") or is_inductor(value)
+        value = getattr(value, "fn", None) if inside else None
     return None
 
 
@@ -125,6 +129,15 @@ def triton_kernels_of_file(path: Path, scan: PythonScan) -> tuple[TritonKernel, 
     Raises :class:`SourceError` where `triton` is not installed or the import fails.
     """
     need_triton(str(path))
+    code = calling_code(path) if scan.calls_inductor else None
+    if code is not None:
+        module = code.module()
+        made = {name: value for name, value in vars(module).items() if is_inductor(value)}
+        launches = code.launches(made)
+        kernels = triton_kernels_of_module(module, path)
+        return tuple(replace(kernel, launches=tuple(launches.get(kernel.name, ()))) for kernel in kernels)
+    if speaks_of_inductor(path):
+        forget_the_driver(path)
     return triton_kernels_of_module(import_file(path, package=scan.relative), path, scan.helpers)
 
 
@@ -174,7 +187,8 @@ def inferred_ir(kernel: TritonKernel, *, diagnostics: bool = True) -> tuple[Laun
     for parameter in kernel.function.params:
         pointee = guess.pointers.get(parameter.name)
         plain = f"*{_TYPES[pointee]}" if pointee is not None else parameter.annotation_type or "i32"
-        signature[parameter.name] = "constexpr" if parameter.is_constexpr else plain
+        known = guess.words.get(parameter.name, plain)
+        signature[parameter.name] = "constexpr" if parameter.is_constexpr else known
     try:
         text = triton_ir(kernel, signature, constants, {}, diagnostics=diagnostics)
     except SourceError as error:
@@ -250,8 +264,9 @@ def _is_one(argument: Argument) -> bool:
 
 def _translated(module: TritonModule, kernel: str | None, file: Path, spec: LaunchSpec, started: float) -> KernelUnit:
     """The unit of a kernel of ``module`` under a spec that describes the parameters of its IR."""
-    made = translate(module, kernel, file=str(file), order=spec.order)
-    most = translate(module, kernel, file=str(file), order="most") if spec.order == "triton" else made
+    shared = _shared_arrays(spec)
+    made = translate(module, kernel, file=str(file), order=spec.order, shared=shared)
+    most = translate(module, kernel, file=str(file), order="most", shared=shared) if spec.order == "triton" else made
     (entry,) = made.entries
     bytecode, most_ordered = encode(made), encode(most)
     return KernelUnit(
@@ -288,6 +303,18 @@ def edited_triton_unit(unit: KernelUnit, text: str) -> KernelUnit:
     raise SourceError(f"the changed source has no kernel '{unit.kernel}'", str(unit.file))
 
 
+def _shared_arrays(spec: LaunchSpec) -> SharedArrays:
+    """The groups of ``spec`` by the positions of its arguments."""
+    names = [argument.name for argument in spec.arguments]
+    places = {name: position for position, name in enumerate(names)}
+
+    def positions(groups: Iterable[frozenset[str]]) -> tuple[frozenset[int], ...]:
+        found = (frozenset(places[name] for name in group if name in places) for group in groups)
+        return tuple(group for group in found if len(group) > 1)
+
+    return SharedArrays(positions(spec.sharing()), positions(spec.same_arrays()))
+
+
 # ----------------------------------------------------------------------------------------------- Triton IR as a file
 @dataclass(frozen=True, slots=True)
 class TritonIrKernel:
@@ -305,18 +332,30 @@ class TritonIrKernel:
 
 def triton_ir_kernels(path: Path) -> tuple[TritonIrKernel, ...]:
     """The kernels of a ``.ttir`` file; :class:`SourceError` at a line that cannot be read."""
-    module = read_ttir_file(path)
+    return kernels_of_ir(read_ttir_text(path), path)
+
+
+def kernels_of_ir(text: str, path: Path) -> tuple[TritonIrKernel, ...]:
+    """The kernels of ``text``, which is named ``path`` in errors."""
+    module = read_ttir(text, str(path))
     return tuple(
         TritonIrKernel(
-            path, function.name, function.location.line if function.location else None, _named(function), module
+            path,
+            function.name,
+            function.location.line if function.location else None,
+            _named(function, declared_parameters(text)),
+            module,
         )
         for function in module.kernels
     )
 
 
-def _named(function: TritonFunction) -> tuple[KernelParameter, ...] | None:
+def _named(function: TritonFunction, declared: Sequence[str]) -> tuple[KernelParameter, ...] | None:
+    """Names that are ``declared`` go before printed ones, which may be those of a variable that a parameter became."""
     names = [parameter.name for parameter in function.parameters]
     numbered = [f"arg{number}" for number in range(len(names))]
+    if len(declared) == len(names):
+        return tuple(map(KernelParameter, declared))
     return None if names == numbered else tuple(map(KernelParameter, names))
 
 
@@ -360,8 +399,16 @@ def _specialisation(
 def _constant(argument: Argument, parameter: Any) -> tuple[object] | None:
     """The value that is compiled in; ``None`` if there is none."""
     if isinstance(argument, ConstantArgument):
-        return (argument.value,)
+        return (_language_type(argument.value),)
     return (1,) if _is_one(argument) and not getattr(parameter, "do_not_specialize", False) else None
+
+
+def _language_type(value: object) -> object:
+    """The data type that ``"tl.float16"`` names; any other constant as it is."""
+    if not isinstance(value, str) or not value.startswith("tl."):
+        return value
+    found: object = getattr(importlib.import_module("triton.language"), value.removeprefix("tl."), value)
+    return found
 
 
 def _type_word(kernel: TritonKernel, spec: LaunchSpec, argument: Argument, parameter: Any) -> str:

@@ -12,8 +12,9 @@ Triton IR has no tokens.  Two readings are of use:
 With ``most=True`` a store waits for all loads before it, as data flow may order any of them: what meets even then is a
 fault, what meets without is undecided.
 
-Arrays are the entry's pointers.  An access through a pointer that is none of them, a barrier, and an atomic that
-acquires or releases are ordered against every array.  The prover checks what may meet across arrays.
+Arrays are the entry's pointers; those that may share memory, as the launch says, count as one.  An access through a
+pointer that is none of them, a barrier, and an atomic that acquires or releases are ordered against every array.  The
+prover checks what may meet across arrays.
 """
 
 from __future__ import annotations
@@ -47,10 +48,16 @@ class _Last:
 class _Order:
     """The tokens of each array, and how regions hand them on."""
 
-    def __init__(self, body: BodyBuilder, roots: Iterable[str]) -> None:
+    def __init__(self, body: BodyBuilder, roots: Iterable[str], sharing: Iterable[frozenset[str]] = ()) -> None:
+        """``sharing``: groups of roots that may share memory; the first of a group stands for all."""
         self._body = body
+        self._standing = {root: root for root in roots}
+        for group in sharing:
+            joined = {self._standing[root] for root in group}
+            first = next(root for root in self._standing if root in joined)
+            self._standing |= {root: first for root, other in self._standing.items() if other in joined}
         start: Value = body.op("make_token")
-        self._last = {root: _Last(start, start, start) for root in (*roots, ANY)}
+        self._last = {root: _Last(start, start, start) for root in (*dict.fromkeys(self._standing.values()), ANY)}
 
     def barrier(self) -> None:
         token = self._joined(last.touched for last in self._last.values())
@@ -60,7 +67,11 @@ class _Order:
         """The arrays that an access is ordered against; one through an unknown pointer stands in the way of all."""
         if everything or root is None:
             return dict(self._last)
-        return {root: self._last[root]}
+        standing = self._standing[root]
+        return {standing: self._last[standing]}
+
+    def _all_standing(self, roots: frozenset[str]) -> frozenset[str]:
+        return frozenset(self._standing.get(root, root) for root in roots)
 
     def _joined(self, tokens: Iterable[Value]) -> Value:
         distinct = list(dict.fromkeys(tokens))
@@ -73,6 +84,7 @@ class _Order:
     def carried(self, touched: frozenset[str], written: frozenset[str]) -> tuple[Value, ...]:
         """The tokens that a region hands on which touches and writes these arrays (`ANY`: all of them)."""
         made: list[Value] = []
+        touched, written = self._all_standing(touched), self._all_standing(written)
         for root, last in self._last.items():
             if root in written or ANY in written:
                 made.append(last.fence)
@@ -83,6 +95,7 @@ class _Order:
     def take(self, tokens: Iterable[Value], touched: frozenset[str], written: frozenset[str]) -> None:
         """Go on behind ``tokens``, which `carried` gave for the same arrays."""
         given = iter(tokens)
+        touched, written = self._all_standing(touched), self._all_standing(written)
         for root, last in self._last.items():
             if root in written or ANY in written:
                 last = replace(last, fence=next(given))
@@ -117,8 +130,10 @@ class ProgramOrder(_Order):
 class TritonOrder(_Order):
     """Barriers, atomics and data flow; ``most``: a store waits for all loads before it."""
 
-    def __init__(self, body: BodyBuilder, roots: Iterable[str], *, most: bool) -> None:
-        super().__init__(body, roots)
+    def __init__(
+        self, body: BodyBuilder, roots: Iterable[str], sharing: Iterable[frozenset[str]] = (), *, most: bool
+    ) -> None:
+        super().__init__(body, roots, sharing)
         self._most = most
 
     def before(self, root: str | None, *, writes: bool, everything: bool = False, also: Sequence[Value] = ()) -> Value:
@@ -199,8 +214,12 @@ _MOVE_LANES: Final = frozenset(
 
 @dataclass
 class DataFlow:
-    """The flow of values by their names, region by region: a token ends with its region."""
+    """The flow of values by their names, region by region: a token ends with its region.
 
+    ``same``: parameters that are the same array as another one, which stands for them.
+    """
+
+    same: Mapping[Value, Value] = field(default_factory=dict)
     _known: list[dict[str, Flow]] = field(default_factory=lambda: [{}])
     _constants: dict[str, str] = field(default_factory=dict)
 
@@ -229,7 +248,7 @@ class DataFlow:
 
     def loaded(self, op: TritonOp, place: TritonPointer, mask: Value | None, token: Value) -> None:
         """Note the result of a load."""
-        self.define(op.results[0], Flow(frozenset({_Load(place_key(place, mask), token)})))
+        self.define(op.results[0], Flow(frozenset({_Load(self._place_key(place, mask), token)})))
 
     def computed(self, op: TritonOp, operands: Sequence[Translated], results: Sequence[Translated]) -> None:
         """Note the results of an op that touches no memory."""
@@ -292,10 +311,14 @@ class DataFlow:
 
     def before_store(self, op: TritonOp, place: TritonPointer, mask: Value | None) -> tuple[Value, ...]:
         """Tokens of the loads that a store follows, because it needs their values at its own places."""
-        key = place_key(place, mask)
+        key = self._place_key(place, mask)
         flows = [self.of(name) for name in op.operands]
         own = {load.token for flow in flows for load in flow.lanes if load.place == key}
         return tuple(own.union(*(flow.whole for flow in flows)))
+
+    def _place_key(self, place: TritonPointer, mask: Value | None) -> tuple[object, ...]:
+        """What makes the lanes of two accesses the same, place by place: values compare by identity."""
+        return (self.same.get(place.base, place.base), place.pointee, place.shape, place.steps, mask)
 
 
 def _all(sets: Iterable[frozenset[Value]]) -> frozenset[Value]:
@@ -316,8 +339,3 @@ def _alone(flows: Sequence[Flow]) -> Iterator[Flow]:
     for position, flow in enumerate(flows):
         others = _all(other.tokens for number, other in enumerate(flows) if number != position)
         yield Flow(frozenset(load for load in flow.lanes if load.token not in others), flow.whole - others)
-
-
-def place_key(place: TritonPointer, mask: Value | None) -> tuple[object, ...]:
-    """What makes the lanes of two accesses the same, place by place: values compare by identity."""
-    return (place.base, place.pointee, place.shape, place.offset, mask)

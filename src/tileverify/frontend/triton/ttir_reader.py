@@ -42,9 +42,18 @@ def read_ttir(text: str, file: str) -> TritonModule:
     return _Reader(text, file).module()
 
 
-def read_ttir_file(path: Path) -> TritonModule:
-    """The module in a file, such as ``kernel.ttir`` of Triton's cache."""
-    return read_ttir(read(path).decode("utf-8", "replace"), str(path))
+def read_ttir_text(path: Path) -> str:
+    """The text of a file, such as ``kernel.ttir`` of Triton's cache."""
+    return read(path).decode("utf-8", "replace")
+
+
+_DECLARED: Final = re.compile(r"^// parameters: (?P<names>.*)$", re.MULTILINE)
+
+
+def declared_parameters(text: str) -> tuple[str, ...]:
+    """The names of a kernel's parameters in the comment that ``record`` writes; none where there is no such comment."""
+    found = _DECLARED.search(text)
+    return tuple(name.strip() for name in found["names"].split(",")) if found is not None else ()
 
 
 # --------------------------------------------------------------------------------------------------- tokens
@@ -502,4 +511,4 @@ def _result_types(name: str, parts: _Parts) -> tuple[TritonType, ...]:
     return (last if name == "arith.select" else first,)
 
 
-__all__ = ["read_ttir", "read_ttir_file"]
+__all__ = ["declared_parameters", "read_ttir", "read_ttir_text"]

@@ -13,13 +13,17 @@ from .ttir import TritonOp
 from .ttir_arithmetic import Rule
 
 
-def _moved(value: Translated, shape: tuple[int, ...], move: Callable[[Value], Value]) -> Translated:
-    """``value`` with its lanes moved; a base without dimensions is the same for all of them."""
+def _moved(op: TritonOp, value: Translated, move: Callable[[Value], Value]) -> Translated:
+    """``value`` with its lanes moved as ``op`` does; a base without dimensions is the same for all of them."""
     if isinstance(value, Value):
         return move(value)
     assert isinstance(value, TritonPointer), value
+    shape = _shape(op)
     base = value.base if not tile_of(value.base).shape else move(value.base)
-    return replace(value, base=base, shape=shape, offset=None if value.offset is None else move(value.offset))
+    if value.offset is None:
+        return replace(value, base=base, shape=shape)
+    step = (op.name, shape, op.attributes.get("order"))
+    return replace(value, base=base, shape=shape, offset=move(value.offset), steps=(*value.steps, step))
 
 
 def _shape(op: TritonOp) -> tuple[int, ...]:
@@ -29,11 +33,11 @@ def _shape(op: TritonOp) -> tuple[int, ...]:
 
 
 def stretched(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
-    return _moved(operands[0], _shape(op), lambda value: b.stretched(value, _shape(op)))
+    return _moved(op, operands[0], lambda value: b.stretched(value, _shape(op)))
 
 
 def reshaped(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
-    return _moved(operands[0], _shape(op), lambda value: b.reshaped(value, _shape(op)))
+    return _moved(op, operands[0], lambda value: b.reshaped(value, _shape(op)))
 
 
 def transposed(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:
@@ -43,7 +47,7 @@ def transposed(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> 
         made: Value = b.body.op("permute", s=value, perm=order, results=[replace(tile_of(value), shape=_shape(op))])
         return made
 
-    return _moved(operands[0], _shape(op), move)
+    return _moved(op, operands[0], move)
 
 
 def numbers(b: TileBuilder, op: TritonOp, operands: Sequence[Translated]) -> Translated:

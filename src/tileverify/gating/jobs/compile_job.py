@@ -22,10 +22,10 @@ from ...contract.launch import INFERRED, KernelParameter, KernelUnit, LaunchSpec
 from ...contract.spec import build_launch
 from ...contract.spec_files import (
     CONFIGS,
+    AutotuneConfiguration,
     ExpandedLaunch,
     RawLaunch,
     SourceSpecs,
-    TunedConfiguration,
     expanded_launches,
     launches_of_text,
     raw_launch,
@@ -245,7 +245,7 @@ def _words_of_ir(
     kernel: TritonKernel,
     launch: LaunchSpec,
     ir: SpecialisedIr,
-    configuration: TunedConfiguration | None,
+    configuration: AutotuneConfiguration | None,
     started: float,
 ) -> CompiledUnit:
     """The IR as it is: who proves it translates it, so that nobody has to believe which order a translation has."""
@@ -315,16 +315,16 @@ class ParameterWords(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TunedWords(msgspec.Struct, frozen=True):
-    """A `TunedConfiguration` of ``@triton.autotune``; values as `plain` writes them."""
+    """A `AutotuneConfiguration` of ``@triton.autotune``; values as `plain` writes them."""
 
     values: dict[str, object]
     options: dict[str, Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]]
 
-    def configuration(self) -> TunedConfiguration:
+    def configuration(self) -> AutotuneConfiguration:
         """Raises `NotPlain` for what no honest process sends."""
         if "num_warps" not in self.options or "num_stages" not in self.options:
             raise NotPlain("a configuration has no options")
-        return TunedConfiguration(heard_table(self.values), self.options)
+        return AutotuneConfiguration(heard_table(self.values), self.options)
 
 
 class IrWords(msgspec.Struct, frozen=True):

@@ -58,7 +58,7 @@ def plain(value: object, data_types: DataTypes, depth: int = 0) -> Plain:
         return plain_table(value, data_types, depth)
     for data_type, module in data_types.items():
         if isinstance(value, data_type):
-            return f"{module}.{text(str(value))}"
+            return f"{module}.{text(repr(value) if module == 'tl' else str(value)).rpartition('.')[2]}"
     raise NotPlain(f"a {text(type(value).__name__)} describes no part of a launch")
 
 

@@ -21,7 +21,7 @@ from ...contract.expression_parser import parse_condition
 from ...contract.expressions import GRID_NAMES, Undefined, free_names
 from ...contract.launch import Apply, Expression, KernelParameter, KernelUnit, LaunchSpec, SameArray
 from ...contract.spec import build_launch
-from ...contract.spec_files import RawLaunch, SourceSpecs, TunedConfiguration, named_launches
+from ...contract.spec_files import AutotuneConfiguration, RawLaunch, SourceSpecs, named_launches
 from ...frontend.sources.abi import entry_parameters, mismatch
 from ...frontend.sources.bytecode_file import bytecode_entries
 from ...frontend.sources.cutile import compiled_array_facts
@@ -239,7 +239,7 @@ def _launch(
     return replace(launch_spec, origin="inferred" if sent.inferred else launch_spec.origin, notes=notes)
 
 
-def _as_tuned(raw: RawLaunch, claim: Claimed, tuned: TunedConfiguration | None) -> RawLaunch:
+def _as_tuned(raw: RawLaunch, claim: Claimed, tuned: AutotuneConfiguration | None) -> RawLaunch:
     """The vouched launch with what the submission's own ``@triton.autotune`` adds: values that the launch leaves to it.
 
     Raises `SpecError` where the launch gives them, `NotPlain` where this is not the launch that it is called.

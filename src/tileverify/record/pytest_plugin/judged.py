@@ -156,7 +156,7 @@ class LaunchCounts:
         order = [verdict.value for verdict in Verdict if verdicts[verdict.value]]
         under = {PROVED: under_conditions(self.conditional)}
         parts = ", ".join(f"{verdicts[verdict]} {verdict}{under.get(verdict, '')}" for verdict in order)
-        made = f"{self.launches} launch{'' if self.launches == 1 else 'es'} of cuda.tile"
+        made = f"{self.launches} launch{'' if self.launches == 1 else 'es'} of tile kernels"
         return f"{made}, {verdicts.total()} verified: {parts} ({self.seconds:.1f} s)" if parts else made
 
 

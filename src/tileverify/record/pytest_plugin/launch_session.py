@@ -11,15 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from types import FunctionType
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from ...hook import imitate_gpu, watch
+from ...hook import imitate_gpu, watch, watch_triton
 from ...hook.described_launch import Described
-from ...hook.foreign import AfterImport, Grid, JitSignature, TileKernel
+from ...hook.foreign import AfterImport, Grid, JitSignature, TileKernel, TritonSpecialisation
 from ...hook.interpreting import Interpreting
 from ...hook.launch_hooks import LaunchHooks
+from ...hook.triton_launches import TritonHooks
 from ...results import Verdict
 from ...system.own_files import PACKAGE
 from ..recorded import Gpu
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from ..recorded import LaunchFailure
     from ..recording import Recording
     from .watcher import Watcher
+
+T = TypeVar("T")
 
 _CAPABILITY: Final = (10, 0)
 _CONFIGURATIONS: Final = 3
@@ -78,6 +82,7 @@ class LaunchSession:
         if self._no_gpu and _RECORDED not in sys.modules:
             imitate_gpu(after, _CAPABILITY, kernels_run=interpret is not None)
         watch(after, hooks)
+        watch_triton(after, TritonHooks(self._late, runs=runs, interpret=interpret.triton if interpret else None))
         after.install()
 
     def _watcher(self) -> Watcher:
@@ -195,7 +200,7 @@ class _LateWatcher:
         self._watcher: Watcher | None = None
 
     def launch(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object], how: str) -> Exception | None:
-        return self._tell(lambda watcher: watcher.launch(kernel, grid, arguments, how))
+        return self._tell(lambda watcher: watcher.launch(kernel, grid, arguments, how), None)
 
     def traced(
         self,
@@ -206,11 +211,26 @@ class _LateWatcher:
         alias: Sequence[Sequence[str]],
         how: str,
     ) -> Exception | None:
-        return self._tell(lambda watcher: watcher.traced(kernel, grid, signature, described, alias, how))
+        return self._tell(lambda watcher: watcher.traced(kernel, grid, signature, described, alias, how), None)
 
-    def _tell(self, tell: Callable[[Watcher], Exception | None]) -> Exception | None:
+    def triton_room(self, function: FunctionType) -> bool:
+        return not self.closed
+
+    def triton_launch(
+        self,
+        specialisation: TritonSpecialisation,
+        grid: Grid,
+        described: Sequence[Described],
+        arrays: Sequence[object],
+    ) -> bool:
+        return self._tell(lambda watcher: watcher.triton_launch(specialisation, grid, described, arrays), False)
+
+    def triton_failed(self, function: FunctionType | None, error: Exception) -> None:
+        self._tell(lambda watcher: watcher.triton_failed(function, error), None)
+
+    def _tell(self, tell: Callable[[Watcher], T], otherwise: T) -> T:
         if self.closed:
-            return None
+            return otherwise
         if self._watcher is None:
             self._watcher = self._make()
         return tell(self._watcher)

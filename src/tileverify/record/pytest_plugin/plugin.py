@@ -32,7 +32,7 @@ _MARKER: Final = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("tileverify", "verification of cuda.tile launches")
+    group = parser.getgroup("tileverify", "verification of launches of cuda.tile and Triton")
     group.addoption(
         "--tileverify", action="store_true", help="Verify every cuda.tile launch; fail tests that make a refuted one."
     )

@@ -16,12 +16,13 @@ from ...backend.guard import LaunchRefused
 from ...contract.facts.columns import Array
 from ...contract.launch import KernelUnit, LaunchSpec
 from ...hook.described_launch import Described
-from ...hook.foreign import Grid, JitSignature, TileKernel
+from ...hook.foreign import Grid, JitSignature, TileKernel, TritonSpecialisation
 from ...hook.index_contents import IndexContents
 from ...launching import calls
 from ...launching.calls import Kernel
 from ...launching.contents import Contents, host_bytes
 from ...launching.proofs import LaunchProof, Request, proof_of
+from ...launching.triton_calls import CalledTritonKernel
 from ...pipeline import CheckOptions
 from ...pipeline.unit_check import check_unit
 from ...results import Finding, KernelResult, Verdict
@@ -46,17 +47,17 @@ class _Specialisation:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """One launch; ``alias``: groups of arguments that the compiler was told may be one array."""
+    """One launch: its own numbers as its contract, and the specialisation that it is of."""
 
     grid: tuple[int, int, int]
-    signature: JitSignature
     descriptions: Sequence[Described]
     contents: _Held
-    alias: Sequence[Sequence[str]] = ()
+    spec: LaunchSpec
+    specialisation: _Specialisation
 
 
 class Watcher:
-    """An `Observer` of launches that verifies them and tells ``note``.
+    """An `Observer` and `TritonObserver` of launches that verifies them and tells ``note``.
 
     ``reference``: what is stated for a kernel, by its name, now.  ``architecture``: asks for the GPU that bytecode is
     made for, when there is one.  ``on_device``: arrays lie in a GPU's memory; ``kernels_run``: what index arrays hold
@@ -80,6 +81,7 @@ class Watcher:
         self._contents = IndexContents(on_device=on_device, kernels_run=kernels_run)
         self._kernels: weakref.WeakKeyDictionary[TileKernel, Kernel] = weakref.WeakKeyDictionary()
         self._known: dict[tuple[FunctionType, str, str], _Specialisation] = {}
+        self._triton: dict[TritonSpecialisation, CalledTritonKernel] = {}
         self._lock = threading.RLock()
 
     def launch(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object], how: str) -> Exception | None:
@@ -96,8 +98,9 @@ class Watcher:
 
             def made() -> _Made:
                 descriptions = calls.described(arguments, signature)
-                held = dict(self._held(known, tuple(arguments), descriptions))
-                return _Made(axes, signature, descriptions, _Held(held))
+                function = known.object._annotated_function.pyfunc
+                held = self._held(function, known.parameters, tuple(arguments), descriptions)
+                return self._made(known, axes, signature, descriptions, held)
 
             return self._tell(begun, known, made)
 
@@ -118,32 +121,84 @@ class Watcher:
                 axes = calls.grid_of(grid)
             except UsageError as error:
                 return error
-            return self._tell(begun, known, lambda: _Made(axes, signature, described, _Held({}), alias))
+            return self._tell(begun, known, lambda: self._made(known, axes, signature, described, _Held({}), alias))
 
-    def _tell(self, begun: float, kernel: Kernel, made: Callable[[], _Made]) -> Exception | None:
+    def triton_room(self, function: FunctionType) -> bool:
+        """All specialisations are looked at."""
+        return True
+
+    def triton_launch(
+        self,
+        specialisation: TritonSpecialisation,
+        grid: Grid,
+        described: Sequence[Described],
+        arrays: Sequence[object],
+    ) -> bool:
+        """Verify one launch of a Triton kernel; ``arrays``: the objects behind what is described."""
+        begun = time.perf_counter()
+        with self._lock:
+            kernel = self._triton.setdefault(specialisation, CalledTritonKernel(specialisation))
+
+            def made() -> _Made:
+                held = self._held(specialisation.function, kernel.parameters, arrays, described)
+                axes = calls.grid_of(grid)
+                spec = kernel.spec(described, held, axes)
+                key = (specialisation.function, "", specialisation.text)
+                known = self._specialisation(key, lambda: kernel.compiled(spec))
+                return _Made(axes, described, held, spec, known)
+
+            refused = self._tell(begun, kernel, made)
+            if refused is not None:
+                self.triton_failed(specialisation.function, refused)
+        return False
+
+    def triton_failed(self, function: FunctionType | None, error: Exception) -> None:
+        """A launch that was made, and is not verified."""
+        name = "a Triton kernel" if function is None else function.__qualname__
+        file = "" if function is None else function.__code__.co_filename
+        self._note(judged(_unverified(name, file, None, str(error)), new=True, seconds=0.0))
+
+    def _made(
+        self,
+        kernel: Kernel,
+        grid: tuple[int, int, int],
+        signature: JitSignature,
+        descriptions: Sequence[Described],
+        held: _Held,
+        alias: Sequence[Sequence[str]] = (),
+    ) -> _Made:
+        spec = calls.spec_of(kernel, descriptions, held, kernel.facts(), False, grid, alias)
+        key = (kernel.object._annotated_function.pyfunc, repr(kernel.object._compiler_options), signature.symbol)
+        known = self._specialisation(key, lambda: calls.compiled(kernel, signature, spec, self._architecture()))
+        return _Made(grid, descriptions, held, spec, known)
+
+    def _tell(self, begun: float, kernel: calls.NamedKernel, made: Callable[[], _Made]) -> Exception | None:
         """Note the verdict; an error of ``cuda.tile``'s compiler is returned."""
         try:
             result, new, equality = self._judge(kernel, made())
         except TileVerifyError as error:
             if not isinstance(error, UsageError):
                 return error
-            result, new, equality = _unverified(kernel, error.message), True, None
+            result, new, equality = _unverified(kernel.name, str(kernel.file), kernel.line, error.message), True, None
         except Exception as error:
-            result, new, equality = _unverified(kernel, failure_sentence(error)), True, None
+            result, new, equality = (
+                _unverified(kernel.name, str(kernel.file), kernel.line, failure_sentence(error)),
+                True,
+                None,
+            )
         self._note(judged(result, new=new, seconds=time.perf_counter() - begun, equality=equality))
         return None
 
-    def _judge(self, kernel: Kernel, made: _Made) -> tuple[KernelResult, bool, LaunchEquality | None]:
+    def _judge(self, kernel: calls.NamedKernel, made: _Made) -> tuple[KernelResult, bool, LaunchEquality | None]:
         """The result that covers the launch, whether it was made for this one, and what comes of its reference."""
         named = dict(calls.named_values(kernel.parameters, made.descriptions))
-        spec = calls.spec_of(kernel, made.descriptions, made.contents, kernel.facts(), False, made.grid, made.alias)
-        specialisation = self._specialisation(kernel, made.signature, spec)
-        unit = replace(specialisation.unit, launch=spec)
+        spec = made.spec
+        unit = replace(made.specialisation.unit, launch=spec)
         essence = (spec.arguments, spec.grid, spec.requires, spec.data, spec.observed, spec.overlap, spec.trust)
         result, new = self._verified(
-            specialisation, unit, Request(named, made.grid, made.contents, False, lambda: unit), essence
+            made.specialisation, unit, Request(named, made.grid, made.contents, False, lambda: unit), essence
         )
-        return result, new, self._compared(kernel, specialisation, unit, result, made, essence)
+        return result, new, self._compared(kernel, unit, result, made, essence)
 
     def _verified(
         self, specialisation: _Specialisation, unit: KernelUnit, request: Request, essence: _Essence
@@ -163,8 +218,7 @@ class Watcher:
 
     def _compared(
         self,
-        kernel: Kernel,
-        specialisation: _Specialisation,
+        kernel: calls.NamedKernel,
         unit: KernelUnit,
         result: KernelResult,
         made: _Made,
@@ -178,31 +232,29 @@ class Watcher:
 
         held = {name: made.contents[name] for name in made.contents}
         own = (stated.what, essence, {name: array.tobytes() for name, array in held.items()})
-        for other, answer in specialisation.compared:
+        for other, answer in made.specialisation.compared:
             if other == own:
                 return replace(answer, new=False)
         constants = constants_of(kernel.parameters, made.descriptions)
         found = equality_of(ComparedLaunch(unit, result, constants, held), stated)
-        specialisation.compared.append((own, found))
+        made.specialisation.compared.append((own, found))
         return found
 
     def _held(
-        self, kernel: Kernel, arguments: Sequence[object], descriptions: Sequence[Described]
-    ) -> Iterator[tuple[str, Array]]:
+        self, kernel: FunctionType, names: Sequence[str], arguments: Sequence[object], descriptions: Sequence[Described]
+    ) -> _Held:
         """Small index arrays, by parameter."""
-        function = kernel.object._annotated_function.pyfunc
-        found = self._contents.of_launch(function, kernel.parameters, arguments, descriptions)
-        for name, described in zip(kernel.parameters, descriptions, strict=True):
+        found = self._contents.of_launch(kernel, names, arguments, descriptions)
+        held = {}
+        for name, described in zip(names, descriptions, strict=True):
             if described["kind"] == "array" and name in found:
                 dtype = np.dtype(f"{described['dtype'][0]}{described['bits'] // 8}")
-                yield name, np.frombuffer(found[name].elements, dtype).reshape(described["shape"])
+                held[name] = np.frombuffer(found[name].elements, dtype).reshape(described["shape"])
+        return _Held(held)
 
-    def _specialisation(self, kernel: Kernel, signature: JitSignature, spec: LaunchSpec) -> _Specialisation:
-        options = repr(kernel.object._compiler_options)
-        key = (kernel.object._annotated_function.pyfunc, options, signature.symbol)
+    def _specialisation(self, key: tuple[FunctionType, str, str], unit: Callable[[], KernelUnit]) -> _Specialisation:
         if key not in self._known:
-            unit = calls.compiled(kernel, signature, spec, self._architecture())
-            self._known[key] = _Specialisation(unit)
+            self._known[key] = _Specialisation(unit())
         return self._known[key]
 
 
@@ -220,12 +272,12 @@ class _Held(Contents):
         return len(self._known)
 
 
-def _unverified(kernel: Kernel, problem: str) -> KernelResult:
+def _unverified(name: str, file: str, line: int | None, problem: str) -> KernelResult:
     return KernelResult(
-        file=str(kernel.file),
-        kernel=kernel.name,
+        file=file,
+        kernel=name,
         launch=calls.LAUNCH,
         verdict=Verdict.ERROR,
         findings=(Finding(TV.SOURCE_ERROR, problem),),
-        line=kernel.line,
+        line=line,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import importlib
+import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 import tileverify.corpus
 from tileverify.gating import screen
 from tileverify.gating.screen_vocabulary import MODULES
+from tileverify.gating.triton_vocabulary import TRITON_MODULES
 
 HEAD = "import cuda.tile as ct\nimport math\nfrom dataclasses import dataclass, field\n"
 
@@ -177,10 +179,41 @@ for _kind in vars(ast).values():
 """Fields by their declaration in the grammar, such as ``expr? value`` (from 3.13 on classes tell it themselves)."""
 
 
-def test_every_expression_is_looked_at() -> None:
+TRITON_EVERYWHERE = """from __future__ import annotations
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+from tileverify import launch
+HALF = tl.constexpr(0.5)
+SIZE = triton.next_power_of_2(100) + triton.cdiv(7, 2)
+CONFIGS = [triton.Config({"B": b}, num_warps=w) for b in (64, 128) for w in (2, 4) if b > w]
+
+@triton.jit
+def larger(a, b: tl.constexpr = 3):
+    return tl.maximum(a, b)
+
+@launch(args={"x": "f32[n]"}, grid=["1"])
+@triton.autotune(configs=CONFIGS, key=["n"], reset_to_zero=["x"])
+@triton.jit(do_not_specialize=["n"], noinline=False)
+def k(x, n: tl.int32, B: tl.constexpr = SIZE):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    v = tl.load(x + at, mask=(at < n) & (n >= 0), other=0.0).to(tl.float32)
+    for i in tl.static_range(2):
+        if i > 1:
+            continue
+        v += libdevice.erf(v[None, :].trans().sum(axis=1)) * HALF
+    while tl.sum(v, axis=0) > 1.0 and not n:
+        v = -v if B == 64 else tl.math.exp(v)
+    tl.device_assert(n > 0, f"{n}")
+    tl.store(x + at, tl.reduce(v, 0, larger), mask=at < n)
+"""
+
+
+@pytest.mark.parametrize("everywhere", [EVERYWHERE, TRITON_EVERYWHERE], ids=["cutile", "triton"])
+def test_every_expression_is_looked_at(everywhere: str) -> None:
     """Wherever the grammar has room for an expression, one that reaches for a file is refused."""
-    assert screen(EVERYWHERE) == ()
-    tree = ast.parse(EVERYWHERE)
+    assert screen(everywhere) == ()
+    tree = ast.parse(everywhere)
     places = list(expressions(tree))
     tried = 0
     for number, (_, name, place) in enumerate(places):
@@ -209,9 +242,52 @@ def test_type_parameters_are_refused(source: str) -> None:
     assert screen(HEAD + source)
 
 
+TRITON_HEAD = "import triton\nimport triton.language as tl\nimport cuda.tile as ct\n"
+IN_TRITON = "@triton.jit\ndef f(x):\n    return "
+
+
+@pytest.mark.parametrize(
+    ("reason", "source"),
+    [
+        ("import", "import triton.runtime"), ("import", "from triton import compile"), ("import", "import triton._C"),
+        ("import", "from triton.language import core"), ("import", "from triton.language.extra.cuda import smid"),
+        ("module-name", "x = tl.core"), ("module-name", "x = triton.knobs"), ("module-name", "x = tl.math"),
+        ("module-name", IN_TRITON + "tl.extra.cuda.smid()"), ("module-value", IN_TRITON + "tl"),
+        ("attribute", IN_TRITON + "x.handle"), ("attribute", IN_TRITON + "f.fn"), ("attribute", "x = tl.sum.src"),
+        ("attribute", "S = tl.sum\nx = S.fn"), ("attribute", IN_TRITON + "tl.sum.get_capture_scope()"),
+        ("builtin", IN_TRITON + "getattr(x, 'y')"), ("import-call", "k = triton.jit(max)"),
+        ("inline-assembly", IN_TRITON + "tl.inline_asm_elementwise('', '', [x], tl.int32, False, 1)"),
+        ("inline-assembly", IN_TRITON + "tl.inline_asm_elementwise('', '', [x], tl.int32, is_pure=x, pack=1)"),
+        ("mixed-languages", IN_TRITON + "ct.bid(0)"), ("mixed-languages", "@ct.kernel\ndef f(x):\n    tl.store(x, 1)"),
+        ("mixed-languages", "def g(x):\n    return x\n" + IN_TRITON + "g(x)"),
+        ("mixed-languages", "@triton.jit\ndef g(x):\n    return x\ndef f(x):\n    return g(x)"),
+        ("decorator", "@triton.jit(repr=max)\ndef f(x): pass"), ("decorator", "@triton.heuristics({})\ndef f(x): pass"),
+        ("decorator", "@triton.jit(do_not_specialize=['''\ndef f(x): pass'''])\ndef f(x): pass"),
+        ("decorator", "@triton.jit(do_not_specialize=['n m'])\ndef f(x): pass"),
+        ("decorator", "@triton.autotune([triton.Config({'B': 1})], ['n'], None)\n@triton.jit\ndef f(x): pass"),
+        ("decorator", "C = [triton.Config({'B': 1}, pre_hook=max)]"), ("module-string", "C = {'B': 1}"),
+        ("rebinding", "C = [triton.Config({'B': b}) for (b, max) in ((1, 2),)]"),
+        ("rebinding", "C = [triton.Config({'B': 1}) for tl in (1,)]"), ("expression", "C = [b for b in (1, 2)]"),
+    ],
+)  # fmt: skip
+def test_refuses_in_triton(reason: str, source: str) -> None:
+    reasons = screen(TRITON_HEAD + source + "\n")
+    assert reason in {each.id for each in reasons}, reasons
+    assert all(each.line is not None and each.message and "\n" not in str(each) for each in reasons)
+
+
+def test_names_of_triton_are_there() -> None:
+    pytest.importorskip("triton")
+    for module, names in TRITON_MODULES.items():
+        found = importlib.import_module(module)
+        assert not [name for name in names if not hasattr(found, name)], module
+
+
 def test_no_listed_name_is_a_text() -> None:
     """Any of them may be an annotation, and a text there would be evaluated."""
     for module, names in MODULES.items():
+        if module.startswith("triton") and importlib.util.find_spec("triton") is None:
+            continue
         if module != "tileverify":
             found = importlib.import_module(module)
             assert not [name for name in names if isinstance(getattr(found, name, None), str | bytes)]

@@ -199,3 +199,15 @@ def test_each_configuration_has_an_answer(one_sandbox: Sandbox) -> None:
         "0-BLOCK=64-w2", "0-BLOCK=256-w4", "0-BLOCK=256-w4-s2",
     ]  # fmt: skip
     assert all(kernel.bundle for kernel in result.kernels)
+
+
+def test_without_triton_a_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "triton.py").write_text("raise ImportError('it is broken')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    case = RIGHT["add"]
+    with Sandbox("auto") as sandbox:
+        result = judge(Submission(case.source()), GateOptions(spec=case.spec), sandbox)
+    lacking, failed = (str(reason) for kernel in result.kernels for reason in kernel.reasons)
+    assert lacking == "missing-launch: the launch spec asks for k [0], which it lacks"
+    assert failed.startswith("TV001: Triton kernels need the package triton (")
+    assert failed.endswith("; install it with: pip install 'tileverify[triton]'")

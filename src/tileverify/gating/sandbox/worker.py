@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import importlib
-import importlib.util
 import linecache
 import os
 import pkgutil
@@ -225,10 +224,19 @@ def _keep_sources(prefix: str) -> None:
             linecache.cache[file] = (len(text), None, source_lines(text), file)
 
 
+def _has_triton() -> bool:
+    """An extra: what is not there, or cannot be loaded, is told of submissions that need it."""
+    try:
+        importlib.import_module("triton")
+    except (ImportError, OSError):
+        return False
+    return True
+
+
 def _rehearse() -> None:
     """One kernel that is right and one with an error, in this process: they are our own."""
     request = SubmissionRequest(file="warm.py", bundles=True, complete=True)
-    has_triton = importlib.util.find_spec("triton") is not None
+    has_triton = _has_triton()
     for source in (_RIGHT, _WRONG, *([_TRITON] if has_triton else [])):
         prove_submission(request, items_bytes(compiled_items(request, source)), lambda data: None)
     keep_spare_solver()

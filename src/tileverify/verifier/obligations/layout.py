@@ -13,6 +13,7 @@ it holds once ``0 <= coordinate[d] < shape[d]`` is proved for them (TV302 does),
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from ...contract import terms as t
@@ -113,7 +114,20 @@ def _tile_index(footprint: ViewFootprint) -> tuple[tuple[Term, int], ...] | None
 
 # --------------------------------------------------------------------------------------- decomposition
 def decompose(offset: Term, origin: Origin, element_bytes: int) -> tuple[Term, ...] | None:
-    """Read ``offset`` (bytes) as ``element_bytes * sum(c[d] * stride[d])``; ``None`` if it is not of that form."""
+    """Read ``offset`` (bytes) as ``element_bytes * sum(c[d] * stride[d])``; ``None`` if it is not of that form.
+
+    Of two strides that are numbers, either may be meant: see `coordinates_of`.
+    """
+    numbers = [s for n, s in zip(origin.shape, origin.strides, strict=True) if s.kind is TermKind.CONST]
+    dims = [n for n, s in zip(origin.shape, origin.strides, strict=True) if n is not t.ONE and s in numbers]
+    return None if len(dims) > 1 else coordinates_of(offset, origin, element_bytes)
+
+
+def coordinates_of(offset: Term, origin: Origin, element_bytes: int) -> tuple[Term, ...] | None:
+    """`decompose`, where each summand belongs to the largest stride that divides it.
+
+    The sum is exact, but the address may have other coordinates, too: use these only where they lie in range.
+    """
     if not origin.strides or element_bytes != origin.element_bytes:
         return None
     return _Slots(origin).read(_strip_wraps(offset), element_bytes)
@@ -134,15 +148,11 @@ class _Slots:
 
     def __init__(self, origin: Origin) -> None:
         self.rank = len(origin.strides)
-        self.symbolic: dict[Term, int] = {}
-        self.constant: list[tuple[int, int]] = []
+        self.strides: dict[int, tuple[int, Counter[Term]]] = {}
         for d, (size, stride) in enumerate(zip(origin.shape, origin.strides, strict=True)):
-            if size is t.ONE:
-                continue
-            if stride.kind is TermKind.CONST:
-                self.constant.append((stride.value, d))
-            else:
-                self.symbolic.setdefault(stride, d)
+            number, factors = _monomial(stride)
+            if size is not t.ONE and number:
+                self.strides[d] = number, Counter(factors)
 
     def read(self, offset: Term, unit: int) -> tuple[Term, ...] | None:
         """Coordinates c with ``offset = unit * sum(c[d] * stride[d])``."""
@@ -167,19 +177,27 @@ class _Slots:
             return tuple(t.ite(condition, a, b) for a, b in zip(*read, strict=True))
         if factor % unit:
             return None
-        count = factor // unit
-        factors = summand.args if summand.kind is TermKind.PRODUCT else (summand,)
-        strides = [f for f in factors if f in self.symbolic]
-        if len(strides) == 1:
-            rest = list(factors)
-            rest.remove(strides[0])
-            return self._along(self.symbolic[strides[0]], t.scale(count, t.product(rest)))
-        if strides or len(self.constant) != 1:
+        count, factors = factor // unit, Counter(summand.args if summand.kind is TermKind.PRODUCT else (summand,))
+        fitting = [
+            (own.total(), number, -d, own)
+            for d, (number, own) in self.strides.items()
+            if count % number == 0 and own <= factors
+        ]
+        if not fitting:
             return None
-        stride, d = self.constant[0]
-        if stride == 0 or count % stride:
+        _, number, d, largest = max(fitting, key=lambda each: each[:3])
+        if any(not own <= largest for *_, own in fitting):
             return None
-        return self._along(d, t.scale(count // stride, summand))
+        amount = t.scale(count // number, t.product((factors - largest).elements()))
+        return tuple(amount if k == -d else t.ZERO for k in range(self.rank))
 
-    def _along(self, d: int, amount: Term) -> tuple[Term, ...]:
-        return tuple(amount if k == d else t.ZERO for k in range(self.rank))
+
+def _monomial(stride: Term) -> tuple[int, tuple[Term, ...]]:
+    """A stride as a number times factors."""
+    constant, parts = t.linear_parts(stride)
+    if not parts:
+        return constant, ()
+    if constant or len(parts) > 1:
+        return 1, (stride,)
+    ((number, rest),) = parts
+    return number, rest.args if rest.kind is TermKind.PRODUCT else (rest,)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ...contract import terms as t
-from ...contract.contract import Contract, extent_of
+from ...contract.contract import Contract, array_layout, extent_of
 from ...contract.terms import Function, Term, TermKind
 from ...contract.terms.rendering import unsigned_reading
 from ...contract.variables import BID, GRID, list_length
@@ -34,7 +34,7 @@ from ...system.errors import SpecError
 from .answers import Answer, SolverProtocol
 from .fact_use import DeterminedElements, FactUse, Informed, described_in, of_one_number
 from .footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, map_origin, place_terms
-from .layout import IndexFootprint, Place, place
+from .layout import IndexFootprint, Place, coordinates_of, place
 from .loop_invariants import LoopInvariants, loop_invariants
 
 FitWrap: TypeAlias = Callable[[Term, Term, Term], bool]
@@ -140,7 +140,7 @@ class Preparer:
             located = place(site)
         fit = self._under(guard)
         footprint = _map_footprint(site.footprint, lambda x: fit(self.term(x)))
-        mapped = _map_place(located, lambda x: fit(self.term(x)))
+        mapped = self._by_axes(_map_place(located, lambda x: fit(self.term(x))), guard)
         waits: dict[int, Term] = {}
         for wait in site.waits:
             condition = self.term(wait.condition)
@@ -173,6 +173,28 @@ class Preparer:
             shape, strides = (tuple(map(plain, part)) for part in (footprint.shape, footprint.strides))
             return replace(footprint, base=plain(footprint.base), shape=shape, strides=strides)
         return replace(footprint, offset=plain(footprint.offset))
+
+    def _by_axes(self, located: Place, guard: Term) -> Place:
+        """Bytes behind a raw pointer as coordinates of the contract's array, where these lie in range under ``guard``.
+
+        Then they are the coordinates of the address (`layout`), and no question needs the products with strides.
+        Layouts in numbers stay bytes: there the products are linear.
+        """
+        origin, array = located.origin, self.contract.arrays.get(located.origin.name)
+        if self.keep_wraps or isinstance(located, IndexFootprint) or origin.kind is not OriginKind.PARAMETER:
+            return located
+        if array is None or located.size != origin.element_bytes:
+            return located
+        shape, strides = (tuple(map(self.term, part)) for part in array_layout(array))
+        if all(stride.kind is TermKind.CONST for stride in strides):
+            return located
+        known = replace(origin, shape=shape, strides=strides)
+        coordinates = coordinates_of(located.offset, known, located.size)
+        if coordinates is None or any(map(self._has_wrap, coordinates)):
+            return located
+        beyond = (t.or_(t.lt(c, t.ZERO), t.le(size, c)) for c, size in zip(coordinates, shape, strict=True))
+        within = all(self._never(each, guard) for each in beyond)
+        return IndexFootprint(known, coordinates, located.live, bounded=False) if within else located
 
     def _known(self, origin: Origin) -> Origin:
         """The origin with sizes and strides that only the contract knows.
@@ -252,7 +274,9 @@ class Preparer:
 
     def _fit_under(self, wrapped: Term, guard: Term) -> bool:
         """Whether the value fits: always, under ``guard``, or by a clause from ``narrowing``."""
-        if any(self._fit(wrapped, known) for known in dict.fromkeys((t.TRUE, guard))):
+        # Masks bound products of indices and strides; of other integers, most fit wherever they occur.
+        multiplied = any(part.kind is TermKind.PRODUCT for part in t.postorder(wrapped))
+        if any(self._fit(wrapped, known) for known in dict.fromkeys((guard,) if multiplied else (t.TRUE, guard))):
             return True
         if self._fit_otherwise is None or wrapped.kind is not TermKind.WRAP:
             return False
@@ -281,9 +305,11 @@ class Preparer:
     def _fit(self, wrapped: Term, guard: Term) -> bool:
         key = (wrapped, guard)
         if key not in self._fits:
-            result = self.informed.decide([outside(wrapped), guard])
-            self._fits[key] = result.answer is Answer.UNSATISFIABLE
+            self._fits[key] = self._never(outside(wrapped), guard)
         return self._fits[key]
+
+    def _never(self, condition: Term, guard: Term) -> bool:
+        return self.informed.decide([condition, guard]).answer is Answer.UNSATISFIABLE
 
 
 def _check_rows(footprint: Footprint, contract: Contract) -> None:

@@ -199,7 +199,10 @@ class _Builder:
         if scalar.dtype[0] == "u":
             self._bind_unsigned(scalar, variable, bits)
         elif scalar.value is None:
-            self.names.setdefault(scalar.name, variable)
+            sizes = (size for array in self.arrays.values() for size in (*array.shape, *(array.strides or ())))
+            if variable.sort is t.Sort.INT and Name(scalar.name) in sizes:  # so it is not negative
+                self.values[variable] = t.var(scalar.name, Scope.LAUNCH, 0, variable.high)
+            self.names.setdefault(scalar.name, self.values.get(variable, variable))
         elif variable.sort is t.Sort.BOOL:
             value = self._term(scalar.value)
             self._define(variable, value, *ELEMENT_TYPES[scalar.dtype].limits)

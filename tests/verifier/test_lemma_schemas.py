@@ -132,7 +132,7 @@ def lemmas() -> Iterator[Lemma]:
             simple = t.substitute(term, known)
             return simple.value + (wrong if term in products else 0) if simple.kind is TermKind.CONST else wrong
 
-        yield from violated_lemmas(products, coefficients, value)
+        yield from violated_lemmas(products, coefficients, value, {M: (1, 3), B: (None, 4), K: (3, None)})
         yield from point_lemmas(products, value)
 
 

@@ -44,6 +44,9 @@ LACKING_SHARE: Final = 8
 QUICK_PASS: Final = 2_000_000
 """Units for whether integers fit, in a quick pass without data facts.  The proof with facts asks again."""
 
+REMAINDER_LIMITS: Final = Limits(linear=20_000, nonlinear=0, rounds=8, total=30_000, bits=0)
+"""For a question with variables in the place of remainders: where these suffice, they soon do."""
+
 # ---------------------------------------------------------------------------------------------------- clauses
 CLAUSE_LIMITS: Final = Limits(linear=300_000, nonlinear=0, rounds=12, total=400_000)
 """For one choice of clauses in a narrow proof: a choice that needs more is not the natural one."""

@@ -118,9 +118,9 @@ def decompose(offset: Term, origin: Origin, element_bytes: int) -> tuple[Term, .
 
     Of two strides that are numbers, either may be meant: see `coordinates_of`.
     """
-    numbers = [s for n, s in zip(origin.shape, origin.strides, strict=True) if s.kind is TermKind.CONST]
-    dims = [n for n, s in zip(origin.shape, origin.strides, strict=True) if n is not t.ONE and s in numbers]
-    return None if len(dims) > 1 else coordinates_of(offset, origin, element_bytes)
+    dims = zip(origin.shape, origin.strides, strict=True)
+    numbers = sum(size is not t.ONE and stride.kind is TermKind.CONST for size, stride in dims)
+    return None if numbers > 1 else coordinates_of(offset, origin, element_bytes)
 
 
 def coordinates_of(offset: Term, origin: Origin, element_bytes: int) -> tuple[Term, ...] | None:
@@ -148,11 +148,11 @@ class _Slots:
 
     def __init__(self, origin: Origin) -> None:
         self.rank = len(origin.strides)
-        self.strides: dict[int, tuple[int, Counter[Term]]] = {}
-        for d, (size, stride) in enumerate(zip(origin.shape, origin.strides, strict=True)):
-            number, factors = _monomial(stride)
-            if size is not t.ONE and number:
-                self.strides[d] = number, Counter(factors)
+        self.strides = [  # how many factors, the number, the dimension from behind, the factors
+            (len(factors), number, -d, Counter(factors))
+            for d, (number, factors) in enumerate(map(_monomial, origin.strides))
+            if number and origin.shape[d] is not t.ONE
+        ]
 
     def read(self, offset: Term, unit: int) -> tuple[Term, ...] | None:
         """Coordinates c with ``offset = unit * sum(c[d] * stride[d])``."""
@@ -178,15 +178,9 @@ class _Slots:
         if factor % unit:
             return None
         count, factors = factor // unit, Counter(summand.args if summand.kind is TermKind.PRODUCT else (summand,))
-        fitting = [
-            (own.total(), number, -d, own)
-            for d, (number, own) in self.strides.items()
-            if count % number == 0 and own <= factors
-        ]
-        if not fitting:
-            return None
-        _, number, d, largest = max(fitting, key=lambda each: each[:3])
-        if any(not own <= largest for *_, own in fitting):
+        fitting = [each for each in self.strides if count % each[1] == 0 and each[3] <= factors]
+        _, number, d, largest = max(fitting, key=lambda each: each[:3], default=(0, 1, 0, None))
+        if largest is None or any(not own <= largest for *_, own in fitting):
             return None
         amount = t.scale(count // number, t.product((factors - largest).elements()))
         return tuple(amount if k == -d else t.ZERO for k in range(self.rank))

@@ -16,7 +16,7 @@ from itertools import combinations
 from ...contract import terms as t
 from ...contract.terms import Term, TermKind
 from ...contract.terms.bits import fits
-from .simplify import is_opaque_quotient, split_product
+from .simplify import Range, is_opaque_quotient, split_product
 
 Valuation = Callable[[Term], int]
 
@@ -64,10 +64,12 @@ def violated_lemmas(
     products: Mapping[Term, tuple[Term, Term]],
     coefficients: Mapping[Term, set[int]],
     value: Valuation,
+    ranges: Mapping[Term, Range],
 ) -> Iterator[Lemma]:
-    """General lemma instances that the candidate model breaks: order, congruence and signs.
+    """General lemma instances that the candidate model breaks: order, congruence, signs and bounds of factors.
 
-    ``value`` gives a term's value in the model, where a product has whatever value the solver chose.
+    ``value`` gives a term's value in the model, where a product has whatever value the solver chose.  ``ranges``: what
+    numbers bound terms.
     """
     wrong = _wrong(products, value)
     if not wrong:
@@ -75,6 +77,8 @@ def violated_lemmas(
     found = [*_order_lemmas(products, coefficients, value)]
     for p in wrong:
         found += _sign_lemmas(p, *products[p], value)
+        for x, y in (products[p], products[p][::-1]):
+            found += _range_lemmas(p, x, y, ranges.get(y, (None, None)), value)
     yield from (lemma for lemma in found if lemma.formula is not t.TRUE)
 
 
@@ -210,6 +214,15 @@ def magnitude_lemma(p: Term, sign_x: int, x: Term, sign_y: int, y: Term) -> Lemm
     premise = t.and_(t.le(t.ONE, size_x), t.le(t.ONE, size_y))
     formula = t.implies(premise, t.and_(t.le(size_x, size_p), t.le(size_y, size_p)))
     return Lemma(formula, "magnitude", (sign_x, x, sign_y, y, p))
+
+
+def _range_lemmas(p: Term, x: Term, y: Term, of_y: Range, value: Valuation) -> Iterator[Lemma]:
+    """Broken instances of: 0 <= x and low <= y <= high  ->  low*x <= x*y <= high*x."""
+    (low, high), a, c = of_y, value(x), value(p)
+    if high is not None and a >= 0 and high * a < c:
+        yield plane_lemma(p, x, 0, y, high, above=True)
+    if low is not None and a >= 0 and c < low * a:
+        yield plane_lemma(p, x, 0, y, low, above=False)
 
 
 def _point_lemmas(p: Term, x: Term, y: Term, value: Valuation) -> Iterator[Lemma]:

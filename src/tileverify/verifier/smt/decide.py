@@ -19,12 +19,13 @@ from ...contract import terms as t
 from ...contract.terms import ZERO, Term, TermKind
 from ...contract.terms.evaluate import Value, evaluate
 from ...results.codes import Tier
-from ..budgets import QUESTION
+from ..budgets import GENERALISED_LIMITS, QUESTION, REMAINDER_LIMITS
 from ..obligations.answers import Answer, Limits, Merge, Model, Proof, Result, as_merged
 from ..obligations.differences import Differences
 from ..obligations.lemmas import Lemma
 from ..obligations.simplify import expand, mentions_bits, simplify
 from .known_launches import Call, Examples
+from .remainders import WeakerQuestion
 from .tier_solver import BitVectorSolver, ModelNumbers, SolverContext, TierSolver
 
 _Question: TypeAlias = tuple[frozenset[Term], tuple[tuple[Term, Term], ...]]
@@ -114,6 +115,8 @@ class Solver:
         if not model and self.known_to_hold(conditions):
             return Result(Answer.SATISFIABLE, Tier.EXAMPLE)
         wanted, twins = self.expanded(conditions), twins if limits.merges else ()
+        if not (model or twins) and (result := self._without_remainders(conditions, wanted, limits)) is not None:
+            return result
         result, merged = self._with_twins(conditions, wanted, twins, limits, self.tier(), model=model)
         if result.answer is not Answer.UNKNOWN:
             return result
@@ -137,6 +140,20 @@ class Solver:
         with self.solver_context.another() as solver_context:
             fresh = self._new_tier(exact_products=False, solver_context=solver_context)
             return self._with_twins(conditions, wanted, twins, patient, fresh, model=model)[0]
+
+    def _without_remainders(self, conditions: Sequence[Term], wanted: Sequence[Term], limits: Limits) -> Result | None:
+        """The answer "impossible" if the weaker question has it; its lemmas are enough for ``wanted``, too."""
+        few = REMAINDER_LIMITS
+        worth_it = limits.total > GENERALISED_LIMITS.total  # elsewhere units are scarce
+        weaker = WeakerQuestion.of(conditions) if worth_it else None
+        if weaker is None:
+            return None
+        tier = self.tier()
+        result, lemmas = self._linear(tier, self.expanded(weaker.conditions), few)
+        if result.answer is not Answer.UNSATISFIABLE or not self.explain:
+            return result if result.answer is Answer.UNSATISFIABLE else None
+        result, lemmas = self._linear(tier, wanted, few, given=weaker.in_full(lemmas))
+        return self._explained(result, wanted, (), lemmas) if result.answer is Answer.UNSATISFIABLE else None
 
     def _with_twins(
         self,
@@ -330,9 +347,10 @@ class Solver:
         *,
         model: bool = False,
         satisfied: Callable[[], bool] = lambda: False,
+        given: Sequence[Lemma] = (),
     ) -> tuple[Result, tuple[Lemma, ...]]:
         """The answer, and the known lemmas of an ``UNSATISFIABLE`` with ``explain``; see `TierSolver.settle`."""
-        tier.push(wanted)
+        tier.push(wanted, given)
         try:
             answer, lemmas = tier.settle(limits, satisfied)
             if answer is Answer.SATISFIABLE:

@@ -29,7 +29,7 @@ from ..obligations.lemmas import (
     quotient_lemma,
     violated_lemmas,
 )
-from ..obligations.simplify import is_opaque_quotient, split_product
+from ..obligations.simplify import is_opaque_quotient, known_ranges, split_product
 from ..obligations.smtlib import Vocabulary
 from .encode import Encoder
 
@@ -57,17 +57,20 @@ class TierSolver:
         self._learned: dict[Lemma, None] = {}
         self._known_lemmas: dict[Term, Lemma] = {}
         self._model: z3.ModelRef | None = None  # of the last check, once somebody read it
+        self._ranges = known_ranges(frozenset(t.conjuncts(*facts)))
         self._assert(facts)
 
     def add(self, facts: Sequence[Term]) -> None:
         """Assert ``facts`` below all questions."""
         assert not self._marks, "a question is open"
+        self._ranges = known_ranges(frozenset(t.conjuncts(*self._asserted, *facts)))
         self._assert(facts)
 
-    def push(self, conditions: Sequence[Term]) -> None:
+    def push(self, conditions: Sequence[Term], lemmas: Sequence[Lemma] = ()) -> None:
         self.solver.push()
         self._marks.append((len(self._asserted), len(self._carriers)))
         self._assert(conditions)
+        self._give(lemmas)
         if not self.encoder.exact_products:
             products = self._products()
             if 0 < len(products) <= EAGER_PRODUCTS:
@@ -178,7 +181,7 @@ class TierSolver:
         if not products:
             return 0
         value = _Valuation(self._current_model(), self.encoder)
-        lemmas = list(dict.fromkeys(violated_lemmas(products, self._coefficients(), value)))
+        lemmas = list(dict.fromkeys(violated_lemmas(products, self._coefficients(), value, self._ranges)))
         if len(self._learned) < MAX_LEARNED:
             self._learned.update(dict.fromkeys(lemmas))
         if not lemmas:

@@ -117,6 +117,41 @@ def test_both_orders(tileverify: CommandLine, first: str, second: str, triton: s
     assert (default["verdict"], ordered["verdict"]) == (triton, program)
     codes = {finding["code"] for finding in default["findings"]}  # type: ignore[attr-defined]
     assert codes == {"proved": set(), "refuted": {"TV201"}, "undecided": {"TV905"}}[triton]
+
+
+IN_PLACE = """@triton.jit
+def changed(out, x, s: tl.int32, t: tl.int32, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    value = tl.load(x + at * s)
+    tl.store(out + {place}, {value})
+"""
+IN_PLACE_LAUNCH = """
+[[launch]]
+kernel = "changed"
+grid = [1]
+requires = ["x is out"]
+args = { out = "f32[300]", x = "f32[300]", s = "i32 = 3", t = "i32 = 3", BLOCK = 64 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "triton", "program"),
+    [
+        ("at * s", "-value", "proved", "proved"),
+        ("at * s", "tl.where(value > 0, value, 0.0)", "proved", "proved"),
+        ("at * s", "tl.where(at > 3, value, 0.0)", "undecided", "proved"),
+        ("at * t", "-value", "undecided", "proved"),
+        ("63 - at", "-value", "undecided", "proved"),
+        ("at * s", "0.0); tl.store(out + at * s + s, 1.0", "refuted", "proved"),
+    ],
+)
+def test_a_tensor_that_is_passed_twice_is_one_array(
+    tileverify: CommandLine, place: str, value: str, triton: str, program: str
+) -> None:
+    spec = IN_PLACE_LAUNCH + IN_PLACE_LAUNCH + 'name = "program"\norder = "program"\n'
+    source = write(IN_PLACE.format(place=place, value=value), spec)
+    default, ordered = results(tileverify, source)
+    assert (default["verdict"], ordered["verdict"]) == (triton, program)
     assert 'order = "triton"' in default["stated"]  # type: ignore[operator]
     assert 'order = "program"' in ordered["stated"]  # type: ignore[operator]
 

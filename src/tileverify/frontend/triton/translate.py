@@ -7,7 +7,7 @@ does (`ProgramOrder`).  The module's only entry has the kernel's parameters in t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, Literal, TypeAlias
 
@@ -23,6 +23,7 @@ from .ttir_effects import EffectsOf, handed_on
 from .ttir_lanes import mapped, reduce, scan
 from .ttir_memory import AccessTokens
 from .ttir_order import DataFlow, ProgramOrder, TritonOrder
+from .ttir_places import ValueNumbers
 from .ttir_promises import promised
 
 VERSION: Final = (13, 4)
@@ -38,10 +39,18 @@ Ordered: TypeAlias = Literal["program", "triton", "most"]
 """`ProgramOrder`, `TritonOrder`, or the latter with every order that data flow may add."""
 
 
-def translate(module: TritonModule, kernel: str | None = None, *, file: str = "", order: Ordered = "program") -> Module:
+def translate(
+    module: TritonModule,
+    kernel: str | None = None,
+    *,
+    file: str = "",
+    order: Ordered = "program",
+    same: Collection[frozenset[int]] = (),
+) -> Module:
     """The Tile IR module of ``kernel``, the only one of ``module`` if it has no name; ``file`` is named in errors.
 
-    Raises :class:`Untranslated` at an op that has no translation.
+    ``same``: groups of parameters that are one array in every launch, by their positions.  Raises
+    :class:`Untranslated` at an op that has no translation.
     """
     kernels = {function.name: function for function in module.kernels}
     if kernel is None and len(kernels) != 1:
@@ -52,7 +61,7 @@ def translate(module: TritonModule, kernel: str | None = None, *, file: str = ""
     builder = ModuleBuilder(VERSION, producer=PRODUCER)
     types = [_parameter_type(function, parameter.type, file) for parameter in function.parameters]
     with builder.entry(function.name, types, location=function.location) as body:
-        Translator(module, TileBuilder(body, file), function, order).kernel()
+        Translator(module, TileBuilder(body, file), function, order, same).kernel()
     return builder.build()
 
 
@@ -65,10 +74,27 @@ def _parameter_type(function: TritonFunction, type: object, file: str) -> TileTy
     return type
 
 
+def _roots(parameters: Sequence[Value], same: Collection[frozenset[int]]) -> list[int | None]:
+    """For each parameter that is a pointer the first one that is the same array, seen as the same elements."""
+    found: list[int | None] = []
+    for position, value in enumerate(parameters):
+        alike = next((group for group in same if position in group), frozenset({position}))
+        is_pointer = isinstance(value.type, TileType) and isinstance(value.type.element, PointerType)
+        found.append(min(each for each in alike if parameters[each].type == value.type) if is_pointer else None)
+    return found
+
+
 class Translator:
     """One kernel under translation: the values known by their names, and the tokens of its accesses."""
 
-    def __init__(self, module: TritonModule, b: TileBuilder, function: TritonFunction, order: Ordered) -> None:
+    def __init__(
+        self,
+        module: TritonModule,
+        b: TileBuilder,
+        function: TritonFunction,
+        order: Ordered,
+        same: Collection[frozenset[int]],
+    ) -> None:
         self.module = module
         self.b = b
         self.calls: list[str] = []
@@ -76,23 +102,24 @@ class Translator:
         self.parameters: dict[str, Value] = {}
         self._function = function
         self._known: list[dict[str, Translated]] = [{}]
-        for parameter, value in zip(function.parameters, b.body.parameters, strict=True):
+        self._roots = _roots(b.body.parameters, same)
+        for parameter, value, root in zip(function.parameters, b.body.parameters, self._roots, strict=True):
             element = value.type.element if isinstance(value.type, TileType) else None
-            if isinstance(element, PointerType):
-                self.parameters[parameter.name] = value
-                self.define(f"%{parameter.name}", TritonPointer(value, element.pointee, (), None, parameter.name))
+            if isinstance(element, PointerType) and root is not None:
+                name, base = function.parameters[root].name, b.body.parameters[root]
+                self.parameters[name] = base
+                self.define(f"%{parameter.name}", TritonPointer(base, element.pointee, (), None, name))
             else:
                 self.define(f"%{parameter.name}", value)
         if order == "program":
             self.order = AccessTokens(ProgramOrder(b.body, self.parameters))
         else:
-            self.order = AccessTokens(TritonOrder(b.body, self.parameters, most=order == "most"), DataFlow())
+            flow = DataFlow(ValueNumbers(b.body))
+            self.order = AccessTokens(TritonOrder(b.body, self.parameters, most=order == "most"), flow)
 
     def kernel(self) -> None:
-        roots = [
-            parameter.name if parameter.name in self.parameters else None for parameter in self._function.parameters
-        ]
-        self.effects.function(self._function, roots)
+        names = [parameter.name for parameter in self._function.parameters]
+        self.effects.function(self._function, [None if root is None else names[root] for root in self._roots])
         function_body(self, self._function)
 
     # --------------------------------------------------------------------------------------------- names

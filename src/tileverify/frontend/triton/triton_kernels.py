@@ -212,8 +212,10 @@ def compile_triton_kernel(kernel: TritonKernel, spec: LaunchSpec) -> KernelUnit:
 
 def _translated(module: TritonModule, kernel: str | None, file: Path, spec: LaunchSpec, started: float) -> KernelUnit:
     """The unit of a kernel of ``module`` under a spec that describes the parameters of its IR."""
-    made = translate(module, kernel, file=str(file), order=spec.order)
-    most = translate(module, kernel, file=str(file), order="most") if spec.order == "triton" else made
+    names = [argument.name for argument in spec.arguments]
+    same = [frozenset(map(names.index, group & set(names))) for group in spec.same_arrays()]
+    made = translate(module, kernel, file=str(file), order=spec.order, same=same)
+    most = translate(module, kernel, file=str(file), order="most", same=same) if spec.order == "triton" else made
     (entry,) = made.entries
     bytecode, most_ordered = encode(made), encode(most)
     return KernelUnit(

@@ -9,8 +9,8 @@ Triton IR has no tokens.  Two readings are of use:
   place, so that the token stands only where load and store have the same pointers and the same mask.  Lanes of a store
   that meet are a fault of their own (TV202), so lane l of such a load and lane m of the store meet only for l = m.
 
-With ``most=True`` a store waits for all loads before it, as data flow may order any of them: what meets even then is a
-fault, what meets without is undecided.
+With ``most=True`` a store waits for all loads before it, of every array, as data flow may order any of them: what meets
+even then is a fault, what meets without is undecided.
 
 Arrays are the entry's pointers.  An access through a pointer that is none of them, a barrier, and an atomic that
 acquires or releases are ordered against every array.  The prover checks what may meet across arrays.
@@ -29,6 +29,7 @@ from ..bytecode.model import Value
 from .translated import Translated, TritonPointer, shape_of
 from .ttir import TritonOp
 from .ttir_lanes import single_op
+from .ttir_places import ValueNumbers
 
 ANY: Final = ""
 """The root of pointers that may be into any array."""
@@ -126,7 +127,7 @@ class TritonOrder(_Order):
         if everything:
             return self._joined(each.touched for each in last)
         fences = [each.fence for each in last]
-        reads = [each.reads for each in last] if writes and self._most else []
+        reads = [each.reads for each in self._last.values()] if writes and self._most else []
         return self._joined((*fences, *reads, *also))
 
     def after(self, root: str | None, token: Value, *, reads: bool, writes: bool, everything: bool = False) -> None:
@@ -201,6 +202,7 @@ _MOVE_LANES: Final = frozenset(
 class DataFlow:
     """The flow of values by their names, region by region: a token ends with its region."""
 
+    numbers: ValueNumbers
     _known: list[dict[str, Flow]] = field(default_factory=lambda: [{}])
     _constants: dict[str, str] = field(default_factory=dict)
 
@@ -229,7 +231,7 @@ class DataFlow:
 
     def loaded(self, op: TritonOp, place: TritonPointer, mask: Value | None, token: Value) -> None:
         """Note the result of a load."""
-        self.define(op.results[0], Flow(frozenset({_Load(place_key(place, mask), token)})))
+        self.define(op.results[0], Flow(frozenset({_Load(self.numbers.place(place, mask), token)})))
 
     def computed(self, op: TritonOp, operands: Sequence[Translated], results: Sequence[Translated]) -> None:
         """Note the results of an op that touches no memory."""
@@ -292,7 +294,7 @@ class DataFlow:
 
     def before_store(self, op: TritonOp, place: TritonPointer, mask: Value | None) -> tuple[Value, ...]:
         """Tokens of the loads that a store follows, because it needs their values at its own places."""
-        key = place_key(place, mask)
+        key = self.numbers.place(place, mask)
         flows = [self.of(name) for name in op.operands]
         own = {load.token for flow in flows for load in flow.lanes if load.place == key}
         return tuple(own.union(*(flow.whole for flow in flows)))
@@ -316,8 +318,3 @@ def _alone(flows: Sequence[Flow]) -> Iterator[Flow]:
     for position, flow in enumerate(flows):
         others = _all(other.tokens for number, other in enumerate(flows) if number != position)
         yield Flow(frozenset(load for load in flow.lanes if load.token not in others), flow.whole - others)
-
-
-def place_key(place: TritonPointer, mask: Value | None) -> tuple[object, ...]:
-    """What makes the lanes of two accesses the same, place by place: values compare by identity."""
-    return (place.base, place.pointee, place.shape, place.offset, mask)

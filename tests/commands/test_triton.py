@@ -117,6 +117,8 @@ def test_both_orders(tileverify: CommandLine, first: str, second: str, triton: s
     assert (default["verdict"], ordered["verdict"]) == (triton, program)
     codes = {finding["code"] for finding in default["findings"]}  # type: ignore[attr-defined]
     assert codes == {"proved": set(), "refuted": {"TV201"}, "undecided": {"TV905"}}[triton]
+    assert 'order = "triton"' in default["stated"]  # type: ignore[operator]
+    assert 'order = "program"' in ordered["stated"]  # type: ignore[operator]
 
 
 IN_PLACE = """@triton.jit
@@ -140,7 +142,7 @@ args = { out = "f32[300]", x = "f32[300]", s = "i32 = 3", t = "i32 = 3", BLOCK =
         ("at * s", "-value", "proved", "proved"),
         ("at * s", "tl.where(value > 0, value, 0.0)", "proved", "proved"),
         ("at * s", "tl.where(at > 3, value, 0.0)", "undecided", "proved"),
-        ("at * t", "-value", "undecided", "proved"),
+        ("at * t", "-value", "proved", "proved"),
         ("63 - at", "-value", "undecided", "proved"),
         ("at * s", "0.0); tl.store(out + at * s + s, 1.0", "refuted", "proved"),
     ],
@@ -152,8 +154,14 @@ def test_a_tensor_that_is_passed_twice_is_one_array(
     source = write(IN_PLACE.format(place=place, value=value), spec)
     default, ordered = results(tileverify, source)
     assert (default["verdict"], ordered["verdict"]) == (triton, program)
-    assert 'order = "triton"' in default["stated"]  # type: ignore[operator]
-    assert 'order = "program"' in ordered["stated"]  # type: ignore[operator]
+    assert ("s == t" in default["stated"]) == (place == "at * t")  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("step", ["i32 = 4", "i32"])
+def test_other_steps_through_one_array_are_no_places_of_the_same_lane(tileverify: CommandLine, step: str) -> None:
+    launch = IN_PLACE_LAUNCH.replace('t = "i32 = 3"', f't = "{step}"')
+    (result,) = results(tileverify, write(IN_PLACE.format(place="at * t", value="-value"), launch))
+    assert result["verdict"] != "proved"
 
 
 FLOATS = """@triton.jit

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
 from ...system.errors import EncodeError, SourceError
@@ -46,11 +47,12 @@ def translate(
     file: str = "",
     order: Ordered = "program",
     same: Collection[frozenset[int]] = (),
+    equal: Mapping[int, int] = MappingProxyType({}),
 ) -> Module:
     """The Tile IR module of ``kernel``, the only one of ``module`` if it has no name; ``file`` is named in errors.
 
-    ``same``: groups of parameters that are one array in every launch, by their positions.  Raises
-    :class:`Untranslated` at an op that has no translation.
+    ``same``: groups of parameters that are one array in every launch, by their positions; ``equal``:
+    scalars that equal an earlier one in every launch.  Raises :class:`Untranslated` at an op that has no translation.
     """
     kernels = {function.name: function for function in module.kernels}
     if kernel is None and len(kernels) != 1:
@@ -61,7 +63,7 @@ def translate(
     builder = ModuleBuilder(VERSION, producer=PRODUCER)
     types = [_parameter_type(function, parameter.type, file) for parameter in function.parameters]
     with builder.entry(function.name, types, location=function.location) as body:
-        Translator(module, TileBuilder(body, file), function, order, same).kernel()
+        Translator(module, TileBuilder(body, file), function, order, same, equal).kernel()
     return builder.build()
 
 
@@ -94,6 +96,7 @@ class Translator:
         function: TritonFunction,
         order: Ordered,
         same: Collection[frozenset[int]],
+        equal: Mapping[int, int],
     ) -> None:
         self.module = module
         self.b = b
@@ -114,7 +117,7 @@ class Translator:
         if order == "program":
             self.order = AccessTokens(ProgramOrder(b.body, self.parameters))
         else:
-            flow = DataFlow(ValueNumbers(b.body))
+            flow = DataFlow(ValueNumbers(b.body, equal))
             self.order = AccessTokens(TritonOrder(b.body, self.parameters, most=order == "most"), flow)
 
     def kernel(self) -> None:

@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ from ..sources.entry_launch import inferred_unit
 from ..sources.fixed_inputs import PythonScan
 from ..sources.importing import import_file
 from .guessed_launch import configurations, guessed_parameters
+from .in_place import with_equal_scalars
 from .translate import translate
 from .ttir import TritonFunction, TritonModule
 from .ttir_reader import declared_parameters, read_ttir, read_ttir_text
@@ -192,7 +194,7 @@ def inferred_triton_unit(kernel: TritonKernel) -> KernelUnit:
     launch = replace(launch, kernel=kernel.name, notes=tuple(f"{note}{told}" for note in launch.notes))
     made = _translated(read_ttir(text, str(kernel.file)), None, kernel.file, launch, started)
     ordered = {argument.name: argument for argument in (*launch.arguments, *fixed)}
-    whole = replace(launch, arguments=tuple(ordered[name] for name in signature if name in ordered))
+    whole = replace(made.launch, arguments=tuple(ordered[name] for name in signature if name in ordered))
     return replace(made, kernel=kernel.name, launch=whole, line=kernel.line, notes=launch.notes)
 
 
@@ -207,15 +209,20 @@ def compile_triton_kernel(kernel: TritonKernel, spec: LaunchSpec) -> KernelUnit:
     text = triton_ir(kernel, signature, constants, attributes, dict(spec.options))
     passed = replace(spec, arguments=tuple(argument for argument in spec.arguments if argument.name not in constants))
     unit = _translated(read_ttir(text, str(kernel.file)), None, kernel.file, passed, started)
-    return replace(unit, kernel=kernel.name, launch=spec, line=kernel.line)
+    launch = replace(unit.launch, arguments=spec.arguments)
+    return replace(unit, kernel=kernel.name, launch=launch, line=kernel.line)
 
 
 def _translated(module: TritonModule, kernel: str | None, file: Path, spec: LaunchSpec, started: float) -> KernelUnit:
     """The unit of a kernel of ``module`` under a spec that describes the parameters of its IR."""
     names = [argument.name for argument in spec.arguments]
     same = [frozenset(map(names.index, group & set(names))) for group in spec.same_arrays()]
-    made = translate(module, kernel, file=str(file), order=spec.order, same=same)
-    most = translate(module, kernel, file=str(file), order="most", same=same) if spec.order == "triton" else made
+    translated = partial(translate, module, kernel, file=str(file), same=same)
+    made = translated(order=spec.order)
+    if same and spec.order == "triton":
+        spec, equal = with_equal_scalars(spec, made, lambda equal: translated(order="triton", equal=equal))
+        made = translated(order="triton", equal=equal)
+    most = translated(order="most") if spec.order == "triton" else made
     (entry,) = made.entries
     bytecode, most_ordered = encode(made), encode(most)
     return KernelUnit(

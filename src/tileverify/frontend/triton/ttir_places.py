@@ -6,7 +6,7 @@ identity of values is not enough.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -23,11 +23,19 @@ _COMPUTES: Final = frozenset({
 
 @dataclass
 class ValueNumbers:
-    """Values that are computed alike have the same number; every other value has one of its own."""
+    """Values that are computed alike have the same number; every other value has one of its own.
+
+    ``equal``: parameters that equal an earlier one in every launch, by their positions.
+    """
 
     body: BodyBuilder
+    equal: Mapping[int, int]
     _of: dict[Value, int] = field(default_factory=dict)
     _alike: dict[object, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for position, first in self.equal.items():
+            self._of[self.body.parameters[position]] = self.of(self.body.parameters[first]) or 0
 
     def of(self, value: Value | None) -> int | None:
         if value is None:

@@ -1,6 +1,6 @@
 """Call fla-core's operations and modules so that their Triton kernels are launched.
 
-    tileverify record --no-gpu --capability 9.0 -o DIR -- PYTHON benchmarks/real/triton/fla/drive.py [PART ...]
+tileverify record --no-gpu --capability 9.0 -o DIR -- PYTHON benchmarks/real/triton/fla/drive.py [PART ...]
 """
 
 from __future__ import annotations

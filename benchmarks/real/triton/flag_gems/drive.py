@@ -1,6 +1,6 @@
 """Call flag-gems' operations so that their Triton kernels are launched.
 
-    GEMS_VENDOR=nvidia tileverify record --no-gpu -o DIR -- PYTHON benchmarks/real/triton/flag_gems/drive.py [PART ...]
+GEMS_VENDOR=nvidia tileverify record --no-gpu -o DIR -- PYTHON benchmarks/real/triton/flag_gems/drive.py [PART ...]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Call operations of adasplash, gemlite and torchao so that their Triton kernels are launched.
 
-    tileverify record --no-gpu --capability 9.0 -o DIR -- PYTHON benchmarks/real/triton/others/drive.py [PART ...]
+tileverify record --no-gpu --capability 9.0 -o DIR -- PYTHON benchmarks/real/triton/others/drive.py [PART ...]
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ import stand_ins
 
 stand_ins.install(Path(os.environ["SGLANG"]))
 
-import cases
-from benchmarks.real.driving import drive
+import cases  # noqa: E402
+from benchmarks.real.driving import drive  # noqa: E402
 
 if __name__ == "__main__":
     sys.exit(drive(cases, sys.argv[1:]))

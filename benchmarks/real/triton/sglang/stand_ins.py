@@ -11,6 +11,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,7 +23,17 @@ HELPERS = {
     "sglang.srt.layers.attention.mamba.ops",
     "sglang.srt.lora.utils",
 }
-MISSING = ("sgl_kernel", "deep_gemm", "flashinfer", "aiter", "vllm", "sentencepiece", "pybase64", "wave_lang", "cutlass")
+MISSING = (
+    "sgl_kernel",
+    "deep_gemm",
+    "flashinfer",
+    "aiter",
+    "vllm",
+    "sentencepiece",
+    "pybase64",
+    "wave_lang",
+    "cutlass",
+)
 KNOWN: dict[str, Any] = {
     "is_cuda": lambda: True,
     "get_device_core_count": lambda *of: 132,
@@ -69,7 +80,7 @@ class Nothing:
 
 
 class _MadeUp(ModuleType):
-    __path__: list[str] = []
+    __path__: Sequence[str] = ()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -89,7 +100,11 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return None
         if top == "sglang":
             file = self._wheel.joinpath(*name.split(".")).with_suffix(".py")
-            if file.exists() and name != "sglang.srt.utils.common" and (name in HELPERS or "@triton.jit" in file.read_text(encoding="utf-8")):
+            if (
+                file.exists()
+                and name != "sglang.srt.utils.common"
+                and (name in HELPERS or "@triton.jit" in file.read_text(encoding="utf-8"))
+            ):
                 return importlib.util.spec_from_file_location(name, file)
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 

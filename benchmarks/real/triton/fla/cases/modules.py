@@ -32,7 +32,13 @@ def norms() -> Iterator[Call]:
         yield partial(_run, "modules.l2norm:l2_norm", (x,), {}, True)
         for kind in ("rms_norm_linear", "layer_norm_linear"):
             weights = normal(width, dtype=dtype, grad=True), normal(width, dtype=dtype, grad=True)
-            yield partial(_run, f"modules.layernorm:{kind}", (x, *weights, normal(64, width, dtype=dtype, grad=True), None), {}, True)
+            yield partial(
+                _run,
+                f"modules.layernorm:{kind}",
+                (x, *weights, normal(64, width, dtype=dtype, grad=True), None),
+                {},
+                True,
+            )
 
 
 @case
@@ -40,7 +46,12 @@ def losses() -> Iterator[Call]:
     for (rows, words), dtype in product(((1, 3), (7, 1000), (33, 4097), (3, 70000)), FLOATS):
         target = integers(0, words, rows)
         for options in ({}, {"label_smoothing": 0.1}, {"reduction": "none"}):
-            yield partial(backward_of, modules.FusedCrossEntropyLoss(**options), normal(rows, words, dtype=dtype, grad=True), target)
+            yield partial(
+                backward_of,
+                modules.FusedCrossEntropyLoss(**options),
+                normal(rows, words, dtype=dtype, grad=True),
+                target,
+            )
         weight = normal(words, 96, dtype=dtype, grad=True)
         for smoothing in (0.0, 0.1):
             loss = modules.FusedLinearCrossEntropyLoss(label_smoothing=smoothing)
@@ -48,7 +59,13 @@ def losses() -> Iterator[Call]:
         student, teacher = normal(rows, 96, dtype=dtype, grad=True), normal(rows, 96, dtype=dtype)
         yield partial(backward_of, modules.FusedKLDivLoss(), student, teacher, weight, weight.detach().clone())
         labels = integers(0, words, rows)
-        yield partial(_run, "modules.grpo:fused_grpo_loss", (normal(1, rows + 1, words, dtype=dtype, grad=True), normal(1, rows), labels[None], normal(1)), {}, True)
+        yield partial(
+            _run,
+            "modules.grpo:fused_grpo_loss",
+            (normal(1, rows + 1, words, dtype=dtype, grad=True), normal(1, rows), labels[None], normal(1)),
+            {},
+            True,
+        )
 
 
 def backward_of(loss: torch.nn.Module, *arguments: torch.Tensor) -> None:

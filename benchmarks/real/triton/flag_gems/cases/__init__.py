@@ -22,7 +22,7 @@ Layout = Callable[[torch.Tensor], torch.Tensor]
 
 
 class _Seeds:
-    """The generator of a GPU, whose state is a seed and an offset; record's imitation has the host's, of another form."""
+    """The generator of a GPU: its state is a seed and an offset.  The imitation has the host's, of another form."""
 
     def __init__(self) -> None:
         self._state = torch.zeros(16, dtype=torch.uint8)

@@ -37,7 +37,9 @@ def by_index() -> Iterator[Call]:
         yield from calls("masked_scatter masked_scatter_ experimental.masked_scatter", x, x > 0, x.clone())
         yield from calls("nonzero", x)
         yield from calls("index", x, [integers(0, rows, 9), integers(0, columns, 9)])
-        yield from calls("index_put index_put_", x, [integers(0, rows, 9), integers(0, columns, 9)], normal(9, dtype=FLOAT))
+        yield from calls(
+            "index_put index_put_", x, [integers(0, rows, 9), integers(0, columns, 9)], normal(9, dtype=FLOAT)
+        )
         yield from calls("experimental.take", x, integers(0, rows * columns, 11))
 
 

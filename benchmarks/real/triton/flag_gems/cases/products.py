@@ -7,7 +7,7 @@ from itertools import product
 
 import flag_gems
 import torch
-from benchmarks.real.calls import Call, backward, case, integers, normal
+from benchmarks.real.calls import Call, case, integers, normal, there_and_back
 
 from . import FLOATS, LAYOUTS, calls
 
@@ -56,10 +56,13 @@ def grouped() -> Iterator[Call]:
 def convolutions() -> Iterator[Call]:
     for (channels, filters, groups), dtype in product(((3, 8, 1), (4, 6, 2)), (FLOAT, torch.float16)):
         for name, size in (("conv1d", (33,)), ("conv2d", (9, 13)), ("conv3d", (4, 5, 7))):
-            x, w = normal(2, channels, *size, dtype=dtype), normal(filters, channels // groups, *(3 for _ in size), dtype=dtype)
-            yield lambda name=name, x=x, w=w, groups=groups, bias=normal(filters, dtype=dtype): backward(  # type: ignore[misc]
-                getattr(flag_gems, name)(x.requires_grad_(), w.requires_grad_(), bias, 1, 1, 1, groups)
+            x, w = (
+                normal(2, channels, *size, dtype=dtype),
+                normal(filters, channels // groups, *(3 for _ in size), dtype=dtype),
             )
+            convolve = getattr(flag_gems, name)
+            x, w = x.requires_grad_(), w.requires_grad_()
+            yield there_and_back(convolve, x, w, normal(filters, dtype=dtype), 1, 1, 1, groups)
 
 
 @case
@@ -70,9 +73,8 @@ def attention() -> Iterator[Call]:
         for kv_heads in (4, 2):
             q = normal(2, 4, length, dim, dtype=dtype, grad=True)
             k, v = (normal(2, kv_heads, keys, dim, dtype=dtype, grad=True) for _ in range(2))
-            yield lambda q=q, k=k, v=v, causal=causal, grouped=kv_heads != 4: backward(  # type: ignore[misc]
-                flag_gems.ops.ScaleDotProductAttention.apply(q, k, v, None, 0.0, causal, None, grouped)
-            )
+            attend = flag_gems.ops.ScaleDotProductAttention.apply
+            yield there_and_back(attend, q, k, v, None, 0.0, causal, None, kv_heads != 4)
             qt, kt, vt = (each.detach().transpose(1, 2).contiguous() for each in (q, k, v))
             yield from calls("flash_attention_forward", qt, kt, vt, None, None, length, keys, 0.0, causal, False)
             ends = torch.tensor([0, length, 2 * length], dtype=torch.int32, device="cuda")
@@ -106,7 +108,9 @@ def caches() -> Iterator[Call]:
         yield from calls("reshape_and_cache", key, value, *cache, slots, "auto", one, one)
         flash = normal(8, 16, heads, dim), normal(8, 16, heads, dim)
         yield from calls("reshape_and_cache_flash", key, value, *flash, slots, "auto", one, one)
-        yield from calls("concat_and_cache_mla", normal(tokens, 512), normal(tokens, 64), normal(8, 16, 576), slots, "auto", one)
+        yield from calls(
+            "concat_and_cache_mla", normal(tokens, 512), normal(tokens, 64), normal(8, 16, 576), slots, "auto", one
+        )
         q, k = normal(2, 9, heads, dim), normal(2, 9, heads, dim)
         cos, sin = (normal(9, dim // 2, dtype=FLOAT) for _ in range(2))
         for interleaved, in_place in product((False, True), repeat=2):
@@ -115,7 +119,9 @@ def caches() -> Iterator[Call]:
         q = normal(tokens, 1, 16, 576)
         table = torch.arange(4 * tokens, dtype=torch.int32, device="cuda").view(tokens, 4)
         lengths = integers(1, 256, tokens, dtype=torch.int32)
-        yield from calls("flash_mla", q, table, normal(4 * tokens, 64, 1, 576), 256, 64, tokens, 1, lengths, 16, 1, 576, 512, True)
+        yield from calls(
+            "flash_mla", q, table, normal(4 * tokens, 64, 1, 576), 256, 64, tokens, 1, lengths, 16, 1, 576, 512, True
+        )
 
 
 @case
@@ -128,11 +134,31 @@ def recurrences() -> Iterator[Call]:
         yield from calls("chunk_gated_delta_rule_fwd", q, k, v, g, beta, 0.125, state, True)
         yield from calls("fused_recurrent_gated_delta_rule_fwd", q, k, v, g, beta, 0.125, state, False)
     for tokens in (5, 130):
-        yield from calls("rwkv_ka_fusion", normal(tokens, 256, dtype=FLOAT), normal(256, dtype=FLOAT), normal(tokens, 256, dtype=FLOAT), normal(256, dtype=FLOAT), 4, 64)
+        yield from calls(
+            "rwkv_ka_fusion",
+            normal(tokens, 256, dtype=FLOAT),
+            normal(256, dtype=FLOAT),
+            normal(tokens, 256, dtype=FLOAT),
+            normal(256, dtype=FLOAT),
+            4,
+            64,
+        )
         yield from calls("rwkv_mm_sparsity", normal(256, dtype=FLOAT).relu(), normal(256, 64, dtype=FLOAT))
         yield from calls("sinkhorn_forward", normal(tokens, 4, 4, dtype=FLOAT))
         yield from calls("mhc_bwd", normal(tokens, 4, 4, dtype=FLOAT), normal(tokens, 4, 4, dtype=FLOAT))
-        yield from calls("mhc_post", normal(tokens, 256), normal(tokens, 4, 256), normal(tokens, 4, 1, dtype=FLOAT), normal(tokens, 4, 4, dtype=FLOAT))
-        yield from calls("apply_repetition_penalties", normal(tokens, 1000, dtype=FLOAT), normal(tokens, 1000) > 0, normal(tokens, 1000) > 0, normal(tokens, dtype=FLOAT))
+        yield from calls(
+            "mhc_post",
+            normal(tokens, 256),
+            normal(tokens, 4, 256),
+            normal(tokens, 4, 1, dtype=FLOAT),
+            normal(tokens, 4, 4, dtype=FLOAT),
+        )
+        yield from calls(
+            "apply_repetition_penalties",
+            normal(tokens, 1000, dtype=FLOAT),
+            normal(tokens, 1000) > 0,
+            normal(tokens, 1000) > 0,
+            normal(tokens, dtype=FLOAT),
+        )
         yield from calls("swiglu geglu reglu", normal(tokens, 512))
         yield from calls("dswiglu dgeglu dreglu", normal(tokens, 256), normal(tokens, 512))

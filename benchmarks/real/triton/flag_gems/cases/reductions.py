@@ -55,8 +55,10 @@ def softmax_backward() -> Iterator[Call]:
 @case
 def norms() -> Iterator[Call]:
     for (rows, columns), dtype in product(ROWS, FLOATS):
-        x, y, w, b = normal(rows, columns, dtype=dtype), normal(rows, columns, dtype=dtype), *(
-            normal(columns, dtype=dtype) for _ in range(2)
+        x, y, w, b = (
+            normal(rows, columns, dtype=dtype),
+            normal(rows, columns, dtype=dtype),
+            *(normal(columns, dtype=dtype) for _ in range(2)),
         )
         mean, rstd = (normal(rows, 1, dtype=FLOAT) for _ in range(2))
         yield from calls("layer_norm", x, (columns,), w, b)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 import adasplash
 import torch
-from adasplash import adasplash_no_block_mask, triton_entmax, triton_entmax_v2
+from adasplash.adasplash_no_block_mask import sparse_attn as without_block_mask
+from adasplash.triton_entmax import triton_entmax as entmax_of_bisections
+from adasplash.triton_entmax_v2 import triton_entmax as entmax_of_histograms
 from benchmarks.real.calls import Call, case, normal, there_and_back
 
 SHAPES = ((1, 2, 64, 64), (2, 3, 100, 64), (1, 2, 300, 32))
@@ -26,8 +27,7 @@ def attention() -> Iterator[Call]:
             for varlen in (None, lengths):
                 for causal in (False, True):
                     yield there_and_back(adasplash.adasplash_v1, *_qkv(shape, dtype), 1.5, causal, varlen, 5)
-                    attend = adasplash_no_block_mask.sparse_attn
-                    yield there_and_back(attend, *_qkv(shape, dtype), 1.333, causal, varlen, 5)
+                    yield there_and_back(without_block_mask, *_qkv(shape, dtype), 1.333, causal, varlen, 5)
                 yield there_and_back(adasplash.adasplash_v2, *_qkv(shape, dtype), 2, varlen)
 
 
@@ -37,7 +37,7 @@ def entmax() -> Iterator[Call]:
         for dtype in (torch.float32, torch.bfloat16):
             for alpha, fast in ((1.5, True), (1.333, False)):
                 x = normal(rows, columns, dtype=dtype, grad=True)
-                yield partial(there_and_back(triton_entmax.triton_entmax, x, alpha, 5, fast))
+                yield there_and_back(entmax_of_bisections, x, alpha, 5, fast)
             for histogram in (True, False):
                 x = normal(rows, columns, dtype=dtype, grad=True)
-                yield there_and_back(triton_entmax_v2.triton_entmax, x, 1.5, 2, histogram)
+                yield there_and_back(entmax_of_histograms, x, 1.5, 2, histogram)

@@ -121,6 +121,49 @@ def test_both_orders(tileverify: CommandLine, first: str, second: str, triton: s
     assert 'order = "program"' in ordered["stated"]  # type: ignore[operator]
 
 
+IN_PLACE = """@triton.jit
+def changed(out, x, s: tl.int32, t: tl.int32, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    value = tl.load(x + at * s)
+    tl.store(out + {place}, {value})
+"""
+IN_PLACE_LAUNCH = """
+[[launch]]
+kernel = "changed"
+grid = [1]
+requires = ["x is out"]
+args = { out = "f32[300]", x = "f32[300]", s = "i32 = 3", t = "i32 = 3", BLOCK = 64 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "triton", "program"),
+    [
+        ("at * s", "-value", "proved", "proved"),
+        ("at * s", "tl.where(value > 0, value, 0.0)", "proved", "proved"),
+        ("at * s", "tl.where(at > 3, value, 0.0)", "undecided", "proved"),
+        ("at * t", "-value", "proved", "proved"),
+        ("63 - at", "-value", "undecided", "proved"),
+        ("at * s", "0.0); tl.store(out + at * s + s, 1.0", "refuted", "proved"),
+    ],
+)
+def test_a_tensor_that_is_passed_twice_is_one_array(
+    tileverify: CommandLine, place: str, value: str, triton: str, program: str
+) -> None:
+    spec = IN_PLACE_LAUNCH + IN_PLACE_LAUNCH + 'name = "program"\norder = "program"\n'
+    source = write(IN_PLACE.format(place=place, value=value), spec)
+    default, ordered = results(tileverify, source)
+    assert (default["verdict"], ordered["verdict"]) == (triton, program)
+    assert ("s == t" in default["stated"]) == (place == "at * t")  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("step", ["i32 = 4", "i32"])
+def test_other_steps_through_one_array_are_no_places_of_the_same_lane(tileverify: CommandLine, step: str) -> None:
+    launch = IN_PLACE_LAUNCH.replace('t = "i32 = 3"', f't = "{step}"')
+    (result,) = results(tileverify, write(IN_PLACE.format(place="at * t", value="-value"), launch))
+    assert result["verdict"] != "proved"
+
+
 FLOATS = """@triton.jit
 def change(x, other, n, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)

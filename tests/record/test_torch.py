@@ -150,6 +150,34 @@ def test_random_states_are_kept_and_set(run: Run) -> None:
     assert recorded.summary.exit_code == 0
 
 
+@pytest.mark.parametrize(
+    "back",
+    ["y.sum().backward()", "torch.autograd.backward([y], [torch.ones_like(y)])", "torch.autograd.grad(y.sum(), x)"],
+)
+def test_backward_passes_see_the_imitated_gpu(run: Run, back: str) -> None:
+    recorded = run(f"""
+        import torch
+        class Scaled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.device = x.device
+                return 2 * x
+            @staticmethod
+            def backward(ctx, gradient):
+                assert gradient.is_cuda and gradient.device.type == "cuda", gradient.device
+                out = torch.empty(16, device=ctx.device)
+                assert out.eq(0).all()
+                ct.launch(torch.cuda.current_stream(), (1,), scale, (gradient.contiguous(), out, 2, 16))
+                return out
+        x = torch.ones(16, device="cuda").requires_grad_()
+        y = Scaled.apply(x)
+        {back}
+        assert y.is_cuda
+    """)
+    assert recorded.summary.exit_code == 0
+    assert recorded.summary.launches == 1
+
+
 def test_tensors_larger_than_the_memory_can_be_launched_with(run: Run) -> None:
     recorded = run("""
         import torch

@@ -266,6 +266,30 @@ def test_what_cannot_be_described_is_told(run: TritonRun) -> None:
         """)
 
 
+def test_stand_ins_of_tensors_are_arrays_within_their_storage(run: TritonRun) -> None:
+    pytest.importorskip("torch", reason="torch is not installed")
+    recorded = run("""
+        import torch
+        class Buffer:
+            def __init__(self, base, shape, strides, offset):
+                self.memory, self.dtype, self.offset = base, base.dtype, offset
+                self.shape, self.strides = shape, strides
+            def data_ptr(self):
+                return self.memory.data_ptr() + self.offset * self.dtype.itemsize
+            def stride(self):
+                return self.strides
+            def untyped_storage(self):
+                return self.memory.untyped_storage()
+        x, out = torch.zeros(4, 100, device="cuda"), torch.zeros(300, device="cuda")
+        scale[(3,)](Buffer(x, (300,), (1,), 100), out, 300, 2.0, BLOCK=128)
+        scale[(3,)](Buffer(x, (301,), (1,), 100), out, 301, 2.0, BLOCK=128)
+        scale[(3,)](Buffer(x, (100,), (-1,), 99), out, 100, 2.0, BLOCK=128)
+    """)
+    (known,) = recorded.folder.glob("scale.*.tileverify.toml")
+    assert 'x = "f32[300]"' in known.read_text()
+    assert recorded.summary.launches == 1
+
+
 def test_both_kinds_of_kernels_in_one_program(run: TritonRun) -> None:
     pytest.importorskip("cuda.tile")
     recorded = run("""

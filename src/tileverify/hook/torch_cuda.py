@@ -245,6 +245,7 @@ def install(capability: tuple[int, int], name: str, multiprocessors: int, *, ker
 
     torch._C._to_dlpack = export_as_cuda  # type: ignore[attr-defined]
     PretendCuda(kernels_run=kernels_run).__enter__()
+    _pretend_in_backward_passes(kernels_run)
     bootstrap = threading.Thread._bootstrap_inner  # type: ignore[attr-defined]
 
     def bootstrap_with_cuda(thread: threading.Thread) -> None:
@@ -252,6 +253,19 @@ def install(capability: tuple[int, int], name: str, multiprocessors: int, *, ker
             bootstrap(thread)
 
     threading.Thread._bootstrap_inner = bootstrap_with_cuda  # type: ignore[attr-defined]
+
+
+def _pretend_in_backward_passes(kernels_run: bool) -> None:
+    """torch leaves the mode for ``backward`` as for every other function, and runs the backward passes of operations
+    inside of it."""
+    original = torch.autograd.graph._engine_run_backward
+
+    def run_backward(*args: Any, **kwargs: Any) -> Any:
+        with PretendCuda(kernels_run=kernels_run):
+            return original(*args, **kwargs)
+
+    torch.autograd._engine_run_backward = run_backward  # type: ignore[attr-defined]
+    torch.autograd.graph._engine_run_backward = run_backward
 
 
 def _pass_comparisons() -> None:

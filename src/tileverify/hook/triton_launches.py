@@ -368,9 +368,28 @@ def _type_name(word: str) -> str:
 
 
 def _array_of(value: object) -> object:
-    """The tensor of ``triton.reinterpret`` or of a descriptor, else the argument itself."""
+    """The tensor of ``triton.reinterpret``, of a descriptor, or of a stand-in; else the argument itself."""
     inner = getattr(value, "base", None)
-    return inner if inner is not None and not hasattr(value, "untyped_storage") else value
+    return inner if inner is not None and not hasattr(value, "untyped_storage") else _tensor_of(value)
+
+
+def _tensor_of(value: Any) -> object:
+    """The tensor that an object stands in for which has a storage of torch, a shape and strides of its own
+    (flag-gems' ``StridedBuffer``).  The object itself if no tensor can be like that: strides below 0, or elements
+    outside of the storage."""
+    torch = sys.modules.get("torch")
+    if torch is None or isinstance(value, torch.Tensor) or not hasattr(value, "stride"):
+        return value
+    with torch._C.DisableTorchFunction():
+        storage = value.untyped_storage() if hasattr(value, "untyped_storage") else None
+        if not isinstance(storage, torch.UntypedStorage):
+            return value
+        whole = torch.empty(0, dtype=value.dtype, device=storage.device).set_(storage)
+        first, rest = divmod(value.data_ptr() - storage.data_ptr(), whole.element_size())
+        try:
+            return whole.as_strided(tuple(value.shape), tuple(value.stride()), first) if rest == 0 else value
+        except RuntimeError:
+            return value
 
 
 def _place(value: object) -> tuple[Geometry, int]:

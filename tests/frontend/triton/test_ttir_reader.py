@@ -14,6 +14,7 @@ from tileverify.frontend.triton.translate import translate
 from tileverify.frontend.triton.ttir import DescriptorType, TritonBlock, TritonOp
 from tileverify.frontend.triton.ttir_constants import constant_bits
 from tileverify.frontend.triton.ttir_reader import read_ttir, read_ttir_text
+from tileverify.frontend.triton.ttir_words import SCALAR_TYPES, type_of
 from tileverify.system.errors import SourceError
 
 PRINTED: Final = Path(__file__).parent / "printed"
@@ -86,6 +87,11 @@ module {
 def test_an_alias_of_itself_has_no_place() -> None:
     text = "#loc1 = loc(#loc1)\nmodule {\n  tt.func public @k() {\n    tt.return loc(#loc1)\n  }\n}"
     assert read_ttir(text, "k.ttir").kernels[0].body.block.ops[0].location is None
+
+
+@pytest.mark.parametrize("text", ["!tt.tensordesc<16x8xf32>", "!tt.tensordesc<tensor<16x8xf32>>", "<tensor<16x8xf32>>"])
+def test_descriptors_of_every_version(text: str) -> None:
+    assert type_of(text) == DescriptorType(SCALAR_TYPES["f32"], (16, 8))
 
 
 # ------------------------------------------------------------------------------------------------- ops

@@ -7,7 +7,7 @@ from itertools import product
 
 import torch
 from benchmarks.real.calls import Call, case, normal, there_and_back
-from liger_kernel.ops.cutile.ops import LigerMultiTokenAttentionFunction
+from liger_kernel.ops import LigerMultiTokenAttentionFunction
 
 
 @case

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from benchmarks.real.calls import Call, case, integers, normal, there_and_back
-from liger_kernel.ops.cutile.ops import (
+from liger_kernel.ops import (
     GrpoLossFunction,
     LigerCrossEntropyFunction,
     LigerFusedLinearJSDFunction,

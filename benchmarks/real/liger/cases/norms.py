@@ -7,7 +7,7 @@ from itertools import product
 
 import torch
 from benchmarks.real.calls import Call, case, normal, there_and_back
-from liger_kernel.ops.cutile.ops import (
+from liger_kernel.ops import (
     LigerDyTFunction,
     LigerFusedAddRMSNormFunction,
     LigerGroupNormFunction,

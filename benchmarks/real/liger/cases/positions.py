@@ -7,7 +7,7 @@ from itertools import product
 
 import torch
 from benchmarks.real.calls import Call, case, normal, there_and_back
-from liger_kernel.ops.cutile.ops import LigerLlama4RopeFunction, LigerQwen2VLMRopeFunction, LigerRopeFunction
+from liger_kernel.ops import LigerLlama4RopeFunction, LigerQwen2VLMRopeFunction, LigerRopeFunction
 
 from . import FLOATS
 

@@ -119,6 +119,7 @@ class BodyBuilder:
         self._next = 0
         self._blocks: list[list[Op]] = [[]]
         self._scopes: list[RegionScope] = []
+        self._definitions: dict[Value, Op] = {}
         self.parameters = self._define(parameters)
 
     def close(self) -> Block:
@@ -183,7 +184,12 @@ class BodyBuilder:
         except IllFormed as problem:
             raise EncodeError(f"{declaration.name}: {problem}") from problem
         self._blocks[-1].append(op)
+        self._definitions.update(dict.fromkeys(op.results, op))
         return op.results
+
+    def definition(self, value: Value) -> Op | None:
+        """The op that gives ``value``; ``None`` for a parameter or an argument of a region."""
+        return self._definitions.get(value)
 
     # -------------------------------------------------------------------------------------- control flow
     @contextmanager

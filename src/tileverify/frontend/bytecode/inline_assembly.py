@@ -11,6 +11,8 @@ from typing import Final
 
 _COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INSTRUCTION: Final = re.compile(r"\.?[a-z]\w*")
+_GUARD: Final = re.compile(r"^@!?\s*[$\w]+\s+")
+"""A predicate in front of an instruction, which may leave its result as it was: any value."""
 _SPECIAL: Final = re.compile(r"%\w+")
 _OF_BLOCK: Final = frozenset({"%ctaid", "%nctaid", "%ntid"})
 """Special registers that all threads of a block read alike, at all times."""
@@ -30,6 +32,6 @@ def only_computes(text: str) -> bool:
     """
     plain = _COMMENT.sub(" ", text)
     statements = [part.strip(" \t\r\n{}") for part in plain.split(";")]
-    found = [_INSTRUCTION.match(statement) for statement in statements if statement]
+    found = [_INSTRUCTION.match(_GUARD.sub("", statement, count=1)) for statement in statements if statement]
     known = all(each is not None and each[0] in _COMPUTING for each in found)
     return known and {*_SPECIAL.findall(plain)} <= _OF_BLOCK

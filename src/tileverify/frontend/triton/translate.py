@@ -7,10 +7,11 @@ does (`ProgramOrder`).  The module's only entry has the kernel's parameters in t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice, pairwise
+from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
 
 from ...contract.element_types import INDEX_MAX
@@ -34,6 +35,7 @@ from .ttir_effects import EffectsOf, handed_on
 from .ttir_lanes import mapped, reduce, scan
 from .ttir_memory import AccessTokens, described
 from .ttir_order import DataFlow, ProgramOrder, TritonOrder
+from .ttir_places import ValueNumbers
 from .ttir_promises import promised
 
 VERSION: Final = (13, 4)
@@ -74,12 +76,13 @@ def translate(
     order: Ordered = "program",
     shared: SharedArrays = SharedArrays(),
     descriptors: Sequence[PassedDescriptor] = (),
+    equal: Mapping[int, int] = MappingProxyType({}),
 ) -> Module:
     """The Tile IR module of ``kernel``, the only one of ``module`` if it has no name; ``file`` is named in errors.
 
     Accesses of arrays that may share memory are ordered as those of one array.  ``descriptors``: those among the
-    parameters, in their order.  Each becomes a pointer, sizes and strides.  Raises :class:`Untranslated` at an op that
-    has no translation.
+    parameters, in their order.  Each becomes a pointer, sizes and strides.  ``equal``: scalars that equal an earlier
+    one in every launch, by their positions.  Raises :class:`Untranslated` at an op that has no translation.
     """
     kernels = {function.name: function for function in module.kernels}
     if kernel is None and len(kernels) != 1:
@@ -92,7 +95,7 @@ def translate(
     with builder.entry(
         function.name, [each for p in parameters for each in p.types], location=function.location
     ) as body:
-        Translator(module, TileBuilder(body, file), function, parameters, order, shared).kernel()
+        Translator(module, TileBuilder(body, file), function, parameters, order, shared, equal).kernel()
     return builder.build()
 
 
@@ -130,6 +133,16 @@ def _parameters(function: TritonFunction, descriptors: Sequence[PassedDescriptor
         yield _Parameter(parameter.name, parameter.type, next(told, PassedDescriptor()), numbers)
 
 
+def _roots(parameters: Sequence[Value], same: Collection[frozenset[int]]) -> list[int | None]:
+    """For each parameter that is a pointer the first one that is the same array, seen as the same elements."""
+    found: list[int | None] = []
+    for position, value in enumerate(parameters):
+        alike = next((group for group in same if position in group), frozenset({position}))
+        is_pointer = isinstance(value.type, TileType) and isinstance(value.type.element, PointerType)
+        found.append(min(each for each in alike if parameters[each].type == value.type) if is_pointer else None)
+    return found
+
+
 class Translator:
     """One kernel under translation: the values known by their names, and the tokens of its accesses."""
 
@@ -141,6 +154,7 @@ class Translator:
         parameters: Sequence[_Parameter],
         order: Ordered,
         shared: SharedArrays,
+        equal: Mapping[int, int],
     ) -> None:
         self.module = module
         self.b = b
@@ -149,27 +163,29 @@ class Translator:
         self.parameters: dict[str, Value] = {}
         self._function = function
         self._known: list[dict[str, Translated]] = [{}]
-        values = iter(b.body.parameters)
-        given = [[next(values) for _ in parameter.types] for parameter in parameters]
-        for parameter, own in zip(parameters, given, strict=True):
-            self._parameter(parameter, own)
-        sharing = [frozenset(parameters[position].name for position in group) for group in shared.sharing]
+        starts = list(accumulate((len(parameter.types) for parameter in parameters), initial=0))
+        given = [b.body.parameters[start:end] for start, end in pairwise(starts)]
+        roots = _roots([own[0] for own in given], shared.same)
+        self._root_of = {parameters[n].name: parameters[root].name for n, root in enumerate(roots) if root is not None}
+        for parameter, own, root in zip(parameters, given, roots, strict=True):
+            self._parameter(parameter, own, given[root][0] if root is not None else own[0])
+        sharing = [frozenset(self._root_of[parameters[n].name] for n in group) for group in shared.sharing]
         if order == "program":
             self.order = AccessTokens(ProgramOrder(b.body, self.parameters, sharing))
             return
-        same = {given[position][0]: given[min(group)][0] for group in shared.same for position in group}
+        numbers = ValueNumbers(b.body, {starts[n]: starts[first] for n, first in equal.items()})
         tokens = TritonOrder(b.body, self.parameters, sharing, most=order == "most")
-        self.order = AccessTokens(tokens, DataFlow(same))
+        self.order = AccessTokens(tokens, DataFlow(numbers))
 
-    def _parameter(self, parameter: _Parameter, values: Sequence[Value]) -> None:
-        """Define what ``values`` of the entry are to the kernel."""
+    def _parameter(self, parameter: _Parameter, values: Sequence[Value], base: Value) -> None:
+        """Define what ``values`` of the entry are to the kernel; ``base``: the first pointer to the same array."""
         name, (value, *numbers) = parameter.name, values
         element = tile_of(value).element
         if not isinstance(element, PointerType):
             self.define(f"%{name}", value)
             return
-        self.parameters[name] = value
-        place = TritonPointer(value, element.pointee, (), None, name)
+        self.parameters[self._root_of[name]] = base
+        place = TritonPointer(base, element.pointee, (), None, self._root_of[name])
         if parameter.passed is None:
             self.define(f"%{name}", place)
             return
@@ -184,9 +200,7 @@ class Translator:
             self.define(f"%{number.name}", self.b.widened(known, I32 if number.type == tile(I32) else I64))
 
     def kernel(self) -> None:
-        roots = [
-            parameter.name if parameter.name in self.parameters else None for parameter in self._function.parameters
-        ]
+        roots = [self._root_of.get(parameter.name) for parameter in self._function.parameters]
         self.effects.function(self._function, roots)
         function_body(self, self._function)
 

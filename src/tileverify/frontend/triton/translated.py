@@ -34,8 +34,7 @@ class TritonPointer:
     """A tile of pointers: ``base`` plus ``offset`` elements of type ``pointee``.
 
     ``base`` has no dimensions, or those of ``shape``; ``offset`` is an i64 tile of ``shape``, ``None`` is zero.
-    ``root`` is the parameter that the base is, ``None`` where it is not one parameter.  ``steps`` say how the offset
-    came about: equal steps are equal offsets, also from another base.
+    ``root`` is the parameter that the base is, ``None`` where it is not one parameter.
     """
 
     base: Value
@@ -43,11 +42,6 @@ class TritonPointer:
     shape: tuple[int, ...]
     offset: Value | None = None
     root: str | None = None
-    steps: tuple[object, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.offset is not None and not self.steps:
-            object.__setattr__(self, "steps", (self.offset,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +158,7 @@ class TileBuilder:
         """``place`` behind ``by`` more elements, an integer tile of its shape."""
         step = self.widened(by)
         total = step if place.offset is None else self.body.op("addi", lhs=place.offset, rhs=step)
-        return replace(place, offset=total, steps=(*place.steps, by))
+        return replace(place, offset=total)
 
     def offset(self, place: TritonPointer) -> Value:
         return self.number(0, I64, *place.shape) if place.offset is None else place.offset
@@ -192,8 +186,7 @@ class TileBuilder:
             return replace(place, pointee=pointee)
         if before % after == 0:
             factor = self.number(before // after, I64, *place.shape)
-            counted = self.body.op("muli", lhs=place.offset, rhs=factor)
-            return replace(place, pointee=pointee, offset=counted, steps=())
+            return replace(place, pointee=pointee, offset=self.body.op("muli", lhs=place.offset, rhs=factor))
         return replace(self.settled(place), pointee=pointee)
 
 

@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +47,7 @@ from ..sources.fixed_inputs import PythonScan, scan_python
 from ..sources.importing import import_file, visible
 from .guessed_launch import configurations, guessed_parameters
 from .host_descriptors import described_parameters, entry_names, passed_descriptors
+from .in_place import with_equal_scalars
 from .inductor import calling_code, forget_the_driver, is_inductor, speaks_of_inductor
 from .translate import SharedArrays, translate
 from .ttir import TritonFunction, TritonModule
@@ -258,7 +260,7 @@ def unit_of_ir(
         if argument.name not in ir.passed and not _is_fixed(argument):
             raise mistake_in(spec, f"args.{argument.name}: the IR of '{kernel}' does not take it")
     unit = _translated(read_ttir(ir.text, str(file)), None, file, replace(spec, arguments=tuple(passed)), started)
-    return replace(unit, kernel=kernel, launch=spec, line=line)
+    return replace(unit, kernel=kernel, launch=replace(unit.launch, arguments=spec.arguments), line=line)
 
 
 def _is_fixed(argument: Argument) -> bool:
@@ -272,12 +274,12 @@ def _is_one(argument: Argument) -> bool:
 def _translated(module: TritonModule, kernel: str | None, file: Path, spec: LaunchSpec, started: float) -> KernelUnit:
     """The unit of a kernel of ``module`` under a spec that describes the parameters of its IR."""
     shared, passed = _shared_arrays(spec), passed_descriptors(module, kernel, spec)
-    made = translate(module, kernel, file=str(file), order=spec.order, shared=shared, descriptors=passed)
-    most = (
-        translate(module, kernel, file=str(file), order="most", shared=shared, descriptors=passed)
-        if spec.order == "triton"
-        else made
-    )
+    translated = partial(translate, module, kernel, file=str(file), shared=shared, descriptors=passed)
+    made = translated(order=spec.order)
+    if shared.same and spec.order == "triton":
+        spec, equal = with_equal_scalars(spec, made, lambda equal: translated(order="triton", equal=equal))
+        made = translated(order="triton", equal=equal)
+    most = translated(order="most") if spec.order == "triton" else made
     (entry,) = made.entries
     bytecode, most_ordered = encode(made), encode(most)
     return KernelUnit(

@@ -13,7 +13,7 @@ from .translated import Descriptor, TileBuilder, Translated, TritonPointer, elem
 from .ttir import DescriptorType, TritonOp
 from .ttir_arithmetic import pointer_to_integer
 from .ttir_constants import float_bits
-from .ttir_order import DataFlow, ProgramOrder, TritonOrder, place_key
+from .ttir_order import DataFlow, ProgramOrder, TritonOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Target:
 
 
 def _plain(place: TritonPointer, mask: Value | None) -> _Target:
-    return _Target(place, mask, place_key(place, mask))
+    return _Target(place, mask, (place, mask))
 
 
 Access: TypeAlias = Callable[[TileBuilder, AccessTokens, TritonOp, Sequence[Translated]], "Translated | None"]

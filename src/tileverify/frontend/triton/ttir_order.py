@@ -11,8 +11,8 @@ Triton IR has no tokens.  Two readings are of use:
   Accesses of tensor descriptors copy in a proxy of their own, and wait for data alone; later accesses follow them as
   they follow others (Triton waits for each copy, and has `bar.sync` behind the wait).
 
-With ``most=True`` a store waits for all loads before it, as data flow may order any of them: what meets even then is a
-fault, what meets without is undecided.
+With ``most=True`` a store waits for all loads before it, of every array, as data flow may order any of them: what meets
+even then is a fault, what meets without is undecided.
 
 Arrays are the entry's pointers; those that may share memory, as the launch says, count as one.  An access through a
 pointer that is none of them, a barrier, and an atomic that acquires or releases are ordered against every array.  The
@@ -32,6 +32,7 @@ from ..bytecode.model import Value
 from .translated import Translated, TritonPointer, shape_of
 from .ttir import TritonOp
 from .ttir_lanes import single_op
+from .ttir_places import ValueNumbers
 
 ANY: Final = ""
 """The root of pointers that may be into any array."""
@@ -163,7 +164,7 @@ class TritonOrder(_Order):
         if everything:
             return self._joined(each.touched for each in last)
         fences = [each.fence for each in last]
-        reads = [each.reads for each in last] if writes and self._most else []
+        reads = [each.reads for each in self._last.values()] if writes and self._most else []
         return self._joined((*fences, *reads, *also))
 
     def after(self, root: str | None, token: Value, *, reads: bool, writes: bool, everything: bool = False) -> None:
@@ -238,10 +239,10 @@ _MOVE_LANES: Final = frozenset(
 class DataFlow:
     """The flow of values by their names, region by region: a token ends with its region, if no branch hands it on.
 
-    ``same``: parameters that are the same array as another one, which stands for them.
+    ``numbers``: which values are computed alike, so that accesses have the same places.
     """
 
-    same: Mapping[Value, Value] = field(default_factory=dict)
+    numbers: ValueNumbers
     _known: list[dict[str, Flow]] = field(default_factory=lambda: [{}])
     _made: list[list[Value]] = field(default_factory=lambda: [[]])
     _constants: dict[str, str] = field(default_factory=dict)
@@ -362,7 +363,16 @@ class DataFlow:
         return tuple(own.union(*(flow.whole for flow in flows)))
 
     def _same_key(self, key: tuple[object, ...]) -> tuple[object, ...]:
-        return tuple(self.same.get(part, part) if isinstance(part, Value) else part for part in key)
+        """``key`` with numbers for values."""
+
+        def numbered(part: object) -> object:
+            if isinstance(part, TritonPointer):
+                return self.numbers.place(part)
+            if isinstance(part, tuple):
+                return tuple(map(numbered, part))
+            return self.numbers.of(part) if isinstance(part, Value) else part
+
+        return tuple(map(numbered, key))
 
 
 def _all(sets: Iterable[frozenset[Value]]) -> frozenset[Value]:
@@ -383,8 +393,3 @@ def _alone(flows: Sequence[Flow]) -> Iterator[Flow]:
     for position, flow in enumerate(flows):
         others = _all(other.tokens for number, other in enumerate(flows) if number != position)
         yield Flow(frozenset(load for load in flow.lanes if load.token not in others), flow.whole - others)
-
-
-def place_key(place: TritonPointer, mask: Value | None) -> tuple[object, ...]:
-    """What makes the lanes of two accesses the same, place by place: values compare by identity."""
-    return (place.base, place.pointee, place.shape, place.steps, mask)

@@ -20,10 +20,7 @@ def _moved(op: TritonOp, value: Translated, move: Callable[[Value], Value]) -> T
     assert isinstance(value, TritonPointer), value
     shape = _shape(op)
     base = value.base if not tile_of(value.base).shape else move(value.base)
-    if value.offset is None:
-        return replace(value, base=base, shape=shape)
-    step = (op.name, shape, op.attributes.get("order"))
-    return replace(value, base=base, shape=shape, offset=move(value.offset), steps=(*value.steps, step))
+    return replace(value, base=base, shape=shape, offset=None if value.offset is None else move(value.offset))
 
 
 def _shape(op: TritonOp) -> tuple[int, ...]:

@@ -29,6 +29,8 @@ def type_of(text: str) -> TritonType | None:
     if text.startswith("!tt.tensordesc<"):
         inner = text.removeprefix("!tt.tensordesc<")[:-1]
         return _descriptor(inner if inner.startswith("tensor<") else f"<{inner}>")
+    if text.startswith("<tensor<"):  # Triton 3.6 and before it
+        return _descriptor(text[1:-1])
     if text.startswith("<") and _SIGNED_ELEMENT.search(text):
         return _descriptor(text)
     pointer = _POINTER.fullmatch(text)

@@ -1,0 +1,1 @@
+"""Calls of operations of adasplash, gemlite and torchao; each launches some kernels."""

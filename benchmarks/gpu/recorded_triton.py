@@ -155,7 +155,7 @@ def run(folder: Path) -> int:
 
     wrong = 0
     for each in json.loads((folder / "launches.json").read_text()):
-        made = Prepared(**each)
+        made = Prepared(**{**each, "grid": tuple(each["grid"])})
         try:
             verdict, times = _beside_each_other(torch, tileverify, folder, made)
         except Exception as error:  # one kernel must not end the run
@@ -184,7 +184,15 @@ def _beside_each_other(torch: Any, tileverify: Any, folder: Path, made: Prepared
         _loaded(torch, third, made, made.exact_shared)(exact)
     torch.cuda.synchronize()
     verdict = _compared(torch, made, before, theirs, ours, exact if third.exists() else None)
-    return verdict, [_time(torch, each) for each in (lambda: launch(theirs), proved)]
+    theirs_alone = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(theirs_alone):
+        for _ in range(LAUNCHES):
+            launch(theirs)
+    with tileverify.graph() as ours_alone:
+        for _ in range(LAUNCHES):
+            ours_alone.launch(made.grid, bundle, tuple(ours))
+    stream = torch.cuda.current_stream().cuda_stream
+    return verdict, [_time(theirs_alone.replay), _time(lambda: ours_alone.replay(stream))]
 
 
 def _arguments(torch: Any, made: Prepared) -> Iterator[Any]:
@@ -269,15 +277,11 @@ def _difference(expected: Any, found: Any) -> float:
     return float((expected - found)[kept].norm() / expected[kept].norm().clamp_min(1e-30))
 
 
-def _time(torch: Any, launch: Any) -> float:
-    """Microseconds of a launch on the GPU."""
+def _time(launch: Any) -> float:
+    """Microseconds of a launch: the median over graphs that are replayed."""
     from triton.testing import do_bench
 
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(LAUNCHES):
-            launch()
-    median: float = do_bench(graph.replay, warmup=2, rep=10, return_mode="median")
+    median: float = do_bench(launch, warmup=2, rep=10, return_mode="median")
     return median * 1000 / LAUNCHES
 
 

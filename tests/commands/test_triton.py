@@ -465,3 +465,18 @@ def test_arrays_that_overlap_otherwise_are_ordered_by_no_lane(tileverify: Comman
     assert {finding["code"] for finding in result["findings"]} == {"TV905"}  # type: ignore[attr-defined]
     (result,) = results(tileverify, write(one, moved.replace("args", 'order = "program"\nargs')))
     assert result["verdict"] == "proved", result
+
+
+def test_a_scalar_that_is_1_is_compiled_in_and_a_certificate_says_so(tileverify: CommandLine) -> None:
+    strided = """@triton.jit
+def copy(x, out, n, step, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at * step, tl.load(x + at * step, mask=at < n), mask=at < n)
+"""
+    arrays = 'x = "f32[n; strides=(step,)]", out = "f32[n; strides=(step,)]", n = "i32", step = "i32 = 1", BLOCK = 128'
+    spec = f'[[launch]]\nkernel = "copy"\ngrid = ["cdiv(n, BLOCK)"]\nargs = {{ {arrays} }}\n'
+    name = write(strided, spec)
+    assert tileverify("check", name, "--certificate", "certificates").code == 0
+    checked = tileverify("recheck", "certificates")
+    assert checked.code == 0, checked.out
+    assert "0 rejected" in checked.out

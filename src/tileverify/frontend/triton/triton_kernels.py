@@ -260,7 +260,11 @@ def unit_of_ir(
         if argument.name not in ir.passed and not _is_fixed(argument):
             raise mistake_in(spec, f"args.{argument.name}: the IR of '{kernel}' does not take it")
     unit = _translated(read_ttir(ir.text, str(file)), None, file, replace(spec, arguments=tuple(passed)), started)
-    return replace(unit, kernel=kernel, launch=replace(unit.launch, arguments=spec.arguments), line=line)
+    compiled_in = tuple(
+        ConstantArgument(argument.name, 1) if _is_one(argument) and argument.name not in ir.passed else argument
+        for argument in spec.arguments
+    )
+    return replace(unit, kernel=kernel, launch=replace(unit.launch, arguments=compiled_in), line=line)
 
 
 def _is_fixed(argument: Argument) -> bool:

@@ -75,7 +75,7 @@ def elementwise() -> Iterator[Call]:
                 )
         yield call("srt.layers.attention.fla.fused_norm_gate:layer_norm_gated_fwd", x, y, w, None, is_rms_norm=True)
         yield call("srt.layers.attention.fla.l2norm:l2norm_fwd", x)
-        memory = normal(2 * rows, columns, dtype=dtype)
+        memory = normal(2 * rows + 3, columns, dtype=dtype)
         yield call("srt.layers.dp_attention:memcpy_triton", memory, x, 0, numbers(3), numbers(rows // 2 + 1), False)
 
 

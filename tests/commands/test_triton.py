@@ -141,7 +141,7 @@ args = { out = "f32[300]", x = "f32[300]", s = "i32 = 3", t = "i32 = 3", BLOCK =
     [
         ("at * s", "-value", "proved", "proved"),
         ("at * s", "tl.where(value > 0, value, 0.0)", "proved", "proved"),
-        ("at * s", "tl.where(at > 3, value, 0.0)", "undecided", "proved"),
+        ("at * s", "tl.where(at > 3, value, 0.0)", "proved", "proved"),
         ("at * t", "-value", "proved", "proved"),
         ("63 - at", "-value", "undecided", "proved"),
         ("at * s", "0.0); tl.store(out + at * s + s, 1.0", "refuted", "proved"),
@@ -480,3 +480,34 @@ def copy(x, out, n, step, BLOCK: tl.constexpr):
     checked = tileverify("recheck", "certificates")
     assert checked.code == 0, checked.out
     assert "0 rejected" in checked.out
+
+
+@pytest.mark.parametrize(
+    ("body", "verdict"),
+    [
+        ("tl.store(x + at, v & 3, mask=at < n)", "proved"),
+        ("tl.store(x + at, tl.where(v > 2, v, 0) << 1, mask=at < n)", "proved"),
+        ("tl.store(x + at, v & 3, mask=at < n)\n    tl.store(y + at, v, mask=at < n)", "undecided"),
+        ("tl.store(x + at, v & 3, mask=at < n - 1)", "undecided"),
+        ("tl.store(x + at, (v & 3) + tl.cumsum(v, 0), mask=at < n)", "undecided"),
+        ("tl.store(x + at, (v & 3) + tl.load(y + (v & 1)), mask=at < n)", "undecided"),
+        ("tl.store(x + at, y_value & 3, mask=at < n)", "proved"),  # the load of `x` is dead
+        ("tl.store(x + at, v & 3, mask=v < n)", "undecided"),
+        ("if n > 5:\n        tl.store(x + at, v & 3, mask=at < n)", "undecided"),
+        ("tl.store(x + (127 - at), v & 3, mask=at < n)", "undecided"),
+    ],
+)
+def test_a_store_waits_for_a_load_that_only_it_needs(tileverify: CommandLine, body: str, verdict: str) -> None:
+    kernel = f"""@triton.jit
+def keep(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    y_value = tl.load(y + at, mask=at < n)
+    v = tl.load(x + at, mask=at < n)
+    {body}
+"""
+    arrays = 'x = "i32[n]", y = "i32[n]", n = "i32", BLOCK = 128'
+    spec = f'[[launch]]\nkernel = "keep"\ngrid = [1]\nrequires = ["n == 128"]\nargs = {{ {arrays} }}\n'
+    (result,) = results(tileverify, write(kernel, spec))
+    assert result["verdict"] == verdict, result
+    if verdict == "undecided":
+        assert "TV905" in {finding["code"] for finding in result["findings"]}  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ does (`ProgramOrder`).  The module's only entry has the kernel's parameters in t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import accumulate, islice, pairwise
 from types import MappingProxyType
@@ -232,6 +232,14 @@ class Translator:
     # ----------------------------------------------------------------------------------------------- ops
     def block(self, block: TritonBlock) -> list[Any]:
         """Translate the ops of a block; the values that its last op hands on, a loop's condition first."""
+        flow = self.order.flow
+        with flow.within(block) if flow is not None else nullcontext():
+            self._ops(block)
+        last = block.ops[-1] if block.ops else None
+        names = last.operands if last is not None and last.name == "scf.condition" else handed_on(block)
+        return [self.value(name) for name in names]
+
+    def _ops(self, block: TritonBlock) -> None:
         for op in block.ops:
             if op.name.endswith(_ENDS) or op.successors:
                 continue
@@ -240,9 +248,6 @@ class Translator:
                 self._op(op)
             except EncodeError as problem:
                 raise self.b.cannot(op, f"{op.name} has no translation: {problem.message}") from problem
-        last = block.ops[-1] if block.ops else None
-        names = last.operands if last is not None and last.name == "scf.condition" else handed_on(block)
-        return [self.value(name) for name in names]
 
     def _op(self, op: TritonOp) -> None:
         if op.name in CONTROL:

@@ -30,9 +30,10 @@ from typing import Final
 from ..bytecode.builder import TOKEN, BodyBuilder
 from ..bytecode.model import Value
 from .translated import Translated, TritonPointer, shape_of
-from .ttir import TritonOp
+from .ttir import TritonBlock, TritonOp
 from .ttir_lanes import single_op
 from .ttir_places import ValueNumbers
+from .ttir_uses import ValueUses
 
 ANY: Final = ""
 """The root of pointers that may be into any array."""
@@ -191,6 +192,10 @@ class TritonOrder(_Order):
 #     comparisons                        of an operand that is a float, or a loaded integer, if no other one needs it
 #     selections between two values      of the condition
 #     reductions of a whole tile by one op                              of all lanes
+#
+# A store at the places of a load need not be asked whether it needs the load's value, if nothing else uses that value,
+# and each lane of the store at most the same lane of it.  Either the lane that is stored depends on the one that is
+# loaded, and then the load comes first; or it does not, and then no one can tell what was loaded.
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +240,14 @@ _MOVE_LANES: Final = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _BlockLoads:
+    """The loads of a block so far: the op, its places, its token."""
+
+    uses: ValueUses
+    loads: list[tuple[TritonOp, tuple[object, ...], Value]] = field(default_factory=list)
+
+
 @dataclass
 class DataFlow:
     """The flow of values by their names, region by region: a token ends with its region, if no branch hands it on.
@@ -245,6 +258,7 @@ class DataFlow:
     numbers: ValueNumbers
     _known: list[dict[str, Flow]] = field(default_factory=lambda: [{}])
     _made: list[list[Value]] = field(default_factory=lambda: [[]])
+    _blocks: list[_BlockLoads] = field(default_factory=list)
     _constants: dict[str, str] = field(default_factory=dict)
 
     def enter(self) -> None:
@@ -254,6 +268,13 @@ class DataFlow:
     def leave(self) -> None:
         self._known.pop()
         self._made.pop()
+
+    @contextmanager
+    def within(self, block: TritonBlock) -> Iterator[None]:
+        """The ops of ``block`` come next."""
+        self._blocks.append(_BlockLoads(ValueUses(block)))
+        yield
+        self._blocks.pop()
 
     @contextmanager
     def called(self, arguments: Mapping[str, str]) -> Iterator[None]:
@@ -276,6 +297,8 @@ class DataFlow:
         """Note the result of a load, of places that ``key`` tells apart."""
         self.define(op.results[0], Flow(frozenset({_Load(self._same_key(key), token)})))
         self._made[-1].append(token)
+        if self._blocks:
+            self._blocks[-1].loads.append((op, self._same_key(key), token))
 
     def made(self) -> tuple[Value, ...]:
         """The tokens of the loads of the current region, in their order, with those of branches inside of it."""
@@ -360,6 +383,9 @@ class DataFlow:
         key = self._same_key(key)
         flows = [self.of(name) for name in op.operands]
         own = {load.token for flow in flows for load in flow.lanes if load.place == key}
+        if self._blocks:
+            here = self._blocks[-1]
+            own |= {token for load, place, token in here.loads if place == key and here.uses.only_store(load) is op}
         return tuple(own.union(*(flow.whole for flow in flows)))
 
     def _same_key(self, key: tuple[object, ...]) -> tuple[object, ...]:

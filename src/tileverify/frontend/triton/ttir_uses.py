@@ -1,0 +1,79 @@
+"""Where the value of a load goes, by the text of the block that the load stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ..bytecode.model import TileType
+from .ttir import TritonBlock, TritonOp
+
+_BY_LANE: Final = ("arith.", "math.")
+_BY_LANE_TOO: Final = frozenset({
+    "tt.fp_to_fp", "tt.bitcast", "tt.extern_elementwise", "tt.clampf", "tt.precise_sqrt", "tt.precise_divf",
+    "tt.mulhiui",
+})  # fmt: skip
+_VALUE: Final = 1
+"""The operand of a store that is stored."""
+
+
+class ValueUses:
+    """The ops of one block that use each value, and the values that regions inside of it use."""
+
+    def __init__(self, block: TritonBlock) -> None:
+        self._users: dict[str, list[TritonOp]] = {}
+        self._inside: set[str] = set()
+        for op in block.ops:
+            handed = [name for successor in op.successors for name in successor.arguments]
+            self._inside.update(handed)
+            for name in dict.fromkeys(op.operands):
+                self._users.setdefault(name, []).append(op)
+            for region in op.regions:
+                for each in region.blocks:
+                    self._inside.update(_mentioned(each))
+
+    def only_store(self, load: TritonOp) -> TritonOp | None:
+        """The store that alone needs the value of ``load``, each lane of it the same lane; ``None`` if there is none.
+
+        A load whose value goes elsewhere, or across lanes, has no such store.
+        """
+        shape = _shape(load)
+        waiting, seen = [*load.results], set[str]()
+        stores: dict[TritonOp, None] = {}
+        while waiting:
+            name = waiting.pop()
+            if name in seen:
+                continue
+            seen.add(name)
+            if name in self._inside:
+                return None
+            for op in self._users.get(name, ()):
+                if op.name == "tt.store":
+                    if [place for place, operand in enumerate(op.operands) if operand == name] != [_VALUE]:
+                        return None
+                    stores[op] = None
+                elif _is_by_lane(op) and _shape(op) == shape:
+                    waiting += op.results
+                else:
+                    return None
+        return next(iter(stores)) if len(stores) == 1 else None
+
+
+def _is_by_lane(op: TritonOp) -> bool:
+    """Each lane of the result is made of the same lane of the operands, and nothing else happens."""
+    pure = op.attributes.get("pure", True) is not False
+    return not op.regions and pure and (op.name.startswith(_BY_LANE) or op.name in _BY_LANE_TOO)
+
+
+def _shape(op: TritonOp) -> tuple[int, ...] | None:
+    shapes = [type.shape if isinstance(type, TileType) else None for type in op.result_types]
+    return shapes[0] if len(shapes) == 1 else None
+
+
+def _mentioned(block: TritonBlock) -> Iterator[str]:
+    for op in block.ops:
+        yield from op.operands
+        yield from (name for successor in op.successors for name in successor.arguments)
+        for region in op.regions:
+            for each in region.blocks:
+                yield from _mentioned(each)

@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sysconfig
 import tempfile
@@ -138,7 +139,12 @@ def _assemble(command: list[str], target: Path, architecture: str, environment: 
         raise AssemblyError(f"tileiras took more than {_SECONDS:.0f} s for {architecture}") from None
     if done.returncode or not target.is_file():
         said = done.stderr.strip().splitlines()
-        raise AssemblyError(f"tileiras refused the bytecode for {architecture}: {said[0] if said else '?'}")
+        number = -done.returncode if done.returncode < 0 else done.returncode - 128  # by a shell in between
+        if number in signal.valid_signals():
+            ended = signal.Signals(number).name
+            raise AssemblyError(f"tileiras crashed ({ended}) on the bytecode for {architecture}: a fault of tileiras")
+        reason = said[0] if said else f"exit code {done.returncode}, no message"
+        raise AssemblyError(f"tileiras refused the bytecode for {architecture}: {reason}")
 
 
 @cache

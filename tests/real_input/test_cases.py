@@ -60,15 +60,17 @@ def test_a_part_takes_what_is_there_and_has_cases(part: Path) -> None:
     assert len(cases) == len(set(cases))
 
 
-def test_liger_names_the_parts_for_one_gpu() -> None:
+def test_liger_names_the_parts_of_each_half() -> None:
     """``hopper`` alone is left to a run of its own."""
     folder = BENCHMARKS / "real" / "liger" / "cases"
-    (assigned,) = (
-        ast.literal_eval(statement.value)
+    assigned = {
+        ast.unparse(statement.targets[0]): ast.literal_eval(statement.value)
         for statement in parsed(folder / "__init__.py").body
-        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "BLACKWELL"
-    )
-    assert {*assigned, "hopper", "__init__"} == {path.stem for path in folder.glob("*.py")}
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) in ("CUTILE", "TRITON")
+    }
+    assert len(assigned) == 2
+    named = {name for parts in assigned.values() for name in parts}
+    assert {*named, "hopper", "__init__"} == {path.stem for path in folder.glob("*.py")}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)

@@ -28,6 +28,7 @@ from typing import Final, Protocol, TypeGuard
 from ...contract.expression_parser import parse_size
 from ...contract.spec_files import RawLaunch
 from ...system.errors import SourceError, SpecError
+from ...system.printable import source_lines
 from ...system.readings import read
 from ..sources.importing import import_text
 
@@ -90,7 +91,7 @@ class CallingCode:
         lines: list[str] = []
         for text in sorted(self.texts.values(), key=lambda each: each.lineno):
             lines += [""] * (text.lineno - 1 - len(lines))
-            lines += str(text.value).splitlines()
+            lines += [line.rstrip("\r\n") for line in source_lines(str(text.value))]
         forget_the_driver(self.path)
         return import_text("\n".join(lines) + "\n", self.path)
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from weakref import WeakMethod
 
 from ....contract import terms as t
 from ....contract.contract import Contract
@@ -61,7 +62,7 @@ class Protocols:
         self.ask = Asker(self.solver)
         self.watched = watched(self.sites)
         self._by_number = {prepared.site.number: prepared for prepared in self.sites}
-        self._locks = Locks(self.sites, self.watched, self.contract, self.ask, self.with_values)
+        self._locks = Locks(self.sites, self.watched, self.contract, self.ask, WeakMethod(self.with_values))
         self._read_back = ReadBack(self.sites, self.contract, FactUse(self.contract), self.origins, self.ask)
 
     def explained(self, obligation: Obligation) -> Obligation:

@@ -191,13 +191,16 @@ class HeldLock:
 
 @dataclass
 class Locks:
-    """The locks of one kernel."""
+    """The locks of one kernel.
+
+    ``explained``: gives what adds to a question what is known of its values; weak, as that holds this.
+    """
 
     sites: Sequence[PreparedSite]
     watched: Mapping[str, PreparedSite]
     contract: Contract
     ask: Asker
-    explained: Callable[[Obligation], Obligation]
+    explained: Callable[[], Callable[[Obligation], Obligation] | None]
     _locks: dict[str, Lock | None] = field(default_factory=dict)
     _held: dict[int, tuple[HeldLock, ...]] = field(default_factory=dict)
 
@@ -283,7 +286,9 @@ class Locks:
                 t.eq(take.value, free),
             )
             conditions = here.guard, t.not_(taken)
-            question = self.explained(Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, give.site))
+            explained = self.explained()
+            assert explained is not None
+            question = explained(Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, give.site))
             found = self.ask.refuses_all([question.conditions])
             if found is not None:
                 return Give(give, take), (*question.side_conditions, *found)

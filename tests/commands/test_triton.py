@@ -511,3 +511,18 @@ def keep(x, y, n, BLOCK: tl.constexpr):
     assert result["verdict"] == verdict, result
     if verdict == "undecided":
         assert "TV905" in {finding["code"] for finding in result["findings"]}  # type: ignore[attr-defined]
+
+
+def test_what_is_undecided_inside_a_program_is_mended_by_a_barrier(tileverify: CommandLine) -> None:
+    kernel = """@triton.jit
+def turn(x, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(x + (BLOCK - 1 - at), tl.load(x + at) & 3)
+"""
+    name = write(kernel, '[[launch]]\nkernel = "turn"\ngrid = [1]\nargs = { x = "i32[128]", BLOCK = 128 }\n')
+    (result,) = results(tileverify, name)
+    (finding,) = result["findings"]  # type: ignore[misc]
+    assert finding["code"] == "TV905"
+    texts = [hint["text"] for hint in finding["hints"]]
+    assert any("tl.debug_barrier()" in text for text in texts)
+    assert not any("release" in text for text in texts)

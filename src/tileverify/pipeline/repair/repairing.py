@@ -279,7 +279,8 @@ def _advised(finding: Finding) -> Finding:
 
 def _advice(finding: Finding) -> Iterator[Hint]:
     """What can be said where no edit was found."""
-    code = finding.code if finding.code == TV.SYNCHRONISATION_PROTOCOL else finding.obligation or finding.code
+    between_blocks = finding.code == TV.SYNCHRONISATION_PROTOCOL and finding.obligation != TV.UNORDERED_IN_BLOCK
+    code = finding.code if between_blocks else finding.obligation or finding.code
     one_access = len({(site.line, site.column, site.access) for site in finding.sites}) == 1
     kind = "separate-lanes" if code == TV.DUPLICATE_LANES and one_access else _ADVICE.get(code)
     if code == TV.UNDETERMINED and finding.sites and finding.sites[0].access in COMBINATIONS:

@@ -6,6 +6,7 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.command_line import CommandLine
@@ -521,8 +522,70 @@ def turn(x, BLOCK: tl.constexpr):
 """
     name = write(kernel, '[[launch]]\nkernel = "turn"\ngrid = [1]\nargs = { x = "i32[128]", BLOCK = 128 }\n')
     (result,) = results(tileverify, name)
-    (finding,) = result["findings"]  # type: ignore[misc]
+    findings: list[Any] = list(result["findings"])  # type: ignore[call-overload]
+    (finding,) = findings
     assert finding["code"] == "TV905"
     texts = [hint["text"] for hint in finding["hints"]]
     assert any("tl.debug_barrier()" in text for text in texts)
     assert not any("release" in text for text in texts)
+
+
+TWO_LOOPS = """@triton.jit
+def again(x, n, BLOCK: tl.constexpr):
+    {first}
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        value = tl.load(x + at, mask=at < n, other=0.0)
+        {step}
+    {between}
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(x + at, {stored}, mask=at < n)
+"""
+WIDE = "tl.zeros([BLOCK], dtype=tl.float32)"
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "between", "stored", "verdict"),
+    [
+        (f"total = {WIDE}", "total += value", "mean = tl.sum(total, axis=0) / n", f"mean + {WIDE}", "proved"),
+        ("total = 0.0", "total += tl.sum(value)", "mean = total / n", "tl.load(x + at, mask=at < n) - mean", "proved"),
+        # each lane waits for its own loads alone
+        (f"total = {WIDE}", "total += value", "mean = total", "mean", "undecided"),
+        # only the last round is needed
+        ("total = 0.0", "total = tl.sum(value)", "mean = total", f"mean + {WIDE}", "undecided"),
+        # sums of integers in which a compiler may know that two loads cancel each other
+        ("total = 0", "total = total ^ tl.sum(value.to(tl.int32))", "mean = total", f"mean + {WIDE}", "undecided"),
+        # every warp loads one value for itself, and one of them may have stored before
+        ("total = 0.0", "total += tl.load(x + start)", "mean = total", f"mean + {WIDE}", "undecided"),
+        (
+            "total = 0.0",
+            "total += tl.sum(tl.load(x + tl.arange(0, 16)), axis=0)",
+            "mean = total",
+            f"mean + {WIDE}",
+            "undecided",
+        ),
+    ],
+)
+def test_what_a_loop_sums_up_orders_a_later_store(
+    tileverify: CommandLine, first: str, step: str, between: str, stored: str, verdict: str
+) -> None:
+    kernel = TWO_LOOPS.format(first=first, step=step, between=between, stored=stored)
+    arguments = 'args = { x = "f32[n]", n = "i32", BLOCK = 128 }'
+    spec = f'[[launch]]\nkernel = "again"\ngrid = [1]\nrequires = ["n >= 64"]\n{arguments}\n'
+    (result,) = results(tileverify, write(kernel, spec))
+    assert result["verdict"] == verdict, result
+    (program,) = results(tileverify, write(kernel, spec.replace("args", 'order = "program"\nargs')))
+    assert program["verdict"] == "proved", program
+
+
+def test_a_small_tile_is_loaded_by_every_warp_for_itself(tileverify: CommandLine) -> None:
+    kernel = """@triton.jit
+def spread(x, BLOCK: tl.constexpr):
+    total = tl.sum(tl.load(x + tl.arange(0, SMALL)), axis=0)
+    tl.store(x + tl.arange(0, BLOCK), tl.zeros([BLOCK], dtype=tl.float32) + total)
+"""
+    spec = '[[launch]]\nkernel = "spread"\ngrid = [1]\nargs = { x = "f32[256]", BLOCK = 256 }\n'
+    (small,) = results(tileverify, write(kernel.replace("SMALL", "16"), spec))
+    (same,) = results(tileverify, write(kernel.replace("SMALL", "256"), spec))
+    assert (small["verdict"], same["verdict"]) == ("undecided", "proved")

@@ -160,6 +160,7 @@ class Translator:
         self.b = b
         self.calls: list[str] = []
         self.effects = EffectsOf(module)
+        self.written: frozenset[str] = frozenset()
         self.parameters: dict[str, Value] = {}
         self._function = function
         self._known: list[dict[str, Translated]] = [{}]
@@ -201,7 +202,7 @@ class Translator:
 
     def kernel(self) -> None:
         roots = [self._root_of.get(parameter.name) for parameter in self._function.parameters]
-        self.effects.function(self._function, roots)
+        self.written = self.effects.function(self._function, roots)[0].written
         function_body(self, self._function)
 
     # --------------------------------------------------------------------------------------------- names

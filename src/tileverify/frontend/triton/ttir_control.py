@@ -21,7 +21,7 @@ from .translated import Descriptor, Translated, TritonPointer
 from .ttir import DescriptorType, Successor, TritonBlock, TritonFunction, TritonOp, TritonType
 from .ttir_effects import Effects, handed_on
 from .ttir_memory import LOADS
-from .ttir_order import ANY, Flow
+from .ttir_order import ANY, Flow, lanes_of
 
 if TYPE_CHECKING:
     from .translate import Translator
@@ -98,17 +98,51 @@ def for_(t: Translator, op: TritonOp) -> None:
     first = _hand(t, inits, roots)
     tokens, kept = t.order.tokens.carried(effects.touched, effects.written), t.order.tokens.copy()
     unsigned = any(word == "unsigned" for word, _ in op.words)
-    with t.b.body.for_(lower, upper, step, [*first, *tokens], unsigned=unsigned) as region, t.scope():
+    needs = _LoopNeeds(t, op, effects)
+    told = needs.handed_on(op.operands[3:])
+    with t.b.body.for_(lower, upper, step, [*first, *tokens, *told], unsigned=unsigned) as region, t.scope():
         carried = iter(region.arguments)
         t.define(names[0], next(carried))
         for name, value in zip(names[1:], _take(t, types, roots, carried), strict=True):
             t.define(name, value)
         t.order.tokens.take(carried, effects.touched, effects.written)
+        needs.take(names[1:], carried)
         values = _hand(t, t.block(block), roots)
         t.located(op)
-        t.b.body.op("continue", args=(*values, *t.order.tokens.carried(effects.touched, effects.written)))
+        ordered = t.order.tokens.carried(effects.touched, effects.written)
+        t.b.body.op("continue", args=(*values, *ordered, *needs.handed_on(handed_on(block))))
     t.order.tokens.restore(kept)
-    _results(t, op, types, roots, region.results, effects)
+    needs.take(op.results, _results(t, op, types, roots, region.results, effects))
+
+
+class _LoopNeeds:
+    """What the values that go round a loop need: two tokens of each, as `DataFlow.summed` has them.
+
+    They are handed on where the loop loads from an array that the kernel writes.
+    """
+
+    def __init__(self, t: Translator, op: TritonOp, effects: Effects) -> None:
+        self._tokens = t.order.tokens
+        self._flow = t.order.flow if effects.read & t.written else None
+        self._size = max(map(lanes_of, _all_loads(op)), default=0)
+        self._carries = [isinstance(type, TileType) and not isinstance(type.element, PointerType)
+                         for type in op.regions[0].block.types[1:]]  # fmt: skip
+
+    def _values(self, names: Sequence[str]) -> list[str]:
+        return [name for name, carries in zip(names, self._carries, strict=False) if carries]
+
+    def handed_on(self, names: Sequence[str]) -> list[Value]:
+        """The tokens that go with the values of these names."""
+        if self._flow is None:
+            return []
+        summed = [tokens for name in self._values(names) for tokens in self._flow.summed(name, self._size)]
+        return [self._tokens.joined(tokens or (self._tokens.start,)) for tokens in summed]
+
+    def take(self, names: Sequence[str], given: Iterator[Value]) -> None:
+        """The values have these names now, and their tokens are ``given``."""
+        if self._flow is not None:
+            for name in self._values(names):
+                self._flow.taken(name, next(given), next(given), self._size)
 
 
 def _results(
@@ -182,6 +216,15 @@ def if_(t: Translator, op: TritonOp) -> None:
                 t.b.body.op("yield", args=(*_hand(t, handed, roots), *ordered, *loads.handed_on(number)))
     t.order.tokens.restore(kept)
     loads.behind(_results(t, op, op.result_types, roots, branch.results, effects))
+
+
+def _all_loads(op: TritonOp) -> Iterator[TritonOp]:
+    for region in op.regions:
+        for block in region.blocks:
+            for each in block.ops:
+                if each.name in LOADS:
+                    yield each
+                yield from _all_loads(each)
 
 
 class _BranchLoads:

@@ -34,13 +34,15 @@ _ORDERS_ALL: Final = frozenset({"ttg.barrier", "gpu.barrier"})
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The arrays that code touches and writes; `ANY` stands for all of them."""
+    """The arrays that code touches and writes; `ANY` stands for all of them.  ``read``: those among them that loads
+    are known to read."""
 
     touched: frozenset[str] = frozenset()
     written: frozenset[str] = frozenset()
+    read: frozenset[str] = frozenset()
 
     def __or__(self, other: Effects) -> Effects:
-        return Effects(self.touched | other.touched, self.written | other.written)
+        return Effects(self.touched | other.touched, self.written | other.written, self.read | other.read)
 
 
 _EVERYTHING: Final = Effects(frozenset({ANY}), frozenset({ANY}))
@@ -161,4 +163,5 @@ def _access(op: TritonOp, known: Mapping[str, str | None]) -> Effects:
     if root is None or semantics & {"acquire", "release", "acq_rel"}:
         return _EVERYTHING
     place = frozenset({root})
-    return Effects(place, place if op.name in _WRITES else frozenset())
+    nothing: frozenset[str] = frozenset()
+    return Effects(place, place if op.name in _WRITES else nothing, place if op.name in _READS else nothing)

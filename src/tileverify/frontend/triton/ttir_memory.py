@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final, TypeAlias
 
 from ..bytecode.assembly_text import FORMATS
@@ -91,7 +92,7 @@ def store(b: TileBuilder, order: AccessTokens, op: TritonOp, operands: Sequence[
 
 def _store(b: TileBuilder, order: AccessTokens, op: TritonOp, target: _Target, value: Value) -> None:
     place = target.place
-    also = order.flow.before_store(op, target.key) if order.flow is not None else ()
+    also = order.flow.before_store(op, target.key, prod(place.shape)) if order.flow is not None else ()
     token = order.tokens.before(place.root, writes=True, also=also, asynchronous=target.asynchronous)
     given = b.body.op("store_ptr_tko", ptr=b.address(place), val=value, mask=target.mask, token=token)
     order.tokens.after(place.root, given, reads=False, writes=True)

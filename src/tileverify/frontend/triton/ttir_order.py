@@ -25,10 +25,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Final
 
 from ..bytecode.builder import TOKEN, BodyBuilder
-from ..bytecode.model import Value
+from ..bytecode.model import TileType, Value
 from .translated import Translated, TritonPointer, shape_of
 from .ttir import TritonBlock, TritonOp
 from .ttir_lanes import single_op
@@ -65,7 +66,7 @@ class _Order:
         self._last = {root: _Last(start, start, start) for root in (*dict.fromkeys(self._standing.values()), ANY)}
 
     def barrier(self) -> None:
-        token = self._joined(last.touched for last in self._last.values())
+        token = self.joined(last.touched for last in self._last.values())
         self._last = {root: _Last(token, token, token) for root in self._last}
 
     def _of(self, root: str | None, everything: bool) -> Mapping[str, _Last]:
@@ -78,7 +79,8 @@ class _Order:
     def _all_standing(self, roots: frozenset[str]) -> frozenset[str]:
         return frozenset(self._standing.get(root, root) for root in roots)
 
-    def _joined(self, tokens: Iterable[Value]) -> Value:
+    def joined(self, tokens: Iterable[Value]) -> Value:
+        """One token behind all of these, of which there is at least one."""
         distinct = list(dict.fromkeys(tokens))
         if len(distinct) == 1:
             return distinct[0]
@@ -129,7 +131,7 @@ class ProgramOrder(_Order):
     ) -> Value:
         """The token that an access waits for."""
         last = self._of(root, everything).values()
-        return self._joined(each.touched if writes or everything else each.fence for each in last)
+        return self.joined(each.touched if writes or everything else each.fence for each in last)
 
     def after(self, root: str | None, token: Value, *, reads: bool, writes: bool, everything: bool = False) -> None:
         """Note that an access gave ``token``."""
@@ -137,7 +139,7 @@ class ProgramOrder(_Order):
             if writes or everything:
                 self._last[name] = _Last(token, token, token)
             else:
-                self._last[name] = replace(last, touched=self._joined((last.touched, token)))
+                self._last[name] = replace(last, touched=self.joined((last.touched, token)))
 
 
 class TritonOrder(_Order):
@@ -160,13 +162,13 @@ class TritonOrder(_Order):
     ) -> Value:
         """The token that an access waits for; an ``asynchronous`` one waits for data alone."""
         if asynchronous and not self._most:
-            return self._joined(also or (self.start,))
+            return self.joined(also or (self.start,))
         last = self._of(root, everything).values()
         if everything:
-            return self._joined(each.touched for each in last)
+            return self.joined(each.touched for each in last)
         fences = [each.fence for each in last]
         reads = [each.reads for each in self._last.values()] if writes and self._most else []
-        return self._joined((*fences, *reads, *also))
+        return self.joined((*fences, *reads, *also))
 
     def after(self, root: str | None, token: Value, *, reads: bool, writes: bool, everything: bool = False) -> None:
         for name, last in self._of(root, everything).items():
@@ -175,8 +177,8 @@ class TritonOrder(_Order):
                 continue
             self._last[name] = replace(
                 last,
-                reads=self._joined((last.reads, token)) if reads else last.reads,
-                touched=self._joined((last.touched, token)),
+                reads=self.joined((last.reads, token)) if reads else last.reads,
+                touched=self.joined((last.touched, token)),
             )
 
 
@@ -192,6 +194,8 @@ class TritonOrder(_Order):
 #     comparisons                        of an operand that is a float, or a loaded integer, if no other one needs it
 #     selections between two values      of the condition
 #     reductions of a whole tile by one op                              of all lanes
+#     ops that move lanes                                               of some lane, all lanes together of all
+#     values that go round a loop                                       in every round, of what the round says
 #
 # A store at the places of a load need not be asked whether it needs the load's value, if nothing else uses that value,
 # and each lane of the store at most the same lane of it.  Either the lane that is stored depends on the one that is
@@ -235,9 +239,11 @@ _KEEP_ALL_NOT_PLAIN: Final = frozenset({
 })  # fmt: skip
 _KEEP_ONE_TAME: Final = frozenset({"arith.maxnumf", "arith.minnumf", "arith.maximumf", "arith.minimumf"})
 _COMPARE: Final = frozenset({"arith.cmpf", "arith.cmpi"})
-_MOVE_LANES: Final = frozenset(
-    {"tt.broadcast", "tt.splat", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.unsplat", "tt.addptr"}
-)
+_MOVE_LANES: Final = frozenset({
+    "tt.broadcast", "tt.splat", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.unsplat",
+})  # fmt: skip
+_ELSEWHERE: Final = ("elsewhere",)
+"""The place of a load some lane of which each lane needs, and all lanes together all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +265,8 @@ class DataFlow:
     _known: list[dict[str, Flow]] = field(default_factory=lambda: [{}])
     _made: list[list[Value]] = field(default_factory=lambda: [[]])
     _blocks: list[_BlockLoads] = field(default_factory=list)
+    _summed: set[Value] = field(default_factory=set)
+    _sizes: dict[Value, int] = field(default_factory=dict)  # lanes of the load, by its token
     _constants: dict[str, str] = field(default_factory=dict)
 
     def enter(self) -> None:
@@ -295,6 +303,7 @@ class DataFlow:
 
     def loaded(self, op: TritonOp, key: tuple[object, ...], token: Value) -> None:
         """Note the result of a load, of places that ``key`` tells apart."""
+        self._sizes[token] = lanes_of(op)
         self.define(op.results[0], Flow(frozenset({_Load(self._same_key(key), token)})))
         self._made[-1].append(token)
         if self._blocks:
@@ -317,7 +326,24 @@ class DataFlow:
             moved = frozenset(replace(load, token=outside.get(load.token, load.token), plain=False) for load in kept)
             tokens = frozenset(outside.get(token, token) for token in whole if token in outside or token in both)
             self.define(name, Flow(moved, tokens))
+        self._sizes.update((behind, self._sizes[token]) for token, behind in outside.items())
         self._made[-1].extend(outside.values())
+
+    def summed(self, name: str, size: int) -> tuple[frozenset[Value], frozenset[Value]]:
+        """The tokens that a value which goes round a loop takes along: of loads that a lane of it needs, each of its
+        own lane, and of those that all lanes need; of loads of ``size`` lanes alone."""
+        flow = self.of(name)
+        lanes = frozenset(load.token for load in flow.lanes if not load.tame and self._sizes[load.token] == size)
+        return lanes, frozenset(token for token in flow.whole if self._sizes[token] == size)
+
+    def taken(self, name: str, lanes: Value, whole: Value, size: int) -> None:
+        """Note that ``name`` is a value that comes round a loop, or leaves it, with these tokens of `summed`.
+
+        They stand for loads at many places, and for the same ones as others may: see `_alone`.
+        """
+        self._summed |= {lanes, whole}
+        self._sizes |= {lanes: size, whole: size}
+        self.define(name, Flow(frozenset({_Load(_ELSEWHERE, lanes, plain=False)}), frozenset({whole})))
 
     def computed(self, op: TritonOp, operands: Sequence[Translated], results: Sequence[Translated]) -> None:
         """Note the results of an op that touches no memory."""
@@ -337,7 +363,10 @@ class DataFlow:
     ) -> Flow:
         """What the result needs; ``own``: of each operand without lanes that are others in the result."""
         if op.name in _MOVE_LANES:
-            return Flow(whole=_all(flow.whole for flow in flows))
+            (flow,), (shape,) = flows, shapes
+            if not shape:
+                return Flow(whole=flow.whole)
+            return Flow(frozenset(replace(load, place=_ELSEWHERE, plain=False) for load in flow.lanes), flow.whole)
         if op.name == "tt.reduce" and single_op(op) is not None and all(len(shape) == 1 for shape in shapes):
             whole = _all(flow.whole | {load.token for load in flow.lanes if not load.tame} for flow in flows)
             return Flow(whole=whole)
@@ -348,9 +377,9 @@ class DataFlow:
         if op.name in _KEEP_ALL_NOT_PLAIN:
             return _not_plain(_joined(own))
         if op.name in _KEEP_ONE:
-            return _joined(_alone(own))
+            return _joined(self._alone(own))
         if op.name in _KEEP_ONE_TAME and not any(self._is_extreme(name) for name in op.operands):
-            kept = _not_plain(_joined(_alone(own)))
+            kept = _not_plain(_joined(self._alone(own)))
             return Flow(frozenset(replace(load, tame=True) for load in kept.lanes))
         if op.name == "arith.muli" and any(map(self._is_factor, op.operands)):
             lanes = _joined(own).lanes
@@ -366,7 +395,7 @@ class DataFlow:
         told = self._constants.keys() & set(op.operands)
         if any(self._is_extreme(name) for name in op.operands) or (op.name == "arith.cmpi" and told):
             return _NOTHING
-        kept = [Flow(frozenset(load for load in flow.lanes if load.plain)) for flow in _alone(own)]
+        kept = [Flow(frozenset(load for load in flow.lanes if load.plain)) for flow in self._alone(own)]
         return _not_plain(_joined(kept))
 
     def _is_extreme(self, name: str) -> bool:
@@ -378,15 +407,30 @@ class DataFlow:
         number = re.fullmatch(r"(?:dense<)?(-?\d+)>?", self._constants.get(name, ""))
         return number is not None and int(number[1]) != 0
 
-    def before_store(self, op: TritonOp, key: tuple[object, ...]) -> tuple[Value, ...]:
-        """Tokens of the loads that a store follows, because it needs their values at its own places."""
+    def _alone(self, flows: Sequence[Flow]) -> Iterator[Flow]:
+        """Of each operand the loads that no other operand needs; none where one has come round a loop, as others may
+        need the same ones."""
+        if any(self._summed & flow.tokens for flow in flows):
+            return
+        for position, flow in enumerate(flows):
+            others = _all(other.tokens for number, other in enumerate(flows) if number != position)
+            yield Flow(frozenset(load for load in flow.lanes if load.token not in others), flow.whole - others)
+
+    def before_store(self, op: TritonOp, key: tuple[object, ...], lanes: int) -> tuple[Value, ...]:
+        """Tokens of the loads that a store of so many ``lanes`` follows, because it needs their values.
+
+        Threads that hold a lane twice load it twice, and one of them stores it.  So a thread that stores may not wait
+        for all that other threads load, unless these store nothing that they make of it: where load and store have as
+        many lanes, the same threads store that are waited for.
+        """
         key = self._same_key(key)
         flows = [self.of(name) for name in op.operands]
         own = {load.token for flow in flows for load in flow.lanes if load.place == key}
         if self._blocks:
             here = self._blocks[-1]
             own |= {token for load, place, token in here.loads if place == key and here.uses.only_store(load) is op}
-        return tuple(own.union(*(flow.whole for flow in flows)))
+        needed = own | {token for flow in flows for token in flow.whole if self._sizes[token] == lanes}
+        return tuple(token for token in self._sizes if token in needed)
 
     def _same_key(self, key: tuple[object, ...]) -> tuple[object, ...]:
         """``key`` with numbers for values."""
@@ -414,8 +458,7 @@ def _not_plain(flow: Flow) -> Flow:
     return Flow(frozenset(replace(load, plain=False) for load in flow.lanes), flow.whole)
 
 
-def _alone(flows: Sequence[Flow]) -> Iterator[Flow]:
-    """Of each operand the loads that no other operand needs."""
-    for position, flow in enumerate(flows):
-        others = _all(other.tokens for number, other in enumerate(flows) if number != position)
-        yield Flow(frozenset(load for load in flow.lanes if load.token not in others), flow.whole - others)
+def lanes_of(op: TritonOp) -> int:
+    """Of the result of a load."""
+    type = op.result_type
+    return prod(type.shape) if isinstance(type, TileType) else 0

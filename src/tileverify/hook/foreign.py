@@ -125,7 +125,7 @@ Interpret: TypeAlias = Callable[[TileKernel, Grid, Sequence[object]], None]
 
 @dataclass(frozen=True, eq=False)
 class TritonSpecialisation:
-    """A ``@triton.jit`` function as Triton's compiler was asked for it: the text of its Triton IR, under ``symbol``.
+    """One specialisation of a ``@triton.jit`` function: the text of its Triton IR, under ``symbol``.
 
     ``parameters``: all of them, compile-time constants too, the parts of tuples one by one.  ``options``: ``num_warps``
     and its like.
@@ -139,7 +139,7 @@ class TritonSpecialisation:
 
 
 class Observer(Protocol):
-    """What is told of every launch before it is made."""
+    """Learns of every launch before the launch is made."""
 
     def launch(self, kernel: TileKernel, grid: Grid, arguments: Sequence[object], how: str) -> Exception | None:
         """What the launch itself would refuse is returned."""
@@ -157,7 +157,7 @@ class Observer(Protocol):
 
 
 class TritonObserver(Protocol):
-    """What is told of every launch of a Triton kernel before it is made."""
+    """Learns of every launch of a Triton kernel before the launch is made."""
 
     def triton_room(self, function: FunctionType) -> bool:
         """Whether one more specialisation of a Triton kernel is wanted."""

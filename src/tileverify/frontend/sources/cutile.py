@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from ...contract.element_types import ELEMENT_TYPES
 from ...contract.launch import (
@@ -446,12 +446,32 @@ def edited_unit(unit: KernelUnit, text: str, compiled: Compile | None = None) ->
     (relative imports).
     """
     if unit.producer == "triton":
-        from ..triton.triton_kernels import edited_triton_unit
+        from ..triton.triton_kernels import compile_triton_kernel, triton_kernels_of_file
 
-        return edited_triton_unit(unit, text)
+        return _edited_file(unit, text, triton_kernels_of_file, partial(compile_triton_kernel, spec=unit.launch))
     compiled = compiled or partial(compile_kernel, spec=unit.launch)
     if (cell := cell_text(str(unit.file))) is not None:
         return edited_cell(unit, cell, text, compiled)
+    return _edited_file(unit, text, kernels_of_file, compiled)
+
+
+class _Named(Protocol):
+    """A kernel of a file, whichever language it is written in."""
+
+    @property
+    def name(self) -> str: ...
+
+
+_Kernel = TypeVar("_Kernel", bound=_Named)
+
+
+def _edited_file(
+    unit: KernelUnit,
+    text: str,
+    kernels_of: Callable[[Path, PythonScan], Sequence[_Kernel]],
+    compiled: Callable[[_Kernel], KernelUnit],
+) -> KernelUnit:
+    """``unit`` from a copy of its file that holds ``text``, which ``kernels_of`` imports."""
     with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
         file = Path(folder) / unit.file.name
         file.write_text(text, encoding="utf-8")
@@ -459,7 +479,7 @@ def edited_unit(unit: KernelUnit, text: str, compiled: Compile | None = None) ->
         if scan.relative:
             raise SourceError("a file with relative imports cannot be tried elsewhere", str(unit.file))
         with visible(unit.file.resolve().parent):
-            kernels = kernels_of_file(file, scan)
+            kernels = kernels_of(file, scan)
         for kernel in kernels:
             if kernel.name == unit.kernel:
                 return replace(compiled(kernel), notes=unit.notes)

@@ -217,7 +217,7 @@ def element_type(word: str) -> str:
 def _launches(
     path: Path, name: str, kernel: InductorKernel, buffers: _Buffers, call: ast.Call, position: int
 ) -> Iterator[RawLaunch]:
-    """One for each configuration; none of a call that is given an array of unknown size."""
+    """One launch for each configuration; no launch where the size of an array is unknown."""
     signature = kernel.triton_meta["signature"]
     own = {key for configuration in kernel.configs for key in configuration.kwargs}
     passed = [key for key in signature if key not in own]

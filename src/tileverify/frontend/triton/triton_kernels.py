@@ -43,8 +43,8 @@ from ..bytecode.encoder import encode
 from ..sources.abi import entry_types, fitting_parameters, spec_divisors
 from ..sources.bytecode_file import bytecode_entries
 from ..sources.entry_launch import inferred_unit
-from ..sources.fixed_inputs import PythonScan, scan_python
-from ..sources.importing import import_file, visible
+from ..sources.fixed_inputs import PythonScan
+from ..sources.importing import import_file
 from .guessed_launch import configurations, guessed_parameters
 from .host_descriptors import described_parameters, entry_names, passed_descriptors
 from .in_place import with_equal_scalars
@@ -299,25 +299,6 @@ def _translated(module: TritonModule, kernel: str | None, file: Path, spec: Laun
         producer="triton",
         most_ordered=b"" if most_ordered == bytecode else most_ordered,
     )
-
-
-def edited_triton_unit(unit: KernelUnit, text: str) -> KernelUnit:
-    """``unit`` of a Python file, compiled from ``text`` in its place; the file is not touched.
-
-    Raises :class:`SourceError` or :class:`SpecError` where the text does not compile, or cannot be imported elsewhere.
-    """
-    with tempfile.TemporaryDirectory(prefix="tileverify-") as folder:
-        file = Path(folder) / unit.file.name
-        file.write_text(text, encoding="utf-8")
-        scan = scan_python(file)
-        if scan.relative:
-            raise SourceError("a file with relative imports cannot be tried elsewhere", str(unit.file))
-        with visible(unit.file.resolve().parent):
-            kernels = triton_kernels_of_file(file, scan)
-        for kernel in kernels:
-            if kernel.name == unit.kernel:
-                return replace(compile_triton_kernel(kernel, unit.launch), notes=unit.notes)
-    raise SourceError(f"the changed source has no kernel '{unit.kernel}'", str(unit.file))
 
 
 def _shared_arrays(spec: LaunchSpec) -> SharedArrays:

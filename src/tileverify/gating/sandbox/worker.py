@@ -225,7 +225,7 @@ def _keep_sources(prefix: str) -> None:
 
 
 def _has_triton() -> bool:
-    """An extra: what is not there, or cannot be loaded, is told of submissions that need it."""
+    """Whether Triton, an extra, can be imported. A submission that needs it gets the error; the worker goes on."""
     try:
         importlib.import_module("triton")
     except (ImportError, OSError):

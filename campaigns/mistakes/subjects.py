@@ -72,7 +72,7 @@ class Mistake:
         if self.bytecode:
             subject = Subject(self.of.name, original, recorded=False)
             made = next(iter(mutants_of(subject, 1, 1, (self.bytecode,))), None)
-            return None if made is None else replace(original, bytecode=made.bytecode)
+            return None if made is None else made.unit(original)
         if self.fields is not None:
             return compiled(self.of.file, self.of.kernel, replace(self.of.raw, fields=self.fields, keys=()))
         assert self.source is not None

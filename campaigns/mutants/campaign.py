@@ -2,12 +2,14 @@
 
     python -m campaigns.mutants.campaign [--recorded DIR] [--seed 1] [--jobs 2] [--json FILE]
     python -m campaigns.mutants.campaign --drawn 3000 [--first 0] [--recorded DIR] [--again]
+    python -m campaigns.mutants.campaign --folder triton [--drawn 3000]
 
-First every kind of change on every kernel: the corpus' launches with the label `proved`, or with ``--recorded`` those
-that `tileverify record` left in a folder.  Each gets ``--per-kind`` mutants of each kind that has a place in it, one
-change each.  With ``--drawn`` so many mutants of one to three changes instead, each of a launch that is drawn,
-whatever its label.  The interpreter says which mutants are broken before the prover is asked (`judgement`).  Mutants
-are the same in every run on the same kernels; with ``--json`` a run that was stopped goes on where it was.
+First every kind of change on every kernel: the corpus' launches with the label `proved`, with ``--folder`` those of one
+of its folders (``triton`` only so: it needs the extra), or with ``--recorded`` those that `tileverify record` left.
+Each gets ``--per-kind`` mutants of each kind that has a place in it, one change each.  With ``--drawn`` so many mutants
+of one to three changes instead, each of a launch that is drawn, whatever its label.  The interpreter says which mutants
+are broken before the prover is asked (`judgement`).  Mutants are the same in every run on the same kernels; with
+``--json`` a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from tileverify.corpus.labels import LABEL_SUFFIX, ROOT
 from tileverify.pipeline import CheckOptions
 from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
@@ -89,7 +92,7 @@ def _run(task: Task) -> list[Line]:
         own = judge.judge(subject.unit)
     lines = [_line(Mutant(subject.name, "", "", b""), own)]
     for mutant in task.mutants():
-        judged = judge.judge(replace(subject.unit, bytecode=mutant.bytecode))
+        judged = judge.judge(mutant.unit(subject.unit))
         lines.append(_line(mutant, judged))
         if task.keep and (judged.wrong or judged.outcome == "undecided"):
             _keep(task.keep, mutant)
@@ -127,8 +130,8 @@ def otherwise(task: Task, lines: Sequence[Line]) -> Iterator[str]:
     known = {line.mutant: line for line in lines if line.kind and "TV903" not in line.codes}
     for mutant in reversed(list(task.mutants())):
         if mutant.name in known:
-            unit = replace(task.subject.unit, bytecode=mutant.bytecode)
-            if _said(check_unit(unit, CheckOptions(timeout_s=task.timeout_s))) != known[mutant.name].said:
+            again = check_unit(mutant.unit(task.subject.unit), CheckOptions(timeout_s=task.timeout_s))
+            if _said(again) != known[mutant.name].said:
                 yield f"another verdict the second time: {known[mutant.name]}"
 
 
@@ -144,7 +147,9 @@ def _keep(folder: Path, mutant: Mutant) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--recorded", type=Path, help="change the launches that `tileverify record` left here")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--recorded", type=Path, help="change the launches that `tileverify record` left here")
+    which.add_argument("--folder", default="", choices=_folders(), help="change the launches of this folder alone")
     parser.add_argument("--per-kernel", type=int, default=1, help="recorded launches of each kernel (default 1)")
     parser.add_argument("--per-kind", type=int, default=1, help="mutants of each kind for each kernel (default 1)")
     parser.add_argument("--kind", action="append", default=[], choices=sorted(MUTATORS), help="only these kinds")
@@ -180,13 +185,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if changed or any(line.wrong for line in lines) else 0
 
 
+def _folders() -> list[str]:
+    return sorted({file.parent.name for file in ROOT.glob(f"*/*{LABEL_SUFFIX}")})
+
+
 def _tasks(options: argparse.Namespace) -> list[Task]:
     timeout_s, recorded = options.timeout or None, options.recorded
     if options.drawn:
         numbers = range(options.first, options.first + options.drawn)
-        subjects = [subject for subject in drawn_from(recorded) if options.only in subject.name]
+        subjects = [subject for subject in drawn_from(recorded, options.folder) if options.only in subject.name]
         return drawn_tasks(subjects, options.seed, numbers, timeout_s, options.keep)
-    subjects = recorded_subjects(recorded, options.per_kernel) if recorded else corpus_subjects()
+    subjects = recorded_subjects(recorded, options.per_kernel) if recorded else corpus_subjects(options.folder)
     subjects = [subject for subject in subjects if options.only in subject.name][:: options.every]
     return [
         Task(subject, options.seed, options.per_kind, tuple(options.kind), timeout_s, options.keep)

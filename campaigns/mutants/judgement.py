@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from tests.corpus.launches import SCHEDULES
 
@@ -190,7 +190,3 @@ def _explored(watched: Watched, schedules: Sequence[Schedule] | int) -> set[str]
     except InterpreterStop as stop:
         watched.open = watched.open or str(stop)
         return set()
-
-
-def changed_unit(unit: KernelUnit, bytecode: bytes) -> KernelUnit:
-    return replace(unit, bytecode=bytecode)

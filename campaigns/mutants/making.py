@@ -8,11 +8,12 @@ from __future__ import annotations
 import collections
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from tests.soundness.edits import finished, sites
 
+from tileverify.contract.launch import KernelUnit
 from tileverify.frontend.bytecode import decode
 from tileverify.pipeline.unit_summary import entry_of
 
@@ -33,6 +34,11 @@ class Mutant:
     kind: str
     change: str
     bytecode: bytes
+
+    def unit(self, original: KernelUnit) -> KernelUnit:
+        """``original`` with this bytecode.  What it orders is all that is ordered, as it is for the interpreter: there
+        is no version of it with further orders of Triton's compiler, which would leave its faults of order open."""
+        return replace(original, bytecode=self.bytecode, most_ordered=None)
 
 
 # ---------------------------------------------------------------------------------------------- one change each

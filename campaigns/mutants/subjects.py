@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.corpus.compiled import corpus_kernels
 
 from tileverify.contract.launch import KernelUnit
-from tileverify.corpus import corpus_launches
+from tileverify.corpus import ROOT, corpus_launches
 from tileverify.frontend.sources.discover import discover
 from tileverify.results import Verdict
 
@@ -27,13 +27,13 @@ class Subject:
     recorded: bool
 
 
-def corpus_subjects() -> list[Subject]:
-    """The launches of the corpus that are labelled `proved`, whether or not this prover can."""
-    proved = {
-        (str(one.file), one.kernel, one.launch): one for one in corpus_launches() if one.verdict is Verdict.PROVED
-    }
+def corpus_subjects(folder: str = "") -> list[Subject]:
+    """The launches of the corpus that are labelled `proved`, whether or not this prover can; ``folder``: of one of its
+    folders, such as ``triton``, which the whole corpus lacks because its kernels need the extra."""
+    labels = corpus_launches(ROOT / folder)
+    proved = {(str(one.file), one.kernel, one.launch): one for one in labels if one.verdict is Verdict.PROVED}
     found = []
-    for unit in _ordered(corpus_kernels()):
+    for unit in _kernels(folder):
         label = proved.get((str(unit.file), unit.kernel, unit.launch.name))
         if label is not None:
             found.append(Subject(label.id, unit, recorded=False))
@@ -41,12 +41,16 @@ def corpus_subjects() -> list[Subject]:
     return found
 
 
-def drawn_from(recorded: Path | None) -> list[Subject]:
-    """All launches that `tileverify record` left in a folder; or the corpus', those that are labelled `proved` several
-    times: a change of the others is mostly refuted."""
-    kernels = _ordered(corpus_kernels()) if recorded is None else units([str(recorded)])
+def drawn_from(recorded: Path | None, folder: str = "") -> list[Subject]:
+    """All launches that `tileverify record` left; or those of the corpus, or of one ``folder`` of it.  Of the corpus,
+    those that are labelled `proved` stand there several times: a change of the others is mostly refuted."""
+    kernels = _kernels(folder) if recorded is None else units([str(recorded)])
     found = [Subject(_name(unit), unit, recorded=recorded is not None) for unit in kernels]
-    return found + ([] if recorded else corpus_subjects() * PREFERENCE)
+    return found + ([] if recorded else corpus_subjects(folder) * PREFERENCE)
+
+
+def _kernels(folder: str) -> list[KernelUnit]:
+    return units([str(ROOT / folder)]) if folder else _ordered(corpus_kernels())
 
 
 def _name(unit: KernelUnit) -> str:

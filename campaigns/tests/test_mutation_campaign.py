@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import collections
+import importlib.util
+import json
 from dataclasses import replace
 from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +22,7 @@ from tileverify.pipeline.unit_check import check_unit
 from tileverify.results import KernelResult, Verdict
 
 from ..mutants import judgement
-from ..mutants.campaign import Task, run
+from ..mutants.campaign import Task, main, run
 from ..mutants.judgement import Judge
 from ..mutants.making import mutants_of
 from ..mutants.mutators import MUTATORS
@@ -102,12 +105,45 @@ def test_mutants_are_the_same_every_time() -> None:
     assert len({mutant.bytecode for mutant in first}) == len(first)
 
 
+# ------------------------------------------------------------------------------------------ chosen kernels
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
+def test_kernels_of_triton_are_changed_by_their_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are no part of the corpus that is changed without the option, because they need the extra."""
+    assert main(["--folder", "triton", "--drawn", "5", "--json", str(tmp_path / "lines")]) == 0
+    assert capsys.readouterr().out.startswith("5 mutants of ")
+    lines = [json.loads(line) for line in (tmp_path / "lines").read_text(encoding="utf-8").splitlines()]
+    assert sum(bool(line["kind"]) for line in lines) == 5
+    assert all(line["mutant"].rpartition(" ")[2].startswith("triton/") for line in lines)
+    assert not any(subject.name.startswith("triton/") for subject in corpus_subjects())
+
+
+@pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed")
+def test_a_broken_order_of_a_triton_kernel_is_refuted() -> None:
+    """Beside the kernel itself stands a version with more orders; it says nothing of what was changed."""
+    subject = next(each for each in corpus_subjects("triton") if "relu_in_place[any-size]" in each.name)
+    assert subject.unit.most_ordered is not None
+    twice = next(mutants_of(subject, SEED, 1, ["repeat"]))
+    judged = Judge(subject, check_unit(subject.unit).requires).judge(twice.unit(subject.unit))
+    assert (judged.truth.kind, judged.outcome) == ("broken", "refuted")
+    assert "TV201" in {finding.code for finding in judged.result.findings}
+
+
+@pytest.mark.parametrize("options", [["--folder", "nowhere"], ["--folder", "triton", "--recorded", "recording"]])
+def test_folders_are_those_of_the_corpus_and_no_recordings(
+    options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(options)
+    assert stopped.value.code == 2
+    assert "--folder" in capsys.readouterr().err
+
+
 # ------------------------------------------------------------------------------------------ wrong provers
 def broken_mutant() -> tuple[Subject, KernelUnit]:
     line = next(line for line in lines() if line.truth == "broken" and line.outcome == "refuted")
     subject = next(each for each in subjects() if line.mutant.startswith(f"{each.name}/"))
     mutant = next(each for each in mutants_of(subject, SEED, 1, KINDS) if each.name == line.mutant)
-    return subject, replace(subject.unit, bytecode=mutant.bytecode)
+    return subject, mutant.unit(subject.unit)
 
 
 def test_a_prover_that_believes_everything_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +257,7 @@ def test_the_judge_agrees_with_labels(name: str) -> None:
 def mutant(name: str, change: str) -> tuple[Subject, KernelUnit]:
     subject = next(each for each in corpus_subjects() if each.name == name)
     made = next(each for each in mutants_of(subject, SEED, 1) if each.change == change)
-    return subject, replace(subject.unit, bytecode=made.bytecode)
+    return subject, made.unit(subject.unit)
 
 
 FORCED = (

@@ -13,6 +13,9 @@ from tileverify.frontend.triton import translate
 from ..triton.campaign import Tried, main, tried_batch
 from ..triton.drawing import HEAD, drawn_kernel
 
+OF_A_NUMBER = 8126
+"""Converts a bare number, which Python could not read before it was a variable."""
+
 
 def test_the_same_seed_draws_the_same_kernel() -> None:
     assert drawn_kernel("k", 7) == drawn_kernel("k", 7) != drawn_kernel("k", 8)
@@ -20,7 +23,7 @@ def test_the_same_seed_draws_the_same_kernel() -> None:
 
 def test_kernels_are_python_and_use_the_language() -> None:
     texts = [drawn_kernel("k", seed) for seed in range(300)]
-    for text in texts:
+    for text in [*texts, drawn_kernel("k", OF_A_NUMBER)]:
         ast.parse(HEAD + text)
     words = (
         "for i",

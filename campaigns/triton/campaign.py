@@ -9,6 +9,7 @@ beside it Triton's interpreter runs the source.  The same seed gives the same ke
 from __future__ import annotations
 
 import argparse
+import ast
 import collections
 import random
 import sys
@@ -65,7 +66,9 @@ def launch_of(seed: int, file: Path) -> TritonLaunch:
 def tried_batch(seeds: Sequence[int]) -> Iterator[Tried]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"drawn_{seeds[0]}.py"
-        file.write_text("\n\n".join([HEAD, *(drawn_kernel(f"k{seed}", seed) for seed in seeds)]), encoding="utf-8")
+        text = "\n\n".join([HEAD, *(drawn_kernel(f"k{seed}", seed) for seed in seeds)])
+        ast.parse(text)  # else Triton would run none of them
+        file.write_text(text, encoding="utf-8")
         launches = [launch_of(seed, file) for seed in seeds]
         after = interpreted(launches)
         for seed, launch in zip(seeds, launches, strict=True):

@@ -158,7 +158,7 @@ class Drawing:
 
     def index(self, size: int) -> str:
         """A tensor of numbers from 0 to below ``size``."""
-        return f"((lane + {self.integer(True, 1)}.to(tl.int32)) & {size - 1})" if self.chance(0.01) else (
+        return f"((lane + {self.typed_integer(True, 1)}.to(tl.int32)) & {size - 1})" if self.chance(0.01) else (
             f"(({self.tensor_integer()}).to(tl.{self.source.choice(('int32', 'int64'))}) & {size - 1})"
         )  # fmt: skip
 

@@ -144,7 +144,13 @@ def indices() -> Iterator[Call]:
         )
         evict = torch.ones(batch * 8, dtype=torch.bool, device="cuda")
         yield launch(
-            "srt.speculative.spec_utils:align_evict_mask_to_page_size", (batch,), numbers(*lengths), evict, 16, 8, 8
+            "srt.speculative.spec_utils:align_evict_mask_to_page_size",
+            (batch,),
+            numbers(*lengths, dtype=torch.int64),
+            evict,
+            16,
+            8,
+            8,
         )
         yield launch(
             "srt.speculative.spec_utils:create_extend_after_decode_spec_info",

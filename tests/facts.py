@@ -24,16 +24,15 @@ def keeps(fact: DataFact, arrays: Mapping[str, Array], value: Callable[[Expressi
     places = list(np.ndindex(*a.shape))
     inside = {i: low is None or high is None or low <= int(a[i]) < high for i in places}
     meant = [i for i in places if inside[i] and int(a[i]) not in excused]
-    if fact.kind in ("ranks", "buckets"):
+    if fact.kind in ("ranks", "buckets", "chunks"):
         assert amount is not None
-        keys = [int(k) for k in arrays[fact.others[0]]]
-        if fact.kind == "ranks":
-            return _number(list(map(int, a)), keys, amount)
-        assert width is not None
-        taken = list(_taken(list(map(int, a)), keys, amount, width))
-        return len(set(taken)) == len(taken) and (low is None or high is None or all(low <= x < high for x in taken))
+        own, keys = (list(map(int, arrays[name])) for name in fact.arrays)
+        taken = _chunks(own, keys, amount) if fact.kind == "chunks" else _taken(own, keys, amount, width or 0)
+        return _number(own, keys, amount) if fact.kind == "ranks" else _apart(list(taken), low, high)
     if fact.kind in ("distinct_where", "in_segments"):
         return _beside(fact.kind, *(list(map(int, arrays[name])) for name in fact.arrays), excused=excused)
+    if fact.kind in ("column_range", "unique_rows"):
+        return _of_table(fact.kind, a, inside, amount)
     match fact.kind:
         case "range":
             return all(inside[i] or int(a[i]) in excused for i in places)
@@ -57,6 +56,25 @@ def keeps(fact: DataFact, arrays: Mapping[str, Array], value: Callable[[Expressi
             bounded = low is None or high is None or all(low <= x < high for part in parts for x in part)
             return bounded and all(n >= 0) and not any(p & q for p, q in combinations(parts, 2))
     raise AssertionError(fact.kind)
+
+
+def _chunks(starts: list[int], offsets: list[int], n: int) -> Iterator[int]:
+    """The numbers of the chunks of all segments."""
+    for start, (begin, end) in zip(starts, pairwise(offsets), strict=False):
+        yield from (start + number for number, _ in enumerate(range(begin, end, n)))
+
+
+def _apart(taken: list[int], low: int | None, high: int | None) -> bool:
+    """Whether no place is taken twice, nor outside of the bounds that there may be."""
+    return len(set(taken)) == len(taken) and (low is None or high is None or all(low <= x < high for x in taken))
+
+
+def _of_table(kind: str, a: Array, inside: Mapping[tuple[int, ...], bool], column: int | None) -> bool:
+    """``inside``: which elements are within the limits of the column."""
+    if kind == "column_range":
+        return all(within for place, within in inside.items() if place[1] == column)
+    rows = [tuple(map(int, row)) for row in a]
+    return len(set(rows)) == len(rows) or not a.size
 
 
 def _number(ranks: list[int], keys: list[int], n: int) -> bool:

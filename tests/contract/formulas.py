@@ -75,6 +75,13 @@ class _Place:
             return bool(left == right) is (part.op == "==")
         return bool(left < right or (part.op == "<=" and left == right))
 
+    def _of_place(self, op: str, *args: Expression) -> Any:
+        *array, index = (arg.name for arg in args if isinstance(arg, Name))
+        place = self.at[index]
+        if op == "line":
+            return [int(value) for value in self.arrays[array[0]][place[:-1]]]
+        return {"first": place[0], "last": place[-1], "row": place[:-1]}[op]
+
     def value(self, part: Expression) -> Any:
         match part:
             case Number(value):
@@ -97,9 +104,8 @@ class _Place:
                 return self.arrays[array].size
             case Apply("sum", (Name(array),)):
                 return sum(map(int, self.arrays[array].reshape(-1)))
-            case Apply("first" | "last" | "row" as op, (Name(index),)):
-                place_ = self.at[index]
-                return {"first": place_[0], "last": place_[-1], "row": place_[:-1]}[op]
+            case Apply("first" | "last" | "row" | "line", args):
+                return self._of_place(part.op, *args)
             case Apply("count", (Name(array), *rest)):
                 n, chunk, key = (self.value(each) for each in rest)
                 return sum(int(k) == key and j // n == chunk for j, k in enumerate(self.arrays[array]))

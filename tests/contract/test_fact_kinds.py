@@ -27,8 +27,8 @@ OTHERS = {
     ("tileverify/pipeline/repair/guards.py", "range"),
     ("tileverify/pipeline/repair/proposals.py", "range"),
     *(("tileverify/contract/facts/layouts.py", word) for word in ("segments",)),
-    *(("tileverify/contract/facts/observations.py", word) for word in ("segments", "ranks", "buckets")),
-    *(("tileverify/contract/facts/steered.py", word) for word in ("segments", "ranks", "buckets")),
+    *(("tileverify/contract/facts/observations.py", word) for word in ("segments", "ranks", "buckets", "chunks")),
+    *(("tileverify/contract/facts/steered.py", word) for word in ("segments", "ranks", "buckets", "chunks")),
 }
 """Where such a word is Python's function, the name of a label in the corpus, or of a hint that an entry has."""
 
@@ -93,7 +93,8 @@ def test_a_formula_speaks_of_what_the_fact_has(kind: FactKind) -> None:
 @EACH
 def test_a_kind_has_the_numbers_that_its_subject_speaks_of(kind: FactKind) -> None:
     needed = set(kind.form.numbers)
-    assert (kind.subject is Subject.LIMITS) == ({"low", "high"} <= needed)
+    assert (kind.subject in (Subject.LIMITS, Subject.COLUMN)) == ({"low", "high"} <= needed)
+    assert (kind.subject is Subject.COLUMN) <= ("n" in needed)
     assert kind.subject not in (Subject.STEPS, Subject.SUM) or "n" in needed
     assert (kind.subject in DISTINCT) == (kind.different is not None)
     assert (kind.subject is Subject.RELATION) <= kind.joins

@@ -243,6 +243,48 @@ def test_what_the_prover_takes_for_true_follows(kind: FactKind) -> None:
     assert told == broken > 3
 
 
+def unkept_in_a_row(case: Case, random: Random, *, everywhere: bool) -> list[Term]:
+    """The same of a kernel that counts the elements of all axes by one index."""
+    (array,) = case.arrays.values()
+    name, count = case.fact.array, t.const(array.size)
+    values = [t.apply(function(name), t.const(k)) for k in range(array.size)]
+    names: dict[Term, int] = {}
+    if not everywhere:
+        values = random.sample(values, min(len(values), random.randint(0, 2)))
+        for number in range(random.randint(0, 2)):
+            index = t.var(f"k{number}", Scope.LAUNCH)
+            names[index] = random.randint(-2, array.size + 1)
+            values.append(t.apply(function(name), index))
+    loaded_ = Loaded(values, (count,), lambda value: value, True, axes=[t.const(size) for size in array.shape])
+
+    def element(_: Function, arguments: tuple[Any, ...]) -> int:
+        (k,) = arguments
+        return int(array.reshape(-1)[k]) if 0 <= k < array.size else 9999
+
+    said = kind_instances(case.kind, data_term(case.fact), loaded_)
+    return [each for each in said if not evaluate(each, names, element)]
+
+
+@KINDS
+def test_one_index_through_all_axes_says_the_same(kind: FactKind) -> None:
+    if kind.joins or kind.in_a_row:
+        return  # the axes of several arrays are not asked for
+    random, kept, broken, told = Random(10), 0, 0, 0
+    for case in cases(kind, 160, seed=10):
+        (array,) = case.arrays.values()
+        if below_least(kind, case.fact) or array.ndim < 2 or not array.size:
+            continue
+        if case.kept:
+            kept += 1
+            for everywhere in (True, False, False):
+                assert not unkept_in_a_row(case, random, everywhere=everywhere), case
+        else:
+            broken += 1
+            told += bool(unkept_in_a_row(case, random, everywhere=True))
+    assert kept > 10
+    assert told == broken > 1
+
+
 @KINDS
 def test_two_names_of_one_element_are_not_told_apart(kind: FactKind) -> None:
     """Where the first axis has no stride, and the one row that there is keeps the fact."""

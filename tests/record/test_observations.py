@@ -26,6 +26,15 @@ def test_facts_are_as_strong_as_the_contents() -> None:
     assert observed(a=[[3, -1, 2, -1]])[:2] == ["range(a, 2, 4, unless=-1)", "injective(a, unless=-1)"]
     assert observed(a=[[5, 1, 9, 9, 0]])[1:3] == ["injective(a, unless=9)", "injective(a, 0, 9)"]
     assert "disjoint_rows(a)" in observed(a=[[[1, 1], [2, 3]]])
+    assert observed(a=[[[0, 0], [0, 1], [0, 2], [1, 0]]]) == [
+        "range(a, 0, 3)",
+        "column_range(a, 0, 0, 2)",
+        "column_range(a, 1, 0, 3)",
+        "unique_rows(a)",
+    ]
+    assert "unique_rows(a)" not in observed(a=[[[0, 0], [0, 1], [0, 2], [0, 1]]])
+    assert "chunks(a, b, 64, 0, 4)" in observed(a=[[0, 1, 2, 4]], b=[[0, 15, 77, 154]])
+    assert not any(each.startswith("chunks(a") for each in observed(a=[[0, 1, 3, 4]], b=[[0, 15, 77, 154]]))
     assert "segments(a, n, 1, 7)" in observed(a=[[1, 4, 4]], n=[[3, 0, 3]])
     keys = [[1, 1, 0, 0, 1, 2, 2, 2]]
     ranks, buckets = [[1, 0, 0, 1, 0, 0, 2, 1]], [[0, 2, 9, 9, 4, 5]]
@@ -48,6 +57,9 @@ def test_facts_hold_of_all_contents_of_a_launch() -> None:
     assert not [f for f in observed(a=[[3, 3], [6, 6]], k=[[0, 1], [1, 1]], r=ranks) if f.startswith("buckets(a")]
 
 
+TABLES = {"disjoint_rows", "column_range", "unique_rows"}
+
+
 @pytest.mark.parametrize("shape", [(3,), (2, 2)])
 def test_every_observed_fact_is_true(shape: tuple[int, ...]) -> None:
     kinds = set()
@@ -62,7 +74,7 @@ def test_every_observed_fact_is_true(shape: tuple[int, ...]) -> None:
                 assert keeps(fact, arrays, lambda e: evaluate(e, {})), (text, arrays)
                 kinds.add(fact.kind)
     assert kinds >= {"range", "injective", "nondecreasing", "multiples", "shares"}
-    assert kinds >= ({"segments", "ranks", "buckets"} if len(shape) == 1 else {"disjoint_rows"})
+    assert kinds >= ({"segments", "ranks", "buckets"} if len(shape) == 1 else TABLES)
 
 
 GATHER = """

@@ -237,6 +237,15 @@ def constant_value(expression: Expression) -> int | None:
         return None
 
 
+def without_number(expression: Expression) -> tuple[Expression, int]:
+    """A sum apart from the number that is added at its end, or taken away: ``N`` and 1 of ``N + 1``."""
+    if isinstance(expression, Apply) and expression.op in ("+", "-") and isinstance(expression.args[1], Number):
+        rest, more = without_number(expression.args[0])
+        number = expression.args[1].value
+        return rest, more + (number if expression.op == "+" else -number)
+    return expression, 0
+
+
 # --------------------------------------------------------------------------------------- free names, maps
 def free_names(expression: Expression) -> frozenset[str]:
     """Every :class:`Name` in the expression, spelled as written."""

@@ -315,10 +315,10 @@ class KernelUnit:
     line: int | None = None
     notes: tuple[str, ...] = field(default=())
     producer: Literal["", "triton"] = ""
-    most_ordered: bytes = b""
+    most_ordered: Callable[[], bytes] | None = field(default=None, compare=False)
     """Of a Triton kernel whose bytecode leaves out orders that Triton's compiler may keep, the same kernel with all of
     them: accesses that meet there in one program are at fault, accesses that meet in ``bytecode`` alone are
-    undecided."""
+    undecided.  A function, because most verdicts need it not, and translating takes as long as a short proof."""
 
 
 # ----------------------------------------------------------------------------------------------------------- parameters

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from types import CodeType
 from typing import Any, NoReturn, Protocol, TypeAlias, cast
 
 from ..backend.guard import LaunchRefused
 from ..contract.spec_files import SourceSpecs, raw_launches
 from ..contract.spec_text import MAGIC, keys_of_call
-from ..frontend.sources.cutile import function_of, is_kernel, kernel_of
+from ..frontend.sources.cutile import CutileKernel, function_of, is_kernel, kernel_of
 from ..frontend.sources.discover import FoundLaunch, SourceFailure, candidates, discover, discover_kernel
+from ..frontend.sources.fixed_inputs import helpers_among
+from ..frontend.triton.triton_kernels import TritonKernel, is_triton_kernel, jit_function, triton_kernel_at_hand
 from ..pipeline import CheckOptions, check_paths, check_units
 from ..pipeline.unit_check import check_unit
 from ..reports.text import text_report
 from ..results import Finding, KernelResult, Report, Verdict
 from ..results.codes import TV
 from ..system.errors import SourceError, SpecError, TileVerifyError, UsageError
-from ..system.readings import cell_name, number_cell
+from ..system.readings import cell_name, cell_text, number_cell
 from .bundled import BundledKernel
 from .calls import Kernel, grid_of
-from .launch_types import Arguments, GivenOptions, LaunchedKernel
+from .launch_types import Arguments, GivenOptions
 from .launcher import Launcher
 from .proofs import Request, proof_of
 
@@ -81,7 +85,7 @@ def check(
             return Checked.of(check_paths(paths, spec=spec, options=options))
         specs = _specs(_one_kernel(paths), said, (paths[0], None), place)
         return Checked.of(check_units(discover(paths, specs=specs), options))
-    kernel = kernel_of(Kernel.of(target).object)
+    kernel = _at_hand(target)
     if spec is not None:
         given: SourceSpecs | None = SourceSpecs.from_file(spec)
     else:
@@ -94,7 +98,24 @@ def runs_no_program(target: object) -> bool:
     would call it again.  So it is with paths, as for the command, and with kernels of a notebook's cell."""
     if isinstance(target, str | Path | Sequence):
         return True
-    return is_kernel(target) and cell_name(function_of(target).__code__.co_filename) is not None
+    code = _code_of(target)
+    return code is not None and cell_name(code.co_filename) is not None
+
+
+def _at_hand(target: object) -> CutileKernel | TritonKernel:
+    """The kernel that ``target`` is; raises `UsageError` for what is none."""
+    found = kernel_of(target) if is_kernel(target) else triton_kernel_at_hand(target)
+    if found is None:
+        raise UsageError(f"{target!r} is not a kernel: decorate the function with @ct.kernel or @triton.jit")
+    return found
+
+
+def _code_of(target: object) -> CodeType | None:
+    """Of the function that a kernel was made of; ``None`` if ``target`` is no kernel."""
+    if (made := jit_function(target)) is not None:
+        code: CodeType = made.fn.__code__
+        return code
+    return function_of(target).__code__ if is_kernel(target) else None
 
 
 def _call(
@@ -107,6 +128,11 @@ def _call(
     options: CheckOptions,
 ) -> KernelResult | SourceFailure:
     """The verdict on a launch with these very arguments, which a proof under clauses need not cover."""
+    if is_triton_kernel(kernel):
+        raise UsageError(
+            "describe the arguments of a Triton kernel by name, args={'x': 'f32[N]', ...}; what a program launches is "
+            "checked with its own arguments by tileverify.patch()"
+        )
     if isinstance(kernel, str | Path | BundledKernel):
         example = "args={'x': 'f32[N]', ...}"
         raise UsageError(f"{kernel!r} is no kernel at hand: describe its arguments by name, {example}")
@@ -232,18 +258,16 @@ def checked_cell(shell: NotebookShell, launcher: Launcher, line: str, cell: str)
         return None
     kernels = list(_defined(shell.user_ns, known))
     if not kernels:
-        raise UsageError("the cell defines no @ct.kernel")
-    number_cell(function_of(kernels[0]).__code__.co_filename, number)
-    by_name = {function_of(kernel).__name__: kernel for kernel in kernels}
+        raise UsageError("the cell defines no @ct.kernel and no @triton.jit kernel")
+    by_name = {code.co_name: kernel for code, kernel in kernels}
+    place = kernels[0][0].co_filename, 1
+    number_cell(place[0], number)
     if unknown := [name for name in said.kernel if name not in by_name]:
         raise UsageError(f"the cell defines no kernel {unknown[0]}; there is {', '.join(by_name)}")
-    place = function_of(kernels[0]).__code__.co_filename, 1
     return _check(launcher, place, [by_name[name] for name in said.kernel or by_name], said)
 
 
-def _check(
-    launcher: Launcher, place: tuple[str, int], kernels: Sequence[LaunchedKernel], said: argparse.Namespace
-) -> Checked:
+def _check(launcher: Launcher, place: tuple[str, int], kernels: Sequence[object], said: argparse.Namespace) -> Checked:
     from ..pipeline.verdict_cache import default_folder
 
     options = CheckOptions(
@@ -275,11 +299,26 @@ def _argument(text: str) -> tuple[str, int | str]:
     return name.strip(), int(value) if value.lstrip("-").isdecimal() else value
 
 
-def _defined(namespace: Mapping[str, Any], known: Sequence[object]) -> Iterator[LaunchedKernel]:
-    """The kernels of ``namespace`` that a cell defined and that are none of ``known``, in the order of their lines."""
+def _defined(namespace: Mapping[str, Any], known: Sequence[object]) -> Iterator[tuple[CodeType, object]]:
+    """The kernels of ``namespace`` that a cell defined and that are none of ``known``, in the order of their lines.
+
+    Functions that kernels of Triton call are none.
+    """
     before = {id(each) for each in known}
-    found = {id(each): each for each in list(namespace.values()) if is_kernel(each) and id(each) not in before}
-    codes = {number: function_of(kernel).__code__ for number, kernel in found.items()}
-    for number in sorted(found, key=lambda number: codes[number].co_firstlineno):
-        if cell_name(codes[number].co_filename) is not None:
-            yield found[number]
+    found = {id(each): each for each in list(namespace.values()) if id(each) not in before}
+    codes = {number: code for number, each in found.items() if (code := _code_of(each)) is not None}
+    helpers = _helpers([code for number, code in codes.items() if not is_kernel(found[number])])
+    for number in sorted(codes, key=lambda number: codes[number].co_firstlineno):
+        code = codes[number]
+        if cell_name(code.co_filename) is not None and code.co_name not in helpers:
+            yield code, found[number]
+
+
+def _helpers(functions: Sequence[CodeType]) -> frozenset[str]:
+    """Those of the functions of ``@triton.jit`` that others of them call, or that return a value."""
+    names = {code.co_name for code in functions}
+    cells = {cell for code in functions if (cell := cell_text(code.co_filename)) is not None}
+    nodes = [node for cell in cells for node in ast.parse(cell).body]
+    return frozenset(
+        helpers_among({each.name: each for each in nodes if isinstance(each, ast.FunctionDef) and each.name in names})
+    )

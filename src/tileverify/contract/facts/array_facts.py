@@ -12,7 +12,20 @@ from functools import cached_property, reduce
 from typing import Final
 
 from ..launch import Apply, Expression, Name, Number
-from .columns import COMPUTED, ORDERS, Array, Column, among, both, compared, counted, either, exact, total
+from .columns import (
+    COMPUTED,
+    ORDERS,
+    Array,
+    Column,
+    among,
+    both,
+    compared,
+    counted,
+    either,
+    exact,
+    numbered_lines,
+    total,
+)
 from .formula import ELEMENT, NOTHING, FactFormula, names_in, parse, without
 from .kind import FactKind
 from .pairs import Apart, Different, Rising, shape_of
@@ -192,6 +205,8 @@ class Held:
         raise AssertionError(part)
 
     def _of_array(self, op: str, array: Expression, rest: Sequence[Expression], at: Mapping[str, int] | None) -> Column:
+        import numpy as np
+
         match op:
             case "size":
                 return int(self.array(array).size)
@@ -200,11 +215,21 @@ class Held:
             case "count":
                 n, chunk, key = (self.value(each, at) for each in rest)
                 return counted(self.array(array), int(n), chunk, key)
-            case "first":  # of an index into the clause's first array
-                own = self.arrays[self.clause.arrays[0]]
-                return exact("//", self.value(array, at), max(1, own.size // max(1, own.shape[0])))
+            case "first" | "last" | "row":
+                return self._of_place(op, self.value(array, at))
+            case "line":
+                row = self.value(Apply("row", (rest[0],)), at)
+                return numbered_lines(self.array(array))[np.asarray(row, np.int64)]
         assert op == ELEMENT
         return self._elements(self.array(array), rest[0], at)
+
+    def _of_place(self, op: str, place: Column) -> Column:
+        """Of an index into the clause's first array."""
+        own = self.arrays[self.clause.arrays[0]]
+        width = max(1, own.shape[-1]) if own.ndim else 1
+        if op == "first":
+            return exact("//", place, max(1, own.size // max(1, own.shape[0])))
+        return exact("//" if op == "row" else "%", place, width)
 
     def _elements(self, array: Array, place: Expression, at: Mapping[str, int] | None) -> Column:
         import numpy as np

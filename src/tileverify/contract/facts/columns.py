@@ -109,6 +109,18 @@ def total(array: Array) -> int:
     return int(flat.astype(np.int64).sum()) if far * len(flat) < 1 << 63 else sum(map(int, flat))
 
 
+def numbered_lines(array: Array) -> Array:
+    """A number for each row along the last axis; equal rows, and only these, have the same."""
+    import numpy as np
+
+    rows = array.reshape(array.size // max(1, array.shape[-1]), array.shape[-1])
+    numbers = np.zeros(len(rows), np.int64)
+    for column in rows.T:
+        values = np.unique(column, return_inverse=True)[1].reshape(-1)
+        numbers = np.unique(numbers * len(rows) + values, return_inverse=True)[1].reshape(-1)
+    return numbers
+
+
 def counted(keys: Array, n: int, chunk: Column, key: Column) -> Array:
     """How many elements of a chunk of n hold a key, for each chunk and key."""
     import numpy as np

@@ -59,7 +59,8 @@ class Described:
     ) -> Described:
         own = [fact for fact in facts if not fact.others]
         bits = INT_BITS[array.dtype]
-        limits = range(1 << bits) if array.dtype.startswith("u") else range(-(1 << (bits - 1)), 1 << (bits - 1))
+        unsigned = array.dtype.startswith("u") or array.dtype == "bool"
+        limits = range(1 << bits) if unsigned else range(-(1 << (bits - 1)), 1 << (bits - 1))
         low, high = limits.start, limits.stop
         count = prod(array.shape)
         for least, most in (ends for fact in own if (ends := meaning_of(fact).limits(fact, count)) is not None):
@@ -81,8 +82,8 @@ class Described:
 
     @property
     def bounded(self) -> bool:
-        """A fact gives the values limits; those that it excuses may lie anywhere."""
-        return any(meaning_of(fact).bounded for fact in self.facts)
+        """A fact gives the values limits, or they are booleans; those that it excuses may lie anywhere."""
+        return self.limits.stop == 2 or any(meaning_of(fact).bounded for fact in self.facts)
 
     @property
     def rising(self) -> bool:
@@ -101,6 +102,21 @@ class Described:
             if subject_of(fact) in DISTINCT and fact.low is not None and fact.high is not None:
                 named |= {fact.low - 1, fact.high}
         return sorted(named)
+
+    @property
+    def columns(self) -> list[range]:
+        """Of each column, the values that facts on columns and on all elements leave; small ones where they leave
+        all."""
+        found = [(self.low, self.high) if self.bounded else None] * self.width
+        for fact in self.facts:
+            if subject_of(fact) is Subject.COLUMN and (fact.amount or 0) < self.width:
+                assert fact.amount is not None
+                assert fact.low is not None
+                assert fact.high is not None
+                low, high = found[fact.amount] or (fact.low, fact.high)
+                found[fact.amount] = max(low, fact.low), min(high, fact.high)
+        ends = [each or (0, self.step * max(len(self.places), 1)) for each in found]
+        return [range(-(-low // self.step) * self.step, high, self.step) for low, high in ends]
 
     @property
     def usual(self) -> list[int]:

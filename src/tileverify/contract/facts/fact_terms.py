@@ -52,7 +52,12 @@ def _at(
 
 
 def _readable(clause: FactFormula, arrays: Mapping[str, Loaded]) -> bool:
-    """Whether all elements have terms: those of the first array are at hand, others have one function."""
+    """Whether all elements have terms: those of the first array are at hand, others have one function.
+
+    Of rows it is asked that they are short.
+    """
+    if clause.lines and not all(array.function is not None and array.in_short_rows for array in arrays.values()):
+        return False
     elements = set(clause.elements)
     given = {Apply(ELEMENT, (Name(clause.arrays[0]), Name(i))) for i in clause.indices} if clause.arrays else set()
     return all(isinstance(a := part.args[0], Name) and arrays[a.name].function is not None for part in elements - given)
@@ -96,7 +101,7 @@ class _Reading:
             case Apply("in", (value, _)):
                 return t.or_(*(t.eq(self.term(value), each) for each in self.data.unless))
             case Apply("first" | "last" as op, (Name(i),)):
-                return self.at[i].args[0 if op == "first" else -1]
+                return self._first.place(self.at[i])[0 if op == "first" else -1]
             case Apply("size", (Name(array),)):
                 return self.arrays[array].size
             case Apply("count", (Name(array), *rest)):
@@ -112,10 +117,25 @@ class _Reading:
             case Name(i), Name(j) if i in self.at and j in self.at:
                 return t.and_(*map(t.eq, self.at[i].args, self.at[j].args))
             case Apply("row", (Name(i),)), Apply("row", (Name(j),)):
-                return t.and_(*map(t.eq, self.at[i].args[:-1], self.at[j].args[:-1]))
+                rows = (self._first.place(self.at[index])[:-1] for index in (i, j))
+                return t.and_(*map(t.eq, *rows))
+            case Apply("line", (_, Name(i))), Apply("line", (_, Name(j))):
+                return t.and_(*map(t.eq, self._line(i), self._line(j)))
             case Apply(op, (array, _)), Apply(other, (same, _)) if op == other == ELEMENT and array == same:
                 return t.eq(self._element(left), self._element(right))
         return t.eq(self.term(left), self.term(right))
+
+    @property
+    def _first(self) -> Loaded:
+        """The array that has the elements at hand."""
+        return self.arrays[self.clause.arrays[0]]
+
+    def _line(self, index: str) -> list[Term]:
+        """All elements of the row of the one at hand."""
+        array, function = self._first, self._first.function
+        *row, _ = array.place(self.at[index])
+        assert function is not None
+        return [t.apply(function, *array.arguments((*row, t.const(c)))) for c in range(array.width.value)]
 
     def _element(self, part: Expression) -> Term:
         assert isinstance(part, Apply)

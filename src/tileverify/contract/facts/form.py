@@ -61,8 +61,12 @@ class Subject(enum.Enum):
     Whoever asks for a subject relies on what is said here of all its facts, the values that they excuse aside.
     """
 
+    COLUMN = enum.auto()
+    """Each value v in one column has low <= v < high."""
     LIMITS = enum.auto()
     """Each value v has low <= v < high."""
+    LINES = enum.auto()
+    """No two rows are equal: rows are those along the last axis, compared as a whole."""
     ROWS = enum.auto()
     """Those in different rows are different, or those of them that lie in [low, high), where it has bounds."""
     ORDER = enum.auto()

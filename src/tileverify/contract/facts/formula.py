@@ -9,7 +9,8 @@ A formula speaks of elements ``a[i]``, of the numbers of a fact (``low``, ``high
 
 * ``size(a)``: how many elements there are; ``sum(a)``: of all of them;
 * ``count(keys, n, b, k)``: how many elements of chunk ``b`` of ``keys``, those ``j`` with ``j // n == b``, hold ``k``;
-* ``first(i)``, ``last(i)``, ``row(i)``: the index on the first and last axis, and on all but the last.
+* ``first(i)``, ``last(i)``, ``row(i)``: the index on the first and last axis, and on all but the last;
+  ``line(a, i)``: all values of the row of ``a`` that has the element of index ``i``.
 
 A comparison with a number that a fact leaves out holds.  Of elements that an array does not have nothing is said.
 """
@@ -28,6 +29,9 @@ NOTHING: Final = Apply("and", ())
 """What always holds."""
 
 ELEMENT: Final = "[]"
+LINE: Final = "line"
+PLACES: Final = frozenset({"first", "last", "row"})
+"""Of an index on some axes."""
 COMPARED: Final = ("==", "!=", "<", "<=")
 _ORDERS: Final[Mapping[type[ast.AST], str]] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.In: "in", ast.NotIn: "not in",
@@ -124,6 +128,16 @@ class FactFormula:
     def looked_up(self) -> tuple[Apply, ...]:
         """The elements whose place is no index, but computed."""
         return tuple(dict.fromkeys(part for part in self.elements if not _is_index(part.args[1], self.indices)))
+
+    @cached_property
+    def of_places(self) -> bool:
+        """Whether it depends on where elements lie on the axes of their array."""
+        return any(isinstance(part, Apply) and part.op in (*PLACES, LINE) for part in self.parts)
+
+    @cached_property
+    def lines(self) -> bool:
+        """Whether it compares whole rows."""
+        return any(isinstance(part, Apply) and part.op == LINE for part in self.parts)
 
     def without(self, absent: Collection[str]) -> tuple[Expression, Expression] | None:
         """Without the numbers that a fact leaves out; ``None`` if nothing is left to conclude."""

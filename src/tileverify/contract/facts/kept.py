@@ -20,7 +20,7 @@ def allows(fact: NumberedFact, values: Collection[int]) -> bool:
     """Whether each of the values may be an element of the fact's array, as far as that shows of one alone."""
     kind = meaning_of(fact)
     each = [clause for clause in kind.clauses if len(clause.indices) == 1]
-    alone = [clause for clause in each if parse("size(a)") not in clause.parts]
+    alone = [clause for clause in each if parse("size(a)") not in clause.parts and not clause.of_places]
     held = (array_facts.Held(clause, fact, {"a": as_array([*values], (len(values),))}) for clause in alone)
     return array_facts.too_low(kind, fact) is None and all(one.broken() is None for one in held)
 

@@ -91,9 +91,7 @@ class FactKind:
     @cached_property
     def of_axes(self) -> bool:
         """What it says of an array depends on its axes."""
-        axes = {"first", "last", "row"}
-        parts = (part for clause in self.clauses for part in clause.parts)
-        return self.placed.most is not None or any(isinstance(part, Apply) and part.op in axes for part in parts)
+        return self.placed.most is not None or any(clause.of_places for clause in self.clauses)
 
     @property
     def bounded(self) -> bool:
@@ -138,9 +136,10 @@ class FactKind:
         return (lows[0], highs[0]) if lows and highs else None
 
     def _ordered(self, absent: frozenset[str]) -> Iterator[tuple[Expression, Expression, bool]]:
-        """What is below what, in the conclusions about single elements."""
+        """What is below what, in the conclusions about single elements, wherever these are."""
         for clause in self.taken:
-            parts = clause.without(absent) if len(clause.indices) == 1 else None
+            everywhere = len(clause.indices) == 1 and not clause.of_places
+            parts = clause.without(absent) if everywhere else None
             for part in () if parts is None else parts_of(parts[1]):
                 if isinstance(part, Apply) and part.op in ("<", "<="):
                     yield part.args[0], part.args[1], part.op == "<"
@@ -149,7 +148,7 @@ class FactKind:
     def different(self) -> Different | None:
         """Which values of its one array differ, if that is what it says."""
         shapes = [shape_of(each) for each in self.clauses if len(each.indices) == 2] if not self.joins else []
-        return next((each for each in shapes if isinstance(each, Different)), None)
+        return next((each for each in shapes if isinstance(each, Different) and _of_values(each)), None)
 
     def values_needed(self, array: Promised) -> Term | None:
         """How many different values the array needs to keep it; ``None`` if it does not say which values differ."""
@@ -172,6 +171,11 @@ class FactKind:
         amount = _put_in(parse(self.implies.amount), numbers)
         array = dict(zip(self.form.arrays, fact.arrays, strict=True))[self.implies.array]
         return DataFact(self.implies.kind, array, amount=amount, text=fact.text)
+
+
+def _of_values(shape: Different) -> bool:
+    """Single values differ, not whole rows of them."""
+    return all(isinstance(key, Apply) and key.op == ELEMENT for key in shape.keys)
 
 
 def _number(part: Expression, fact: NumberedFact, count: int) -> int:

@@ -15,6 +15,7 @@ from .kind import FactKind, ImpliedFact
 from .promised import FactPromise
 from .statements import DataTerm, NumberedFact
 
+_TABLE: Final = AllowedRanks(2, 2, "; rows and columns are those of an array of rank 2")
 _SEGMENT: Final = "[{@a[i]}, {@a[i]} + {@lengths[i]}) = [{a[i]}, {a[i] + lengths[i]})"
 _RANKED: Final = "count(keys, n, i // n, keys[i])"
 _FILLED: Final = "count(keys, n, x // width, x % width)"
@@ -28,6 +29,11 @@ def _other(text: str, index: str, other: str) -> str:
     return text.replace(f"[{index}]", f"[{other}]").replace(f"{index} ", f"{other} ").removesuffix(",")
 
 
+def _of_j(text: str) -> str:
+    """The same of segment j."""
+    return text.replace("[i", "[j").replace("{i}", "{j}").removesuffix(",")
+
+
 _BUCKETS: Final = (
     FactFormula(
         f"x in a: 0 < {_FILLED} -> low <= a[x] and a[x] + {_FILLED} <= high",
@@ -39,6 +45,9 @@ _BUCKETS: Final = (
         f"{_BUCKET} meets {_other(_BUCKET, 'x', 'y')}",
     ),
 )
+
+_CUT: Final = "(offsets[i + 1] - offsets[i] + n - 1) // n"
+_CHUNKS: Final = "the chunks of segment {i} of {offsets}, {@a[i]} + [0, {" + _CUT + "}),"
 
 KINDS: Final = (
     FactKind(
@@ -90,6 +99,36 @@ KINDS: Final = (
         seen="limits",
         held="limits",
         offered="limits",
+    ),
+    FactKind(
+        "column_range",
+        Form(numbers=("n", "low", "high")),
+        Subject.COLUMN,
+        "every value in column {n} of {a} lies from {low} to below {high}",
+        (FactFormula("i in a: last(i) == n -> low <= a[i] < high", "{a[i]=} is not in [{low}, {high})"),),
+        placed=_TABLE,
+        least=0,
+        made="rows of columns",
+        seen="limits of columns",
+        held="limits of columns",
+        offered="limits of columns",
+    ),
+    FactKind(
+        "unique_rows",
+        Form(),
+        Subject.LINES,
+        "no two rows of {a} are equal",
+        (
+            FactFormula(
+                "i, j in a: line(a, i) == line(a, j) -> row(i) == row(j)",
+                "rows {row(i)} and {row(j)} of {a} are equal",
+            ),
+        ),
+        placed=_TABLE,
+        made="rows of columns",
+        seen="rows once",
+        held="rows once",
+        offered="rows once",
     ),
     FactKind(
         "multiples",
@@ -225,6 +264,30 @@ KINDS: Final = (
         seen="buckets",
         held="buckets",
         offered="buckets",
+    ),
+    FactKind(
+        "chunks",
+        Form(("a", "offsets"), ("n",), bounds=True),
+        Subject.RELATION,
+        "the chunks of {n} of each segment between two of {offsets} have numbers of their own, from {a} on",
+        (
+            FactFormula(
+                f"i in a, offsets: 0 < {_CUT} -> low <= a[i] and a[i] + {_CUT} <= high",
+                f"{_CHUNKS} are not inside [{{low}}, {{high}})",
+            ),
+            FactFormula(
+                f"i, j in a, offsets: i != j and 0 < {_CUT} and 0 < {_of_j(_CUT)}"
+                f" -> a[i] + {_CUT} <= a[j] or a[j] + {_of_j(_CUT)} <= a[i]",
+                f"{_CHUNKS} meet {_of_j(_CHUNKS)}",
+            ),
+        ),
+        placed=AllowedRanks(1, 1, "; numbers of chunks and offsets of segments are arrays of rank 1"),
+        least=1,
+        suited_by=(("nondecreasing", "offsets"),),
+        made="chunks of segments",
+        seen="chunks",
+        held="chunks",
+        offered="chunks",
     ),
     FactKind(
         "distinct_where",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from random import Random
 from typing import Final, Protocol, TypeAlias
 
@@ -50,6 +50,8 @@ class Sampled(Protocol):
     def total(self) -> int | None: ...
     @property
     def excused(self) -> Sequence[int]: ...
+    @property
+    def columns(self) -> Sequence[range]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,33 @@ def of_rows(sampled: Sampled) -> Layouts:
     for value in sampled.excused:
         yield [value if column else each for each, (_, column) in zip(alike, numbers, strict=True)]
         yield [value if row == rows - 1 else each for each, (row, _) in zip(alike, numbers, strict=True)]
+
+
+def of_columns(sampled: Sampled) -> Layouts:
+    """Rows that differ, each column within its limits: counted up by the last column, by the first, from the ends
+    down, drawn."""
+    columns = [column[: len(sampled.places)] for column in sampled.columns]
+    ends = [column[-len(sampled.places) :][::-1] for column in sampled.columns]
+    rows = len(sampled.places) // sampled.width
+    if not all(columns):
+        return
+    for each in (columns, ends):
+        yield _counted_up(each, rows, range(len(each))[::-1])
+        yield _counted_up(each, rows, range(len(each)))
+    random = Random(len(sampled.places))
+    for _ in range(DRAWN):
+        yield [random.choice(column) for _ in range(rows) for column in sampled.columns]
+
+
+def _counted_up(columns: Sequence[Sequence[int]], rows: int, order: Sequence[int]) -> list[int]:
+    """The first column of ``order`` changes in every row, the next one where it begins again."""
+    values = [0] * (rows * len(columns))
+    behind = 1
+    for column in order:
+        for row in range(rows):
+            values[row * len(columns) + column] = columns[column][row // behind % len(columns[column])]
+        behind *= len(columns[column])
+    return values
 
 
 # ---------------------------------------------------------------------------------------------- amounts
@@ -199,6 +228,33 @@ def segments_and_lengths(fact: NumberedFact, first: Sampled, second: Sampled) ->
     yield whole(one_behind_the_other(low, most, range(real)), most)
     if not room:
         yield whole([low] * real, [0] * real)
+
+
+# --------------------------------------------------------------------------------- chunks of segments
+def chunks_in_order(
+    fact: NumberedFact, count: int, limits: tuple[int, int] | None, step: int, offsets: Sequence[int]
+) -> Sequence[int]:
+    """Those of one segment behind those of the one before."""
+    lows = [low for low in (fact.low, limits and limits[0]) if low is not None]
+    starts = one_behind_the_other(max(lows, default=0), _cut(fact, count, offsets), range(count), step)
+    return starts if limits is None else [min(start, max(limits[1] - 1, limits[0])) for start in starts]
+
+
+def chunks_beside(fact: NumberedFact, first: Sampled, offsets: Sequence[int]) -> Layouts:
+    """In order, the last segment first, with gaps, drawn."""
+    count, random = len(first.places), Random(len(first.places))
+    low = fact.low if fact.low is not None else first.low if first.bounded else 0
+    sizes = _cut(fact, count, offsets)
+    for order in (range(count), range(count)[::-1], *(random.sample(range(count), count) for _ in range(DRAWN))):
+        yield one_behind_the_other(low, sizes, order, first.step)
+        yield one_behind_the_other(low, sizes, order, first.step, gap=1)
+
+
+def _cut(fact: NumberedFact, count: int, offsets: Sequence[int]) -> list[int]:
+    """How many chunks each segment has; what is no segment has none."""
+    assert fact.amount is not None
+    lengths = [end - start for start, end in pairwise(offsets)]
+    return [*(-(-length // fact.amount) for length in lengths), *[0] * count][:count]
 
 
 # ------------------------------------------------------------------------------------- keys in chunks
@@ -334,8 +390,10 @@ HINTS: Final[Mapping[str, MadeContents]] = {
     "": MadeContents(),
     "different values": MadeContents(alone=once_and_excused),
     "different rows": MadeContents(alone=of_rows),
+    "rows of columns": MadeContents(alone=of_columns),
     "parts of a sum": MadeContents(alone=parts_of_a_sum),
     "segments": MadeContents(both=segments_and_lengths, usual=segments_in_order),
+    "chunks of segments": MadeContents(usual=chunks_in_order, beside=chunks_beside),
     "ranks of keys": MadeContents(usual=ranks_in_order, beside=ranks_beside, second=keys_in_chunks),
     "places in segments": MadeContents(usual=places_in_order),
     "buckets of keys": MadeContents(usual=buckets_in_order, beside=buckets_beside, second=keys_in_chunks),

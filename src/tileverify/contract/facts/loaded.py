@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from .. import terms as t
-from ..terms import Function, Term
+from ..terms import Function, Term, TermKind
 from .form import Subject
 from .statements import DataTerm
+
+MOST_COLUMNS: Final = 8
+"""Elements of a row that are written out, where a fact compares whole rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +21,8 @@ class Loaded:
 
     ``read``: an element as its type reads it (terms are the signed reading).  ``injective``: different indices mean
     different elements; otherwise two of them may share one value without repeating it.  ``axis``: the one along which
-    all elements lie, where a fact counts them so.
+    all elements lie, where a fact counts them so.  ``axes``: the sizes of several axes, where values have one index
+    that counts through all of them in row-major order; only the first may be no number, and none of the others is 0.
     """
 
     values: Sequence[Term]
@@ -25,6 +30,32 @@ class Loaded:
     read: Callable[[Term], Term]
     injective: bool
     axis: int | None = None
+    axes: Sequence[Term] = ()
+
+    @property
+    def width(self) -> Term:
+        """How many elements a row has."""
+        return (self.axes or self.shape)[-1]
+
+    @property
+    def in_short_rows(self) -> bool:
+        """All elements of a row can be written out."""
+        return self.width.kind is TermKind.CONST and self.width.value <= MOST_COLUMNS
+
+    def place(self, value: Term) -> tuple[Term, ...]:
+        """Of one of the values, its index on each axis."""
+        if not self.axes:
+            return value.args
+        behind = [t.product(self.axes[d + 1 :]) for d in range(len(self.axes))]
+        places = [t.floordiv(value.args[0], count) for count in behind]
+        return (places[0], *(t.floormod(i, size) for i, size in zip(places[1:], self.axes[1:], strict=True)))
+
+    def arguments(self, place: Sequence[Term]) -> tuple[Term, ...]:
+        """What its function takes for the element at a `place`."""
+        if not self.axes:
+            return tuple(place)
+        behind = [t.product(self.axes[d + 1 :]) for d in range(len(self.axes))]
+        return (t.add(*map(t.mul, place, behind)),)
 
     @property
     def size(self) -> Term:

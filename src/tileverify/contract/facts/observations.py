@@ -15,10 +15,13 @@ from typing import Final, TypeAlias
 
 from ..launch import Apply, Name
 from .array_facts import Held, keeps
-from .columns import Array
+from .columns import Array, Column, exact
 from .formula import parts_of
 from .kind import FactKind
 from .statements import NumberedFact
+
+COLUMNS: Final = 4
+"""A table of more columns lists many values of one kind, not a record in each row."""
 
 Facts: TypeAlias = Iterator[NumberedFact]
 
@@ -92,6 +95,14 @@ def held_limits(kind: FactKind, seen: ObservedContents) -> Facts:
         yield replace(fact, low=min(1, low), high=max(2 * most, 0) + 1) if seen.amounts else fact
 
 
+def limits_of_columns(kind: FactKind, seen: ObservedContents) -> Facts:
+    """Of tables with a few columns that have other limits than the whole."""
+    count = seen.columns
+    found = [fact for n in range(count) for fact in fitted(kind, replace(_said(kind, seen), amount=n), seen)]
+    if len({(fact.low, fact.high) for fact in found}) > 1:
+        yield from found
+
+
 def seen_steps(kind: FactKind, seen: ObservedContents) -> Facts:
     return (fact for fact in strongest(kind, seen) if (fact.amount or 0) > 1)
 
@@ -134,7 +145,7 @@ def seen_once(kind: FactKind, seen: ObservedContents) -> Facts:
 
 
 def seen_in_one_row(kind: FactKind, seen: ObservedContents) -> Facts:
-    """Where more than that does not hold: without values that occur twice, nothing need be said of rows."""
+    """Where more than that does not hold: if no value occurs twice, rows need no fact."""
     import numpy as np
 
     if seen.single or not all(each.ndim > 1 for each in seen.contents) or not seen.repeated:
@@ -143,6 +154,18 @@ def seen_in_one_row(kind: FactKind, seen: ObservedContents) -> Facts:
     shared = {value for row in rows for value in repeated(row)}
     if len(shared) < 2:
         yield replace(_said(kind, seen), unless=frozenset(shared))
+
+
+def seen_rows_once(kind: FactKind, seen: ObservedContents) -> Facts:
+    """Where single values repeat: without values that occur twice, nothing need be said of rows."""
+    if seen.columns and seen.repeated and all(len(each) > 1 for each in seen.contents):
+        yield from strongest(kind, seen)
+
+
+def held_rows_once(kind: FactKind, seen: ObservedContents) -> Facts:
+    """Of tables."""
+    if seen.has_axes(2) and not seen.amounts:
+        yield from strongest(kind, seen)
 
 
 def held_but_for_one(kind: FactKind, seen: ObservedContents) -> Facts:
@@ -212,6 +235,33 @@ def held_ranks(kind: FactKind, first: ObservedContents, second: ObservedContents
             yield from _kept(kind, replace(_said(kind, first, second), amount=n), first, second)
 
 
+def seen_chunks(kind: FactKind, first: ObservedContents, second: ObservedContents) -> Facts:
+    """By chunks of a power of two, where each segment begins right behind the chunks of the one before.
+
+    Arrays that hold one number, whose segments are all empty, say nothing.
+    """
+    import numpy as np
+
+    pairs = list(zip(first.contents, second.contents, strict=True))
+    if not all(a.ndim == o.ndim == 1 and 0 <= len(o) - len(a) <= 1 < len(a) for a, o in pairs):
+        return
+    steps = [(np.asarray(_steps(a)), np.asarray(_steps(o))) for a, o in pairs]
+    if not any((lengths > 0).any() for _, lengths in steps):
+        return
+    for n in powers_up_to(max(LARGE_CHUNK, *(int(lengths.max()) for _, lengths in steps))):
+        if all((numbers == -(-lengths // n)[: len(numbers)]).all() for numbers, lengths in steps):
+            yield from fitted(kind, replace(_said(kind, first, second), amount=n), first, second)
+
+
+def _steps(array: Array) -> Column:
+    """From each value to the next."""
+    return exact("-", array[1:], array[:-1])
+
+
+LARGE_CHUNK: Final = 128
+"""Most kernels cut segments into no larger chunks, also where all segments are short."""
+
+
 def seen_buckets(kind: FactKind, first: ObservedContents, second: ObservedContents) -> Facts:
     """The smallest chunks in which the keys were seen ranked, with a bucket for every key that there was in each.
 
@@ -259,6 +309,8 @@ def _shapes(pairs: Sequence[tuple[int, int]], sizes: Sequence[int], most: int) -
 SEEN: Final[Mapping[str, Observe]] = {
     "strongest": strongest,
     "limits": seen_limits,
+    "limits of columns": limits_of_columns,
+    "rows once": seen_rows_once,
     "steps": seen_steps,
     "parts": seen_parts,
     "order": seen_order,
@@ -266,6 +318,7 @@ SEEN: Final[Mapping[str, Observe]] = {
     "values in one row": seen_in_one_row,
     "segments": seen_segments,
     "ranks": seen_ranks,
+    "chunks": seen_chunks,
     "buckets": seen_buckets,
 }
 """What a recording says, by the name that entries in the table have for it."""
@@ -273,6 +326,8 @@ SEEN: Final[Mapping[str, Observe]] = {
 HELD: Final[Mapping[str, Observe]] = {
     "strongest": strongest,
     "limits": held_limits,
+    "limits of columns": limits_of_columns,
+    "rows once": held_rows_once,
     "steps": held_steps,
     "parts": held_parts,
     "places": held_of_places,
@@ -280,6 +335,7 @@ HELD: Final[Mapping[str, Observe]] = {
     "without bounds": held_in_rows,
     "values again": held_again,
     "ranks": held_ranks,
+    "chunks": seen_chunks,
     "buckets": held_buckets,
 }
 """What a user could declare of the contents of one launch, by that name."""
@@ -321,6 +377,12 @@ class ObservedContents:
     def single(self) -> bool:
         """No launch had two elements that could be alike."""
         return all(each.size < 2 for each in self.contents)
+
+    @property
+    def columns(self) -> int:
+        """How many there are in tables that have few, and the same number in every launch; otherwise 0."""
+        widths = {each.shape[-1] for each in self.contents if each.size}
+        return next(iter(widths)) if self.has_axes(2) and len(widths) == 1 and 1 < max(widths) <= COLUMNS else 0
 
     def has_axes(self, count: int) -> bool:
         """In every launch."""

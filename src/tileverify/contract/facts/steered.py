@@ -34,7 +34,8 @@ class AccessUse:
     natural ranges, the largest first; ``others``: ends that might do; ``starts``: where ranges may begin but at 0;
     ``tiles``: sizes of the tiles accessed; ``excused``: numbers that values are compared with; ``places``: at how many
     indices values are loaded, ``fixed`` of them numbers; ``factors``: what parts of these are multiplied by;
-    ``indexes``: they are part of the indices at which another array's values are loaded.
+    ``indexes``: they are part of the indices at which another array's values are loaded; ``columns``: of a table with
+    few, the ends that ranges of each may have; ``divisors``: numbers that parts of the accesses are divided by.
     """
 
     array: str
@@ -49,6 +50,8 @@ class AccessUse:
     fixed: int
     factors: Sequence[int] = ()
     indexes: bool = False
+    columns: Sequence[Sequence[Expression]] = ()
+    divisors: Sequence[int] = ()
 
 
 MOST_BOUNDS: Final = 24
@@ -56,13 +59,26 @@ MOST_BOUNDS: Final = 24
 
 
 def limits(kind: str, use: AccessUse) -> Offers:
-    """Up to natural ends, up to others, and from where whole tiles are full."""
-    for group, ends in ((Group.LIMITS, use.ends), (Group.OTHERS, use.others)):
+    """Up to natural ends, up to others, and from where whole tiles are full; of tables after single columns."""
+    for group, ends in ((Group.OTHERS if use.columns else Group.LIMITS, use.ends), (Group.OTHERS, use.others)):
         for end in ends[:MOST_BOUNDS]:
             for excused in (*((value,) for value in use.excused), ()):
                 yield group, DataFact(kind, use.array, Number(0), end, unless=excused)
     for start, end in product(use.starts, (*use.ends[:2], *use.others[:2])):
         yield Group.OTHERS, DataFact(kind, use.array, Number(start), end)
+
+
+def limits_of_columns(kind: str, use: AccessUse) -> Offers:
+    """Of each column, up to its own ends and up to others."""
+    for column, own in enumerate(use.columns):
+        for group, ends in ((Group.LIMITS, own), (Group.OTHERS, use.others)):
+            for end in ends[:MOST_BOUNDS]:
+                yield group, DataFact(kind, use.array, Number(0), end, amount=Number(column))
+
+
+def rows_once(kind: str, use: AccessUse) -> Offers:
+    if use.columns:
+        yield Group.ORDERS, DataFact(kind, use.array)
 
 
 def different_values(kind: str, use: AccessUse) -> Offers:
@@ -80,9 +96,12 @@ def different_rows(kind: str, use: AccessUse) -> Offers:
 
 
 def order(kind: str, use: AccessUse) -> Offers:
-    """Where values of different indices are compared with something: of one alone it says nothing."""
+    """Where values of different indices are compared with something: of one alone it says nothing.
+
+    The columns of a table rarely rise from one to the next.
+    """
     if use.places > 1:
-        yield Group.ORDERS, DataFact(kind, use.array)
+        yield Group.OTHERS if use.columns else Group.ORDERS, DataFact(kind, use.array)
 
 
 def steps(kind: str, use: AccessUse) -> Offers:
@@ -107,6 +126,14 @@ def ranks(kind: str, first: AccessUse, second: AccessUse) -> Offers:
             yield Group.PAIRS, DataFact(kind, first.array, amount=Number(tile), others=(second.array,))
 
 
+def chunks(kind: str, first: AccessUse, second: AccessUse) -> Offers:
+    """As large as loops cut them, of segments between two values."""
+    for tile in first.divisors if first.rank == second.rank == 1 and second.places > 1 else ():
+        for size in first.sizes:
+            found = DataFact(kind, first.array, Number(0), size, amount=Number(tile), others=(second.array,))
+            yield Group.PAIRS, found
+
+
 def buckets(kind: str, first: AccessUse, second: AccessUse) -> Offers:
     """Chunks as large as a tile, and as many buckets for each as numbers of chunks are multiplied by."""
     for tile, width in product(first.tiles, first.factors) if first.rank == second.rank == 1 else ():
@@ -118,6 +145,8 @@ def buckets(kind: str, first: AccessUse, second: AccessUse) -> Offers:
 
 OFFERED: Final[Mapping[str, Callable[..., Offers]]] = {
     "limits": limits,
+    "limits of columns": limits_of_columns,
+    "rows once": rows_once,
     "different values": different_values,
     "different rows": different_rows,
     "order": order,
@@ -125,6 +154,7 @@ OFFERED: Final[Mapping[str, Callable[..., Offers]]] = {
     "parts": parts,
     "segments": segments,
     "ranks": ranks,
+    "chunks": chunks,
     "buckets": buckets,
 }
 """By the name that entries in the table have for them."""

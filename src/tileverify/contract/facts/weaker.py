@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final
 
 from ..launch import Apply, Expression, Name, Number
-from ..terms import TermKind
+from ..terms import Term, linear_parts, sub
 from .form import Subject
 from .formula import COMPARED, names_in
 from .kind import FactKind
@@ -82,7 +82,7 @@ def strongest(facts: Iterable[DataTerm]) -> list[DataTerm]:
     """``facts`` without those limits that another fact of the same kind and array implies: of equal ones, the first is
     left.
 
-    Only numbers are compared, as those of a launch of numbers are.
+    Only numbers whose difference is a constant are compared: those of a launch of numbers, and ``N`` with ``N + 1``.
     """
     kept: list[DataTerm] = []
     for fact in facts:
@@ -92,15 +92,29 @@ def strongest(facts: Iterable[DataTerm]) -> list[DataTerm]:
     return kept
 
 
+def is_within(limits: DataTerm, other: DataTerm) -> bool:
+    """Whether ``limits`` say of every value of an array that it lies between the bounds of the ``other`` fact on it."""
+    alike = subject_of(limits) is Subject.LIMITS and limits.fact.arrays == other.fact.arrays and not limits.unless
+    low, high = (_apart(outer, inner) for outer, inner in ((other.low, limits.low), (other.high, limits.high)))
+    if not alike or low is None or high is None:
+        return False
+    return _is_weaker(*low, _DOWN, concluded=True) and _is_weaker(*high, _UP, concluded=True)
+
+
 def _says_no_more(outer: DataTerm, inner: DataTerm) -> bool:
     alike = (outer.fact.kind, outer.fact.arrays) == (inner.fact.kind, inner.fact.arrays)
-    if not alike or subject_of(outer) is not Subject.LIMITS or inner.unless:
+    if not alike or subject_of(outer) not in (Subject.LIMITS, Subject.COLUMN) or inner.unless:
         return False
-    numbers = [number for each in (outer, inner) for number in each.numbers.values() if number is not None]
-    if any(number.kind is not TermKind.CONST for number in numbers):
+    apart = {name: _apart(number, inner.numbers[name]) for name, number in outer.numbers.items()}
+    if any(each is None for each in apart.values()):
         return False
-    wanted, seen = (
-        NumberedFact.of(DataTerm(each.fact, each.low, each.high, each.amount, (), each.width), lambda term: term.value)
-        for each in (outer, inner)
-    )
-    return follows(wanted, seen)
+    meaning = meaning_of(outer.fact)
+    return all(_is_weaker(*(apart[name] or (None, None)), way, concluded) for name, way, concluded in _numbers(meaning))
+
+
+def _apart(outer: Term | None, inner: Term | None) -> tuple[int | None, int | None] | None:
+    """Integers that compare as the two numbers do; ``None`` where that depends on the launch."""
+    if outer is None or inner is None:
+        return None if outer is not inner else (None, None)
+    constant, rest = linear_parts(sub(outer, inner))
+    return None if rest else (constant, 0)

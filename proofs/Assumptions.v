@@ -28,6 +28,8 @@ Print Assumptions bounds_of_loads.
 Print Assumptions tickets.
 Print Assumptions enough_have_added.
 Print Assumptions enough_have_added_besides.
+Print Assumptions by_phase.
+Print Assumptions reserved.
 Print Assumptions published.
 Print Assumptions by_source.
 Print Assumptions by_turn.

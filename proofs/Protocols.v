@@ -117,6 +117,91 @@ Proof.
   simpl in Hless. lia.
 Qed.
 
+(** (phase), (phases.py): additions in the order of modifications, at most [g] of one phase, each of which waited until
+    [g] times its phase others were made. *)
+Section Phases.
+  Context {A : Type}.
+  Variables (order : list A) (phase : A -> nat) (g : nat).
+  Hypothesis each_once : NoDup order.
+  Hypothesis few : forall q, (length (filter (fun u => phase u =? q)%nat order) <= g)%nat.
+  Hypothesis waited : forall p t r, order = p ++ t :: r -> (g * phase t <= length p)%nat.
+
+  Lemma of_phases_up_to : forall q l, NoDup l -> incl l order -> (forall u, In u l -> (phase u <= q)%nat) ->
+    (length l <= g * (q + 1))%nat.
+  Proof.
+    induction q as [|q IH]; intros l Hl Hincl Hall.
+    - assert (H : (length l <= length (filter (fun u => (phase u =? 0)%nat) order))%nat).
+      { apply NoDup_incl_length; auto. intros u Hu. apply filter_In. split; auto.
+        apply Nat.eqb_eq. specialize (Hall u Hu). lia. }
+      specialize (few 0%nat). lia.
+    - assert (Hsplit : length l = (length (filter (fun u => (phase u =? S q)%nat) l) +
+        length (filter (fun u => negb (phase u =? S q)%nat) l))%nat).
+      { clear. induction l as [|u t Ht]; simpl; auto. destruct (phase u =? S q)%nat; simpl; lia. }
+      assert (Hlast : (length (filter (fun u => (phase u =? S q)%nat) l) <= g)%nat).
+      { eapply Nat.le_trans; [|apply (few (S q))]. apply NoDup_incl_length; [now apply NoDup_filter|].
+        intros u Hu. apply filter_In in Hu. destruct Hu. apply filter_In. auto. }
+      assert (Hrest : (length (filter (fun u => negb (phase u =? S q)%nat) l) <= g * (q + 1))%nat).
+      { apply IH; [now apply NoDup_filter| |].
+        - intros u Hu. apply filter_In in Hu. destruct Hu. auto.
+        - intros u Hu. apply filter_In in Hu. destruct Hu as [Hu Hne]. specialize (Hall u Hu).
+          apply Bool.negb_true_iff, Nat.eqb_neq in Hne. lia. }
+      nia.
+  Qed.
+
+  Lemma without : forall s p r, order = p ++ r -> In s order -> ~ In s p ->
+    (forall u, In u p -> (phase u <= phase s)%nat) -> (length p < g * (phase s + 1))%nat.
+  Proof.
+    intros s p r Hsplit Hs Hnot Hall.
+    assert (H : (length (s :: p) <= g * (phase s + 1))%nat).
+    { apply of_phases_up_to.
+      - constructor; auto. rewrite Hsplit in each_once. clear - each_once. induction p as [|u t Ht]; [constructor|].
+        simpl in each_once. inversion each_once as [|? ? Hu Hrest]; subst. constructor; auto.
+        intros Hin. apply Hu, in_or_app. auto.
+      - intros u [<-|Hu]; auto. rewrite Hsplit. apply in_or_app. auto.
+      - intros u [<-|Hu]; auto. }
+    simpl in H. lia.
+  Qed.
+
+  (** Whoever finds fewer additions than these does not find [s] among them, and the other way round. *)
+  Theorem by_phase : forall s p r, order = p ++ r -> In s order -> ~ In s p -> (length p < g * (phase s + 1))%nat.
+  Proof.
+    intros s p r Hsplit Hs Hnot. apply (without s p r); auto.
+    assert (H : forall n p1 p2, (length p1 <= n)%nat -> p = p1 ++ p2 -> forall u, In u p1 -> (phase u <= phase s)%nat).
+    { induction n as [|n IH]; intros p1 p2 Hn Hp u Hu.
+      - destruct p1; [contradiction|simpl in Hn; lia].
+      - destruct (exists_last (l := p1)) as (p1' & t & ->); [intros ->; contradiction|].
+        rewrite app_length in Hn. simpl in Hn.
+        assert (Hbefore : forall v, In v p1' -> (phase v <= phase s)%nat).
+        { apply (IH p1' ([t] ++ p2)); [lia|]. rewrite Hp, <- app_assoc. reflexivity. }
+        apply in_app_or in Hu. destruct Hu as [Hu|[<-|[]]]; auto.
+        assert (Horder : order = p1' ++ t :: (p2 ++ r)).
+        { rewrite Hsplit, Hp. repeat rewrite <- app_assoc. reflexivity. }
+        assert (Hlength : (length p1' < g * (phase s + 1))%nat).
+        { apply (without s p1' (t :: p2 ++ r)); auto. intros Hin. apply Hnot. rewrite Hp.
+          apply in_or_app. left. apply in_or_app. auto. }
+        specialize (waited p1' t (p2 ++ r) Horder). nia. }
+    intros u Hu. apply (H (length p) p [] (Nat.le_refl _)); auto. now rewrite app_nil_r.
+  Qed.
+End Phases.
+
+(** (reserved), (counters.py): additions of numbers of their own, none negative, in the order of modifications. *)
+Theorem reserved : forall (c : nat -> Z) (first : Z) (n m : nat), (forall k, 0 <= c k) -> (n < m)%nat ->
+  let given_back k := first + fold_right Z.add 0 (map c (seq 0 k)) in given_back n + c n <= given_back m.
+Proof.
+  intros c first n m Hc Hlt. simpl.
+  assert (H : forall k, (S n <= k)%nat ->
+    fold_right Z.add 0 (map c (seq 0 n)) + c n <= fold_right Z.add 0 (map c (seq 0 k))).
+  { assert (Hadd : forall k, fold_right Z.add 0 (map c (seq 0 (S k))) = fold_right Z.add 0 (map c (seq 0 k)) + c k).
+    { intros k. rewrite seq_S, map_app. simpl.
+      assert (Hfold : forall l z, fold_right Z.add 0 (l ++ [z]) = fold_right Z.add 0 l + z).
+      { induction l as [|y l IHl]; intros z; simpl; [lia|]. rewrite IHl. lia. }
+      apply Hfold. }
+    induction 1 as [|k Hk IH].
+    - rewrite Hadd. lia.
+    - rewrite Hadd. specialize (Hc k). lia. }
+  specialize (H m Hlt). lia.
+Qed.
+
 (** ** Orders between blocks (order.py) *)
 
 Section Orders.

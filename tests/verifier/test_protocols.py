@@ -314,18 +314,18 @@ CROSSED = """def kernel(parts, counter, out):
     i = ct.bid(0)
     ct.store(parts, index=(i,), tile=ct.full((1,), 1, dtype=ct.int32))
     before = ct.atomic_add(counter, (i % 2,), 1).item()
-    if before == 1:
-        ct.atomic_xchg(counter, ({put_back},), 0, memory_order=ct.MemoryOrder.RELAXED)
-        ct.store(out, index=(i,), tile=ct.load(parts, index=((i + 2) % 4,), shape=(1,)))
+    if before == 2:
+        ct.atomic_xchg(counter, ({put_back},), 1, memory_order=ct.MemoryOrder.RELAXED)
+        ct.store(out, index=(i,), tile=ct.load(parts, index=((i + 2) % 6,), shape=(1,)))
 """
-CROSSED_SPEC = """grid = [4]
+CROSSED_SPEC = """grid = [6]
 data = ["range(counter, 0, 1)"]
-args = { parts = "i32[4]", counter = "i32[2]", out = "i32[4]" }
+args = { parts = "i32[6]", counter = "i32[2]", out = "i32[6]" }
 """
 
 
 def test_only_a_counters_own_additions_allow_to_put_it_back(tmp_path: Path) -> None:
-    """Blocks 0 and 2 count in one counter, 1 and 3 in the other.  Put back in the middle, it is 1 a second time."""
+    """Blocks 0, 2 and 4 count in one counter, the others in the other.  Set to 1 at first, it is 2 behind one count."""
     assert proved(checked(tmp_path, CROSSED.format(put_back="i % 2"), CROSSED_SPEC))
     assert not proved(checked(tmp_path, CROSSED.format(put_back="1 - i % 2"), CROSSED_SPEC))
 
@@ -555,8 +555,8 @@ def test_who_sees_a_lock_free_has_taken_it(tmp_path: Path, free: str, right: boo
 
 # ----------------------------------------------------------------------------------- reasons, and determinism
 def test_an_unknown_protocol_is_named(tmp_path: Path) -> None:
-    """Turns that an addition passes on are right, but not understood."""
-    passed = "ct.atomic_add(turn, (0,), 1, memory_order=RELEASE)"
+    """Turns that a maximum passes on are right, but not understood."""
+    passed = "ct.atomic_max(turn, (0,), i + 1, memory_order=RELEASE)"
     code, text, _ = only_reason(in_turn(tmp_path, passed=passed, options=TOLD))
     assert code == "TV905"
     assert "the protocol through `turn`, read by the load of `turn` at line" in text

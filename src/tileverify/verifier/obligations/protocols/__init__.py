@@ -5,9 +5,9 @@ They add facts about values that scoped accesses gave back, and orders of blocks
 A question "can this obligation break?" speaks of one execution of the launch in which its accesses take place.  What
 is added here holds in every such execution in which the obligation *is* broken, so nothing broken is lost:
 
-* values: bounds and tickets of `counters`, what flags and locks can hold (`locks`), and what plain loads give of what
-  their own block stores (`read_back`), which is no synchronisation, but known in the same way;
-* order: if two blocks race, neither access happens before the other (`order`, `locks`).
+* values: bounds and tickets of `counters`, what flags can hold (`locks`), what exchanges find (`order`), and what plain
+  loads give of what their own block stores (`read_back`), which is no synchronisation, but known in the same way;
+* order: if two blocks race, neither access happens before the other (`order`, with `phases`, and `locks`).
 
 A fact may rest on side conditions, questions of their own.  They become part of the obligation, so that certificates
 hold them.
@@ -24,13 +24,14 @@ from ....contract.contract import Contract
 from ....contract.terms import Term
 from ....frontend.symbolic.summary import Origin, Site
 from ..answers import SolverProtocol
-from ..fact_use import FactUse
+from ..fact_use import FactUse, data_facts
 from ..footprint_overlap import CopyLevel, PreparedSite
 from ..obligations import Obligation
 from .counters import Counter, find_counter
 from .instances import Asker, BlockSide, Fact, SideCondition, covers, sides_of, watched
 from .locks import Flag, Locks, find_flag
-from .order import Orders, bounds, contents, tickets
+from .order import Orders, bounds, contents, exchanges, tickets
+from .phases import Phases, PhaseSearch
 from .read_back import ReadBack
 
 __all__ = [
@@ -57,6 +58,7 @@ class Protocols:
     _read_back: ReadBack = field(init=False)
     _counters: dict[str, Counter | None] = field(default_factory=dict)
     _flags: dict[str, Flag | None] = field(default_factory=dict)
+    _phases: dict[str, tuple[Phases, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.ask = Asker(self.solver)
@@ -77,7 +79,7 @@ class Protocols:
         if obligation.level == CopyLevel.BLOCK and obligation.first is not None and obligation.second is not None:
             first, second = self.prepared(obligation.first), self.prepared(obligation.second)
             # Made anew, as it knows this one: together they would live until Python searches for cycles.
-            orders = Orders(self.contract, self.ask, self.counter, self.flag, self.with_values)
+            orders = Orders(self.contract, self.ask, self.counter, self.flag, self.phases, self.with_values)
             facts += orders.facts(first, second, *sides)
             facts += self._locks.facts(first, second, sides[1].rename)
         return _extended(obligation, facts, sides)
@@ -96,6 +98,7 @@ class Protocols:
         yield from bounds(sides, self.counter, self.contract)
         yield from tickets(sides, self.counter, self.contract)
         yield from contents(sides, self.flag, self.contract)
+        yield from exchanges(sides, self.flag, self.contract)
 
     def prepared(self, site: Site) -> PreparedSite:
         """The site as the contract makes it."""
@@ -107,8 +110,23 @@ class Protocols:
         key = _shared(prepared)
         if key is not None and key not in self._counters:
             self._counters[key] = None  # what is asked meanwhile does without
-            self._counters[key] = find_counter(prepared.origin, self.sites, self.contract, self.ask)
+            self._counters[key] = find_counter(
+                prepared.origin, self.sites, self.contract, self.ask, self._data, self.with_values
+            )
         return None if key is None else self._counters[key]
+
+    def phases(self, prepared: PreparedSite) -> tuple[Phases, ...]:
+        """The phases in which the counter that ``prepared`` accesses is added to."""
+        key, counter = _shared(prepared), self.counter(prepared)
+        if key is None or counter is None:
+            return ()
+        if key not in self._phases:
+            self._phases[key] = ()
+            self._phases[key] = PhaseSearch(self.watched, self.contract, self.ask, self.with_values).phases(counter)
+        return self._phases[key]
+
+    def _data(self, question: SideCondition) -> Iterable[Term]:
+        return data_facts(question, self.contract, self.origins)
 
     def flag(self, prepared: PreparedSite) -> Flag | None:
         """The flag that ``prepared`` accesses with a scope that covers the launch, if it is one."""

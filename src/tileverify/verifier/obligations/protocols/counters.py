@@ -1,4 +1,4 @@
-"""Counters: arrays that a launch changes by atomic additions of one positive number alone, until the last one is over.
+"""Counters: arrays that a launch changes by atomic additions alone, of one positive number, until the last one is over.
 
 Source: Tile IR specification, memory model.  Read-modify-writes of one location that carry scopes which include each
 other's block are atomic: in the order of modifications each reads what the one before it wrote.  So if the n-th
@@ -11,24 +11,32 @@ and with at most T additions to the location
     v0 <= r <= v0 + c * (T - 1),    a load gives  v0 <= v <= v0 + c * T                               (bounds)
     two different additions return different values, if  c * T <= 2**N                                (tickets)
 
+If the additions are of numbers c_n of their own, 0 <= c_n <= c (an uneven counter), the bounds hold as they stand, and
+
+    of two additions one returned at least what the other one did and added                          (reserved)
+
 T is derived, never assumed; see `total`.  What is written behind all additions changes nothing of this (`resets`), but
 for loads, which may find it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import combinations_with_replacement
+from typing import Final
 
 from ....contract import terms as t
 from ....contract.contract import Contract
+from ....contract.facts.form import Subject
+from ....contract.facts.kinds import subject_of
 from ....contract.terms import Scope, Term, TermKind
 from ....contract.variables import BID, GRID
 from ....frontend.symbolic.summary import Access, Origin
+from ....results.codes import TV
 from ..footprint_overlap import PRIME, CopyLevel, PreparedSite, PrimedCopy, awaited, identity, meet
 from ..layout import IndexFootprint
-from ..obligations import block_axes
+from ..obligations import Obligation, block_axes
 from .instances import (
     Asker,
     Initial,
@@ -40,13 +48,17 @@ from .instances import (
     initial_of,
     own_instance,
     puts_back,
+    values_in,
     variables_of,
+    watched,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
     """``adds``: all that writes the array, but for ``resets``, each adding ``step`` > 0 to integers of ``bits`` bits.
+
+    ``even``: each adds exactly that; else from 0 up to that.
 
     ``once``: a block adds at most once to one location; then ``blocks`` bounds how many blocks add there at all.
     ``total``: how many additions there are to one location; ``initial``: what it holds at first, where nothing wraps.
@@ -63,6 +75,7 @@ class Counter:
     distinct: bool
     side_conditions: tuple[SideCondition, ...]
     resets: tuple[PreparedSite, ...] = ()
+    even: bool = True
 
     def tells(self, prepared: PreparedSite) -> bool:
         """Whether what ``prepared`` found in the counter says how many additions there were before."""
@@ -73,8 +86,19 @@ class Counter:
         return any(add.site.number == prepared.site.number for add in self.adds)
 
 
-def find_counter(origin: Origin, sites: Sequence[PreparedSite], contract: Contract, ask: Asker) -> Counter | None:
-    """``origin`` as a counter, if all that may write its memory adds one and the same positive constant to it.
+def find_counter(
+    origin: Origin,
+    sites: Sequence[PreparedSite],
+    contract: Contract,
+    ask: Asker,
+    data: Callable[[SideCondition], Iterable[Term]],
+    explained: Callable[[Obligation], Obligation],
+) -> Counter | None:
+    """``origin`` as a counter, if all that may write its memory adds one and the same positive constant to it, or
+    numbers from 0 up to a constant.
+
+    ``data``: what facts on data say of the values in a question.  ``explained``: a question with what is known of the
+    values in other arrays that blocks synchronise through.
 
     What writes something else has to come behind all additions.
     """
@@ -83,14 +107,44 @@ def find_counter(origin: Origin, sites: Sequence[PreparedSite], contract: Contra
     adds = tuple(each for each in changing if covers(each) and _step(each) is not None)
     steps = {step for each in adds if (step := _step(each)) is not None}
     if len(steps) != 1:
-        return None
-    counter = _Analysis(origin, adds, steps.pop(), initial_of(origin, sites, contract), contract, ask).counter()
+        return _uneven(origin, changing, initial_of(origin, sites, contract), contract, ask, data)
+    analysis = _Analysis(origin, adds, steps.pop(), initial_of(origin, sites, contract), contract, ask)
+    counter = replace(analysis, watched=watched(sites), explained=explained).counter()
     resets = tuple(each for each in changing if each not in adds)
     return _put_back(counter, resets, contract, ask) if resets else counter
 
 
+_USUAL_ENDS: Final = frozenset(1 << bits for bits in (5, 10, 15, 20))
+
+
+def _uneven(
+    origin: Origin, adds: tuple[PreparedSite, ...], initial: Initial | None, contract: Contract, ask: Asker,
+    data: Callable[[SideCondition], Iterable[Term]],
+) -> Counter | None:  # fmt: skip
+    """All that writes the memory adds a number of its own, from 0 up to a constant."""
+    if not adds or initial is None or any(each.site.mode != "add" or each.site.argument is None for each in adds):
+        return None
+    if not all(map(covers, adds)):
+        return None
+    ends = [fact.high for fact in contract.data if subject_of(fact) is Subject.LIMITS and fact.high is not None]
+    known = {end.value for end in ends if end.kind is TermKind.CONST and end.value > 1}
+    for end in sorted(known | _USUAL_ENDS):
+        outside = (_outside(each, end) for each in adds)
+        within = ask.refuses_all((*question, *data(question)) for question in outside)
+        if within is not None:
+            counter = _Analysis(origin, adds, end - 1, initial, contract, ask, even=False).counter()
+            side_conditions = (*within, *counter.side_conditions)
+            return replace(counter, distinct=False, side_conditions=side_conditions)
+    return None
+
+
+def _outside(add: PreparedSite, end: int) -> SideCondition:
+    assert add.site.argument is not None
+    return add.guard, t.or_(t.lt(add.site.argument, t.ZERO), t.le(t.const(end), add.site.argument))
+
+
 def _put_back(counter: Counter, resets: tuple[PreparedSite, ...], contract: Contract, ask: Asker) -> Counter | None:
-    if not counter.once or counter.initial is None:
+    if not counter.once or not counter.even or counter.initial is None:
         return None
     others = t.scale(counter.step, t.sub(counter.blocks, t.ONE))
     most = t.add(t.sub(counter.initial.high, t.ONE), others)
@@ -119,6 +173,9 @@ class _Analysis:
     initial: Initial | None
     contract: Contract
     ask: Asker
+    even: bool = True
+    watched: Mapping[str, PreparedSite] = field(default_factory=dict)
+    explained: Callable[[Obligation], Obligation] = field(default=lambda question: question)
 
     def counter(self) -> Counter:
         bits = 8 * self.origin.element_bytes
@@ -133,7 +190,7 @@ class _Analysis:
             total = blocks
         elif (known := self._static_total()) is not None:
             total = known
-        elif initial is not None and (drawn := self._drawn(initial)) is not None:
+        elif self.even and initial is not None and (drawn := self._drawn(initial)) is not None:
             total, reasons = drawn
             side_conditions += reasons
         distinct = False
@@ -158,6 +215,7 @@ class _Analysis:
             initial,
             distinct,
             tuple(side_conditions),
+            even=self.even,
         )
 
     # ------------------------------------------------------------------------------------ how many blocks
@@ -195,7 +253,7 @@ class _Analysis:
                 count = t.mul(count, size)
             else:
                 side_conditions += found
-        ranked = None if count is t.ONE else self._ranked()
+        ranked = None if count is t.ONE else self._ranked(count)
         return (count, side_conditions) if ranked is None else ranked
 
     def _meetings(self) -> Iterator[SideCondition]:
@@ -207,9 +265,9 @@ class _Analysis:
                     one, other = own_instance(first, identity), own_instance(second, copy)
                     yield one.guard, other.guard, meet(one.here, other.here, self.contract)
 
-    def _ranked(self) -> tuple[Term, list[SideCondition]] | None:
-        """The same by a number that tells blocks of one location apart: the remainder of a quotient in the location,
-        or the quotient of a remainder.
+    def _ranked(self, count: Term) -> tuple[Term, list[SideCondition]] | None:
+        """The same by a number that tells blocks of one location apart: the remainder of a quotient in the location or
+        in the way to the addition, the quotient of a remainder, or the distance from a limit on the way.
 
             location(b) = location(b') and rank(b) = rank(b')  ->  b = b',     0 <= rank(b) < n
 
@@ -217,26 +275,70 @@ class _Analysis:
         """
         copy = PrimedCopy(CopyLevel.BLOCK, PRIME)
         differ = t.or_(*(t.ne(bid, copy(bid)) for bid in block_axes(self.contract)))
-        ranks = ((rank, size) for rank, size in self._ranks() if all(map(_of_launch, size.free)))
-        for rank, size in dict.fromkeys(ranks):
+        ranks = [*self._ranks_by_location(), *((rank, t.minimum(size, count)) for rank, size in self._ranks_by_path())]
+        for rank, size in dict.fromkeys(each for each in ranks if all(map(_of_launch, each[1].free))):
             outside = t.or_(t.lt(rank, t.ZERO), t.le(size, rank))
-            questions: list[SideCondition] = [(own_instance(add, identity).guard, outside) for add in self.adds]
-            questions += [(*pair, t.eq(rank, copy(rank)), differ) for pair in self._meetings()]
-            found = self.ask.refuses_all(questions)
-            if found is not None:
-                return size, list(found)
+            within = self.ask.refuses_all((own_instance(add, identity).guard, outside) for add in self.adds)
+            pairs = ((*pair, t.eq(rank, copy(rank)), differ) for pair in self._meetings())
+            apart = None if within is None else self._apart(pairs)
+            if within is not None and apart is not None:
+                return size, [*within, *apart]
         return None
 
-    def _ranks(self) -> Iterator[tuple[Term, Term]]:
-        limits = {bid: self.contract.values.get(grid, grid) for bid, grid in zip(BID, GRID, strict=True)}
+    def _apart(self, pairs: Iterable[SideCondition]) -> list[SideCondition] | None:
+        """Why ``pairs``, conditions on additions of two blocks, cannot hold; by what else the blocks have read, too."""
+        side_conditions: list[SideCondition] = []
+        for conditions in pairs:
+            refused = self.ask.refuses(*conditions)
+            if refused is None and len(self.adds) == 1:
+                add = self.adds[0].site
+                question = Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, add, add, level=CopyLevel.BLOCK)
+                question = self.explained(question)
+                refused = self.ask.refuses(*question.conditions)
+                side_conditions += question.side_conditions
+            if refused is None:
+                return None
+            side_conditions += [refused] if refused else []
+        return side_conditions
+
+    def _ranks_by_location(self) -> Iterator[tuple[Term, Term]]:
         for add in self.adds:
-            coordinates = add.place.coordinates if isinstance(add.place, IndexFootprint) else (add.place.offset,)
-            for coordinate in coordinates:
-                for part in t.postorder(coordinate):
-                    if part.kind is TermKind.DIV:
-                        yield t.floormod(*part.args), part.args[1]
-                    elif part.kind is TermKind.MOD and part.args[0] in limits:
-                        yield t.floordiv(*part.args), t.ceildiv(limits[part.args[0]], part.args[1])
+            for coordinate in self._coordinates(add):
+                yield from self._divided(coordinate)
+
+    def _divided(self, term: Term) -> Iterator[tuple[Term, Term]]:
+        for part in t.postorder(term):
+            if part.kind is TermKind.DIV:
+                yield t.floormod(*part.args), part.args[1]
+            elif part.kind is TermKind.MOD and part.args[0] in self._limits():
+                yield t.floordiv(*part.args), t.ceildiv(self._limits()[part.args[0]], part.args[1])
+
+    def _ranks_by_path(self) -> Iterator[tuple[Term, Term]]:
+        """Only blocks below a limit add, or those from it on, or every n-th."""
+        for add in self.adds:
+            yield from self._divided(add.guard)
+            for seen in values_in((add.guard,), self.watched, {"": identity})[""]:
+                yield from self._groups(seen.origin)
+            for part in t.postorder(add.guard):
+                if part.kind in (TermKind.LT, TermKind.LE, TermKind.EQ):
+                    for bid, bound in (part.args, part.args[::-1]):
+                        if bid in self._limits() and bid is not bound:
+                            yield bid, bound
+                            yield t.sub(bid, bound), t.sub(self._limits()[bid], bound)
+
+    def _groups(self, seen: PreparedSite) -> Iterator[tuple[Term, Term]]:
+        """A block has found something at the place of its group."""
+        for coordinate in self._coordinates(seen):
+            for part in t.postorder(coordinate):
+                if part.kind is TermKind.DIV and part.args[0] in self._limits():
+                    yield part, t.ceildiv(self._limits()[part.args[0]], part.args[1])
+
+    def _coordinates(self, prepared: PreparedSite) -> Sequence[Term]:
+        place = prepared.place
+        return place.coordinates if isinstance(place, IndexFootprint) else (place.offset,)
+
+    def _limits(self) -> dict[Term, Term]:
+        return {bid: self.contract.values.get(grid, grid) for bid, grid in zip(BID, GRID, strict=True)}
 
     # --------------------------------------------------------------------------------- how many additions
     def _static_total(self) -> Term | None:

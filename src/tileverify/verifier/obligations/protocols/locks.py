@@ -143,11 +143,13 @@ class _Analysis:
 #
 # An array is a lock if all that may write it covers all blocks and is either
 #
-# * a *take*: a compare-and-swap from the constant F (free) to another one, or an exchange for another one, which
-# acquires (it succeeded if it gave back F); or * a *give*: a store or exchange of F that releases, and waits for a
-# take of the same block and location that succeeded.  No two gives wait so for one take.
+# * a *take*: a compare-and-swap from the constant F (free) to something else, or an exchange for something else, which
+# acquires (it succeeded if it gave back F); or * a *give*: a store or exchange of F, or a compare-and-swap to F, that
+# releases, and waits for a take of the same block and location that succeeded.  No two gives wait so for one take.
+# Which take that is may depend on the case: the one before a loop, or the last one in it.
 #
-# An exchange that fails puts one constant that is not F in place of another, which changes nothing below.
+# An exchange that fails puts something that is not F in place of something that is not, which changes nothing below.  A
+# compare-and-swap that fails to give the lock back is none of the gives below, and leaves it held.
 #
 # Then successful takes and gives alternate in the order of modifications of a location, each give behind the take that
 # it waits for.  By induction: behind a take nothing is free, so the next change is a give; its take lies before it, and
@@ -162,10 +164,11 @@ class _Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Give:
-    """A site that gives the lock back, and the take that its own execution waits for."""
+    """A site that gives the lock back, and the take that its own execution waits for where ``chosen`` holds of it."""
 
     site: PreparedSite
     take: Instance
+    chosen: Term = t.TRUE
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +243,8 @@ class Locks:
         copy = PrimedCopy(CopyLevel.INSTANCE, PRIME)
         theirs = Instance(give.site, identity, tuple(map(copy, variables_of(give.site.site))))
         same = t.not_(different(take, Instance(give.take.origin, identity, tuple(map(theirs, give.take.args)))))
-        return x.guard, held, theirs.guard, same, t.not_(awaited(x, by=give.site, own=identity, other=theirs))
+        late = t.not_(awaited(x, by=give.site, own=identity, other=theirs))
+        return x.guard, held, t.and_(theirs.guard, theirs(give.chosen)), same, late
 
     # ------------------------------------------------------------------------------------------ the array
     def _lock(self, prepared: PreparedSite) -> Lock | None:
@@ -260,39 +264,65 @@ class Locks:
         gives = [each for each in writers if not _takes(each, free)]
         if free.kind is not TermKind.CONST or len(gives) == len(writers):
             return None
-        if not all(releases(each) and stores(each) and each.site.argument is free for each in gives):
+        if not all(releases(each) and _puts(each) and each.site.argument is free for each in gives):
             return None
-        side_conditions: list[SideCondition] = []
+        taken = (each for each in writers if _takes(each, free))
+        written = ((each.guard, t.eq(each.site.argument, free)) for each in taken if each.site.argument is not None)
+        held = self.ask.refuses_all(written)
+        if held is None:
+            return None
+        side_conditions: list[SideCondition] = [*held]
         matched: list[Give] = []
         for each in gives:
             found = self._taken(each, free)
             if found is None:
                 return None
-            matched.append(found[0])
+            matched += found[0]
             side_conditions += found[1]
         once = self.ask.refuses_all(self._given_twice(matched))
         return None if once is None else Lock(free, tuple(matched), (*side_conditions, *once))
 
-    def _taken(self, give: PreparedSite, free: Term) -> tuple[Give, tuple[SideCondition, ...]] | None:
-        """The take that ``give`` waits for."""
+    def _taken(self, give: PreparedSite, free: Term) -> tuple[tuple[Give, ...], tuple[SideCondition, ...]] | None:
+        """The take that ``give`` waits for: the same one always, or one of several."""
+        taken = list(self._candidates(give, free))
+        for take, condition in taken:
+            found = self._always(give, condition)
+            if found is not None:
+                return (Give(give, take),), found
+        found = self._always(give, t.or_(*(condition for _, condition in taken))) if len(taken) > 1 else None
+        if found is None:
+            return None
+        gives: list[Give] = []
+        others = t.FALSE
+        for take, condition in taken:
+            gives.append(Give(give, take, t.and_(condition, t.not_(others))))
+            others = t.or_(others, condition)
+        return tuple(gives), found
+
+    def _candidates(self, give: PreparedSite, free: Term) -> Iterator[tuple[Instance, Term]]:
+        """Takes on which it depends whether ``give`` takes place, with the condition that it waits for the take, which
+        succeeded."""
         point, here = Point.at(give.site, identity), own_instance(give, identity)
         for take in values_in([give.guard], self.watched, {"": identity})[""]:
-            if not _takes(take.origin, free) or take.origin.origin.name != give.origin.name:
-                continue
-            taken = t.and_(
-                before(take, point),
-                awaited(take.origin, by=give, own=take, other=identity),
-                meet(take.here, here.here, self.contract, lanes_matter=True),
-                t.eq(take.value, free),
-            )
-            conditions = here.guard, t.not_(taken)
-            explained = self.explained()
-            assert explained is not None
-            question = explained(Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, give.site))
-            found = self.ask.refuses_all([question.conditions])
-            if found is not None:
-                return Give(give, take), (*question.side_conditions, *found)
-        return None
+            if _takes(take.origin, free) and take.origin.origin.name == give.origin.name:
+                yield (
+                    take,
+                    t.and_(
+                        before(take, point),
+                        awaited(take.origin, by=give, own=take, other=identity),
+                        meet(take.here, here.here, self.contract, lanes_matter=True),
+                        t.eq(take.value, free),
+                    ),
+                )
+
+    def _always(self, give: PreparedSite, condition: Term) -> tuple[SideCondition, ...] | None:
+        """The side conditions for ``condition`` wherever ``give`` takes place."""
+        explained = self.explained()
+        assert explained is not None
+        conditions = own_instance(give, identity).guard, t.not_(condition)
+        question = explained(Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, give.site))
+        found = self.ask.refuses_all([question.conditions])
+        return None if found is None else (*question.side_conditions, *found)
 
     def _given_twice(self, gives: Sequence[Give]) -> Iterator[SideCondition]:
         copy = PrimedCopy(CopyLevel.INSTANCE, PRIME)
@@ -300,13 +330,19 @@ class Locks:
             one = own_instance(first.site, identity)
             other = Instance(second.site, identity, tuple(map(copy, variables_of(second.site.site))))
             take = Instance(second.take.origin, identity, tuple(map(other, second.take.args)))
-            yield one.guard, other.guard, different(one, other), t.not_(different(first.take, take))
+            this, that = t.and_(one.guard, one(first.chosen)), t.and_(other.guard, other(second.chosen))
+            yield this, that, different(one, other), t.not_(different(first.take, take))
 
 
 def _takes(prepared: PreparedSite, free: Term) -> bool:
-    """A compare-and-swap from ``free``, or an exchange, for another constant that acquires."""
+    """A compare-and-swap from ``free``, or an exchange, for something else that acquires."""
     site = prepared.site
     swaps = site.compare is free if site.mode == "cas" else site.mode == "xchg"
     if not swaps or site.argument is None or not acquires(prepared):
         return False
-    return site.argument.kind is TermKind.CONST and site.argument is not free and not site.lanes
+    return site.argument is not free and not site.lanes
+
+
+def _puts(prepared: PreparedSite) -> bool:
+    """It puts its integer operand there, perhaps only where it finds another one."""
+    return stores(prepared) or (prepared.site.mode == "cas" and prepared.site.argument is not None)

@@ -9,14 +9,14 @@ has a token that waits for X wherever both take place; R is an execution in B th
 token Y waits for.  Each rule says what v cannot be if the two are *not* ordered, so its fact may be added to the
 question whether they race.  Whether A comes as far as S is never asked: v shows that it did.
 
-`by_count`: S adds to a counter (see `counters`) to which a block adds once per location and at most K blocks add.  Of
-the additions before R's reading at most K - 1 (K - 2 if R itself adds) are not A's.  If A's is among them, it heads a
-release sequence that R reads from.  So
+`by_count`: S adds to a counter (see `counters`), and by the phases of its additions (see `phases`) it must be among
+those before R's reading.  Then it heads a release sequence that R reads from.  So
 
-    v > v0 + c * (K - 1)   [K - 2]   ->   X before Y                                                    (count)
+    v >= high + c * (g * (q(S) + 1) - 1)   [- 2 if R itself adds]   ->   X before Y                     (count)
 
 `by_source`: v is what the location held at first, or what some execution W of some block C wrote.  If every such W
-would be one of A's that releases and waits for X, X comes before Y.  So the two race only if
+would be one of A's that releases and waits for X, X comes before Y.  An atomic does not read what it writes itself, so
+W is not R.  So the two race only if
 
     low <= v < high   or   some C, W:  v = value(W) and not (C = A and W releases and waits for X)     (source)
 
@@ -25,6 +25,12 @@ before, and waited for it.  So from v down to ``high`` every value was written, 
 below it.  If nobody but S could write w = value(S) there, and high <= w <= v, then S is in that chain:
 
     high <= w <= v   ->   X before Y                                                                     (turn)
+
+`by_bits`: a location begins with 0, and all that writes it is atomic ors, which never take a bit away.  If S sets bits
+that no other execution sets, and v has one of them, then S is before R's reading.  It heads a release sequence that R
+reads from, as an or is a read-modify-write:
+
+    v & argument(S) != 0   ->   X before Y                                                               (bits)
 """
 
 from __future__ import annotations
@@ -36,7 +42,7 @@ from typing import TypeAlias
 
 from ....contract import terms as t
 from ....contract.contract import Contract
-from ....contract.terms import Term
+from ....contract.terms import Term, TermKind
 from ....contract.variables import BID, GRID
 from ....frontend.symbolic.summary import Access
 from ....results.codes import TV
@@ -52,10 +58,12 @@ from .instances import (
     acquires,
     different,
     own_instance,
+    puts_back,
     releases,
     variables_of,
 )
 from .locks import Flag, stores
+from .phases import Phases
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,7 @@ class Orders:
     ask: Asker
     counter_of: Callable[[PreparedSite], Counter | None]
     flag_of: Callable[[PreparedSite], Flag | None]
+    phases_of: Callable[[PreparedSite], tuple[Phases, ...]]
     explained: Callable[[Obligation], Obligation]
     _copies: int = field(default=0, init=False)
 
@@ -112,15 +121,14 @@ class Orders:
         flag = self.flag_of(seen.origin)
         if flag is not None:
             turns = flag.turns is not None and flag.above is not None
-            found = tuple(self._by_turn(way, seen, flag)) if turns else ()
+            found = tuple(self._by_turn(way, seen, flag)) if turns else tuple(self._by_bits(way, seen, flag))
             yield from found or self._by_source(way, seen, flag)
 
     # ------------------------------------------------------------------------------------------ (count)
     def _by_count(self, way: Direction, seen: Instance, counter: Counter) -> Iterator[Fact]:
-        if not counter.once or counter.initial is None or not counter.tells(seen.origin):
+        if counter.initial is None or not counter.tells(seen.origin):
             return
-        others = t.sub(counter.blocks, t.const(2 if counter.adds_by(seen.origin) else 1))
-        end = t.add(counter.initial.high, t.scale(counter.step, others))
+        others = t.const(2 if counter.adds_by(seen.origin) else 1)
         for add in counter.adds:
             mine = way.own(add)
             itself = add.site.number == way.x.site.number and releases(add)
@@ -128,7 +136,11 @@ class Orders:
             if mine is not None and given is not None:
                 meets = meet(mine.here, seen.here, self.contract, lanes_matter=True)
                 known = t.and_(way.learnt(seen), mine.guard, meets)
-                yield t.implies(known, t.lt(seen.value, end)), (*counter.side_conditions, *given)
+                for phases in self.phases_of(seen.origin):
+                    made = t.mul(phases.size, t.add(mine(phases.of[add.site.number]), t.ONE))
+                    end = t.add(counter.initial.high, t.scale(counter.step, t.sub(made, others)))
+                    reasons = (*counter.side_conditions, *phases.side_conditions, *given)
+                    yield t.implies(known, t.lt(seen.value, end)), reasons
 
     # ------------------------------------------------------------------------------------------- (turn)
     def _by_turn(self, way: Direction, seen: Instance, flag: Flag) -> Iterator[Fact]:
@@ -138,17 +150,17 @@ class Orders:
             if mine is None or mine.argument is None:
                 continue
             given = published(self.ask, way.x, write)
-            alone = None if given is None else self._written_by_nobody_else(way.x, write, flag)
+            alone = None if given is None else self._by_nobody_else(way.x, write, flag, t.eq)
             if given is not None and alone is not None:
                 meets = meet(mine.here, seen.here, self.contract, lanes_matter=True)
                 known = t.and_(way.learnt(seen), mine.guard, meets, t.le(flag.initial.high, mine.argument))
                 side_conditions = (*flag.turns, *given, *alone)
                 yield t.implies(known, t.lt(seen.value, mine.argument)), side_conditions
 
-    def _written_by_nobody_else(
-        self, x: PreparedSite, write: PreparedSite, flag: Flag
+    def _by_nobody_else(
+        self, x: PreparedSite, write: PreparedSite, flag: Flag, alike: Callable[[Term, Term], Term]
     ) -> tuple[SideCondition, ...] | None:
-        """No other execution writes this value to this location, given that ``x`` takes place."""
+        """No other execution writes ``alike`` to this location, given that ``x`` takes place."""
         side_conditions: list[SideCondition] = []
         mine = own_instance(write, identity)
         for other in flag.writers:
@@ -162,7 +174,7 @@ class Orders:
                     apart = different(mine, theirs)
                 assert mine.argument is not None
                 assert theirs.argument is not None
-                same = (meet(mine.here, theirs.here, self.contract), t.eq(mine.argument, theirs.argument))
+                same = (meet(mine.here, theirs.here, self.contract), alike(mine.argument, theirs.argument))
                 conditions = (x.guard, mine.guard, theirs.guard, apart, *same)
                 question = self.explained(
                     Obligation(TV.SYNCHRONISATION_PROTOCOL, conditions, x.site, other.site, level=level)
@@ -173,6 +185,21 @@ class Orders:
                 side_conditions += [*question.side_conditions, *found]
         return tuple(side_conditions)
 
+    # ------------------------------------------------------------------------------------------- (bits)
+    def _by_bits(self, way: Direction, seen: Instance, flag: Flag) -> Iterator[Fact]:
+        none_set = flag.initial.low is t.ZERO and flag.initial.high is t.ONE
+        if not none_set or any(each.site.mode != "or" or each.site.argument is None for each in flag.writers):
+            return
+        for write in flag.writers:
+            mine = way.own(write)
+            given = None if mine is None else published(self.ask, way.x, write)
+            alone = None if given is None else self._by_nobody_else(way.x, write, flag, _share_bits)
+            if mine is not None and mine.argument is not None and given is not None and alone is not None:
+                meets = meet(mine.here, seen.here, self.contract, lanes_matter=True)
+                known = t.and_(way.learnt(seen), mine.guard, meets)
+                yield t.implies(known, t.not_(_share_bits(seen.value, mine.argument))), (*given, *alone)
+                yield _shifted(seen.value, way.there(way.y.guard), 8 * flag.writers[0].origin.element_bytes), ()
+
     # ----------------------------------------------------------------------------------------- (source)
     def _by_source(self, way: Direction, seen: Instance, flag: Flag) -> Iterator[Fact]:
         v = seen.value
@@ -181,10 +208,9 @@ class Orders:
             self._copies += 1
             copy = PrimedCopy(CopyLevel.BLOCK, f"{PRIME}{PRIME}{self._copies}")
             theirs = own_instance(write, copy)
-            inside = (
-                t.lt(copy(bid), self.contract.values.get(grid, grid)) for bid, grid in zip(BID, GRID, strict=True)
-            )
-            parts = [theirs.guard, *inside, meet(theirs.here, seen.here, self.contract)]
+            itself = _same(theirs, copy, way.there, seen, self.contract)
+            meets = meet(theirs.here, seen.here, self.contract)
+            parts = [theirs.guard, *_inside(copy, self.contract), meets, t.not_(itself)]
             if stores(write) or (write.site.mode == "cas" and theirs.argument is not None):
                 assert theirs.argument is not None
                 parts.append(t.eq(v, theirs.argument))
@@ -193,6 +219,26 @@ class Orders:
                 parts.append(t.not_(t.and_(ours, awaited(way.x, by=write, own=way.here, other=copy))))
             sources.append(t.and_(*parts))
         yield t.implies(t.and_(way.learnt(seen), touches(seen, self.contract)), t.or_(*sources)), ()
+
+
+def _share_bits(one: Term, other: Term) -> Term:
+    """A shift of a constant is a choice among constants, and each of those is a mask of its own."""
+    if other.kind is TermKind.ITE:
+        condition, then, otherwise = other.args
+        return t.ite(condition, _share_bits(one, then), _share_bits(one, otherwise))
+    return t.ne(t.bit_and(one, other), t.ZERO)
+
+
+def _shifted(value: Term, condition: Term, bits: int) -> Term:
+    """What the shifts of ``value`` in ``condition`` are: choices among quotients, as `_share_bits` makes of masks."""
+    shifts = (part for part in t.postorder(condition) if part.kind is TermKind.SHR and part.args[0] is value)
+    return t.and_(
+        *(
+            t.implies(t.eq(shift.args[1], t.const(k)), t.eq(shift, t.floordiv(value, t.const(1 << k))))
+            for shift in shifts
+            for k in range(bits)
+        )
+    )
 
 
 def published(ask: Asker, x: PreparedSite, s: PreparedSite) -> tuple[SideCondition, ...] | None:
@@ -229,14 +275,95 @@ def tickets(sides: Sequence[BlockSide], counter_of: CounterOf, contract: Contrac
     drawn = [(side, seen) for side in sides for seen in side.seen if seen.site.access is Access.ATOMIC]
     for (side, one), (other_side, other) in combinations(drawn, 2):
         counter = counter_of(one.origin)
-        if counter is None or not counter.distinct or one.origin.origin.name != other.origin.origin.name:
+        if counter is None or not _told_apart(counter) or one.origin.origin.name != other.origin.origin.name:
             continue
         if not (counter.adds_by(one.origin) and counter.adds_by(other.origin)):
             continue
         apart = t.TRUE if side is not other_side else different(one, other)
         both = t.and_(side.happened(one), other_side.happened(other), apart)
         same = meet(one.here, other.here, contract, lanes_matter=True)
-        yield t.implies(t.and_(both, same), t.ne(one.value, other.value)), counter.side_conditions
+        yield t.implies(t.and_(both, same), _apart(counter, one, other)), counter.side_conditions
+
+
+def _told_apart(counter: Counter) -> bool:
+    return counter.distinct if counter.even else counter.initial is not None and counter.total is not None
+
+
+def _apart(counter: Counter, one: Instance, other: Instance) -> Term:
+    """What two additions gave back; where nothing wraps, as far apart as the first of them added."""
+    if counter.initial is None or counter.total is None:
+        return t.ne(one.value, other.value)
+    assert one.argument is not None
+    assert other.argument is not None
+    first, second = t.add(one.value, one.argument), t.add(other.value, other.argument)
+    return t.or_(t.le(first, other.value), t.le(second, one.value))
+
+
+def exchanges(sides: Sequence[BlockSide], flag_of: FlagOf, contract: Contract) -> Iterator[Fact]:
+    """What two exchanges, or compare-and-swaps, of one location cannot both find.
+
+    A location holds what it held at first until it is written, and the write that comes first finds that.  So
+
+    * if F is never written, two of those that replace F do not both find it: the first one ends it;
+    * if neither of two found what may have been there at first, a third access wrote before both.
+
+    A swap of F for itself is none of them: any number of those find F.
+    """
+    swaps = [(side, seen) for side in sides for seen in side.seen if seen.site.mode in ("cas", "xchg")]
+    tried = [(side, seen) for side, seen in swaps if not puts_back(seen.origin)]
+    for number, ((side, one), (other_side, other)) in enumerate(combinations(tried, 2)):
+        flag = flag_of(one.origin)
+        if flag is None or flag.values is None or one.origin.origin.name != other.origin.origin.name:
+            continue
+        apart = t.TRUE if side is not other_side else different(one, other)
+        meets = meet(one.here, other.here, contract, lanes_matter=True)
+        both = t.and_(side.happened(one), other_side.happened(other), apart, meets)
+        if both is not t.FALSE:
+            yield t.implies(both, t.not_(_both_find_what_is_never_written(one, other, flag.values))), ()
+            if not (one.site.loops or other.site.loops):
+                yield (
+                    t.implies(both, _first_or_behind_a_third((side, one), (other_side, other), flag, number, contract)),
+                    (),
+                )
+
+
+def _both_find_what_is_never_written(one: Instance, other: Instance, written: Sequence[Term]) -> Term:
+    compared = {each.site.compare for each in (one, other) if each.site.mode == "cas"}
+    if not compared:
+        return t.not_(t.or_(*(t.eq(each.value, value) for each in (one, other) for value in written)))
+    free = compared.pop()
+    if compared or free is None or free.kind is not TermKind.CONST or free in written:
+        return t.FALSE
+    return t.and_(t.eq(one.value, free), t.eq(other.value, free))
+
+
+def _first_or_behind_a_third(
+    one: tuple[BlockSide, Instance], other: tuple[BlockSide, Instance], flag: Flag, number: int, contract: Contract
+) -> Term:
+    copy = PrimedCopy(CopyLevel.BLOCK, f"{PRIME}{PRIME}{PRIME}{number}")
+    found_first = [
+        t.and_(t.le(flag.initial.low, seen.value), t.lt(seen.value, flag.initial.high)) for _, seen in (one, other)
+    ]
+    thirds = []
+    for write in flag.writers:
+        third = own_instance(write, copy)
+        others = (t.not_(_same(third, copy, side.rename, seen, contract)) for side, seen in (one, other))
+        meets = meet(third.here, one[1].here, contract)
+        thirds.append(t.and_(third.guard, *_inside(copy, contract), meets, *others))
+    return t.or_(*found_first, *thirds)
+
+
+def _same(write: Instance, block: Renaming, other_block: Renaming, seen: Instance, contract: Contract) -> Term:
+    """One and the same execution."""
+    if write.site.number != seen.site.number:
+        return t.FALSE
+    same_block = (t.eq(block(bid), other_block(bid)) for bid in block_axes(contract))
+    return t.and_(*same_block, t.not_(different(write, seen)))
+
+
+def _inside(block: Renaming, contract: Contract) -> Iterator[Term]:
+    """The block is one of the grid."""
+    return (t.lt(block(bid), contract.values.get(grid, grid)) for bid, grid in zip(BID, GRID, strict=True))
 
 
 def contents(sides: Sequence[BlockSide], flag_of: FlagOf, contract: Contract) -> Iterator[Fact]:
